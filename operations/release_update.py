@@ -5,7 +5,7 @@ It needs neither a cluster nor Pulumi, so that a scheduled job can propose the c
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,8 +13,9 @@ from typing import Annotated, Any
 import typer
 import yaml
 
-from components.installs.flux import release as flux_support
-from components.installs.kyverno import config as kyverno_support
+from components.installs.flux.release import FLUX
+from components.installs.kyverno.config import KYVERNO
+from components.installs.product import Product
 from components.stack.files.config_keys import section_of
 from components.stack.files.stack_file import StackFile
 from operations.described_stack import described_file, described_project, described_stacks
@@ -26,30 +27,18 @@ PROJECT = Path(__file__).parents[1]
 
 
 @dataclass(frozen=True)
-class Product:
-    """What a stack installs a pinned release of.
+class Published:
+    """A product and what upstream has published of it.
 
     Attributes:
-        title: what it is called.
-        section: its section of the configuration.
-        source: the key of the section that says where the release comes from.
-        minors: the supported (major, minor) versions.
-        supported: the same for messages.
-        repository: address of its repository.
-        releases: what upstream has published.
+        product: what a stack installs a pinned release of.
+        source: the key of its section that says where the release comes from.
+        releases: the releases of upstream.
     """
 
-    title: str
-    section: str
+    product: Product
     source: str
-    minors: Collection[tuple[int, int]]
-    supported: str
-    repository: str
     releases: Sequence[UpstreamRelease]
-
-    def changelog(self, version: str) -> str:
-        """The address where upstream says what is new in a release."""
-        return f"{self.repository}/releases/tag/v{version}"
 
 
 @dataclass(frozen=True)
@@ -57,14 +46,14 @@ class Update:
     """A newer release for a stack.
 
     Attributes:
-        product: of what.
+        published: of what.
         before: version that the stack pins.
         after: the newer release.
         values: the new strings by path below the section; empty if `by_hand` has a reason.
         by_hand: why the file cannot be changed by itself.
     """
 
-    product: Product
+    published: Published
     before: str
     after: UpstreamRelease
     values: Mapping[tuple[str, ...], str]
@@ -73,9 +62,9 @@ class Update:
     @property
     def summary(self) -> str:
         """One item of a list in Markdown."""
-        upgrade = f"- {self.product.title} {self.before} → {self.after.version}"
+        upgrade = f"- {self.published.product.title} {self.before} → {self.after.version}"
         result = f"not changed: {self.by_hand}" if self.by_hand else f"`sha256:{self.values['sha256',]}`"
-        return f"{upgrade} ([changelog]({self.product.changelog(self.after.version)})), {result}"
+        return f"{upgrade} ([changelog]({self.published.product.changelog(self.after.version)})), {result}"
 
 
 app = typer.Typer(add_completion=False)
@@ -88,55 +77,49 @@ def release_update(
     kyverno_index: Annotated[str, typer.Option(help="index of the Helm repository with Kyverno")] = KYVERNO_INDEX,
 ) -> None:
     """Pin the newest supported releases in the files of stacks, and print a summary in Markdown."""
-    products = (flux(flux_releases(flux_index)), kyverno(kyverno_releases(kyverno_index)))
+    published = (
+        Published(FLUX, "manifests", flux_releases(flux_index)),
+        Published(KYVERNO, "chart", kyverno_releases(kyverno_index)),
+    )
     found = {}
     for name in stack or described_stacks(PROJECT):
         file = described_file(name, PROJECT)
-        updates = [each for product in products if (each := update(file, product)) is not None]
+        updates = [each for product in published if (each := update(file, product)) is not None]
         if updates:
             _write(file, updates)
             found[name] = updates
-    typer.echo(_report(found, products))
+    typer.echo(_report(found, published))
 
 
-def flux(releases: Sequence[UpstreamRelease]) -> Product:
-    minors, supported = flux_support.OLDEST_KUBERNETES.keys(), flux_support.known_versions()
-    return Product("Flux", "flux", "manifests", minors, supported, flux_support.REPOSITORY, releases)
-
-
-def kyverno(releases: Sequence[UpstreamRelease]) -> Product:
-    minors, supported = kyverno_support.KNOWN_MINORS, kyverno_support.known_versions()
-    return Product("Kyverno", "kyverno", "chart", minors, supported, kyverno_support.REPOSITORY, releases)
-
-
-def update(file: StackFile, product: Product) -> Update | None:
+def update(file: StackFile, published: Published) -> Update | None:
     """The newer release for a stack; None if it has the newest, or does not install the product.
 
     Args:
         file: the stack's file.
-        product: what to update.
+        published: what to update.
 
     Raises:
         OperationError: the release cannot be read, or has another digest than upstream has published.
     """
-    own = _section(file.sections, product.section)
-    section = _section(file.shared, product.section) | own
+    name = published.product.name
+    own = _section(file.sections, name)
+    section = _section(file.shared, name) | own
     before = section.get("version")
-    if not isinstance(before, str) or (after := newest(product.releases, before, product.minors)) is None:
+    if not isinstance(before, str) or (after := newest(published.releases, before, published.product.minors)) is None:
         return None
     if not {"version", "sha256"} <= own.keys():
-        return Update(product, before, after, {}, f"{product.section} is in Pulumi.yaml")
-    source = own.get(product.source) or {}
+        return Update(published, before, after, {}, f"{name} is in Pulumi.yaml")
+    source = own.get(published.source) or {}
     values: dict[tuple[str, ...], str] = {("version",): after.version, ("sha256",): after.sha256}
     for key, value in source.items():
-        path = f"{product.section}.{product.source}.{key}"
+        path = f"{name}.{published.source}.{key}"
         if key == "bundle":
-            return Update(product, before, after, {}, f"{path} is a local file")
-        moved = after.chart if key == "version" else _moved(str(value), before, after, product.releases)
+            return Update(published, before, after, {}, f"{path} is a local file")
+        moved = after.chart if key == "version" else _moved(str(value), before, after, published.releases)
         if moved is None:
-            return Update(product, before, after, {}, f"{path} does not contain the version")
-        values[product.source, key] = moved
-    return Update(product, before, after, values)
+            return Update(published, before, after, {}, f"{path} does not contain the version")
+        values[published.source, key] = moved
+    return Update(published, before, after, values)
 
 
 def _moved(text: str, before: str, after: UpstreamRelease, releases: Sequence[UpstreamRelease]) -> str | None:
@@ -160,7 +143,7 @@ def _write(file: StackFile, updates: Sequence[Update]) -> None:
     # Keys may have the name of the project in front, in two spellings.
     keys = {section_of(key, project.name): key for key in yaml.safe_load(text)["config"]}
     values = {
-        ("config", keys[each.product.section], *below): value
+        ("config", keys[each.published.product.name], *below): value
         for each in updates
         for below, value in each.values.items()
     }
@@ -168,15 +151,16 @@ def _write(file: StackFile, updates: Sequence[Update]) -> None:
         opened.write(replaced(text, values))
 
 
-def _report(found: Mapping[str, Sequence[Update]], products: Sequence[Product]) -> str:
+def _report(found: Mapping[str, Sequence[Update]], published: Sequence[Published]) -> str:
     lines = []
     for stack, updates in found.items():
         lines += [f"### {stack}", "", *(each.summary for each in updates), ""]
-    for product in products:
-        latest = max(product.releases, key=lambda each: each.order, default=None)
-        if latest is not None and latest.order[:2] > max(product.minors):
+    for each in published:
+        latest = max(each.releases, key=lambda release: release.order, default=None)
+        if latest is not None and latest.order[:2] > max(each.product.minors):
             lines.append(
-                f"{product.title} {latest.version} is newer than what this program supports ({product.supported})."
+                f"{each.product.title} {latest.version} is newer than what this program supports "
+                f"({each.product.versions()})."
             )
     return "\n".join(lines).strip() or "All stacks have the newest supported releases."
 

@@ -1,4 +1,4 @@
-"""All messages of the product, read from its source files: each `Message` or `Wording` with a literal code.
+"""All messages of the product, read from its source files: each `Message` or `Wording` with its code.
 
 A sentence stands where it is said, so nothing lists them but this module, for docs/errors.md and for tests.
 """
@@ -6,20 +6,22 @@ A sentence stands where it is said, so nothing lists them but this module, for d
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from dataclasses import astuple, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from string import Formatter
+from typing import Any
 
 from components.config.messages import Wording
-from components.installs.capsule.objects import CAPSULE
-from components.installs.kyverno.objects import KYVERNO
+from components.installs.capsule.config import CAPSULE
+from components.installs.kyverno.config import KYVERNO
+from components.installs.product import Product
 
 PROJECT = Path(__file__).parents[1]
 _FOLDERS = ("components", "isolation", "operations", "policy", "review")
-# Installed by a chart: both say the same with codes of their own.
+# Installed by a chart: a message with the area of a `product` in its code is said of each.
 _PRODUCTS = (CAPSULE, KYVERNO)
 
 
@@ -37,6 +39,8 @@ class Slot:
     conversion: str = ""
     format: str = ""
 
+
+Names = Mapping[str, Any]
 
 Template = tuple[str | Slot, ...]
 """A sentence: literal text and slots."""
@@ -65,7 +69,7 @@ def read_messages() -> dict[str, Said]:
         ValueError: two messages have the same code.
     """
     found: dict[str, Said] = {}
-    for each in (*_in_source_files(), *_of_products()):
+    for each in _in_source_files():
         if each.code in found:
             raise ValueError(f"{each.code} is the code of two messages")
         found[each.code] = each
@@ -77,43 +81,47 @@ def _in_source_files() -> Iterator[Said]:
         source = file.read_text(encoding="utf-8")
         if '"FT-' not in source:
             continue
-        module = ".".join(file.relative_to(PROJECT).with_suffix("").parts)
+        module = vars(import_module(".".join(file.relative_to(PROJECT).with_suffix("").parts)))
         for node in ast.walk(ast.parse(source)):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or not node.args:
                 continue
-            code = node.args[0]
-            if node.func.id in ("Message", "Wording") and isinstance(code, ast.Constant) and code.value:
-                yield Said(str(code.value), *(_template(each, module, node.func.id) for each in node.args[1:]))
+            if node.func.id not in ("Message", "Wording"):
+                continue
+            code, *sentences = node.args
+            for names in _names(code, module):
+                yield Said(_text(code, names), *(_template(each, names, node.func.id) for each in sentences))
 
 
-def _of_products() -> Iterator[Said]:
-    for product in _PRODUCTS:
-        for code, text, remedy in astuple(product.says):
-            yield Said(code, _fields(text), _fields(remedy))
+def _names(code: ast.expr, module: Names) -> list[Names]:
+    """What the values of a message are read from: its module, and each product if the code has a product's area."""
+    if isinstance(code, ast.JoinedStr):
+        return [{**module, "product": each} for each in _PRODUCTS]
+    return [module] if isinstance(code, ast.Constant) and code.value else []
 
 
-def _template(node: ast.expr, module: str, kind: str) -> Template:
+def _template(node: ast.expr, names: Names, kind: str) -> Template:
     parts = node.values if isinstance(node, ast.JoinedStr) else [node]
     found: list[str | Slot] = []
     for part in parts:
-        if isinstance(part, ast.FormattedValue) and not _is_constant(part.value, module):
+        if isinstance(part, ast.FormattedValue) and not _is_constant(part.value, names):
             found.append(Slot(ast.unparse(part.value), _conversion(part), _format(part)))
             continue
-        text = _text(part.value if isinstance(part, ast.FormattedValue) else part, module)
+        text = _text(part.value if isinstance(part, ast.FormattedValue) else part, names)
         found += _fields(text) if kind == Wording.__name__ else (text,)
     return tuple(found)
 
 
-def _is_constant(node: ast.expr, module: str) -> bool:
-    """Whether an expression is a string constant of its module, such as the end of several remedies."""
+def _is_constant(node: ast.expr, names: Names) -> bool:
+    """Whether an expression is a string constant of its module, such as the end of several remedies, or a product's."""
     name = node.value if isinstance(node, ast.Attribute) else node
-    return isinstance(name, ast.Name) and name.id.isupper() and isinstance(_text(node, module), str)
+    known = isinstance(name, ast.Name) and (name.id.isupper() or isinstance(names.get(name.id), Product))
+    return known and isinstance(_text(node, names), str)
 
 
-def _text(node: ast.expr, module: str) -> str:
+def _text(node: ast.expr, names: Names) -> str:
     if isinstance(node, ast.Constant):
         return str(node.value)
-    text: str = eval(ast.unparse(node), vars(import_module(module)))
+    text: str = eval(ast.unparse(node), {**names})
     return text
 
 

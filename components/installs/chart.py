@@ -12,27 +12,13 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 import yaml
 
+from components.config.messages import Message
 from components.config.pinned_input import PinnedInput, keep, read_pinned
 from components.config.yaml_files import FastLoader
 
 if TYPE_CHECKING:
-    from components.installs.wordings import ReleaseWordings
+    from components.installs.product import Product
     from components.vocabulary.manifests import Manifest
-
-
-@dataclass(frozen=True)
-class Product:
-    """What is known of a product before its chart is read.
-
-    Attributes:
-        name: name of its section of the configuration, of its chart and of its release.
-        namespace: namespace that it is installed in.
-        says: what is said about its chart and its release.
-    """
-
-    name: str
-    namespace: str
-    says: ReleaseWordings
 
 
 # Inside the project, so that state and previews name the same path on every machine; not in Git.
@@ -80,14 +66,31 @@ def read_chart(product: Product, wanted: PinnedChart, project: Path) -> Chart:
     content = read_pinned(pinned, project)
     metadata = _metadata(content, product.name)
     if metadata is None or metadata.get("name") != product.name:
-        raise pinned.error("chart", product.says.not_the_chart(source=pinned.source))
+        raise pinned.error(
+            "chart",
+            Message(f"FT-{product.area}-001", f"{pinned.source} is not an archive of {product.title}'s Helm chart"),
+        )
     installed = str(metadata.get("appVersion", "")).removeprefix("v")
     if installed != wanted.version:
-        fields = {"version": wanted.version, "source": pinned.source, "installed": installed or "of an unknown version"}
-        raise pinned.error("version", product.says.other_version(**fields))
+        found = installed or "of an unknown version"
+        raise pinned.error(
+            "version",
+            Message(
+                f"FT-{product.area}-002",
+                f"is {wanted.version}, but {pinned.source} installs {product.title} {found}",
+                "correct one of them",
+            ),
+        )
     path = Path(FOLDER, f"{wanted.sha256}.tgz")
     if not keep(project / path, content):
-        raise pinned.error("chart", product.says.not_written(folder=FOLDER))
+        raise pinned.error(
+            "chart",
+            Message(
+                f"FT-{product.area}-003",
+                f"cannot write the chart to {path.parent}/ of the project, where Pulumi reads it",
+                "make the folder writable",
+            ),
+        )
     return Chart(str(path), str(metadata.get("version", "")))
 
 

@@ -20,13 +20,15 @@ import pulumi
 
 from components.cluster.client import ClusterUnavailable, ask, explaining, get, items
 from components.config.errors import Problem
+from components.config.messages import Message
 from components.engine import log
-from components.installs.chart import RELEASE_TYPE, Product
+from components.installs.chart import RELEASE_TYPE
 
 if TYPE_CHECKING:
     from kubernetes import client
 
     from components.engine.state import State
+    from components.installs.product import Product
     from components.vocabulary.manifests import Manifest
 
 UNFINISHED = ("pending-install", "pending-upgrade", "pending-rollback", "uninstalling")
@@ -105,7 +107,12 @@ def left_behind(product: Product, found: UnfinishedRelease, stack_file: str) -> 
     """A half-installed product that the stack no longer has: nobody would remove it."""
     if found.recorded or not found.records:
         return []
-    return [Problem(stack_file, product.name, product.says.half_installed())]
+    message = Message(
+        f"FT-{product.area}-004",
+        f"is not set, but an interrupted update has left {product.title} half installed",
+        f"run `pulumi up` once with {product.name} to finish the installation, then remove it from the stack",
+    )
+    return [Problem(stack_file, product.name, message)]
 
 
 def settle_release(api: client.ApiClient, product: Product, found: UnfinishedRelease) -> None:
@@ -121,7 +128,18 @@ def settle_release(api: client.ApiClient, product: Product, found: UnfinishedRel
 
     if not found.records:
         return
-    log.info((product.says.upgraded if found.recorded else product.says.reinstalled)(status=found.status))
+    log.info(
+        Message(
+            f"FT-{product.area}-005",
+            f"an interrupted update has left {product.title}'s release {found.status}; the update finishes it",
+        )
+        if found.recorded
+        else Message(
+            f"FT-{product.area}-006",
+            f"an interrupted update has left {product.title}'s release {found.status}; the update installs it again "
+            "over what is there",
+        )
+    )
     if pulumi.runtime.is_dry_run():
         return
     try:

@@ -14,7 +14,7 @@ from kubernetes import client
 
 from components.cluster.client import items
 from components.config.messages import Message
-from components.installs.kyverno.objects import NAMESPACE
+from components.installs.kyverno.config import KYVERNO
 from components.vocabulary.manifests import Manifest
 from isolation.inventory.fields import NOTHING
 from isolation.model import Discrepancy
@@ -54,10 +54,10 @@ def left_out(api: client.ApiClient, namespaces: Collection[str]) -> list[Discrep
     Raises:
         ApiException: the API server does not let the user see Kyverno's ConfigMap and Deployments.
     """
-    config_maps = items(api, f"/api/v1/namespaces/{NAMESPACE}/configmaps")
+    config_maps = items(api, f"/api/v1/namespaces/{KYVERNO.namespace}/configmaps")
     own = [each for each in config_maps if each["metadata"]["name"] == _CONFIG_MAP]
     data = own[0].get("data") or {} if own else {}
-    deployments = items(api, f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments")
+    deployments = items(api, f"/apis/apps/v1/namespaces/{KYVERNO.namespace}/deployments")
     return [*by_configuration(data, namespaces), *by_flags(deployments)]
 
 
@@ -91,7 +91,7 @@ def by_flags(deployments: Sequence[Manifest]) -> Iterator[Discrepancy]:
         if wrong:
             intended = ", ".join(f"--{flag}=false" for flag in _FLAGS)
             name = each["metadata"]["name"]
-            yield Discrepancy.of(LEFT_OUT, NAMESPACE, f"Deployment {name}", ", ".join(wrong), intended)
+            yield Discrepancy.of(LEFT_OUT, KYVERNO.namespace, f"Deployment {name}", ", ".join(wrong), intended)
 
 
 def _concerns(entry: str, namespaces: Collection[str]) -> bool:
@@ -104,4 +104,4 @@ def _concerns(entry: str, namespaces: Collection[str]) -> bool:
 
 
 def _of_config_map(found: str, intended: str) -> Discrepancy:
-    return Discrepancy.of(LEFT_OUT, NAMESPACE, f"ConfigMap {_CONFIG_MAP}", found, intended)
+    return Discrepancy.of(LEFT_OUT, KYVERNO.namespace, f"ConfigMap {_CONFIG_MAP}", found, intended)

@@ -17,7 +17,7 @@ from itertools import product
 from typing import Any
 
 from components.installs.chart import RELEASE_TYPE
-from components.installs.kyverno.objects import KYVERNO
+from components.installs.kyverno.config import KYVERNO
 from components.tenant.annotations import SERVICE_ACCOUNT
 from components.tenant.further_access import RoleReference
 from components.vocabulary.manifests import Manifest

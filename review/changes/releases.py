@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from components.installs.capsule import config as capsule_support
-from components.installs.flux import release as flux_support
-from components.installs.kyverno import config as kyverno_support
+from components.installs.capsule.config import CAPSULE
+from components.installs.flux.release import FLUX
+from components.installs.kyverno.config import KYVERNO
+from components.installs.product import Product
 from components.stack.files.stack_file import StackFile
 
-_REPOSITORIES = {
-    "flux": flux_support.REPOSITORY,
-    "kyverno": kyverno_support.REPOSITORY,
-    "capsule": capsule_support.REPOSITORY,
-}
-_TITLES = {"flux": "Flux", "kyverno": "Kyverno", "capsule": "Capsule"}
+_PRODUCTS = {each.name: each for each in (FLUX, KYVERNO, CAPSULE)}
 
 
 @dataclass(frozen=True)
@@ -48,7 +44,7 @@ class ReleaseChange:
     @property
     def title(self) -> str:
         """What upstream calls it."""
-        return _TITLES[self.section]
+        return self._product.title
 
     @property
     def is_downgrade(self) -> bool:
@@ -63,18 +59,18 @@ class ReleaseChange:
     @property
     def changelog(self) -> str:
         """The address where upstream says what is new in the release; empty where nothing is."""
-        return f"{self._repository}/releases/tag/v{self.after.version}" if self.after and not self.is_replaced else ""
+        return self._product.changelog(self.after.version) if self.after and not self.is_replaced else ""
 
     @property
     def commits(self) -> str:
         """The address with every change between both releases; empty unless it is an upgrade."""
         if self.before is None or self.after is None or self.is_replaced or self.is_downgrade:
             return ""
-        return f"{self._repository}/compare/v{self.before.version}...v{self.after.version}"
+        return f"{self._product.repository}/compare/v{self.before.version}...v{self.after.version}"
 
     @property
-    def _repository(self) -> str:
-        return _REPOSITORIES[self.section]
+    def _product(self) -> Product:
+        return _PRODUCTS[self.section]
 
 
 def release_changes(before: StackFile | None, after: StackFile | None) -> tuple[ReleaseChange, ...]:
@@ -85,7 +81,7 @@ def release_changes(before: StackFile | None, after: StackFile | None) -> tuple[
         after: the file now; None for a stack that is gone.
     """
     found = []
-    for section in _REPOSITORIES:
+    for section in _PRODUCTS:
         old, new = _release(before, section), _release(after, section)
         if old != new:
             found.append(ReleaseChange(section, old, new))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from components.installs.capsule.objects import CAPSULE_NAMESPACE
+from components.installs.capsule.config import CAPSULE
 from components.policies.config import PoliciesConfig
 from components.policies.names import PolicyName
 from components.sync.notifications import PROVIDER_TYPES
@@ -463,7 +463,7 @@ PLATFORM_ACCOUNTS = (
     *((FLUX_NAMESPACE, each.value) for each in Controller),
     *((FLUX_NAMESPACE, account_of(each)) for each in Controller),
     *(("kyverno", f"kyverno-{part}-controller") for part in ("admission", "background", "cleanup", "reports")),
-    *((CAPSULE_NAMESPACE, name) for name in ("capsule", REPLICATOR)),
+    *((CAPSULE.namespace, name) for name in ("capsule", REPLICATOR)),
     *(("kube-system", f"{part}-controller") for part in ("namespace", "statefulset")),
 )
 """Namespace and name of each service account of the platform's own controllers."""

@@ -11,7 +11,8 @@ import pulumi
 
 from components.cluster.client import refusal
 from components.cluster.hooks import after_changes, ready_hook
-from components.installs.capsule.objects import CAPSULE, CapsuleRelease, generated_objects, namespace
+from components.installs.capsule.config import CAPSULE
+from components.installs.capsule.objects import CapsuleRelease, generated_objects, namespace
 from components.installs.capsule.serving import NAMESPACES_PATH, wait_until_serving
 from components.installs.capsule.values import helm_values
 from components.installs.chart import release

@@ -14,25 +14,22 @@ from components.config.messages import Message
 from components.config.resources import Resources
 from components.config.section import Section
 from components.config.types import SEMANTIC_VERSION, Sha256, WebUrl, matching
-from components.installs.flux.release import minor
+from components.installs.product import Product
 
 CapsuleVersion = Annotated[
     str, *matching(SEMANTIC_VERSION, Message("FT-CFG-800", "is not a Capsule release", "write it like 0.14.0"))
 ]
 
 
-REPOSITORY = "https://github.com/projectcapsule/capsule"
-"""Where Capsule is released, each version with its changelog."""
-
-# Chart values, names of generated objects and custom resources are checked for these (major, minor).
-KNOWN_MINORS = ((0, 14),)
-
-
-def known_versions() -> str:
-    """For messages: `0.14.x`."""
-    return ", ".join(f"{major}.{minor}.x" for major, minor in KNOWN_MINORS)
-
-
+CAPSULE = Product(
+    title="Capsule",
+    name="capsule",
+    area="CAP",
+    namespace="capsule-system",
+    repository="https://github.com/projectcapsule/capsule",
+    # Chart values, names of generated objects and custom resources are checked for these (major, minor).
+    minors=((0, 14),),
+)
 CHART_URL = "https://projectcapsule.github.io/charts/capsule-{version}.tgz"
 
 
@@ -83,8 +80,10 @@ class CapsuleConfig(Section):
     @field_validator("version")
     @classmethod
     def _known_version(cls, version: str) -> str:
-        if minor(version) not in KNOWN_MINORS:
-            raise ValueError(Message("FT-CFG-801", "is not a supported version of Capsule", f"use {known_versions()}"))
+        if not CAPSULE.supports(version):
+            raise ValueError(
+                Message("FT-CFG-801", "is not a supported version of Capsule", f"use {CAPSULE.versions()}")
+            )
         return version
 
     @property

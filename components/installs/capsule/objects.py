@@ -12,15 +12,12 @@ import yaml
 
 from components.cluster.subjects import RBAC
 from components.config.yaml_files import FastLoader
-from components.installs.chart import Chart, PinnedChart, Product, read_chart
-from components.installs.wordings import release_wordings
+from components.installs.capsule.config import CAPSULE
+from components.installs.chart import Chart, PinnedChart, read_chart
 
 if TYPE_CHECKING:
     from components.installs.capsule.config import CapsuleConfig
     from components.vocabulary.manifests import Manifest
-
-CAPSULE_NAMESPACE = "capsule-system"
-CAPSULE = Product("capsule", CAPSULE_NAMESPACE, release_wordings("CAP", "Capsule", "capsule"))
 
 _DEFINITIONS = "capsule/crds/"
 
@@ -84,7 +81,7 @@ _VERBS = {NAMESPACE_PROVISIONER: ("create", "patch"), NAMESPACE_DELETER: ("delet
 def namespace() -> Manifest:
     """Capsule's own namespace, which enforces the strictest Pod Security Standard."""
     labels = {"pod-security.kubernetes.io/enforce": "restricted"}
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": CAPSULE_NAMESPACE, "labels": labels}}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": CAPSULE.namespace, "labels": labels}}
 
 
 def generated_objects() -> list[Manifest]:

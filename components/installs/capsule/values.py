@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from components.cluster.subjects import Subject, SubjectKind
 from components.config.errors import Problem
 from components.config.messages import Message
-from components.installs.capsule.objects import CAPSULE_NAMESPACE, NAMESPACE_DELETER
+from components.installs.capsule.config import CAPSULE
+from components.installs.capsule.objects import NAMESPACE_DELETER
 
 if TYPE_CHECKING:
     from components.cluster.client import Identity
@@ -60,7 +61,7 @@ def helm_values(config: CapsuleConfig, bindable_roles: Sequence[str] = ()) -> di
                 "impersonation": {
                     "tenantDefaultServiceAccount": _ACCOUNT_WITHOUT_RIGHTS,
                     "globalDefaultServiceAccount": _ACCOUNT_WITHOUT_RIGHTS,
-                    "globalDefaultServiceAccountNamespace": CAPSULE_NAMESPACE,
+                    "globalDefaultServiceAccountNamespace": CAPSULE.namespace,
                 },
             },
         },
@@ -96,7 +97,7 @@ def _disruption_budget() -> Manifest:
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
-        "metadata": {"name": "capsule-controller-manager", "namespace": CAPSULE_NAMESPACE},
+        "metadata": {"name": "capsule-controller-manager", "namespace": CAPSULE.namespace},
         "spec": {"minAvailable": 1, "selector": {"matchLabels": _LABELS}},
     }
 

@@ -16,13 +16,10 @@ from components.config.types import RESERVED_PREFIXES, DnsLabel, Network, Reposi
 from components.git.config import GitSource
 from components.installs.flux.lockdown_flags import SECRETS_CACHE, caches_secrets, refusal
 from components.installs.flux.release import (
-    OLDEST_KUBERNETES,
-    REPOSITORY,
+    FLUX,
     ControllerArgument,
     EgressHost,
     FluxVersion,
-    known_versions,
-    minor,
 )
 from components.sync.kustomization import Reconciliation
 from components.sync.notifications import Notification
@@ -34,7 +31,7 @@ from components.vocabulary.names import (
     account_of,
 )
 
-RELEASE_URL = f"{REPOSITORY}/releases/download/v{{version}}/install.yaml"
+RELEASE_URL = f"{FLUX.repository}/releases/download/v{{version}}/install.yaml"
 _CLUSTERS_OWN = tuple(prefix for prefix in RESERVED_PREFIXES if not FLUX_NAMESPACE.startswith(prefix))
 
 
@@ -227,8 +224,8 @@ class FluxConfig(Section):
     @field_validator("version")
     @classmethod
     def _known_version(cls, version: str) -> str:
-        if minor(version) not in OLDEST_KUBERNETES:
-            raise ValueError(Message("FT-CFG-301", "is not a supported version of Flux", f"use {known_versions()}"))
+        if not FLUX.supports(version):
+            raise ValueError(Message("FT-CFG-301", "is not a supported version of Flux", f"use {FLUX.versions()}"))
         return version
 
     @field_validator("default_service_account")

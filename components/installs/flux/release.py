@@ -14,6 +14,7 @@ from components.config.pinned_input import PinnedInput, read_pinned
 from components.config.printable import printable
 from components.config.types import SEMANTIC_VERSION, matching
 from components.config.yaml_files import FastLoader
+from components.installs.product import Product
 from components.vocabulary.names import FLUX_NAMESPACE, Controller
 
 if TYPE_CHECKING:
@@ -61,24 +62,18 @@ EgressHost = Annotated[
 ]
 
 
-REPOSITORY = "https://github.com/fluxcd/flux2"
-"""Where Flux is released, each version with its changelog."""
-
 # Flux (major, minor) -> the oldest Kubernetes (major, minor) that it supports.
 # Source: `flux check --pre` of each release (cmd/flux/check.go).
 OLDEST_KUBERNETES: dict[tuple[int, int], tuple[int, int]] = {(2, 9): (1, 33)}
 
-
-def minor(version: str) -> tuple[int, int]:
-    """(major, minor) of `2.9.5` or of an API server's `v1.36.3-eks-1234`."""
-    major, minor_part = version.removeprefix("v").split(".")[:2]
-    return int(major), int(minor_part.rstrip("+"))
-
-
-def known_versions() -> str:
-    """For messages: `2.9.x`."""
-    return ", ".join(f"{major}.{minor_part}.x" for major, minor_part in sorted(OLDEST_KUBERNETES))
-
+FLUX = Product(
+    title="Flux",
+    name="flux",
+    area="FLX",
+    namespace=FLUX_NAMESPACE,
+    repository="https://github.com/fluxcd/flux2",
+    minors=tuple(OLDEST_KUBERNETES),
+)
 
 VERSION_LABEL = "app.kubernetes.io/version"
 

@@ -12,13 +12,8 @@ import pulumi
 from components.cluster.client import refusal
 from components.cluster.hooks import after_changes, ready_hook
 from components.installs.chart import Chart, release
-from components.installs.kyverno.objects import (
-    KYVERNO,
-    POLICIES_PATH,
-    namespace,
-    wait_until_serving,
-    webhook_configurations,
-)
+from components.installs.kyverno.config import KYVERNO
+from components.installs.kyverno.objects import POLICIES_PATH, namespace, wait_until_serving, webhook_configurations
 from components.installs.kyverno.values import helm_values
 from components.plan.registration import register
 

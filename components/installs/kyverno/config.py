@@ -15,7 +15,7 @@ from components.config.messages import Message
 from components.config.resources import Resources
 from components.config.section import Section
 from components.config.types import SEMANTIC_VERSION, Sha256, WebUrl, matching
-from components.installs.flux.release import minor
+from components.installs.product import Product
 
 KyvernoVersion = Annotated[
     str, *matching(SEMANTIC_VERSION, Message("FT-CFG-450", "is not a Kyverno release", "write it like 1.19.1"))
@@ -26,18 +26,15 @@ ChartVersion = Annotated[
 ]
 
 
-REPOSITORY = "https://github.com/kyverno/kyverno"
-"""Where Kyverno is released, each version with its changelog."""
-
-# Names of webhook configurations, chart values and policy types are checked for these (major, minor).
-KNOWN_MINORS = ((1, 19),)
-
-
-def known_versions() -> str:
-    """For messages: `1.19.x`."""
-    return ", ".join(f"{major}.{minor}.x" for major, minor in KNOWN_MINORS)
-
-
+KYVERNO = Product(
+    title="Kyverno",
+    name="kyverno",
+    area="KYV",
+    namespace="kyverno",
+    repository="https://github.com/kyverno/kyverno",
+    # Names of webhook configurations, chart values and policy types are checked for these (major, minor).
+    minors=((1, 19),),
+)
 CHART_URL = "https://kyverno.github.io/kyverno/kyverno-{version}.tgz"
 
 # The other controllers elect a leader; the second replica is a standby.
@@ -101,8 +98,10 @@ class KyvernoConfig(Section):
     @field_validator("version")
     @classmethod
     def _known_version(cls, version: str) -> str:
-        if minor(version) not in KNOWN_MINORS:
-            raise ValueError(Message("FT-CFG-452", "is not a supported version of Kyverno", f"use {known_versions()}"))
+        if not KYVERNO.supports(version):
+            raise ValueError(
+                Message("FT-CFG-452", "is not a supported version of Kyverno", f"use {KYVERNO.versions()}")
+            )
         return version
 
     @model_validator(mode="after")

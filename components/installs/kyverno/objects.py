@@ -8,17 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from components.config.messages import Wording
 from components.installs import serving
-from components.installs.chart import Chart, PinnedChart, Product, read_chart
+from components.installs.chart import Chart, PinnedChart, read_chart
+from components.installs.kyverno.config import KYVERNO
 from components.installs.serving import DryRun, DryRuns
-from components.installs.wordings import release_wordings
 from components.plan.registration import BACKGROUND, OWNERSHIP
 
 if TYPE_CHECKING:
     from components.installs.kyverno.config import KyvernoConfig
     from components.vocabulary.manifests import Manifest
-
-NAMESPACE = "kyverno"
-KYVERNO = Product("kyverno", NAMESPACE, release_wordings("KYV", "Kyverno", "kyverno"))
 
 
 def kyverno_chart(config: KyvernoConfig, project: Path) -> Chart:
@@ -59,7 +56,7 @@ _WEBHOOK_CONFIGURATIONS = {
 def namespace() -> Manifest:
     """Kyverno's own namespace, which enforces the strictest Pod Security Standard."""
     labels = {"pod-security.kubernetes.io/enforce": "restricted"}
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": labels}}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": KYVERNO.namespace, "labels": labels}}
 
 
 def webhook_configurations() -> list[Manifest]:

@@ -25,11 +25,12 @@ from components.config.errors import Problem
 from components.config.messages import Message
 from components.engine.pulumi_command import refreshes
 from components.engine.state import State
-from components.installs.capsule.objects import CAPSULE
+from components.installs.capsule.config import CAPSULE
 from components.installs.capsule.values import administrator_problems
-from components.installs.chart import Product
-from components.installs.flux.release import OLDEST_KUBERNETES, minor
-from components.installs.kyverno.objects import KYVERNO, MANAGED_BY_LABEL
+from components.installs.flux.release import OLDEST_KUBERNETES
+from components.installs.kyverno.config import KYVERNO
+from components.installs.kyverno.objects import MANAGED_BY_LABEL
+from components.installs.product import Product, minor
 from components.recovery.blocked_namespaces import read_namespace_holds
 from components.recovery.field_owners import CoOwner, co_owners
 from components.recovery.lost_namespaces import LostNamespaces

@@ -16,14 +16,15 @@ from components.cluster.ownership import carries_marks, names_cluster
 from components.config.errors import Problem
 from components.config.messages import Message
 from components.engine.state import State
+from components.installs.capsule.config import CAPSULE
 from components.installs.capsule.objects import (
     CAPSULE_GROUP,
-    CAPSULE_NAMESPACE,
     CREATED_WEBHOOKS,
     DEFINITION_TYPE,
     generated_objects,
 )
-from components.installs.kyverno.objects import NAMESPACE, webhook_configurations
+from components.installs.kyverno.config import KYVERNO
+from components.installs.kyverno.objects import webhook_configurations
 from components.stack.cluster.namespaces import NAMESPACE_TYPE
 from components.vocabulary.manifests import resource_type
 from components.vocabulary.names import FLUX_NAMESPACE
@@ -65,10 +66,10 @@ def foreign_kyverno(
         state: the stack's state.
         stack_file: name of the stack's file.
     """
-    if NAMESPACE in state.names(NAMESPACE_TYPE):
+    if KYVERNO.namespace in state.names(NAMESPACE_TYPE):
         return []
     begun = names_cluster(state, cluster.uid)
-    found = [f"the namespace {NAMESPACE}"] if _is_foreign(NAMESPACE, cluster, begun) else []
+    found = [f"the namespace {KYVERNO.namespace}"] if _is_foreign(KYVERNO.namespace, cluster, begun) else []
     # An update may have been killed after it had created nothing but these.
     own = {name for manifest in webhook_configurations() for name in state.names(resource_type(manifest))}
     own |= {name for name, marked in webhooks.items() if marked and begun}
@@ -105,13 +106,13 @@ def foreign_capsule(
         state: the stack's state.
         stack_file: name of the stack's file.
     """
-    if CAPSULE_NAMESPACE in state.names(NAMESPACE_TYPE):
+    if CAPSULE.namespace in state.names(NAMESPACE_TYPE):
         return []
     begun = names_cluster(state, cluster.uid)
     # An update may have been killed after it had created nothing but these.
     own = state.names(DEFINITION_TYPE)
     own |= {name for manifest in generated_objects() for name in state.names(resource_type(manifest))}
-    found = [f"the namespace {CAPSULE_NAMESPACE}"] if _is_foreign(CAPSULE_NAMESPACE, cluster, begun) else []
+    found = [f"the namespace {CAPSULE.namespace}"] if _is_foreign(CAPSULE.namespace, cluster, begun) else []
     found += sorted(name for name, marked in read().items() if name not in own and not (marked and begun))
     return (
         [

@@ -16,8 +16,8 @@ from components.config.errors import Problem
 from components.config.messages import Message
 from components.config.printable import printable
 from components.engine.state import State
-from components.installs.capsule.objects import CAPSULE_NAMESPACE
-from components.installs.kyverno.objects import NAMESPACE as KYVERNO_NAMESPACE
+from components.installs.capsule.config import CAPSULE
+from components.installs.kyverno.config import KYVERNO
 from components.stack.config import StackConfig
 from components.stack.plan import Plan
 from components.sync.status import name_of_object
@@ -25,7 +25,7 @@ from components.vocabulary.manifests import Manifest, name_of, resource_type
 from components.vocabulary.names import FLUX_NAMESPACE, HELM_API, HELM_RELEASE, KUSTOMIZATION, KUSTOMIZE_API
 
 _SHOWN = 3
-_OWN = (FLUX_NAMESPACE, KYVERNO_NAMESPACE, CAPSULE_NAMESPACE)
+_OWN = (FLUX_NAMESPACE, KYVERNO.namespace, CAPSULE.namespace)
 _NAMESPACE_TYPE = "kubernetes:core/v1:Namespace"
 _APPLIED_TYPES = {
     kind: resource_type({"apiVersion": api, "kind": kind})

@@ -7,8 +7,8 @@ import pulumi
 from components.cluster.adoption import adopt
 from components.engine import log
 from components.engine.state import State
-from components.installs.capsule.objects import CAPSULE
-from components.installs.kyverno.objects import KYVERNO
+from components.installs.capsule.config import CAPSULE
+from components.installs.kyverno.config import KYVERNO
 from components.recovery.field_owners import take_back
 from components.recovery.github_leftovers import clear_github
 from components.recovery.stray_objects import remove_strays

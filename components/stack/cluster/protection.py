@@ -21,7 +21,7 @@ from components.config.messages import Wording
 from components.engine.state import State
 from components.installs.capsule.objects import CAPSULE_GROUP
 from components.installs.chart import RELEASE_TYPE
-from components.installs.kyverno.objects import KYVERNO
+from components.installs.kyverno.config import KYVERNO
 from components.stack.cluster.namespaces import NAMESPACE_TYPE, lost_namespaces
 from components.stack.config import StackConfig, is_production
 from components.vocabulary.manifests import Manifest, resource_type

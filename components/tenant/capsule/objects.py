@@ -14,7 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from components.cluster.subjects import RBAC
-from components.installs.capsule.objects import CAPSULE_GROUP, CAPSULE_NAMESPACE, NAMESPACE_DELETER
+from components.installs.capsule.config import CAPSULE
+from components.installs.capsule.objects import CAPSULE_GROUP, NAMESPACE_DELETER
 from components.plan.planned import Planned, Stage
 from components.tenant.annotations import account_annotations, namespace_annotations
 from components.tenant.capsule.names import (
@@ -56,7 +57,7 @@ _RESYNC = "60s"
 
 def replication_objects() -> list[Manifest]:
     """What all tenants of Capsule share: the replicator with its rights, and the role to read one's own namespace."""
-    account = {"name": REPLICATOR, "namespace": CAPSULE_NAMESPACE}
+    account = {"name": REPLICATOR, "namespace": CAPSULE.namespace}
     verbs = ["create", "delete", "get", "list", "patch", "update"]
     limits = [
         {"apiGroups": [""], "resources": ["limitranges", "resourcequotas"], "verbs": verbs},
@@ -244,7 +245,7 @@ def _replication(name: str, config: TenantConfig, tenancy: TenancyConfig, room: 
     spec = {
         "tenantSelector": {"matchLabels": {TENANT_LABEL: name}},
         "scope": "Namespace",
-        "serviceAccount": {"name": REPLICATOR, "namespace": CAPSULE_NAMESPACE},
+        "serviceAccount": {"name": REPLICATOR, "namespace": CAPSULE.namespace},
         "resyncPeriod": _RESYNC,
         "pruningOnDelete": True,
         "settings": {"adopt": True, "force": True},

@@ -12,7 +12,7 @@ from message_codes import codes
 
 from components.engine.state import State
 from components.installs.chart import RELEASE_TYPE
-from components.installs.kyverno.objects import KYVERNO
+from components.installs.kyverno.config import KYVERNO
 from components.recovery.unfinished_releases import (
     UnfinishedRelease,
     failed,
