@@ -39,6 +39,16 @@ def field_of(parent: str, path: str) -> str:
     return "".join([parent, *(f".?{name}" for name in path.split("."))])
 
 
+def unchanged(metadata: str) -> str:
+    """CEL for whether an update leaves everything of a Flux object but its status and annotations as it is.
+
+    Args:
+        metadata: the field as an expression selects it, `metadata` or `?metadata`.
+    """
+    fields = ("?spec", *(f"{metadata}.?{each}" for each in ("labels", "finalizers", "ownerReferences")))
+    return " && ".join(f"object.{each} == oldObject.{each}" for each in fields)
+
+
 def joined(items: str) -> str:
     """The items of a list of strings, joined for a message."""
     return f"({items}).join(', ')"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from components.allowlists.cel import concatenated, joined, text, texts
+from components.allowlists.cel import concatenated, joined, text, texts, unchanged
 from components.policies.names import PolicyName
 from components.policies.pods import templates
 from components.policies.policy import ANY_CHANGE, Policy, Resources, Subject, Validation, writable_resources
@@ -72,12 +72,9 @@ def platform_objects() -> Policy:
             Validation(
                 "!variables.marked || "
                 "request.operation == 'UPDATE' && request.resource.group.endsWith('.fluxcd.io') && "
-                + " && ".join(
-                    f"object.{path} == oldObject.{path}"
-                    for path in ("?spec", "metadata.?labels", "metadata.?finalizers", "metadata.?ownerReferences")
-                )
-                + f" && {kept_annotations('variables.before', 'variables.after')}"
-                + f" && {kept_annotations('variables.after', 'variables.before')}",
+                f"{unchanged('metadata')}"
+                f" && {kept_annotations('variables.before', 'variables.after')}"
+                f" && {kept_annotations('variables.after', 'variables.before')}",
                 concatenated(
                     OBJECT,
                     text(

@@ -129,7 +129,7 @@ def egress_variables(
     """
     exempt = [
         _API_SERVER,
-        *(host_and_port(f"$({host.variable})", _HTTP) for host in hosts),
+        *(host_and_port(f"$({host.variable})") for host in hosts),
         *_events_hosts(_arguments(deployment)),
         *(_host_of(server.address) for server in config.vaults),
         *(host_and_port(host, _HTTPS) for host in key_services),
@@ -187,7 +187,7 @@ def _exemptions(hosts: Iterable[str]) -> list[Manifest]:
     return [{"name": name, "value": value} for name in _EXEMPTION_VARIABLES] if value else []
 
 
-def host_and_port(host: str, port: int) -> str:
+def host_and_port(host: str, port: int = _HTTP) -> str:
     """A host as an entry of `NO_PROXY`: without a port, requests to any port of it would be exempt.
 
     Args:

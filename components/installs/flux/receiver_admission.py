@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from components.allowlists.cel import unchanged
 from components.installs.flux.controller_rights import NOTIFYING
 from components.vocabulary.names import FLUX_NAMESPACE, Controller, account_of
 
@@ -22,7 +23,6 @@ NAME = "flux-tenancy-receivers"
 
 _API = "admissionregistration.k8s.io/v1"
 _USER = f"system:serviceaccount:{FLUX_NAMESPACE}:{account_of(Controller.NOTIFICATION)}"
-_KEPT = ("spec", "metadata.?labels", "metadata.?finalizers", "metadata.?ownerReferences")
 
 
 def annotations_only() -> list[Manifest]:
@@ -32,7 +32,7 @@ def annotations_only() -> list[Manifest]:
         for group, kinds in NOTIFYING.items()
     ]
     refusal = {
-        "expression": " && ".join(f"object.?{part} == oldObject.?{part}" for part in _KEPT),
+        "expression": unchanged("?metadata"),
         "message": "notification-controller changes annotations of Flux's objects, and nothing else",
         "reason": "Forbidden",
     }

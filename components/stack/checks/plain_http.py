@@ -15,7 +15,7 @@ from components.vocabulary.names import Controller
 if TYPE_CHECKING:
     from components.stack.config import StackConfig
 
-_PLAIN, _HTTP = "http://", 80
+_PLAIN = "http://"
 # The schemes of entries in allow-lists that allow sources without TLS; for `oci://` and `bucket://` with `insecure`.
 _PLAIN_SCHEMES = (_PLAIN, "oci://", "bucket://")
 
@@ -34,7 +34,7 @@ def plain_http(config: StackConfig) -> dict[Controller, tuple[str, ...]]:
         sources += [_host(each) for each in entries if each == ANYTHING or each.startswith(_PLAIN_SCHEMES)]
     if policies.notifications.plain_http:
         entries = (*policies.notifications.hosts, *(entry for each in own for entry in each.notifications))
-        messages += [host_and_port(each, _HTTP) for each in entries]
+        messages += [host_and_port(each) for each in entries]
     hosts = {
         Controller.SOURCE: sources,
         Controller.IMAGE_REFLECTOR: sources,
@@ -63,4 +63,4 @@ def _declared_notifications(config: StackConfig) -> Iterator[str]:
 
 def _host(url: str) -> str:
     """Host and port of a URL, without a user; `*` of itself."""
-    return url if url == ANYTHING else host_and_port(urlsplit(url).netloc.rpartition("@")[2].lower(), _HTTP)
+    return url if url == ANYTHING else host_and_port(urlsplit(url).netloc.rpartition("@")[2].lower())
