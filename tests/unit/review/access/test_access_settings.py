@@ -19,17 +19,27 @@ from review.render.settings import AdmissionSettings
 GRANT = {"reason": "PLAT-231", "serviceTypes": ["NodePort"], "exceptions": [{"policy": "allowed-images"}]}
 
 
+def settings_of(found: Render) -> AdmissionSettings:
+    """The settings, which every render of this program has."""
+    assert found.settings is not None
+    return found.settings
+
+
 def with_setting(before: Render, section: str, **values: object) -> Render:
     """A render of a program that has these settings, too."""
-    stack = deepcopy(dict(before.settings.stack))
+    stack = deepcopy(dict(settings_of(before).stack))
     stack[section] |= values
-    settings = before.settings.model_copy(update={"stack": stack})
+    settings = settings_of(before).model_copy(update={"stack": stack})
     return Render(before.stack, before.objects, before.digest, settings)
 
 
 def test_a_setting_without_words_is_told_with_its_values():
     signed = {
-        "images": {"signatures": [{"images": ["registry.example.com/*"], "keyless": {"issuer": "i", "subject": "s"}}]}
+        "images": {
+            "signatures": [
+                {"images": ["registry.example.com/*"], "keyless": {"issuer": "https://a.example.com", "subject": "s"}}
+            ]
+        }
     }
     tools = {"images": {"registries": {"secrets": ["pull"]}}}
 
@@ -60,7 +70,8 @@ def test_settings_that_this_program_cannot_read_are_told_as_they_are():
     edit = edited(base, "node-placement", "ValidatingAdmissionPolicy", lambda spec: spec["matchConditions"].clear())
 
     assert sentences(edit, render(policies={"nodeNames": True})) == [
-        "+! Policy node-placement checks requests in another way (its CEL is in the diff) for all tenants on production",
+        "+! Policy node-placement checks requests in another way (its CEL is in the diff) for all tenants on "
+        "production",
         '+! The setting policies.maximumTimeout is now 1h (before: ["1h"]) on production',
         "+! The setting policies.nodeNames is now true (before: false) on production",
     ]
@@ -69,7 +80,7 @@ def test_settings_that_this_program_cannot_read_are_told_as_they_are():
 def test_a_list_of_a_namespace_without_words_is_told():
     base, listed = render(), render()
     lists = {"apps": {"flux-tenancy/further": ("one",)}}
-    settings = listed.settings.model_copy(update={"namespaces": lists})
+    settings = settings_of(listed).model_copy(update={"namespaces": lists})
 
     assert sentences(base, Render(listed.stack, listed.objects, "", settings)) == [
         '+! dev-team has the setting flux-tenancy/further, now ["one"] (before: not set), in apps on production'
@@ -97,7 +108,7 @@ def test_what_this_program_renders_has_no_other_checks(tmp_path, sections):
         tmp_path / "project", tenants=tenants, policies=sections.get("policies", {"sources": {"allowed": ["*"]}})
     )
 
-    assert found.settings.namespaces["apps"].keys() == (
+    assert settings_of(found).namespaces["apps"].keys() == (
         {"flux-tenancy/service-types", "flux-tenancy/exceptions"} if "grants" in sections else set()
     )
     assert sentences(found, found) == []
@@ -105,7 +116,7 @@ def test_what_this_program_renders_has_no_other_checks(tmp_path, sections):
 
 def test_settings_survive_the_way_between_processes_and_are_not_in_the_digest():
     given = render(TENANTS | {"dev-team": {"grants": [GRANT]}})
-    settings = AdmissionSettings.model_validate(json.loads(json.dumps(given.settings.model_dump(mode="json"))))
+    settings = AdmissionSettings.model_validate(json.loads(json.dumps(settings_of(given).model_dump(mode="json"))))
 
     assert settings == given.settings
     assert Render.of("a", given.objects, settings).digest == Render.of("a", given.objects).digest
@@ -114,7 +125,7 @@ def test_settings_survive_the_way_between_processes_and_are_not_in_the_digest():
 def test_every_setting_that_a_policy_reads_is_in_the_settings_of_a_render():
     named = {key for each in policies(PoliciesConfig()) for key in each.settings if not key.startswith("tenant: ")}
 
-    assert named <= values_of(render().settings.stack).keys()
+    assert named <= values_of(settings_of(render()).stack).keys()
 
 
 def test_every_setting_with_words_belongs_to_a_policy():
