@@ -21,7 +21,7 @@ class Allows:
 
     Attributes:
         each: words for entries, which replace `{}`.
-        anything: words for no restriction: `*` in the list, or no list.
+        anything: words for no restriction: `*` in the list, or no list. Without them, `*` is an entry like others.
         own: the annotation of a namespace with further entries of its tenant; empty if a tenant has none.
         forbidden_of: everything, of which the entries are forbidden; None if they are allowed.
         empty_is_anything: whether an empty list allows anything.

@@ -165,8 +165,7 @@ class AllowedSources(Section):
     """Where tenants' sources may come from."""
 
     allowed: Annotated[
-        tuple[SourcePatternText, ...],
-        Allows("fetch sources from {}", "fetch sources from any URL", own=SOURCES),
+        tuple[SourcePatternText, ...], Allows("fetch sources from {}", "fetch sources from any URL", own=SOURCES)
     ] = Field(
         (),
         description="URL patterns for the sources of every tenant, e.g. `https://git.example.com/org/*` for everything "
@@ -174,10 +173,7 @@ class AllowedSources(Section):
         "`bucket://storage.example.com/name`, or `*` for all, in addition to the tenant's own. If neither the stack "
         "nor the tenant has any, a tenant has only the sources that the stack declares for it.",
     )
-    providers: Annotated[
-        tuple[CloudProvider, ...],
-        Allows("let sources log in to the cloud {}"),
-    ] = Field(
+    providers: Annotated[tuple[CloudProvider, ...], Allows("let sources log in to the cloud {}")] = Field(
         (),
         description="Clouds that a source may log in to with its own service account; none by default.",
     )
@@ -185,10 +181,9 @@ class AllowedSources(Section):
         tuple[str, ...],
         Allows("fetch from Buckets in the region {}", "fetch from Buckets in any region", empty_is_anything=True),
     ] = Field((), description="Regions that a Bucket may set; any by default.")
-    plain_http: Annotated[
-        bool,
-        Allows("fetch sources without TLS"),
-    ] = Field(False, description="Allow sources without TLS: `http://` URLs or `insecure: true`; for a lab.")
+    plain_http: Annotated[bool, Allows("fetch sources without TLS")] = Field(
+        False, description="Allow sources without TLS: `http://` URLs or `insecure: true`; for a lab."
+    )
     client_certificates: Annotated[
         bool,
         Allows("let sources trust certificate authorities of their own choice"),
@@ -196,10 +191,7 @@ class AllowedSources(Section):
         False,
         description="Allow tenants to set `certSecretRef` in their own sources; those of the stack always may.",
     )
-    submodules: Annotated[
-        bool,
-        Allows("fetch Git submodules of any URL"),
-    ] = Field(
+    submodules: Annotated[bool, Allows("fetch Git submodules of any URL")] = Field(
         False,
         description="Allow GitRepositories to fetch submodules, from any URL in the repository: admission does not see "
         "them.",
@@ -230,10 +222,9 @@ class AllowedImages(Section):
         description="Repositories, e.g. `registry.example.com/org/*`, in addition to the tenant's own. If neither the "
         "stack nor the tenant has any, all images are allowed.",
     )
-    digests: Annotated[
-        bool,
-        Allows("run images by tag", forbidden_of=frozenset({""})),
-    ] = Field(False, description="Require images by digest.")
+    digests: Annotated[bool, Allows("run images by tag", forbidden_of=frozenset({""}))] = Field(
+        False, description="Require images by digest."
+    )
     signatures: tuple[ImageSignature, ...] = Field(
         (), description="Images that have to be signed, and by whom; Kyverno verifies them (docs/images.md)."
     )
@@ -245,24 +236,17 @@ class AllowedImages(Section):
 class AllowedNotifications(Section):
     """What notification-controller may send for tenants, if these may write Providers or Receivers."""
 
-    types: Annotated[
-        tuple[ProviderTypeName, ...],
-        Allows("write Providers of the type {}"),
-    ] = Field(
+    types: Annotated[tuple[ProviderTypeName, ...], Allows("write Providers of the type {}")] = Field(
         (), description="Types of Providers that tenants may write, e.g. `slack`; needed to open the kind `Provider`."
     )
-    hosts: Annotated[
-        tuple[HostPatternText, ...],
-        Allows("send notifications to {}", own=NOTIFICATIONS),
-    ] = Field(
+    hosts: Annotated[tuple[HostPatternText, ...], Allows("send notifications to {}", own=NOTIFICATIONS)] = Field(
         (),
         description="Hosts that Providers of tenants may post to and whose tokens their Receivers may trust, e.g. "
         "`hooks.slack.com`, `alertmanager.monitoring.svc:9093`, `*.example.com`, in addition to the tenant's own.",
     )
-    plain_http: Annotated[
-        bool,
-        Allows("send notifications without TLS"),
-    ] = Field(False, description="Allow notifications without TLS, e.g. within the cluster.")
+    plain_http: Annotated[bool, Allows("send notifications without TLS")] = Field(
+        False, description="Allow notifications without TLS, e.g. within the cluster."
+    )
 
 
 class IngressRules(Section):
@@ -276,10 +260,7 @@ class IngressRules(Section):
         description="Host names for the Ingresses of every tenant, e.g. `shop.example.com`, or `*.example.com` for all "
         "names below, in addition to the tenant's own. If neither the stack nor the tenant has any, all are allowed.",
     )
-    snippets: Annotated[
-        bool,
-        Allows("write snippets of proxy configuration in Ingresses"),
-    ] = Field(
+    snippets: Annotated[bool, Allows("write snippets of proxy configuration in Ingresses")] = Field(
         False,
         description="Allow annotations that contain proxy configuration, such as `configuration-snippet` of "
         "ingress-nginx, which can read the traffic and Secrets of all tenants.",
@@ -289,46 +270,32 @@ class IngressRules(Section):
 class PoliciesConfig(Section):
     """Admission in tenants' namespaces."""
 
-    engine: Annotated[
-        PolicyEngine,
-        SeenOtherwise(),
-    ] = Field(
+    engine: Annotated[PolicyEngine, SeenOtherwise()] = Field(
         PolicyEngine.NATIVE, description="What enforces the policies; `kyverno` and `both` need the section `kyverno`."
     )
-    mode: Annotated[
-        PolicyMode,
-        SeenOtherwise(),
-    ] = Field(
+    mode: Annotated[PolicyMode, SeenOtherwise()] = Field(
         PolicyMode.ENFORCE,
         description="Deny violations (`enforce`), or allow and report them (`audit`), see `make policy-report`.",
     )
-    modes: Annotated[
-        dict[PolicyName, PolicyMode],
-        SeenOtherwise(),
-    ] = Field(default_factory=dict, description="A different mode for a policy, by its name (docs/policies.md).")
+    modes: Annotated[dict[PolicyName, PolicyMode], SeenOtherwise()] = Field(
+        default_factory=dict, description="A different mode for a policy, by its name (docs/policies.md)."
+    )
     sources: AllowedSources = Field(default_factory=AllowedSources, description="Sources of tenants.")
     images: AllowedImages = Field(default_factory=AllowedImages, description="Container images of tenants.")
     notifications: AllowedNotifications = Field(
         default_factory=AllowedNotifications, description="Notifications of tenants."
     )
-    flux_images: Annotated[
-        bool,
-        SeenOtherwise(),
-    ] = Field(
+    flux_images: Annotated[bool, SeenOtherwise()] = Field(
         False,
         description="Require the signatures of Flux's releases on its controllers' images; Kyverno needs access to "
         "their registry and to Sigstore's keys (docs/images.md).",
     )
-    onboarding: Annotated[
-        bool,
-        SeenOtherwise(),
-    ] = Field(
+    onboarding: Annotated[bool, SeenOtherwise()] = Field(
         False,
         description="Let Kyverno provision namespaces that the platform labels for a tenant (docs/onboarding.md).",
     )
     minimum_interval: Annotated[
-        Duration,
-        Bounds("let Flux reconcile every {}", "let Flux reconcile more often than every {}", least=True),
+        Duration, Bounds("let Flux reconcile every {}", "let Flux reconcile more often than every {}", least=True)
     ] = Field("30s", description="Minimum interval of reconciliation.")
     # The webhooks of AWS and Azure request a day; SPIFFE's and Vault's agents need less.
     maximum_token_lifetime: Annotated[
@@ -339,18 +306,14 @@ class PoliciesConfig(Section):
         description="Maximum lifetime of a service account token that a pod mounts (`expirationSeconds`); kubelet "
         "renews it long before. At least 1h, which Kubernetes requests for every pod.",
     )
-    maximum_timeout: Annotated[
-        Duration,
-        Bounds("set timeouts of up to {}", "set timeouts of more than {}"),
-    ] = Field(
+    maximum_timeout: Annotated[Duration, Bounds("set timeouts of up to {}", "set timeouts of more than {}")] = Field(
         "1h",
         description="Maximum `timeout` of Flux's objects, for which they can occupy a worker that all tenants share; "
         "applies also to a Kustomization without one, whose timeout is its interval.",
     )
-    service_types: Annotated[
-        tuple[ServiceType, ...],
-        Allows("create Services of type {}", own=SERVICE_TYPES),
-    ] = Field(("ClusterIP",), description="Types that a Service may have.")
+    service_types: Annotated[tuple[ServiceType, ...], Allows("create Services of type {}", own=SERVICE_TYPES)] = Field(
+        ("ClusterIP",), description="Types that a Service may have."
+    )
     service_annotations: Annotated[
         tuple[ServiceAnnotation, ...],
         Allows("set the annotation {} of load balancers"),
@@ -360,25 +323,19 @@ class PoliciesConfig(Section):
         "`service.beta.kubernetes.io/aws-load-balancer-type`, or `metallb.io/*` for all that begin so; by default only "
         "those that Flux, Helm and kubectl set.",
     )
-    load_balancer_classes: Annotated[
-        tuple[str, ...],
-        Allows("choose the class {} of load balancers"),
-    ] = Field((), description="Values of `spec.loadBalancerClass` that tenants may set; none by default.")
-    priority_classes: Annotated[
-        tuple[str, ...],
-        Allows("use the PriorityClass {}"),
-    ] = Field((), description="Priority classes that pods may use; none by default.")
-    finalizers: Annotated[
-        tuple[FinalizerName, ...],
-        Allows("set the finalizer {}"),
-    ] = Field(
+    load_balancer_classes: Annotated[tuple[str, ...], Allows("choose the class {} of load balancers")] = Field(
+        (), description="Values of `spec.loadBalancerClass` that tenants may set; none by default."
+    )
+    priority_classes: Annotated[tuple[str, ...], Allows("use the PriorityClass {}")] = Field(
+        (), description="Priority classes that pods may use; none by default."
+    )
+    finalizers: Annotated[tuple[FinalizerName, ...], Allows("set the finalizer {}")] = Field(
         (),
         description="Finalizers that tenants may set in addition to those of Kubernetes and Flux, e.g. "
         "`example.com/cleanup`; a controller with cluster-wide rights needs no entry for its own.",
     )
     maximum_release_size: Annotated[
-        int,
-        Bounds("store Helm releases of up to {}", "store Helm releases of more than {}", unit=" KiB"),
+        int, Bounds("store Helm releases of up to {}", "store Helm releases of more than {}", unit=" KiB")
     ] = Field(
         128,
         ge=1,
@@ -388,24 +345,19 @@ class PoliciesConfig(Section):
     )
     # Databases and runners of jobs take minutes to stop; the longest defaults of well-known charts are an hour.
     maximum_termination_grace_period: Annotated[
-        Duration,
-        Bounds("run pods that may take up to {} to end", "run pods that may take more than {} to end"),
+        Duration, Bounds("run pods that may take up to {} to end", "run pods that may take more than {} to end")
     ] = Field(
         "1h",
         description="Maximum `terminationGracePeriodSeconds` of pods, for which they can hold up the drain of a node.",
     )
-    csi_drivers: Annotated[
-        tuple[str, ...],
-        Allows("mount volumes of the CSI driver {} without a claim"),
-    ] = Field(
+    csi_drivers: Annotated[tuple[str, ...], Allows("mount volumes of the CSI driver {} without a claim")] = Field(
         (),
         description="CSI drivers whose volumes pods may mount inline, without a claim, e.g. "
         "`secrets-store.csi.k8s.io`; none by default.",
     )
-    volume_types: Annotated[
-        tuple[VolumeType, ...],
-        Allows("mount {} volumes without a claim"),
-    ] = Field((), description="Network storage that pods may mount without a claim; none by default.")
+    volume_types: Annotated[tuple[VolumeType, ...], Allows("mount {} volumes without a claim")] = Field(
+        (), description="Network storage that pods may mount without a claim; none by default."
+    )
     tolerations: Annotated[
         tuple[str, ...] | None,
         Allows("tolerate {}", "tolerate every taint", unset=(_USUALLY_TOLERATED, is_usually_tolerated)),
@@ -414,18 +366,15 @@ class PoliciesConfig(Section):
         description="Keys of the taints that pods may tolerate, e.g. `nvidia.com/gpu`; `*` for all. By default, any "
         "except those of control planes and of cordoned or unhealthy nodes, and no toleration of all taints.",
     )
-    node_names: Annotated[
-        bool,
-        Allows("choose a node by its name"),
-    ] = Field(False, description="Allow pods to choose a node by name, in a nodeSelector or an affinity.")
-    blocking_disruption_budgets: Annotated[
-        bool,
-        Allows("create PodDisruptionBudgets that block node drains"),
-    ] = Field(False, description="Allow PodDisruptionBudgets that permit no eviction, which block node drains.")
+    node_names: Annotated[bool, Allows("choose a node by its name")] = Field(
+        False, description="Allow pods to choose a node by name, in a nodeSelector or an affinity."
+    )
+    blocking_disruption_budgets: Annotated[bool, Allows("create PodDisruptionBudgets that block node drains")] = Field(
+        False, description="Allow PodDisruptionBudgets that permit no eviction, which block node drains."
+    )
     ingress: IngressRules = Field(default_factory=IngressRules, description="Ingresses of tenants.")
     storage_classes: Annotated[
-        tuple[str, ...] | None,
-        Allows("claim volumes of the StorageClass {}", "claim volumes of any StorageClass"),
+        tuple[str, ...] | None, Allows("claim volumes of the StorageClass {}", "claim volumes of any StorageClass")
     ] = Field(
         None,
         description="Storage classes that volume claims may use; any by default. List them if the cluster has manually "

@@ -152,7 +152,7 @@ def _allowed(words: Allows, value: Any, own: Lists) -> frozenset[str] | None:
         entries = further or None if words.unset is None else frozenset({words.unset[0]})
     else:
         entries = frozenset(words.read(value)) | further
-    if entries is None or ANYTHING in entries or words.empty_is_anything and not entries:
+    if entries is None or words.anything and ANYTHING in entries or words.empty_is_anything and not entries:
         return None
     return entries if words.forbidden_of is None else words.forbidden_of - entries
 

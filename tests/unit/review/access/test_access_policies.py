@@ -24,6 +24,7 @@ ROWS = [
     ({"serviceTypes": ["NodePort"]}, "create Services of type NodePort", "create Services of type ClusterIP"),
     ({"serviceAnnotations": ["lb.example.com/*"]}, "set the annotation lb.example.com/* of load balancers", ""),
     ({"loadBalancerClasses": ["lb.example.com/in"]}, "choose the class lb.example.com/in of load balancers", ""),
+    ({"loadBalancerClasses": ["*"]}, "choose the class * of load balancers", ""),
     ({"priorityClasses": ["gold"]}, "use the PriorityClass gold", ""),
     (
         {"images": {"allowed": ["registry.example.com/org/*"]}},
