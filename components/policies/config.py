@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -15,6 +16,7 @@ from components.allowlists.types import (
     SourcePatternText,
     VerifiedKind,
 )
+from components.config.allowances import Allows, Bounds, SeenOtherwise
 from components.config.errors import MisplacedValueError
 from components.config.messages import Message
 from components.config.section import Section
@@ -23,6 +25,7 @@ from components.keys.signing_keys import KeylessSigner
 from components.keys.types import CosignPublicKey
 from components.policies.names import PolicyName
 from components.sync.notifications import ProviderTypeName
+from components.tenant.annotations import HOSTS, IMAGES, NOTIFICATIONS, SERVICE_TYPES, SOURCES, VERIFIED
 
 # One without a domain is Kubernetes' own. Source: IsQualifiedName in
 # staging/src/k8s.io/apimachinery/pkg/util/validation/validation.go of Kubernetes 1.36.
@@ -123,6 +126,22 @@ CloudProvider = Literal["aws", "azure", "gcp"]
 VolumeType = Literal["cephfs", "fc", "glusterfs", "iscsi", "nfs", "rbd"]
 ANY_TAINT = "*"
 """Stands for every key of a taint."""
+# Kubernetes adds tolerations of these to pods before admission. They open no dedicated nodes.
+# Source: https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/#taint-based-evictions
+USUAL_TAINTS = (
+    "node.kubernetes.io/memory-pressure",
+    "node.kubernetes.io/not-ready",
+    "node.kubernetes.io/unreachable",
+)
+OWN_TAINTS = r"^(node|node-role|node\.cloudprovider)\.kubernetes\.io/"
+"""The keys of taints of control planes, of drained nodes, and of unhealthy nodes."""
+_USUALLY_TOLERATED = "every taint but those of control planes and of nodes that are cordoned or unhealthy"
+
+
+def is_usually_tolerated(taint: str) -> bool:
+    """Whether pods may tolerate a taint in a stack that lists none."""
+    return taint in USUAL_TAINTS or re.match(OWN_TAINTS, taint) is None
+
 
 _SHORTEST_TOKEN_LIFETIME = "1h"
 
@@ -145,31 +164,46 @@ TokenLifetime = Annotated[Duration, AfterValidator(_token_lifetime)]
 class AllowedSources(Section):
     """Where tenants' sources may come from."""
 
-    allowed: tuple[SourcePatternText, ...] = Field(
+    allowed: Annotated[
+        tuple[SourcePatternText, ...], Allows("fetch sources from {}", "fetch sources from any URL", own=SOURCES)
+    ] = Field(
         (),
         description="URL patterns for the sources of every tenant, e.g. `https://git.example.com/org/*` for everything "
         "at or below it, `https://charts.example.com`, `oci://registry.example.com/org/*`, "
         "`bucket://storage.example.com/name`, or `*` for all, in addition to the tenant's own. If neither the stack "
         "nor the tenant has any, a tenant has only the sources that the stack declares for it.",
     )
-    providers: tuple[CloudProvider, ...] = Field(
+    providers: Annotated[tuple[CloudProvider, ...], Allows("let sources log in to the cloud {}")] = Field(
         (),
         description="Clouds that a source may log in to with its own service account; none by default.",
     )
-    bucket_regions: tuple[str, ...] = Field((), description="Regions that a Bucket may set; any by default.")
-    plain_http: bool = Field(
+    bucket_regions: Annotated[
+        tuple[str, ...],
+        Allows("fetch from Buckets in the region {}", "fetch from Buckets in any region", empty_is_anything=True),
+    ] = Field((), description="Regions that a Bucket may set; any by default.")
+    plain_http: Annotated[bool, Allows("fetch sources without TLS")] = Field(
         False, description="Allow sources without TLS: `http://` URLs or `insecure: true`; for a lab."
     )
-    client_certificates: bool = Field(
+    client_certificates: Annotated[
+        bool,
+        Allows("let sources trust certificate authorities of their own choice"),
+    ] = Field(
         False,
         description="Allow tenants to set `certSecretRef` in their own sources; those of the stack always may.",
     )
-    submodules: bool = Field(
+    submodules: Annotated[bool, Allows("fetch Git submodules of any URL")] = Field(
         False,
         description="Allow GitRepositories to fetch submodules, from any URL in the repository: admission does not see "
         "them.",
     )
-    verified: tuple[VerifiedKind, ...] = Field(
+    verified: Annotated[
+        tuple[VerifiedKind, ...],
+        Allows(
+            "fetch {} objects whose content is not verified",
+            own=VERIFIED,
+            forbidden_of=frozenset(get_args(VerifiedKind)),
+        ),
+    ] = Field(
         (),
         description="Kinds whose content must be verified by signature, in addition to the tenant's own. With "
         "`HelmChart`, charts may come only from HelmRepositories, and by `chartRef` from an OCIRepository only if "
@@ -180,12 +214,17 @@ class AllowedSources(Section):
 class AllowedImages(Section):
     """Which container images tenants may run."""
 
-    allowed: tuple[ImagePatternText, ...] | None = Field(
+    allowed: Annotated[
+        tuple[ImagePatternText, ...] | None,
+        Allows("run images of {}", "run any image", own=IMAGES),
+    ] = Field(
         None,
         description="Repositories, e.g. `registry.example.com/org/*`, in addition to the tenant's own. If neither the "
         "stack nor the tenant has any, all images are allowed.",
     )
-    digests: bool = Field(False, description="Require images by digest.")
+    digests: Annotated[bool, Allows("run images by tag", forbidden_of=frozenset({""}))] = Field(
+        False, description="Require images by digest."
+    )
     signatures: tuple[ImageSignature, ...] = Field(
         (), description="Images that have to be signed, and by whom; Kyverno verifies them (docs/images.md)."
     )
@@ -197,26 +236,31 @@ class AllowedImages(Section):
 class AllowedNotifications(Section):
     """What notification-controller may send for tenants, if these may write Providers or Receivers."""
 
-    types: tuple[ProviderTypeName, ...] = Field(
+    types: Annotated[tuple[ProviderTypeName, ...], Allows("write Providers of the type {}")] = Field(
         (), description="Types of Providers that tenants may write, e.g. `slack`; needed to open the kind `Provider`."
     )
-    hosts: tuple[HostPatternText, ...] = Field(
+    hosts: Annotated[tuple[HostPatternText, ...], Allows("send notifications to {}", own=NOTIFICATIONS)] = Field(
         (),
         description="Hosts that Providers of tenants may post to and whose tokens their Receivers may trust, e.g. "
         "`hooks.slack.com`, `alertmanager.monitoring.svc:9093`, `*.example.com`, in addition to the tenant's own.",
     )
-    plain_http: bool = Field(False, description="Allow notifications without TLS, e.g. within the cluster.")
+    plain_http: Annotated[bool, Allows("send notifications without TLS")] = Field(
+        False, description="Allow notifications without TLS, e.g. within the cluster."
+    )
 
 
 class IngressRules(Section):
     """What tenants may publish through the cluster's Ingress controllers."""
 
-    hosts: tuple[IngressHost, ...] | None = Field(
+    hosts: Annotated[
+        tuple[IngressHost, ...] | None,
+        Allows("publish the host {}", "publish any host", own=HOSTS),
+    ] = Field(
         None,
         description="Host names for the Ingresses of every tenant, e.g. `shop.example.com`, or `*.example.com` for all "
         "names below, in addition to the tenant's own. If neither the stack nor the tenant has any, all are allowed.",
     )
-    snippets: bool = Field(
+    snippets: Annotated[bool, Allows("write snippets of proxy configuration in Ingresses")] = Field(
         False,
         description="Allow annotations that contain proxy configuration, such as `configuration-snippet` of "
         "ingress-nginx, which can read the traffic and Secrets of all tenants.",
@@ -226,14 +270,14 @@ class IngressRules(Section):
 class PoliciesConfig(Section):
     """Admission in tenants' namespaces."""
 
-    engine: PolicyEngine = Field(
+    engine: Annotated[PolicyEngine, SeenOtherwise()] = Field(
         PolicyEngine.NATIVE, description="What enforces the policies; `kyverno` and `both` need the section `kyverno`."
     )
-    mode: PolicyMode = Field(
+    mode: Annotated[PolicyMode, SeenOtherwise()] = Field(
         PolicyMode.ENFORCE,
         description="Deny violations (`enforce`), or allow and report them (`audit`), see `make policy-report`.",
     )
-    modes: dict[PolicyName, PolicyMode] = Field(
+    modes: Annotated[dict[PolicyName, PolicyMode], SeenOtherwise()] = Field(
         default_factory=dict, description="A different mode for a policy, by its name (docs/policies.md)."
     )
     sources: AllowedSources = Field(default_factory=AllowedSources, description="Sources of tenants.")
@@ -241,44 +285,58 @@ class PoliciesConfig(Section):
     notifications: AllowedNotifications = Field(
         default_factory=AllowedNotifications, description="Notifications of tenants."
     )
-    flux_images: bool = Field(
+    flux_images: Annotated[bool, SeenOtherwise()] = Field(
         False,
         description="Require the signatures of Flux's releases on its controllers' images; Kyverno needs access to "
         "their registry and to Sigstore's keys (docs/images.md).",
     )
-    onboarding: bool = Field(
+    onboarding: Annotated[bool, SeenOtherwise()] = Field(
         False,
         description="Let Kyverno provision namespaces that the platform labels for a tenant (docs/onboarding.md).",
     )
-    minimum_interval: Duration = Field("30s", description="Minimum interval of reconciliation.")
+    minimum_interval: Annotated[
+        Duration, Bounds("let Flux reconcile every {}", "let Flux reconcile more often than every {}", least=True)
+    ] = Field("30s", description="Minimum interval of reconciliation.")
     # The webhooks of AWS and Azure request a day; SPIFFE's and Vault's agents need less.
-    maximum_token_lifetime: TokenLifetime = Field(
+    maximum_token_lifetime: Annotated[
+        TokenLifetime,
+        Bounds("mount tokens that are valid for up to {}", "mount tokens that are valid for more than {}"),
+    ] = Field(
         "24h",
         description="Maximum lifetime of a service account token that a pod mounts (`expirationSeconds`); kubelet "
         "renews it long before. At least 1h, which Kubernetes requests for every pod.",
     )
-    maximum_timeout: Duration = Field(
+    maximum_timeout: Annotated[Duration, Bounds("set timeouts of up to {}", "set timeouts of more than {}")] = Field(
         "1h",
         description="Maximum `timeout` of Flux's objects, for which they can occupy a worker that all tenants share; "
         "applies also to a Kustomization without one, whose timeout is its interval.",
     )
-    service_types: tuple[ServiceType, ...] = Field(("ClusterIP",), description="Types that a Service may have.")
-    service_annotations: tuple[ServiceAnnotation, ...] = Field(
+    service_types: Annotated[tuple[ServiceType, ...], Allows("create Services of type {}", own=SERVICE_TYPES)] = Field(
+        ("ClusterIP",), description="Types that a Service may have."
+    )
+    service_annotations: Annotated[
+        tuple[ServiceAnnotation, ...],
+        Allows("set the annotation {} of load balancers"),
+    ] = Field(
         (),
         description="Annotations that tenants may set on Services of type LoadBalancer, e.g. "
         "`service.beta.kubernetes.io/aws-load-balancer-type`, or `metallb.io/*` for all that begin so; by default only "
         "those that Flux, Helm and kubectl set.",
     )
-    load_balancer_classes: tuple[str, ...] = Field(
+    load_balancer_classes: Annotated[tuple[str, ...], Allows("choose the class {} of load balancers")] = Field(
         (), description="Values of `spec.loadBalancerClass` that tenants may set; none by default."
     )
-    priority_classes: tuple[str, ...] = Field((), description="Priority classes that pods may use; none by default.")
-    finalizers: tuple[FinalizerName, ...] = Field(
+    priority_classes: Annotated[tuple[str, ...], Allows("use the PriorityClass {}")] = Field(
+        (), description="Priority classes that pods may use; none by default."
+    )
+    finalizers: Annotated[tuple[FinalizerName, ...], Allows("set the finalizer {}")] = Field(
         (),
         description="Finalizers that tenants may set in addition to those of Kubernetes and Flux, e.g. "
         "`example.com/cleanup`; a controller with cluster-wide rights needs no entry for its own.",
     )
-    maximum_release_size: int = Field(
+    maximum_release_size: Annotated[
+        int, Bounds("store Helm releases of up to {}", "store Helm releases of more than {}", unit=" KiB")
+    ] = Field(
         128,
         ge=1,
         le=1024,
@@ -286,31 +344,38 @@ class PoliciesConfig(Section):
         "thousand times as much memory to read it.",
     )
     # Databases and runners of jobs take minutes to stop; the longest defaults of well-known charts are an hour.
-    maximum_termination_grace_period: Duration = Field(
+    maximum_termination_grace_period: Annotated[
+        Duration, Bounds("run pods that may take up to {} to end", "run pods that may take more than {} to end")
+    ] = Field(
         "1h",
         description="Maximum `terminationGracePeriodSeconds` of pods, for which they can hold up the drain of a node.",
     )
-    csi_drivers: tuple[str, ...] = Field(
+    csi_drivers: Annotated[tuple[str, ...], Allows("mount volumes of the CSI driver {} without a claim")] = Field(
         (),
         description="CSI drivers whose volumes pods may mount inline, without a claim, e.g. "
         "`secrets-store.csi.k8s.io`; none by default.",
     )
-    volume_types: tuple[VolumeType, ...] = Field(
+    volume_types: Annotated[tuple[VolumeType, ...], Allows("mount {} volumes without a claim")] = Field(
         (), description="Network storage that pods may mount without a claim; none by default."
     )
-    tolerations: tuple[str, ...] | None = Field(
+    tolerations: Annotated[
+        tuple[str, ...] | None,
+        Allows("tolerate {}", "tolerate every taint", unset=(_USUALLY_TOLERATED, is_usually_tolerated)),
+    ] = Field(
         None,
         description="Keys of the taints that pods may tolerate, e.g. `nvidia.com/gpu`; `*` for all. By default, any "
         "except those of control planes and of cordoned or unhealthy nodes, and no toleration of all taints.",
     )
-    node_names: bool = Field(
+    node_names: Annotated[bool, Allows("choose a node by its name")] = Field(
         False, description="Allow pods to choose a node by name, in a nodeSelector or an affinity."
     )
-    blocking_disruption_budgets: bool = Field(
+    blocking_disruption_budgets: Annotated[bool, Allows("create PodDisruptionBudgets that block node drains")] = Field(
         False, description="Allow PodDisruptionBudgets that permit no eviction, which block node drains."
     )
     ingress: IngressRules = Field(default_factory=IngressRules, description="Ingresses of tenants.")
-    storage_classes: tuple[str, ...] | None = Field(
+    storage_classes: Annotated[
+        tuple[str, ...] | None, Allows("claim volumes of the StorageClass {}", "claim volumes of any StorageClass")
+    ] = Field(
         None,
         description="Storage classes that volume claims may use; any by default. List them if the cluster has manually "
         "created volumes: a claim of their class gets one of them with its data.",

@@ -5,7 +5,6 @@ A policy reads grants only if a tenant of the stack has such a grant, so all oth
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 # A dry run with this annotation tells what would be refused without the grants; nobody gains anything by it.
 _WITH_GRANTS = f"!({text(WITHOUT_GRANTS)} in object.metadata.?annotations.orValue({{}}))"
 
-_EXCEPTED = re.compile(r"variables\.excepted \|\| (\(.*?\))(?=\) \|\| variables\.platform$|$)")
 OR_GRANTED_TYPE = " || variables.type in variables.granted"
 """The end of the CEL that checks the type of a Service, with the variable `granted` for `GRANTED_TYPES`."""
 GRANTED_TYPES = f"({_WITH_GRANTS} ? {listed(SERVICE_TYPES)} : [])"
@@ -30,14 +28,6 @@ GRANTED_TYPES = f"({_WITH_GRANTS} ? {listed(SERVICE_TYPES)} : [])"
 def may_be_excepted(policy: Policy) -> bool:
     """Whether tenants may have exceptions from a policy."""
     return policy.name.value in [each.value for each in ExceptedPolicy]
-
-
-def without_grants(expression: str) -> str:
-    """The CEL of a validation as it is in a stack without grants."""
-    found = _EXCEPTED.search(expression)
-    if found is not None:
-        expression = expression[: found.start()] + found[1][1:-1] + expression[found.end() :]
-    return expression.removesuffix(OR_GRANTED_TYPE)
 
 
 def with_exceptions(policy: Policy) -> Policy:

@@ -10,7 +10,7 @@ from components.policies.policy import CREATE_UPDATE, Policy, Resources, Subject
 from components.policies.request import TENANT, listed
 from components.tenant.annotations import KINDS
 from components.tenant.kinds import FLUX_KINDS, OPEN_FLUX_KINDS, group_resource, resources_of
-from components.tenant.role import FLUX_GROUPS, MANAGED
+from components.tenant.role import FLUX_GROUPS, MANAGED, resources_of_rules
 from components.tenant.tenancy_config import TenancyConfig, TenancyMode
 
 # Kinds of Kubernetes beyond those of the tenant role, for tenants with another role. Other policies say who may write
@@ -60,7 +60,7 @@ def allowed_kinds(tenancy: TenancyConfig) -> Policy:
     Args:
         tenancy: the settings of all tenants, with the kinds that the stack opens.
     """
-    opened = (*resources_of(tenancy.kinds), *_of_extra_rules(tenancy))
+    opened = (*resources_of(tenancy.kinds), *resources_of_rules(tenancy.extra_rules))
     elsewhere = (*_KYVERNO, *(_CAPSULE if tenancy.mode is TenancyMode.CAPSULE else ()))
     closed = (
         f"!({RESOURCE} in {texts(_always_open())} || {RESOURCE} in {texts(opened)} || "
@@ -125,18 +125,6 @@ def _always_open() -> tuple[str, ...]:
         if "/" not in name
     )
     return (*of_role, *_KUBERNETES, *resources_of(OPEN_FLUX_KINDS), _EXTERNAL_ARTIFACTS)
-
-
-def _of_extra_rules(tenancy: TenancyConfig) -> tuple[str, ...]:
-    """The resources that the stack adds to the tenant role by their names."""
-    named = (
-        group_resource(group, resource)
-        for rule in tenancy.extra_rules
-        for group in rule.api_groups
-        for resource in rule.resources
-        if "*" not in (group, resource) and "/" not in resource
-    )
-    return tuple(dict.fromkeys(named))
 
 
 def _differs(some: str, others: str) -> str:

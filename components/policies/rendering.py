@@ -92,13 +92,6 @@ def spec(policy: Policy, *, may_change: str, updater: str, by_scan: str = "") ->
     }
 
 
-def without_exemption(expression: str) -> str:
-    """The CEL of a validation for objects that are not the platform's."""
-    if not expression.endswith(f"){_OR_PLATFORM_OBJECT}"):
-        return expression
-    return expression.removeprefix("(").removesuffix(f"){_OR_PLATFORM_OBJECT}")
-
-
 def _expression(validation: Validation) -> str:
     if not validation.exempts_platform_objects:
         return validation.expression

@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 from components.allowlists.cel import boolean, concatenated, joined, text, texts
-from components.policies.config import ANY_TAINT, PoliciesConfig
+from components.policies.config import ANY_TAINT, OWN_TAINTS, USUAL_TAINTS, PoliciesConfig
 from components.policies.names import PolicyName
 from components.policies.pods import POD, PODS, WORKLOADS, of_pod
 from components.policies.policy import Policy, Resources, Subject, Validation
 from components.policies.rendering import changes
 from components.policies.request import ASK, OWN_NAMESPACES, is_own
 
-# Kubernetes adds tolerations of these to pods before admission. They open no dedicated nodes.
-# Source: https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/#taint-based-evictions
-_USUAL_TAINTS = (
-    "node.kubernetes.io/memory-pressure",
-    "node.kubernetes.io/not-ready",
-    "node.kubernetes.io/unreachable",
-)
-# Taints of control planes, of drained nodes, and of unhealthy nodes.
-_OWN_TAINTS = r"^(node|node-role|node\.cloudprovider)\.kubernetes\.io/"
 _HOSTNAME = "kubernetes.io/hostname"
 _AFFINITY = "variables.pod.?affinity.?nodeAffinity"
 # A required term keeps pods of the namespaces that it names from nodes and zones, and a preferred one ranks them lower.
@@ -47,7 +38,7 @@ def node_placement(config: PoliciesConfig, *, makes_namespaces: bool = False) ->
     key = "toleration.?key.orValue('')"
     own = is_own("name", "variables.own", makes_namespaces=makes_namespaces)
     if config.tolerations is None:
-        allowed = f"({key} in {texts(_USUAL_TAINTS)} || ({key} != '' && !{key}.matches({text(_OWN_TAINTS)})))"
+        allowed = f"({key} in {texts(USUAL_TAINTS)} || ({key} != '' && !{key}.matches({text(OWN_TAINTS)})))"
         remedy = "tolerate, by key, only taints of nodes that are meant for your pods, not Kubernetes' own"
     else:
         allowed = boolean(True) if ANY_TAINT in config.tolerations else f"({key} in {_listed(config.tolerations)})"
@@ -138,4 +129,4 @@ def disruption_budgets(config: PoliciesConfig) -> Policy:
 
 
 def _listed(taints: tuple[str, ...]) -> str:
-    return texts((*_USUAL_TAINTS, *taints))
+    return texts((*USUAL_TAINTS, *taints))

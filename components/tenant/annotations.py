@@ -32,14 +32,14 @@ WITHOUT_GRANTS = f"{PREFIX}without-grants"
 """An annotation of any object, with which policies check it as if its tenant had no grants."""
 
 
-def namespace_annotations(config: TenantConfig, grants: Sequence[Grant]) -> dict[str, str]:
-    """The annotations of a tenant's namespace; lists are separated by spaces, empty ones left out.
+def namespace_lists(config: TenantConfig, grants: Sequence[Grant]) -> dict[str, Sequence[str]]:
+    """What policies need to know about a tenant in one of its namespaces, by annotation; empty lists left out.
 
     Args:
         config: the tenant.
         grants: its grants that hold in this namespace.
     """
-    lists = {
+    lists: dict[str, Sequence[str]] = {
         NAMESPACES: config.namespace_names,
         KINDS: tuple(dict.fromkeys((*resources_of(config.policies.kinds), *granted_resources(grants)))),
         SOURCES: config.policies.sources,
@@ -50,7 +50,12 @@ def namespace_annotations(config: TenantConfig, grants: Sequence[Grant]) -> dict
         SERVICE_TYPES: granted_service_types(grants),
         EXCEPTIONS: granted_exceptions(grants),
     }
-    return {key: " ".join(entries) for key, entries in lists.items() if entries}
+    return {key: entries for key, entries in lists.items() if entries}
+
+
+def namespace_annotations(config: TenantConfig, grants: Sequence[Grant]) -> dict[str, str]:
+    """The annotations of a tenant's namespace: its `namespace_lists`, separated by spaces."""
+    return {key: " ".join(entries) for key, entries in namespace_lists(config, grants).items()}
 
 
 def account_annotations(tenant: str, account: str, default_account: str) -> dict[str, str]:

@@ -8,14 +8,14 @@ controllers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from pydantic import Field
 
 from components.config.section import Section
-from components.tenant.kinds import ResourceTable, flux_kinds_by_group
+from components.tenant.kinds import ResourceTable, flux_kinds_by_group, group_resource
 
 if TYPE_CHECKING:
     from components.tenant.tenancy_config import TenancyConfig
@@ -39,6 +39,18 @@ class PolicyRule(Section):
     )
     verbs: tuple[str, ...] = Field(min_length=1, description="What is allowed, e.g. `get`, `list`, `watch`, `create`.")
     resource_names: tuple[str, ...] = Field((), description="Names of the objects; defaults to all.")
+
+
+def resources_of_rules(rules: Iterable[PolicyRule]) -> tuple[str, ...]:
+    """The resources that rules name, each once, as `components.tenant.kinds.group_resource` writes them."""
+    named = (
+        group_resource(group, resource)
+        for rule in rules
+        for group in rule.api_groups
+        for resource in rule.resources
+        if "*" not in (group, resource) and "/" not in resource
+    )
+    return tuple(dict.fromkeys(named))
 
 
 TENANT_ROLE = "flux-tenancy-tenant"

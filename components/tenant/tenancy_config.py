@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
+from components.config.allowances import Allows
 from components.config.errors import MisplacedValueError
 from components.config.messages import Message
 from components.config.section import Section
 from components.config.types import DnsLabel, Duration, Network, Quantity, QuotaResource, ServiceAccountName
 from components.sync.notifications import Notification
+from components.tenant.annotations import KINDS
 from components.tenant.capsule.config import CapsuleTenancy
 from components.tenant.grants import CustomGroup
-from components.tenant.kinds import OpenedKind
+from components.tenant.kinds import OpenedKind, resources_of
 from components.tenant.people import TenancyPeople
-from components.tenant.role import PolicyRule
+from components.tenant.role import PolicyRule, resources_of_rules
 
 
 class ContainerLimits(Section):
@@ -99,6 +101,13 @@ class TenancyMode(StrEnum):
     CAPSULE = "capsule"
 
 
+_OPENS = "write objects of the kind {}"
+
+
+def _resources_of_rules(rules: Any) -> tuple[str, ...]:
+    return resources_of_rules(map(PolicyRule.model_validate, rules))
+
+
 class TenancyConfig(Section):
     """Settings for all tenants of the stack."""
 
@@ -122,7 +131,7 @@ class TenancyConfig(Section):
         description="Networks that no tenant's `network.egress` may include, e.g. those of the API server and the "
         "nodes; link-local and metadata addresses never may (docs/network.md).",
     )
-    extra_rules: tuple[PolicyRule, ...] = Field(
+    extra_rules: Annotated[tuple[PolicyRule, ...], Allows(_OPENS, read=_resources_of_rules)] = Field(
         (),
         description="Additional rules of the tenant role, e.g. for the platform's own custom resources; those that do "
         "more than read need `grantableGroups`.",
@@ -132,7 +141,7 @@ class TenancyConfig(Section):
         description="API groups that `grants` and `extraRules` may give rights over, e.g. `cert-manager.io`; none by "
         "default, since whoever writes an object uses the rights of its controller (docs/grants.md).",
     )
-    kinds: tuple[OpenedKind, ...] = Field(
+    kinds: Annotated[tuple[OpenedKind, ...], Allows(_OPENS, own=KINDS, read=resources_of)] = Field(
         (),
         description="Kinds of objects that tenants may write in addition to Kubernetes' own, Kustomizations, "
         "HelmReleases and sources that the lists of sources allow: further kinds of Flux, e.g. `Alert`, or resources "

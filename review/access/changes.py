@@ -28,7 +28,7 @@ def access_changes(before: Render | None, after: Render | None) -> tuple[AccessC
     )
     statements = [
         *rights_statements(old, new),
-        *policy_statements(old_objects, new_objects),
+        *policy_statements(before, after),
         *boundary_statements(old_objects, new_objects, old, new),
         *opening_statements(old_objects, new_objects),
     ]

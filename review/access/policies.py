@@ -1,34 +1,49 @@
 """Statements about the admission policies: which refuse, and what their settings and exceptions allow tenants.
 
-Everything is read from the rendered policies and namespaces, so what is told is what would be applied.
+Modes are read from the rendered policies, settings and exceptions from the settings beside them.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from components.policies.config import PolicyMode
-from components.policies.exceptions import without_grants
+from pydantic import ValidationError
+
+from components.policies.config import PoliciesConfig, PolicyMode
+from components.policies.kyverno import kyverno
 from components.policies.names import PolicyName
-from components.policies.rendering import ACTIONS, POLICIES, without_exemption
+from components.policies.native import native
+from components.policies.rendering import ACTIONS, POLICIES, object_name
+from components.policies.table import policies as policies_of
+from components.tenant.annotations import EXCEPTIONS
+from components.tenant.tenancy_config import TenancyConfig
 from components.vocabulary.manifests import Manifest
 from components.vocabulary.names import TENANT_LABEL
-from review.access.policy_settings import SETTINGS, Checked, Setting, without_settings
+from review.access.policy_settings import (
+    Lists,
+    Setting,
+    allowed,
+    changes_of,
+    differences,
+    exceptions,
+    seen_otherwise,
+    told_settings,
+    values_of,
+)
 from review.access.rules import LABELED, Subject, SubjectKind
 from review.access.sentences import Statement
 from review.access.words import all_of
-from review.render.rendered import RenderedObject
+from review.render.rendered import Render
+from review.render.settings import AdmissionSettings
 
 _NATIVE, _BINDING = "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"
 _OF_KYVERNO = ("ImageValidatingPolicy", "ValidatingPolicy")
 # Whose requests a policy refuses, if not tenants'.
 _OTHERS = {PolicyName.FLUX_IMAGES: "Flux's controllers"}
-# The actions are the mode; the others are compared by themselves.
-_READ_OTHERWISE = ("matchConditions", "validationActions", "validations", "variables")
 _STRENGTH = (PolicyMode.OFF, PolicyMode.AUDIT, PolicyMode.ENFORCE)
 
 # What becomes of policies by their mode before and after: words with one policy and with several, and for whom.
@@ -57,16 +72,10 @@ _UNEXPLAINED = (
 
 @dataclass(frozen=True)
 class RenderedPolicy:
-    """A policy of one engine.
-
-    Attributes:
-        cel: what it evaluates, except for messages: `name=CEL` of variables and conditions, CEL of validations.
-        rest: all else of its `spec` that decides what it refuses, as JSON.
-    """
+    """A policy of one engine: what happens to a request that violates it, and its specification."""
 
     mode: PolicyMode
-    cel: tuple[str, ...]
-    rest: str
+    spec: Manifest
 
 
 @dataclass(frozen=True)
@@ -75,11 +84,13 @@ class Admission:
 
     Attributes:
         policies: the policies of each name; two if both engines have it.
-        namespaces: the metadata of tenants' namespaces by name.
+        namespaces: the tenant of each namespace; LABELED of those that get a tenant's label.
+        settings: of the policies; None if they are not known.
     """
 
     policies: Mapping[PolicyName, Mapping[str, RenderedPolicy]]
-    namespaces: Mapping[str, Manifest]
+    namespaces: Mapping[str, str]
+    settings: AdmissionSettings | None
 
     def mode_of(self, name: PolicyName) -> PolicyMode:
         """The strongest mode among the engines, each of which can refuse."""
@@ -87,19 +98,23 @@ class Admission:
             (each.mode for each in self.policies.get(name, {}).values()), key=_STRENGTH.index, default=PolicyMode.OFF
         )
 
-    def enforced(self, name: PolicyName) -> list[tuple[str, ...]]:
-        """The CEL of a policy for each engine in which it refuses."""
-        return [each.cel for each in self.policies.get(name, {}).values() if each.mode is PolicyMode.ENFORCE]
+    def refuses(self, name: PolicyName) -> bool:
+        """Whether a policy refuses anything."""
+        return self.mode_of(name) is PolicyMode.ENFORCE
+
+    def lists_of(self, namespace: str) -> Lists:
+        """The lists of a namespace; nothing for one that is not in the render."""
+        return self.settings.namespaces.get(namespace, {}) if self.settings and namespace in self.namespaces else {}
 
 
-def read_admission(objects: Iterable[RenderedObject]) -> Admission:
-    """The policies of a render, and the namespaces of its tenants."""
-    manifests = [each.manifest for each in objects]
+def read_admission(render: Render | None) -> Admission:
+    """The policies of a render, and the namespaces of its tenants; nothing of a stack that does not exist."""
+    manifests = [each.manifest for each in render.objects if each.is_kubernetes] if render else []
     actions = {
         each["spec"]["policyName"]: each["spec"]["validationActions"] for each in manifests if each["kind"] == _BINDING
     }
     policies: dict[PolicyName, dict[str, RenderedPolicy]] = defaultdict(dict)
-    namespaces: dict[str, Manifest] = {}
+    namespaces: dict[str, str] = {}
     for manifest in manifests:
         kind, metadata = manifest["kind"], manifest["metadata"]
         name = POLICIES.get(metadata["name"])
@@ -107,30 +122,36 @@ def read_admission(objects: Iterable[RenderedObject]) -> Admission:
             spec = manifest["spec"]
             # A native policy without a binding refuses nothing.
             given = actions.get(metadata["name"], ()) if kind == _NATIVE else spec["validationActions"]
-            policies[name][kind] = RenderedPolicy(_mode(given), tuple(_cel(spec)), _rest(spec))
+            policies[name][kind] = RenderedPolicy(_mode(given), spec)
         elif kind == "Namespace" and TENANT_LABEL in metadata.get("labels", {}):
-            namespaces[metadata["name"]] = metadata
+            namespaces[metadata["name"]] = metadata["labels"][TENANT_LABEL]
         elif kind == "GeneratingPolicy":
-            namespaces[LABELED] = {"name": LABELED, "labels": {TENANT_LABEL: LABELED}}
-    return Admission(policies, namespaces)
+            namespaces[LABELED] = LABELED
+    return Admission(policies, namespaces, render.settings if render else None)
 
 
-def policy_statements(old: Iterable[RenderedObject], new: Iterable[RenderedObject]) -> Iterator[Statement]:
-    """What the policies refuse now and no longer refuse, and what their settings and exceptions allow."""
+def policy_statements(old: Render | None, new: Render | None) -> Iterator[Statement]:
+    """What the policies refuse now and no longer refuse, and what their settings and exceptions allow.
+
+    Without the settings of one of the renders, only the modes of the policies are compared.
+    """
     before, after = read_admission(old), read_admission(new)
     yield from _modes(before, after)
-    yield from _other_changes(before, after)
-    for setting in SETTINGS:
-        yield from _settings(setting, before, after)
+    if before.settings is not None and after.settings is not None:
+        sections = _sections(before.settings)
+        yield from _other_changes(before, after, sections)
+        yield from _settings(before, after, told_settings() if sections else ())
 
 
 def allowance_statements(admission: Admission) -> Iterator[Statement]:
     """What the settings and exceptions of the policies that refuse allow each tenant."""
-    for setting in SETTINGS:
-        if cel := admission.enforced(setting.policies[0]):
-            for namespace, metadata in admission.namespaces.items():
-                if words := setting.allowed(Checked(cel, _annotations(metadata))):
-                    yield Statement(f"may {words}", True, False, _tenant(metadata), namespace)
+    values = values_of(admission.settings.stack) if admission.settings else {}
+    for namespace, tenant in admission.namespaces.items():
+        own = admission.lists_of(namespace)
+        found = [(each.policy, allowed(each, values[each.key], own)) for each in told_settings() if each.key in values]
+        for policy, words in (*found, *exceptions({}, own)):
+            if words and admission.refuses(policy):
+                yield Statement(f"may {words}", True, False, Subject(SubjectKind.TENANT, tenant), namespace)
 
 
 def _modes(before: Admission, after: Admission) -> Iterator[Statement]:
@@ -144,26 +165,43 @@ def _modes(before: Admission, after: Admission) -> Iterator[Statement]:
             yield from _about(changed, names, _CHANGES[old, new], widened, high=old is PolicyMode.ENFORCE)
 
 
-def _other_changes(before: Admission, after: Admission) -> Iterator[Statement]:
-    """Changes of policies that no setting explains; whether they allow more is for a person to say."""
+def _other_changes(
+    before: Admission, after: Admission, sections: tuple[PoliciesConfig, TenancyConfig] | None
+) -> Iterator[Statement]:
+    """Policies that this program checks otherwise with the settings before; if that allows more, a person has to say.
+
+    Policies that this program cannot render with them are compared as they are.
+    """
+    relaxed = before.settings.relaxed if before.settings else ()
+    same = {
+        (each["metadata"]["name"], each["kind"]): each["spec"]
+        for policy in (policies_of(sections[0], relaxed, sections[1]) if sections else ())
+        for engine in (native, kyverno)
+        for each in engine(policy, PolicyMode.ENFORCE)
+    }
     changed = [
         name
-        for name, policies in sorted(after.policies.items())
+        for name, found in sorted(after.policies.items())
+        for old in [before.policies.get(name, {})]
         if any(
-            _unexplained(name, policies[kind], policy)
-            for kind, policy in before.policies.get(name, {}).items()
-            if kind in policies and {policy.mode, policies[kind].mode} == {PolicyMode.ENFORCE}
+            {old[kind].mode, new.mode} == {PolicyMode.ENFORCE}
+            and _checks(old[kind].spec) != _checks(same.get((object_name(name), kind), new.spec))
+            for kind, new in found.items()
+            if kind in old
         )
     ]
     yield from _about(changed, sorted(after.policies), _UNEXPLAINED, widened=True, high=True)
 
 
-def _unexplained(name: PolicyName, one: RenderedPolicy, other: RenderedPolicy) -> bool:
-    return (
-        one.rest != other.rest
-        or one.cel != other.cel
-        and without_settings(name, one.cel) != without_settings(name, other.cel)
-    )
+def _sections(settings: AdmissionSettings) -> tuple[PoliciesConfig, TenancyConfig] | None:
+    """The sections of a stack; None if they were written for a program that this one cannot read."""
+    try:
+        return (
+            PoliciesConfig.model_validate(settings.stack.get("policies")),
+            TenancyConfig.model_validate(settings.stack.get("tenancy")),
+        )
+    except ValidationError:
+        return None
 
 
 def _about(
@@ -184,35 +222,40 @@ def _about(
         yield Statement(f"{said} for {whom}", widened, high)
 
 
-def _settings(setting: Setting, before: Admission, after: Admission) -> Iterator[Statement]:
-    """What a setting allows each tenant in each namespace now or no longer, if its policy refuses before and after.
+def _settings(before: Admission, after: Admission, known: Iterable[Setting]) -> Iterator[Statement]:
+    """What the settings allow now or no longer, each tenant in each namespace; those without words as they are.
 
-    A namespace that comes with the change is compared with one without exceptions.
+    A policy decides only if it refuses before and after. A namespace that comes with the change is compared with one
+    without lists.
     """
-    old_cel, new_cel = (each.enforced(setting.policies[0]) for each in (before, after))
-    if not old_cel or not new_cel:
-        return
+    old, new = (values_of(each.settings.stack) if each.settings else {} for each in (before, after))
+    compared = [each for each in known if each.key in old and each.key in new]
+    for key, values in differences(old, new, {*(each.key for each in compared), *seen_otherwise()}):
+        yield Statement(f"The setting {key} is {values}", True, True)
+    in_force = [each for each in compared if before.refuses(each.policy) and after.refuses(each.policy)]
+    told = {EXCEPTIONS, *(each.annotation for each in compared)}
     # Most tenants have no entries of their own, so the same is allowed to them.
-    known: dict[tuple[str | None, str | None], tuple[str, str]] = {}
-    for namespace, metadata in after.namespaces.items():
-        was = before.namespaces.get(namespace)
-        old, new = (_annotations(each or {}) for each in (was, metadata))
-        own = old.get(setting.annotation), new.get(setting.annotation)
-        if own not in known:
-            known[own] = setting.changed(Checked(old_cel, old), Checked(new_cel, new))
-        gained, lost = known[own]
-        if gained:
-            yield Statement(f"may now {gained}", True, False, _tenant(metadata), namespace)
-        if lost and was is not None:
-            yield Statement(f"may no longer {lost}", False, False, _tenant(metadata), namespace)
-
-
-def _tenant(metadata: Manifest) -> Subject:
-    return Subject(SubjectKind.TENANT, metadata["labels"][TENANT_LABEL])
-
-
-def _annotations(metadata: Manifest) -> Mapping[str, str]:
-    return metadata.get("annotations") or {}
+    cached: dict[tuple[str, Any, Any], tuple[str, str]] = {}
+    for namespace, tenant in after.namespaces.items():
+        was, own = before.lists_of(namespace), after.lists_of(namespace)
+        gained, lost = (
+            [words for policy, words in exceptions(*lists) if before.refuses(policy) and after.refuses(policy)]
+            for lists in ((was, own), (own, was))
+        )
+        for each in in_force:
+            entries = each.key, was.get(each.annotation), own.get(each.annotation)
+            if entries not in cached:
+                cached[entries] = changes_of(each, (old[each.key], was), (new[each.key], own))
+            gained.append(cached[entries][0])
+            lost.append(cached[entries][1])
+        subject = Subject(SubjectKind.TENANT, tenant)
+        yield from (Statement(f"may now {words}", True, False, subject, namespace) for words in gained if words)
+        if namespace in before.namespaces:
+            yield from (
+                Statement(f"may no longer {words}", False, False, subject, namespace) for words in lost if words
+            )
+        for key, values in differences(was, own, told):
+            yield Statement(f"has the setting {key}, {values},", True, True, subject, namespace)
 
 
 def _mode(actions: Iterable[str]) -> PolicyMode:
@@ -221,32 +264,20 @@ def _mode(actions: Iterable[str]) -> PolicyMode:
     return next((mode for mode, own in ACTIONS.items() if given & set(own)), PolicyMode.OFF)
 
 
-def _cel(spec: Manifest) -> Iterator[str]:
-    """What decides about a request of a tenant without grants; variables that only messages use do not."""
-    conditions, validations = spec.get("matchConditions", ()), spec.get("validations", ())
-    yield from (f"{each['name']}={each['expression']}" for each in conditions)
-    yield from (_for_tenants(each["expression"]) for each in validations)
+def _checks(spec: Manifest) -> Manifest:
+    """What of a specification decides about a request: neither its mode nor its messages and what these alone use."""
+    checks = [each["expression"] for each in spec.get("validations", ())]
     variables = {each["name"]: each["expression"] for each in spec.get("variables", ())}
-    open_names = [name for each in validations for name in _used(_for_tenants(each["expression"]))]
-    seen: set[str] = set()
+    open_names, used = [name for each in checks for name in _used(each)], dict[str, str]()
     while open_names:
         name = open_names.pop()
-        if name in variables and name not in seen:
-            seen.add(name)
-            yield f"{name}={variables[name]}"
+        if name in variables and name not in used:
+            used[name] = variables[name]
             open_names += _used(variables[name])
-
-
-def _for_tenants(expression: str) -> str:
-    return without_exemption(without_grants(expression))
+    rest = {key: value for key, value in spec.items() if key not in ("validationActions", "validations", "variables")}
+    return rest | {"validations": checks, "variables": used}
 
 
 def _used(expression: str) -> list[str]:
     """The variables that CEL uses."""
     return re.findall(r"\bvariables\.(\w+)", expression)
-
-
-def _rest(spec: Manifest) -> str:
-    """All of a policy's specification but its CEL, its messages and its mode."""
-    left = {key: value for key, value in spec.items() if key not in _READ_OTHERWISE}
-    return json.dumps(left, sort_keys=True)

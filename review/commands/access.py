@@ -77,7 +77,7 @@ def who_may_what(render: Render, tenant: str = "") -> WhoMayWhat:
         tenant: only what this tenant may do, and what others may do in its namespaces; empty for everything.
     """
     access = rbac_access(render.objects)
-    admission = read_admission(each for each in render.objects if each.is_kubernetes)
+    admission = read_admission(render)
     if tenant:
         own = access.tenants.by_name.get(tenant, frozenset())
         places = {*own, CLUSTER}

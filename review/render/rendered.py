@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from components.vocabulary.manifests import Manifest
+from review.render.settings import AdmissionSettings
 
 PLATFORM = "platform"
 """The owner of every object that belongs to no tenant."""
@@ -86,18 +87,21 @@ class Render:
     Attributes:
         stack: name of the stack.
         objects: in the order of their paths.
-        digest: `sha256:…` of all objects; equal if and only if the same would be applied.
+        digest: `sha256:…` of all objects; equal if and only if the same would be applied. The settings are not in it:
+            what they change in the cluster is in the objects.
+        settings: those of the admission policies; None if the program that rendered does not record them.
     """
 
     stack: str
     objects: tuple[RenderedObject, ...]
     digest: str
+    settings: AdmissionSettings | None = None
 
     @classmethod
-    def of(cls, stack: str, objects: Iterable[RenderedObject]) -> Render:
+    def of(cls, stack: str, objects: Iterable[RenderedObject], settings: AdmissionSettings | None = None) -> Render:
         """The render of a stack from its objects, in any order."""
         ordered = tuple(sorted(objects, key=lambda each: (each.path, each.key)))
-        return cls(stack, ordered, _digest([each.digest for each in ordered]))
+        return cls(stack, ordered, _digest([each.digest for each in ordered]), settings)
 
     def owned_by(self, owner: str) -> Iterator[RenderedObject]:
         """The objects of a tenant, or of the platform."""

@@ -18,6 +18,7 @@ from components.vocabulary.manifests import Manifest
 from components.vocabulary.names import TENANT_LABEL
 from review.render.recorder import GENERATED, Registered, record
 from review.render.rendered import PLATFORM, Render, RenderedObject
+from review.render.settings import AdmissionSettings
 
 TARGET = "pulumi:providers:kubernetes"
 """The type of the object that says for which cluster a stack is."""
@@ -48,7 +49,8 @@ def load_and_render(project: Path, stack: str) -> tuple[Render, StackConfig]:
     charts = [found.chart, found.capsule.chart if found.capsule else None]
     chart = {each.path: f"sha256:{Path(each.path).stem}" for each in charts if each is not None}
     objects = [_rendered(each, chart) for each in resources if not each.type.startswith(_PROVIDERS)]
-    return Render.of(stack, [_target(config.cluster), *objects]), config
+    settings = AdmissionSettings.of(config.policies, config.tenancy, config.tenants)
+    return Render.of(stack, [_target(config.cluster), *objects], settings), config
 
 
 def _target(cluster: ClusterConfig) -> RenderedObject:

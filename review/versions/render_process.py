@@ -25,10 +25,13 @@ def main(program: str, project: str, file: str, *stacks: str) -> None:
         except ConfigurationError as error:
             found[stack] = {"problems": [str(problem) for problem in error.problems]}
         else:
+            # An earlier program has no settings.
+            settings = getattr(rendered, "settings", None)
             found[stack] = {
                 "objects": [
                     [each.owner, each.type, each.resource, each.manifest, each.protected] for each in rendered.objects
-                ]
+                ],
+                "settings": settings and settings.model_dump(mode="json"),
             }
     Path(file).write_text(json.dumps(found), encoding="utf-8")
 

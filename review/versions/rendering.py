@@ -20,13 +20,20 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Protocol
 
+from pydantic import ValidationError
+
 from components.config.printable import printable
 from review.render.rendered import Render, RenderedObject
+from review.render.settings import AdmissionSettings
 from review.versions import render_process
 from review.versions.trees import TODAY, Tree
 
 _PROCESS = Path(render_process.__file__)
 _REASON_CHARACTERS = 200
+_WITHOUT_SETTINGS = (
+    "the settings of the admission policies could not be compared, since the program of the merge base does not record "
+    "them; the policies that change are below, as objects"
+)
 
 
 @dataclass(frozen=True)
@@ -103,7 +110,12 @@ class Rendering:
     def _version(self, stack: str, found: Mapping[str, Any]) -> Version:
         if problems := found.get("problems"):
             return Version(None, f"the merge base cannot be rendered: {printable('; '.join(problems))}")
-        return Version(Render.of(stack, (RenderedObject(*each) for each in found["objects"])), self._note)
+        objects = (RenderedObject(*each) for each in found["objects"])
+        try:
+            settings = AdmissionSettings.model_validate(found["settings"])
+        except ValidationError:
+            return Version(Render.of(stack, objects), _WITHOUT_SETTINGS)
+        return Version(Render.of(stack, objects, settings), self._note)
 
 
 class _Process(Protocol):

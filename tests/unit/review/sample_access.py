@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from copy import deepcopy
 from functools import cache
 from typing import Any
 
@@ -25,6 +26,7 @@ from components.tenant.tenancy_config import TenancyConfig
 from components.vocabulary.manifests import Manifest, name_of, resource_type
 from review.access.changes import access_changes
 from review.render.rendered import PLATFORM, Render, RenderedObject
+from review.render.settings import AdmissionSettings
 
 STACK = "production"
 TENANTS: dict[str, dict[str, Any]] = {"dev-team": {}, "ops-team": {"namespaces": [{"name": "tools"}]}}
@@ -54,12 +56,13 @@ def render(
         stack: name of the stack.
     """
     sections = (TENANTS if tenants is None else tenants, policies or {}, tenancy or {}, flux or {}, list(more))
-    return Render(stack, _objects(*(json.dumps(each) for each in sections)), "")
+    objects, settings = _rendered_stack(*(json.dumps(each) for each in sections))
+    return Render(stack, objects, "", settings)
 
 
 @cache
-def _objects(*sections: str) -> tuple[RenderedObject, ...]:
-    """The objects of a render; most tests compare with the same one."""
+def _rendered_stack(*sections: str) -> tuple[tuple[RenderedObject, ...], AdmissionSettings]:
+    """The objects and the settings of a render; most tests compare with the same one."""
     tenants, policies, tenancy, flux, more = map(json.loads, sections)
     settings, own = PoliciesConfig.model_validate(policies), TenancyConfig.model_validate(tenancy)
     config = flux_config(**flux)
@@ -83,12 +86,21 @@ def _objects(*sections: str) -> tuple[RenderedObject, ...]:
         manifests += [*found.decryption, *found.syncs]
         manifests += [each for namespace in team.namespace_names for each in roles.get(namespace, ())]
         objects += [_rendered(name, each) for each in manifests]
-    return tuple(objects)
+    return tuple(objects), AdmissionSettings.of(settings, own, teams)
 
 
 def of(*manifests: Manifest) -> Render:
     """A render of the platform's objects alone."""
     return Render(STACK, tuple(_rendered(PLATFORM, each) for each in manifests), "")
+
+
+def edited(before: Render, name: str, kind: str, edit: Callable[[Manifest], object]) -> Render:
+    """A render with another specification of one policy, as another version of the program makes it."""
+    objects = deepcopy(before.objects)
+    for each in objects:
+        if (each.name, each.kind) == (f"flux-tenancy-{name}", kind):
+            edit(each.manifest["spec"])
+    return Render(before.stack, objects, "", before.settings)
 
 
 def sentences(before: Render | None, after: Render | None) -> list[str]:
@@ -159,10 +171,10 @@ def _policies(
     settings: PoliciesConfig, tenancy: TenancyConfig, flux: Any, relaxed: Collection[str]
 ) -> Iterable[Manifest]:
     if settings.engine.native:
-        yield from _all_of(policy_set(settings, PolicyEngine.NATIVE, relaxed=relaxed))
+        yield from _all_of(policy_set(settings, PolicyEngine.NATIVE, relaxed=relaxed, tenancy=tenancy))
     if settings.engine.kyverno:
         more = kyverno_only(settings, tenancy, flux, [_CONTROLLER])
-        yield from _all_of(policy_set(settings, PolicyEngine.KYVERNO, more, relaxed))
+        yield from _all_of(policy_set(settings, PolicyEngine.KYVERNO, more, relaxed, tenancy=tenancy))
 
 
 def _all_of(found: Any) -> Iterable[Manifest]:

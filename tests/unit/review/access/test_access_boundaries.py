@@ -22,7 +22,7 @@ def edited(before, kind, name, edit):
     for each in objects:
         if (each.kind, each.name) == (kind, name):
             edit(each.manifest)
-    return Render(before.stack, objects, "")
+    return Render(before.stack, objects, "", before.settings)
 
 
 def level(name):

@@ -42,17 +42,17 @@ def _tenants(name: str, **keys: object) -> dict[str, dict[str, object]]:
 
 
 def _with_another_check(before: Render) -> Render:
-    """A render after an update of the program that changes the CEL of a policy."""
+    """A render before an update of the program that changes the CEL of a policy."""
     objects = deepcopy(before.objects)
     policy = next(each for each in objects if each.name == "flux-tenancy-no-kubeconfig" and "Binding" not in each.kind)
     policy.manifest["spec"]["validations"][0]["expression"] = "true"
-    return Render(before.stack, objects, "")
+    return Render(before.stack, objects, "", before.settings)
 
 
 def _without(before: Render, kind: str) -> Render:
     """A render without the objects of a kind."""
     kept: tuple[RenderedObject, ...] = tuple(each for each in before.objects if each.kind != kind)
-    return Render(before.stack, kept, "")
+    return Render(before.stack, kept, "", before.settings)
 
 
 def changes() -> dict[str, tuple[Render | None, Render | None]]:
@@ -111,7 +111,7 @@ def changes() -> dict[str, tuple[Render | None, Render | None]]:
         "two policies that are off": (base, render(policies={"modes": {"host-access": "off", "pod-volumes": "off"}})),
         "all policies enforced after the audit": (render(policies={"mode": "audit"}), base),
         "the engine none": (base, render(policies={"engine": "none"})),
-        "an update of the program changes a policy": (base, _with_another_check(base)),
+        "an update of the program changes a policy": (_with_another_check(base), base),
         "Flux's controllers with the release's rights": (
             base,
             render(flux={"controllerRights": "release"}),
