@@ -17,7 +17,7 @@ from tests.e2e.manifests import kustomization
 from tests.support.environment import Environment, base
 from tests.support.lab import Lab, RunningCluster, eventually
 from tests.support.project import Project
-from tests.support.releases import FLUX_VERSION
+from tests.support.releases import FLUX_VERSION, OLDER_FLUX_VERSION
 
 NAME = "adopted"
 CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: fleet, namespace: flux-system}\ndata: {is: here}\n"
@@ -40,7 +40,7 @@ JOBS = {"path": "./production", "namePrefix": "jobs-", "targetNamespace": "apps"
 IMAGE_POLICIES = "_imagepolicies.image.toolkit.fluxcd.io_apiextensions.k8s.io_CustomResourceDefinition"
 JOBS_ID = "apps_dev-team-jobs_kustomize.toolkit.fluxcd.io_Kustomization"
 ACCESS_ID = "_gotk-reconciler_rbac.authorization.k8s.io_ClusterRoleBinding"
-RELEASES = [FLUX_VERSION, pytest.param("2.9.4", marks=pytest.mark.exhaustive)]
+RELEASES = [FLUX_VERSION, pytest.param(OLDER_FLUX_VERSION, marks=pytest.mark.exhaustive)]
 """Those that the cluster was bootstrapped with; the stack has the first."""
 
 

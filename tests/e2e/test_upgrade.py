@@ -10,7 +10,7 @@ from tests.support.admission import refused_to_controllers
 from tests.support.environment import Environment, base
 from tests.support.lab import Lab, eventually
 from tests.support.project import Project
-from tests.support.releases import FLUX_VERSION
+from tests.support.releases import FLUX_VERSION, OLDER_FLUX_VERSION, flux_image
 
 NAME = "upgrade"
 
@@ -26,7 +26,7 @@ def stack(lab: Lab, project: Project) -> Iterator[Environment]:
             lab,
             project,
             cluster,
-            flux=lab.bundle("2.9.4"),
+            flux=lab.bundle(OLDER_FLUX_VERSION),
             kyverno=lab.kyverno_chart("1.19.1") | {"replicas": 1},
             policies={"engine": "both"},
         )
@@ -45,7 +45,7 @@ def test_an_upgrade_of_flux_does_not_disturb_tenants(lab: Lab, stack: Environmen
     namespaces = ("apps", "tools")
     eventually(lambda: len(stack.applications(*namespaces)) == 2)
     before = stack.applications(*namespaces)
-    assert "kustomize-controller:v1.9.4" in images(stack)
+    assert flux_image("kustomize-controller", "flux-older") in images(stack)
     stack.config["flux"] = lab.bundle()
 
     changes = stack.changes()
@@ -56,7 +56,7 @@ def test_an_upgrade_of_flux_does_not_disturb_tenants(lab: Lab, stack: Environmen
 
     stack.up()
 
-    assert {"kustomize-controller:v1.9.5", "source-controller:v1.9.5"} <= images(stack)
+    assert {flux_image("kustomize-controller"), flux_image("source-controller")} <= images(stack)
     assert stack.applications(*namespaces) == before
     assert stack.outputs()["flux"]["version"] == FLUX_VERSION
     stack.cluster.reconcile("kustomization", "dev-team", "apps")

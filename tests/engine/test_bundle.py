@@ -15,7 +15,7 @@ import yaml
 
 from lab.build import ensure
 from lab.settings import Settings
-from tests.support.releases import FLUX_VERSION
+from tests.support.releases import FLUX_VERSION, OLDER_FLUX_VERSION
 
 Manifest = dict[str, Any]
 
@@ -98,7 +98,7 @@ class Bundle:
         return {o["metadata"]["name"]: o for o in self.objects if o["kind"] == kind}
 
 
-@pytest.fixture(scope="module", params=[FLUX_VERSION, pytest.param("2.9.4", marks=pytest.mark.exhaustive)])
+@pytest.fixture(scope="module", params=[FLUX_VERSION, pytest.param(OLDER_FLUX_VERSION, marks=pytest.mark.exhaustive)])
 def bundle(request: pytest.FixtureRequest) -> Bundle:
     """Each bundle, composed where the tool cache does not have it."""
     name = f"flux-bundle-{request.param}"

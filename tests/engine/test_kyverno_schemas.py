@@ -88,7 +88,7 @@ def test_fluxs_signer_is_the_release_workflow_of_the_pinned_controllers(tmp_path
     Source: https://docs.github.com/actions/reference/openid-connect-reference, `job_workflow_ref`.
     """
     pinned = [f"github.com/fluxcd/{name}" for name in ("helm-controller", "kustomize-controller", "source-controller")]
-    modules = Go(tmp_path, tmp_path).download(CHECKOUT / "lab" / "tools" / f"flux-{FLUX_VERSION}", pinned)
+    modules = Go(tmp_path, tmp_path).download(CHECKOUT / "lab" / "tools" / "flux", pinned)
     pattern = Draft202012Validator({"type": "string", "pattern": f"^(?:{FLUX_SIGNER.subject_reg_exp})$"})
 
     for module in modules:

@@ -29,7 +29,7 @@ from review.report.model import StackReport
 from review.report.terminal import as_text
 from tests.support.lab import Lab, RunningCluster
 from tests.support.project import Outcome, Project
-from tests.support.releases import FLUX_VERSION
+from tests.support.releases import FLUX_VERSION, OLDER_FLUX_VERSION
 from tests.support.renders import differences
 
 NAME = "reviews"
@@ -121,7 +121,7 @@ def earlier_release(lab: Lab, file: Path) -> Sections:
     assert "--log-level=info" in text
     file.write_text(text.replace("--log-level=info", "--log-level=error"))
     return {
-        "version": "2.9.4",
+        "version": OLDER_FLUX_VERSION,
         "sha256": sha256(file.read_bytes()).hexdigest(),
         "manifests": {"bundle": str(file)},
     }

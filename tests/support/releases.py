@@ -6,16 +6,21 @@ import re
 
 from tests.support.project import CHECKOUT
 
-_MODULES = CHECKOUT / "lab" / "tools"
+
+def flux_image(controller: str, release: str = "flux") -> str:
+    """The image of a controller, without its registry, as a folder of `lab/tools` pins it."""
+    return f"{controller}:v{_pinned(release, controller)}"
 
 
-def _pinned(module: str) -> str:
-    [version] = re.findall(r"github\.com/fluxcd/flux2/v2 v([0-9.]+)$", (_MODULES / module / "go.mod").read_text(), re.M)
+def _pinned(release: str, module: str) -> str:
+    pins = (CHECKOUT / "lab" / "tools" / release / "go.mod").read_text()
+    [version] = re.findall(rf"^\tgithub\.com/fluxcd/{module} v([0-9.]+)$", pins, re.M)
     return str(version)
 
 
-_RELEASES = [_pinned(each.name) for each in _MODULES.glob("flux-*")]
-FLUX_VERSION = max(_RELEASES, key=lambda version: [*map(int, version.split("."))])
-"""The newest release of Flux that the lab builds."""
+FLUX_VERSION = _pinned("flux", "flux2/v2")
+"""The release of Flux that the lab builds for `make up`."""
+OLDER_FLUX_VERSION = _pinned("flux-older", "flux2/v2")
+"""The release before it, from which the tests upgrade."""
 FLUX_BUNDLE = f"flux-bundle-{FLUX_VERSION}"
 """The tool that is its bundle of manifests."""
