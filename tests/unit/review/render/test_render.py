@@ -197,7 +197,7 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path, is_rendered):
     with pytest.raises(OperationError) as raised:
         write_render(rendered(tmp_path / "project"), tmp_path)
 
-    assert raised.value.code == "FT-REV-001"
+    assert raised.value.message.code == "FT-REV-001"
     assert set(before) <= set(tmp_path.rglob("*"))
 
 
