@@ -10,10 +10,8 @@ import typer
 from typer.core import TyperCommand
 
 from components.config.errors import ConfigurationError, Problem, coded
-from components.config.messages import Message, Wording
+from components.config.messages import Message
 from components.stack.files.names import stack_file_name
-
-INVALID = Wording("FT-OPS-001", "{problems}", "correct it and run the command again")
 
 
 class OperationError(Exception):
@@ -42,7 +40,7 @@ def invalid(*problems: Problem) -> OperationError:
 
 def _listing(problems: Sequence[str], have_codes: bool) -> OperationError:
     """The error with these problems; its own code would only repeat theirs."""
-    whole = INVALID(problems=_list(problems))
+    whole = Message("FT-OPS-001", f"{_list(problems)}", "correct it and run the command again")
     return OperationError(Message("", whole.text, whole.remedy) if have_codes else whole, problems)
 
 
@@ -119,9 +117,7 @@ def check_one_owner(tenant: str, platform: bool, usage: str) -> None:
     """
     if bool(tenant) == platform:
         raise OperationError(
-            (
-                Wording("FT-OPS-007", "both a tenant and the platform are named", "{usage}")
-                if tenant
-                else Wording("FT-OPS-006", "no tenant or platform is named", "{usage}")
-            )(usage=usage)
+            Message("FT-OPS-007", "both a tenant and the platform are named", f"{usage}")
+            if tenant
+            else Message("FT-OPS-006", "no tenant or platform is named", f"{usage}")
         )

@@ -137,9 +137,11 @@ def _stored(kind: KeyKind, sync: DescribedSync, config: PulumiConfig) -> list[So
         return kind.read(config.get(f"{sync.path}.{kind.secret}"))
     except ValueError as error:
         raise OperationError(
-            Wording(
-                "FT-OPS-035", "{file}: {path}: {reason}", "remove it or set the right key, and run the command again"
-            )(file=sync.file, path=f"{sync.path}.{kind.secret}", reason=error)
+            Message(
+                "FT-OPS-035",
+                f"{sync.file}: {sync.path}.{kind.secret}: {error}",
+                "remove it or set the right key, and run the command again",
+            )
         ) from None
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 from components.cluster.client import ClusterFacts
 from components.config.errors import ConfigurationError, Problem
 from components.config.errors import KeyPath as KeyPath
-from components.config.messages import Wording
+from components.config.messages import Message
 from components.config.sealed import SealedText
 from components.config.yaml_files import read_mapping
 from components.engine.state import State
@@ -104,13 +104,13 @@ def _sealed(value: Any, path: KeyPath, seal: partial[SealedText], file: str, pro
                 Problem(
                     file,
                     dotted(path),
-                    Wording(
+                    Message(
                         "FT-CFG-649",
                         "is encrypted but is not a secret, so a review cannot read it",
                         "if it is no secret, set it again as plain text; a secret stays encrypted and belongs to "
                         "a key that takes one (docs/secrets.md): `pulumi config set --secret --path <key>` reads "
                         "it from standard input",
-                    )(key=dotted(path)),
+                    ),
                 )
             )
         return seal(dotted(path), value["secure"])
