@@ -19,8 +19,8 @@ from components.config.messages import Message
 from components.config.sealed import SealedText
 from components.config.yaml_files import read_mapping
 from components.engine.state import State
+from components.recovery.leftover_releases import LeftoverRelease
 from components.recovery.lost_namespaces import LostNamespaces
-from components.recovery.unfinished_releases import UnfinishedRelease
 from components.stack.cluster.checks import ClusterFindings
 from components.stack.cluster.preflight import Preflight, read_releases
 from components.stack.cluster.protection import protected_resources
@@ -90,7 +90,7 @@ def offline_preflight(config: StackConfig, stack: str, stack_file: str, project:
     facts = ClusterFacts(uid=config.cluster.uid or "", version="", namespaces={})
     lost = LostNamespaces(_EMPTY, existing=None)
     api = cast("client.ApiClient", _NoCluster())
-    cluster = ClusterFindings(api, facts, lost, (), [], UnfinishedRelease(), [])
+    cluster = ClusterFindings(api, facts, lost, (), [], LeftoverRelease(), [])
     objects = [*release, *(capsule.definitions if capsule else ())]
     protected = protected_resources(config, objects, stack, facts, _EMPTY)
     return Preflight(release, chart, cluster, [], (), protected, capsule)

@@ -25,9 +25,9 @@ from components.config.messages import Message, Wording
 from components.config.types import seconds
 from components.engine import log
 from components.plan.planned import Deletion, Planned
-from components.recovery.blocked_namespaces import Held, NamespaceHolds, read_namespace_holds
 from components.sync.flux_objects import request_reconciliation
 from components.tenant.capsule.names import CAPSULE_TENANT_LABEL, TENANT
+from components.tenant.leaving.blocked_namespaces import Held, NamespaceHolds, read_namespace_holds
 from components.tenant.leaving.forced_removal import FLUX_FINALIZER, Sync, end_pods, remove_access, remove_finalizer
 from components.vocabulary.manifests import name_of
 from components.vocabulary.names import TENANT_LABEL
