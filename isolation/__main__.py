@@ -92,7 +92,7 @@ def isolation(
     """
     left_out = tuple(dict.fromkeys(without or ()))
     if Layer.ROLE in left_out and not live:
-        raise OperationError.of(
+        raise OperationError(
             Message(
                 "FT-ISO-001",
                 "--without role asks as a user with all rights, which needs a RoleBinding during the run",
@@ -100,7 +100,7 @@ def isolation(
             )
         )
     if stack and profile is not None:
-        raise OperationError.of(
+        raise OperationError(
             Message(
                 "FT-ISO-007",
                 f"--profile says what is intended on a cluster without a stack; the stack {stack} says it itself",
@@ -116,11 +116,11 @@ def isolation(
             listed = intent.config.active_tenants if intent is not None else {}
             names = tenant or ([""] if namespace else sorted({*tenants(api), *listed}))
             if not names:
-                raise OperationError.of(
+                raise OperationError(
                     Message("FT-ISO-002", "no namespace of the cluster has a tenant label", "name one with --namespace")
                 )
             if len(names) > 1 and (namespace or service_account):
-                raise OperationError.of(
+                raise OperationError(
                     Message(
                         "FT-ISO-003",
                         "--namespace and --service-account apply to a single tenant",
@@ -165,14 +165,14 @@ def isolation(
                     )
                 )
             if not reports:
-                raise OperationError.of(
+                raise OperationError(
                     Message(
                         "FT-ISO-004", "no tenant has a service account with rights", "name one with --service-account"
                     )
                 )
     except ClusterUnavailable as error:
         where = f"{stack}: cluster.{error.key}" if stack else f"--{error.key}"
-        raise OperationError.of(Message("FT-ISO-006", f"{where}: {error}", "fix that first")) from None
+        raise OperationError(Message("FT-ISO-006", f"{where}: {error}", "fix that first")) from None
     except KeyboardInterrupt:
         typer.echo("interrupted; the created objects are removed", err=True)
         raise typer.Exit(_INTERRUPTED) from None
@@ -276,7 +276,7 @@ def _written(file: Path, text: str) -> None:
     try:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise OperationError.of(
+        raise OperationError(
             Message("FT-ISO-005", f"{file} cannot be written: {error.strerror}", "name another file with --file")
         ) from None
 

@@ -71,7 +71,7 @@ class Asker:
     def _refused(self, error: ApiException, user: str) -> Answer:
         message = printable(message_of(error.body))
         if is_about_impersonation(message):
-            raise OperationError.of(
+            raise OperationError(
                 Message(
                     "FT-ISO-010",
                     f"the suite's user may not impersonate {user}: {message}",
@@ -123,7 +123,7 @@ class Asker:
             except ApiException as error:
                 if not error.status:
                     raise
-                raise OperationError.of(
+                raise OperationError(
                     Message(
                         "FT-ISO-011",
                         f"the suite's user may not create SubjectAccessReviews: {printable(message_of(error.body))}",

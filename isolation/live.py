@@ -61,7 +61,7 @@ class LiveObjects:
             "subjects": [{"apiGroup": RBAC, "kind": "User", "name": user}],
         }
         if said := self._create(binding, ""):
-            raise OperationError.of(
+            raise OperationError(
                 Message("FT-ISO-030", f"cannot create a RoleBinding in {home}: {said}", "run without --without role")
             )
         question = Access("create", "", "configmaps", home)
@@ -98,12 +98,12 @@ class LiveObjects:
         try:
             left = self._removed()
         except ClusterUnavailable as error:
-            raise OperationError.of(
+            raise OperationError(
                 Message("FT-ISO-031", f"created objects may still exist: {error}", f"delete what has the label {LABEL}")
             ) from None
         if left:
             names = ", ".join(f"{each['kind']} {each['metadata']['name']}" for each in left)
-            raise OperationError.of(
+            raise OperationError(
                 Message(
                     "FT-ISO-032",
                     f"not removed from {self._scene.tenancy.home}: {names}",

@@ -79,7 +79,7 @@ def tenancy(api: client.ApiClient, name: str, namespaces: Sequence[str] = (), ac
     there = {each["metadata"]["name"]: each["metadata"] for each in items(api, "/api/v1/namespaces")}
     missing = [namespace for namespace in namespaces if namespace not in there]
     if missing:
-        raise OperationError.of(
+        raise OperationError(
             Message("FT-ISO-020", f"the cluster has no namespace {missing[0]}", "name an existing one with --namespace")
         )
     own = list(namespaces) or sorted(
@@ -87,7 +87,7 @@ def tenancy(api: client.ApiClient, name: str, namespaces: Sequence[str] = (), ac
     )
     if not own:
         has = ", ".join(tenants(api)) or "none"
-        raise OperationError.of(
+        raise OperationError(
             Message(
                 "FT-ISO-021",
                 f"no namespace has the label {TENANT_LABEL}: {name}; the cluster has these tenants: {has}",
@@ -96,7 +96,7 @@ def tenancy(api: client.ApiClient, name: str, namespaces: Sequence[str] = (), ac
         )
     home, account = (own[0], account) if account else _account(api, own)
     if account not in {each["metadata"]["name"] for each in items(api, f"/api/v1/namespaces/{home}/serviceaccounts")}:
-        raise OperationError.of(
+        raise OperationError(
             Message(
                 "FT-ISO-022",
                 f"the namespace {home} has no service account {account}",
@@ -112,7 +112,7 @@ def _account(api: client.ApiClient, namespaces: Sequence[str]) -> tuple[str, str
     found = _accounts(api, namespaces)
     if len(found) != 1:
         names = ", ".join(sorted("/".join(each) for each in found)) or "none"
-        raise OperationError.of(
+        raise OperationError(
             Message(
                 "FT-ISO-023",
                 f"cannot detect the account that Flux impersonates in {', '.join(namespaces)}; bound there: {names}",
@@ -154,7 +154,7 @@ def read(api: client.ApiClient, who: Tenancy, flux_namespace: str = "", intent: 
     """
     kinds = served(api)
     if "Kustomization" not in kinds:
-        raise OperationError.of(
+        raise OperationError(
             Message("FT-ISO-024", "Flux is not installed: the cluster serves no Kustomizations", "install Flux first")
         )
     controllers = _controllers(items(api, "/apis/apps/v1/deployments"), flux_namespace)

@@ -76,7 +76,7 @@ def _check_url(source: DescribedSource) -> None:
     except ValidationError as error:
         reason = message(error.errors()[0], show_input=True)
     if reason:
-        raise OperationError.of(
+        raise OperationError(
             Message(
                 "FT-OPS-020",
                 f"{source.path}.url: {reason}",

@@ -67,7 +67,7 @@ def described_tenant(stack: str, tenant: str, project: Path, may_be_new: bool = 
     is_new = may_be_new and is_readable and (project / tenant_file_name(tenant)).is_file()
     if tenant not in listed and not is_new:
         tenants = ", ".join(listed) or "none"
-        raise OperationError.of(
+        raise OperationError(
             Message(
                 "FT-OPS-004",
                 f"{name} lists no tenant {tenant}; it has {tenants}",
@@ -88,7 +88,7 @@ def described_platform(stack: str, project: Path) -> Mapping[str, Any]:
     """
     sync = described_file(stack, project).at(PLATFORM)
     if not isinstance(sync, Mapping):
-        raise OperationError.of(
+        raise OperationError(
             Message("FT-OPS-005", f"{stack_file_name(stack)} has no flux.sync", "set flux.sync.source.url first")
         )
     return sync
@@ -116,7 +116,7 @@ def described_file(stack: str, project: Path) -> StackFile:
     path = of_project.stack_folder / name
     if not path.is_file():
         stacks = " or ".join(described_stacks(project))
-        raise OperationError.of(
+        raise OperationError(
             (
                 UNKNOWN_STACK
                 if stacks

@@ -37,7 +37,7 @@ def drift(
     """
     recorded = read_recorded(stack, PROJECT)
     if not recorded.objects:
-        raise OperationError.of(
+        raise OperationError(
             Message(
                 "FT-OPS-050",
                 f"the state of stack {stack} has no objects of a cluster",

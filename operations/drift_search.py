@@ -72,7 +72,7 @@ def find_drift(recorded: RecordedState, stack: str, project: Path) -> tuple[Drif
     try:
         api = connect(described_cluster(stack, project), project)
         if (uid := read_facts(api).uid) != recorded.cluster:
-            raise OperationError.of(
+            raise OperationError(
                 Message(
                     "FT-OPS-051",
                     f"{stack_file_name(stack)}: the kubeconfig leads to the cluster {uid}, but the stack was "

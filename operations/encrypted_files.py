@@ -41,7 +41,7 @@ def encrypted_files(checkout: Path) -> list[EncryptedFile]:
         OperationError: the folder does not exist.
     """
     if not checkout.is_dir():
-        raise OperationError.of(
+        raise OperationError(
             Message(
                 "FT-OPS-008", f"folder {checkout} does not exist", "set REPO to the path of a checkout: REPO=../apps"
             )

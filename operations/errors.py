@@ -10,43 +10,38 @@ import typer
 from typer.core import TyperCommand
 
 from components.config.errors import ConfigurationError, Problem, coded
-from components.config.messages import Message, Wording
+from components.config.messages import Message
 from components.stack.files.names import stack_file_name
-
-INVALID = Wording("FT-OPS-001", "{problems}", "correct it and run the command again")
 
 
 class OperationError(Exception):
     """An error that the user can correct.
 
     Attributes:
-        message: one sentence that names the file, tenant or stack.
-        remedy: what to do next, as an instruction.
-        code: the stable code, e.g. `FT-OPS-002`; empty if the error has none.
+        message: one sentence that names the file, tenant or stack, and what to do next.
         problems: what is wrong, each with what to do and its code.
     """
 
-    def __init__(self, message: str, remedy: str, code: str = "", problems: Sequence[str] = ()) -> None:
-        whole = Message(code, message, remedy)
-        super().__init__(whole)
+    def __init__(self, message: Message, problems: Sequence[str] = ()) -> None:
+        super().__init__(message)
         self.message = message
-        self.remedy = remedy
-        self.code = code
-        self.problems = tuple(problems) or (coded(whole),)
+        self.problems = tuple(problems) or (coded(message),)
 
-    @classmethod
-    def of(cls, message: Message) -> OperationError:
-        """The error that says this."""
-        return cls(message.text, message.remedy, message.code)
+    @property
+    def report(self) -> str:
+        """What a command prints: the error, and the remedy on a line of its own."""
+        return f"error: {coded(self.message.sentence)}\nremedy: {self.message.remedy}"
 
 
 def invalid(*problems: Problem) -> OperationError:
     """The error of a file that is not valid; it shows the codes of the problems themselves."""
-    listed = [str(each) for each in problems]
-    error = OperationError.of(INVALID(problems=_list(listed)))
-    return OperationError(
-        error.message, error.remedy, "" if all(each.code for each in problems) else error.code, listed
-    )
+    return _listing([str(each) for each in problems], all(each.code for each in problems))
+
+
+def _listing(problems: Sequence[str], have_codes: bool) -> OperationError:
+    """The error with these problems; its own code would only repeat theirs."""
+    whole = Message("FT-OPS-001", f"{_list(problems)}", "correct it and run the command again")
+    return OperationError(Message("", whole.text, whole.remedy) if have_codes else whole, problems)
 
 
 @contextmanager
@@ -73,9 +68,7 @@ def run_all(checks: Iterable[Callable[[], object]]) -> None:
     if len(errors) == 1:
         raise errors[0]
     if errors:
-        listed = list(dict.fromkeys(problem for error in errors for problem in error.problems))
-        whole = OperationError.of(INVALID(problems=_list(listed)))
-        raise OperationError(whole.message, whole.remedy, problems=listed)
+        raise _listing(list(dict.fromkeys(each for error in errors for each in error.problems)), have_codes=True)
 
 
 def _list(problems: Sequence[str]) -> str:
@@ -101,7 +94,7 @@ class Operation(TyperCommand):
             _check_stacks(ctx.params.get("stack"))
             return super().invoke(ctx)
         except OperationError as error:
-            typer.echo(f"error: {coded(Message(error.code, error.message))}\nremedy: {error.remedy}", err=True)
+            typer.echo(error.report, err=True)
             raise typer.Exit(self.failure) from error
 
 
@@ -123,10 +116,8 @@ def check_one_owner(tenant: str, platform: bool, usage: str) -> None:
         OperationError: it is called for both, or for neither.
     """
     if bool(tenant) == platform:
-        raise OperationError.of(
-            (
-                Wording("FT-OPS-007", "both a tenant and the platform are named", "{usage}")
-                if tenant
-                else Wording("FT-OPS-006", "no tenant or platform is named", "{usage}")
-            )(usage=usage)
+        raise OperationError(
+            Message("FT-OPS-007", "both a tenant and the platform are named", f"{usage}")
+            if tenant
+            else Message("FT-OPS-006", "no tenant or platform is named", f"{usage}")
         )

@@ -119,7 +119,7 @@ def live_tenant(tenant: str, stack: str, project: Path, syncs: Iterable[str]) ->
             metadata = {"name": name, "namespace": next(iter(namespaces), "")}
             manifest = {"apiVersion": KUSTOMIZE_API, "kind": KUSTOMIZATION, "metadata": metadata}
             if (sync := find_object(api, manifest) if namespaces else None) is None:
-                raise OperationError.of(
+                raise OperationError(
                     Message(
                         "FT-OPS-308",
                         f"the cluster of stack {stack} has no Kustomization {name} of tenant {tenant}",

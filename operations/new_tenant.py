@@ -144,7 +144,7 @@ def _checks(tenant: NewTenant, stacks: Sequence[str], project: Path) -> Iterator
 def _check_not_listed(tenant: NewTenant, stack: str, project: Path) -> None:
     if tenant.name in listed_tenants(stack, project):
         others = [each for each in described_stacks(project) if tenant.name not in listed_tenants(each, project)]
-        raise OperationError.of(
+        raise OperationError(
             Message(
                 "FT-OPS-304",
                 f"{stack_file_name(stack)} lists {tenant.name} already",
@@ -157,7 +157,7 @@ def _check_file(tenant: NewTenant, project: Path) -> None:
     file = tenant_file_name(tenant.name)
     exists = (project / file).exists()
     if tenant.url and exists:
-        raise OperationError.of(
+        raise OperationError(
             Message(
                 "FT-OPS-302",
                 f"{file} exists already",
@@ -165,7 +165,7 @@ def _check_file(tenant: NewTenant, project: Path) -> None:
             )
         )
     if not tenant.url and not exists:
-        raise OperationError.of(
+        raise OperationError(
             Message(
                 "FT-OPS-303",
                 f"there is no {file}",
@@ -175,7 +175,7 @@ def _check_file(tenant: NewTenant, project: Path) -> None:
     if exists:
         given = {"NAMESPACE": tenant.namespaces, "GITHUB": tenant.repository, "BRANCH": tenant.branch}
         if keys := [key for key, value in given.items() if value]:
-            raise OperationError.of(
+            raise OperationError(
                 Message(
                     "FT-OPS-305",
                     f"{' and '.join(keys)} would change {file}, which other stacks use",

@@ -55,7 +55,7 @@ def check_in_force(
     wanted = {PolicyEngine.NATIVE: config.engine.native, PolicyEngine.KYVERNO: config.engine.kyverno}
     engines = [engine for engine, on in wanted.items() if on]
     if not engines:
-        raise OperationError.of(
+        raise OperationError(
             Message(
                 "FT-OPS-043",
                 f"{stack_file} has no policies: policies.engine is none",
@@ -67,7 +67,7 @@ def check_in_force(
     missing = {engine: [name for name in asked if (name, engine) not in there] for engine in engines}
     lacks = [f"{engine}: {'all' if names == asked else ', '.join(names)}" for engine, names in missing.items() if names]
     if lacks:
-        raise OperationError.of(
+        raise OperationError(
             Message(
                 "FT-OPS-044",
                 f"the cluster lacks policies of {stack_file} ({'; '.join(lacks)})",

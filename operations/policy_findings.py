@@ -227,7 +227,7 @@ def _check(answer: Answer, manifest: Manifest) -> None:
     message = printable(answer.message)
     what = f"{manifest['kind']} {manifest['metadata']['namespace']}/{manifest['metadata']['name']}"
     if found := _WEBHOOK_IS_DOWN.search(message):
-        raise OperationError.of(
+        raise OperationError(
             Message(
                 "FT-OPS-040",
                 f"webhook {found['name']} does not answer for {what}: {found['reason']}",
@@ -235,7 +235,7 @@ def _check(answer: Answer, manifest: Manifest) -> None:
             )
         )
     if answer.status == 401 or _NOT_ALLOWED.match(message):
-        raise OperationError.of(
+        raise OperationError(
             Message(
                 "FT-OPS-041",
                 f"this user may not dry-run {what}: {message}",
@@ -243,7 +243,7 @@ def _check(answer: Answer, manifest: Manifest) -> None:
             )
         )
     if answer.status >= 500 or answer.status == 429:
-        raise OperationError.of(
+        raise OperationError(
             Message(
                 "FT-OPS-042",
                 f"the API server answers {answer.status} to a dry run of {what}: {message}",

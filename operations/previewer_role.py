@@ -26,7 +26,7 @@ app = typer.Typer(add_completion=False)
 def previewer_role(stack: Annotated[str, typer.Option(help="name of the stack, one for each environment")]) -> None:
     """Print the ClusterRole of the stack's previewers and its binding; needs no passphrase and no cluster."""
     if not (access := previewer_access(described_previewers(stack, PROJECT))):
-        raise OperationError.of(
+        raise OperationError(
             Message(
                 "FT-OPS-053",
                 f"{stack_file_name(stack)} has no cluster.previewers",

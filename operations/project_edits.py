@@ -115,7 +115,7 @@ class ProjectEdits:
         try:
             edited: str = change(text, path)
         except NotEditable:
-            raise OperationError.of(
+            raise OperationError(
                 Message(
                     "FT-OPS-300",
                     f"{stack_file_name(stack)}: {dotted(shown)} cannot be changed without changing other lines",
@@ -132,7 +132,7 @@ class ProjectEdits:
                 with path.open(encoding="utf-8", newline="") as opened:
                     self._before[path] = self._after[path] = opened.read()
             except (OSError, UnicodeDecodeError) as error:
-                raise OperationError.of(
+                raise OperationError(
                     Message(
                         "FT-OPS-301", f"{path.name} cannot be read: {error}", "correct it and run the command again"
                     )

@@ -33,7 +33,7 @@ def run_pulumi(arguments: Sequence[str], stack: str, project: Path, text: str = 
     try:
         done = subprocess.run(command, cwd=project, input=text, text=True, capture_output=True)
     except FileNotFoundError:
-        raise OperationError.of(PULUMI_NOT_FOUND()) from None
+        raise OperationError(PULUMI_NOT_FOUND()) from None
     if done.returncode != 0:
         raise _refusal(done.stderr, stack)
     return done.stdout
@@ -41,9 +41,9 @@ def run_pulumi(arguments: Sequence[str], stack: str, project: Path, text: str = 
 
 def _refusal(output: str, stack: str) -> OperationError:
     if "no stack named" in output:
-        return OperationError.of(UNKNOWN_TO_PULUMI(stack=stack))
+        return OperationError(UNKNOWN_TO_PULUMI(stack=stack))
     if "passphrase" in output:
-        return OperationError.of(
+        return OperationError(
             Message(
                 "FT-OPS-012",
                 f"stack {stack} is encrypted with another passphrase, or no passphrase is set",
@@ -51,9 +51,9 @@ def _refusal(output: str, stack: str) -> OperationError:
             )
         )
     if "PULUMI_ACCESS_TOKEN" in output:
-        return OperationError.of(Message("FT-OPS-013", "Pulumi is not logged in to a backend", "run `pulumi login`"))
+        return OperationError(Message("FT-OPS-013", "Pulumi is not logged in to a backend", "run `pulumi login`"))
     lines = [line.removeprefix("error: ") for line in output.splitlines() if line.strip()]
-    return OperationError.of(
+    return OperationError(
         Message(
             "FT-OPS-014",
             f"Pulumi failed: {lines[-1] if lines else 'it gives no reason'}",

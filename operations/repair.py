@@ -57,7 +57,7 @@ def repair(stack: Annotated[str, typer.Option(help="name of the stack, one for e
     try:
         recorded = read_recorded(stack, PROJECT)
     except OperationError as error:
-        if error.code == "FT-OPS-011":
+        if error.message.code == "FT-OPS-011":
             return
         raise
     if not recorded.objects:
@@ -74,7 +74,7 @@ def repair(stack: Annotated[str, typer.Option(help="name of the stack, one for e
         run_pulumi(["refresh", "--yes", "--skip-preview", *targets], stack, PROJECT)
     found, _ = find_drift(read_recorded(stack, PROJECT), stack, PROJECT)
     if left := [each for each in found.differences if each.urn]:
-        raise OperationError.of(
+        raise OperationError(
             Message(
                 "FT-OPS-052",
                 f"after the repair, the cluster still differs from stack {stack}: {'; '.join(_left(left, reasons))}",

@@ -46,7 +46,7 @@ def sops_config(
     encrypted = {file: environment for file, environment in environments.items() if environment.keys}
     if not encrypted:
         option = f"TENANT={tenant}" if tenant else "PLATFORM=1"
-        raise OperationError.of(
+        raise OperationError(
             Wording(
                 "FT-OPS-036",
                 "no stack has decryption keys for {owner}",
@@ -70,7 +70,7 @@ def _keys(sync: DescribedSync) -> dict[str, tuple[str, ...]]:
         public = sync.at(kind.public)
         if sync.at(kind.secret) is not None and not public:
             secret, missing = f"{sync.path}.{kind.secret}", f"{sync.path}.{kind.public}"
-            raise OperationError.of(
+            raise OperationError(
                 Message(
                     "FT-OPS-037",
                     f"{sync.file} has {secret}, but not {missing}",
@@ -98,7 +98,7 @@ def _check_apart(environments: dict[str, Environment]) -> None:
     for file, environment in environments.items():
         for key in (key for option in _TYPES for key in environment.keys.get(option, ())):
             if owners.setdefault(key, file) != file:
-                raise OperationError.of(
+                raise OperationError(
                     Message(
                         "FT-OPS-038",
                         f"{owners[key]} and {file} share the key {key}",

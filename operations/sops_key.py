@@ -43,7 +43,7 @@ def sops_key(
         "run `make sops-key TENANT=… STACK=…`, or with PLATFORM=1 for the platform's own sync",
     )
     if openpgp and post_quantum:
-        raise OperationError.of(
+        raise OperationError(
             Message(
                 "FT-OPS-030", "OpenPGP keys are not post-quantum", "remove OPENPGP or POST_QUANTUM from the command"
             )
@@ -86,7 +86,7 @@ def _withdraw(public: str, sync: DescribedSync, files: Sequence[EncryptedFile] |
     remaining = [key for key in keys if key.public != public]
     if len(remaining) == len(keys):
         fields = {"owner": sync.owner, "key": public, "file": sync.file, "kind": kind.name}
-        raise OperationError.of(
+        raise OperationError(
             (
                 Wording("FT-OPS-031", "{owner} has no key {key} in {file}", "use one of these: {keys}")
                 if keys
@@ -98,7 +98,7 @@ def _withdraw(public: str, sync: DescribedSync, files: Sequence[EncryptedFile] |
     if not remaining:
         section = f"{sync.path}.{kind.option if kind is AGE else 'openpgp'}"
         fields = {"owner": sync.owner, "key": public, "file": sync.file, "kind": kind.name}
-        raise OperationError.of(
+        raise OperationError(
             Wording(
                 "FT-OPS-033",
                 "{key} is the only {kind} of {owner} in {file}",
@@ -109,7 +109,7 @@ def _withdraw(public: str, sync: DescribedSync, files: Sequence[EncryptedFile] |
     left = {key.public for key in remaining}
     if lost := [printable(str(file.path)) for file in named if not file.keys & left]:
         fields = {"files": ", ".join(lost), "file": lost[0], "key": remaining[0].public, "option": sync.option}
-        raise OperationError.of(
+        raise OperationError(
             Wording(
                 "FT-OPS-034",
                 "no other key decrypts {files}",
@@ -136,10 +136,12 @@ def _stored(kind: KeyKind, sync: DescribedSync, config: PulumiConfig) -> list[So
     try:
         return kind.read(config.get(f"{sync.path}.{kind.secret}"))
     except ValueError as error:
-        raise OperationError.of(
-            Wording(
-                "FT-OPS-035", "{file}: {path}: {reason}", "remove it or set the right key, and run the command again"
-            )(file=sync.file, path=f"{sync.path}.{kind.secret}", reason=error)
+        raise OperationError(
+            Message(
+                "FT-OPS-035",
+                f"{sync.file}: {sync.path}.{kind.secret}: {error}",
+                "remove it or set the right key, and run the command again",
+            )
         ) from None
 
 

@@ -31,9 +31,9 @@ def show_preview(stack: str, project: Path) -> None:
     try:
         done = subprocess.run(["pulumi", "preview", "--non-interactive", "--stack", stack], cwd=project)
     except FileNotFoundError:
-        raise OperationError.of(PULUMI_NOT_FOUND()) from None
+        raise OperationError(PULUMI_NOT_FOUND()) from None
     if done.returncode != 0:
-        raise OperationError.of(
+        raise OperationError(
             Message(
                 "FT-OPS-306",
                 f"the preview of stack {stack} failed",

@@ -114,7 +114,7 @@ def moved(tenant: Tenant, stack: Stacks, preview: Preview = True) -> None:
         described = described_tenant(each, tenant, PROJECT).value
         try:
             if reason := live.not_ready or not_applied(live, described):
-                raise OperationError.of(
+                raise OperationError(
                     Message(
                         "FT-OPS-309",
                         f"tenant {tenant} has not moved yet in stack {each}: {reason}",
@@ -165,7 +165,7 @@ def _back_up(tenant: str, stack: str, folder: Path, recipient: pyrage.x25519.Rec
         contents = read_contents(api, tenant, with_secrets=recipient is not None)
         write_backup(folder, files := backup_files(contents, recipient))
     except (ClusterUnavailable, OSError) as error:
-        raise OperationError.of(
+        raise OperationError(
             Message(
                 "FT-OPS-310",
                 f"tenant {tenant} cannot be backed up: {error}",

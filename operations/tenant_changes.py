@@ -116,7 +116,7 @@ def move(tenant: str, stack: str, to: Move, prunes: Callable[[Sequence[str]], bo
     }
     moved = {path: value for path, value in values.items() if value and value_at(described, path) != value}
     if not moved:
-        raise OperationError.of(
+        raise OperationError(
             Message(
                 "FT-OPS-307",
                 f"{stack_file_name(stack)}: tenant {tenant} is there already",
@@ -148,7 +148,7 @@ def _check_named(tenant: str, stack: str, to: Move, edits: ProjectEdits) -> None
     sync = to.sync or (tenant if to.folder else "")
     for variable, wanted, known in (("SOURCE", to.source, of_git), ("SYNC", sync, syncs)):
         if wanted and wanted not in known:
-            raise OperationError.of(
+            raise OperationError(
                 Message(
                     "FT-OPS-313",
                     f"{variable}: tenant {tenant} has no {wanted} that can be moved",
@@ -192,7 +192,7 @@ def leave(tenant: str, stack: str, edits: ProjectEdits) -> bool:
     listed = listed_tenants(stack, edits.project)
     if tenant not in listed:
         tenants = ", ".join(listed) or "none"
-        raise OperationError.of(
+        raise OperationError(
             Message("FT-OPS-312", f"{stack_file_name(stack)} lists no tenant {tenant}", f"name one of these: {tenants}")
         )
     is_last = bool(value_at(listed, (tenant, "state")) == TenantState.LEAVING)

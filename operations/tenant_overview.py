@@ -130,7 +130,7 @@ def read_overview(stack: str, project: Path, violations: Violations | None) -> S
     except ClusterUnavailable as failure:
         return StackOverview(stack, error=printable(str(failure.as_problem(stack_file_name(stack)))))
     except OperationError as failure:
-        return StackOverview(stack, error=printable(failure.message))
+        return StackOverview(stack, error=printable(failure.message.text))
     return StackOverview(stack, lines, violations_error=error)
 
 
@@ -205,7 +205,7 @@ def _line(name: str, stack: str, project: Path, found: Observed) -> TenantLine:
     try:
         described = described_tenant(stack, name, project).value
     except OperationError as error:
-        return TenantLine(name, Health.FAILED, message=printable(error.message))
+        return TenantLine(name, Health.FAILED, message=printable(error.message.text))
     return tenant_line(name, described.get("state") == TenantState.LEAVING, found, syncs=has_syncs(described))
 
 
@@ -222,7 +222,7 @@ def _observed(api: client.ApiClient, stack: str, violations: Violations | None) 
             with explaining(api):
                 counted = violations(api, stack)
         except OperationError as failure:
-            error = printable(failure.message)
+            error = printable(failure.message.text)
         except ClusterUnavailable as failure:
             error = printable(str(failure))
     by_tenant: dict[str, list[Mapping[str, Any]]] = {}

@@ -71,7 +71,7 @@ class UpstreamRelease:
         """
         digest = hashlib.sha256(read(self.file)).hexdigest()
         if self.published not in ("", digest):
-            raise OperationError.of(
+            raise OperationError(
                 Message(
                     "FT-OPS-062",
                     f"{self.file} has the SHA-256 digest {digest}, but its index says {self.published}",
@@ -135,9 +135,9 @@ def read(address: str) -> bytes:
     except requests.RequestException as error:
         status = error.response.status_code if error.response is not None else None
         reason = f"the server answers {status}" if status else "the server cannot be reached"
-        raise OperationError.of(INDEX_UNREADABLE(address=address, reason=reason)) from None
+        raise OperationError(INDEX_UNREADABLE(address=address, reason=reason)) from None
     except OSError as error:
-        raise OperationError.of(INDEX_UNREADABLE(address=address, reason=error.strerror)) from None
+        raise OperationError(INDEX_UNREADABLE(address=address, reason=error.strerror)) from None
     return response.content
 
 
@@ -150,7 +150,7 @@ def _listed(
     try:
         return list(releases(parse(read(index)), index))
     except (ValueError, yaml.YAMLError, KeyError, TypeError, AttributeError):
-        raise OperationError.of(
+        raise OperationError(
             Message(
                 "FT-OPS-061", f"{index} is not {expected}", "set FLUX_INDEX and KYVERNO_INDEX to lists of that form"
             )

@@ -15,7 +15,7 @@ from components.config.errors import ConfigurationError, coded
 from components.config.messages import Message
 from policy.judge import STACK, Judge
 from review.rules.findings import Finding
-from review.rules.findings_text import remedy_of, statement_of, waiver_text
+from review.rules.findings_text import statement_of, waiver_text
 
 _PAGE = "docs/review.md#rules"
 
@@ -54,7 +54,7 @@ class Rules(ResourceValidationPolicy):
             return
         for finding in found:
             if finding.waiver is None:
-                report_violation(f"{_said(finding)}\nremedy: {remedy_of(finding.message)}", None)
+                report_violation(f"{_said(finding)}\nremedy: {finding.message.remedy}", None)
 
 
 class Waived(ResourceValidationPolicy):

@@ -28,6 +28,11 @@ class Message(str):
         message.code, message.text, message.remedy = code, text, remedy
         return message
 
+    @property
+    def sentence(self) -> Message:
+        """The message without its remedy."""
+        return Message(self.code, self.text)
+
     def of(self, value: object) -> Message:
         """The same sentence with the value that it is about in front."""
         return Message(self.code, f"{value!r} {self.text}", self.remedy)

@@ -17,12 +17,6 @@ from components.config.messages import Message, Wording
 if TYPE_CHECKING:
     from components.git.config import GitHubConfig, GitHubOwner, GitHubRepository
 
-REPOSITORY_NOT_FOUND = Wording(
-    "FT-GIT-005",
-    "{repository} does not exist, or the credentials of {owner} have no access to it",
-    "correct the repository or the credentials",
-)
-
 
 NO_CREDENTIALS = Wording(
     "FT-GIT-001",
@@ -137,7 +131,11 @@ def _explained(error: GithubException, path: str, owner: str) -> Message:
     if error.status == HTTPStatus.UNAUTHORIZED:
         return Message("FT-GIT-004", f"GitHub rejects the credentials of {owner}", "renew them")
     if error.status == HTTPStatus.NOT_FOUND:
-        return REPOSITORY_NOT_FOUND(repository=path, owner=owner)
+        return Message(
+            "FT-GIT-005",
+            f"{path} does not exist, or the credentials of {owner} have no access to it",
+            "correct the repository or the credentials",
+        )
     limited = headers.get("x-ratelimit-remaining") == "0" or "retry-after" in headers
     if limited and error.status in (HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS):
         return Message(

@@ -19,7 +19,7 @@ import pulumi
 from pulumi.output import UNKNOWN
 
 from components.cluster.client import ClusterUnavailable
-from components.config.messages import Wording
+from components.config.messages import Message
 from components.engine import log
 from components.git.fetch_proof import lacking_proof, secret_name
 from components.git.github import RegisteredKey, deploy_key_name, recorded_keys, registered_key, source_of_deploy_key
@@ -144,26 +144,23 @@ def _read_rotation(sources: Sources, name: str, find: Find) -> _Rotation:
 def _log(name: str, source: GitSource, keys: Sequence[RegisteredKey], lacking: str | None) -> None:
     new = registered_key(source)
     assert new is not None and source.github is not None  # Only a source with a key has previous keys.
-    fields = {
-        "sync": sync_label(name),
-        "new": new.fingerprint,
-        "previous": ", ".join(fingerprint(key.public) for key in keys),
-        "repository": source.github.repository,
-    }
+    previous = ", ".join(fingerprint(key.public) for key in keys)
     if lacking is None:
         log.info(
-            Wording(
+            Message(
                 "FT-GIT-030",
-                "{sync}: Flux has fetched with the new deploy key {new}; the next `pulumi up` removes the "
-                "previous one, {previous}, from {repository}",
-            )(**fields)
+                f"{sync_label(name)}: Flux has fetched with the new deploy key {new.fingerprint}; the "
+                f"next `pulumi up` removes the previous one, {previous}, "
+                f"from {source.github.repository}",
+            )
         )
     else:
         log.warn(
-            Wording(
+            Message(
                 "FT-GIT-031",
-                "{sync}: Flux has not fetched with the new deploy key {new}: {reason}; the previous key, "
-                "{previous}, stays registered at {repository}",
+                f"{sync_label(name)}: Flux has not fetched with the new deploy key {new.fingerprint}: "
+                f"{lacking}; the previous key, {previous}, "
+                f"stays registered at {source.github.repository}",
                 "once Flux has fetched, run `pulumi up` again to remove it",
-            )(**fields, reason=lacking)
+            )
         )

@@ -17,7 +17,6 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from components.config.messages import Message
 from components.config.sealed import SealedText
-from components.keys import age_keys
 
 _CHARACTERS = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
 _GENERATOR = (0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A1462B3)
@@ -107,7 +106,7 @@ def generate(post_quantum: bool = False) -> AgeIdentity:
     """A new identity, from the system's random source."""
     if post_quantum:
         prefix = POST_QUANTUM_IDENTITY.removesuffix("1").lower()
-        return _post_quantum(age_keys.encode(prefix, secrets.token_bytes(_SEED_LENGTH)).upper())
+        return _post_quantum(encode(prefix, secrets.token_bytes(_SEED_LENGTH)).upper())
     return _classic(str(pyrage.x25519.Identity.generate()))
 
 
@@ -158,7 +157,7 @@ def read_recipient(text: str) -> str:
         )
     try:
         if recipient.startswith(POST_QUANTUM_RECIPIENT):
-            _, data = age_keys.decode(recipient)
+            _, data = decode(recipient)
             MLKEM768PublicKey.from_public_bytes(data[:_MLKEM_PUBLIC_LENGTH])
             complete = len(data) == _MLKEM_PUBLIC_LENGTH + _X25519_LENGTH
         else:
@@ -219,10 +218,10 @@ def _post_quantum(private: str) -> AgeIdentity:
     Raises:
         ValueError: the identity is incomplete or damaged.
     """
-    _, seed = age_keys.decode(private)
+    _, seed = decode(private)
     if len(seed) != _SEED_LENGTH:
         raise ValueError
     seeds = hashlib.shake_256(seed).digest(_MLKEM_SEED_LENGTH + _X25519_LENGTH)
     mlkem = MLKEM768PrivateKey.from_seed_bytes(seeds[:_MLKEM_SEED_LENGTH]).public_key().public_bytes_raw()
     x25519 = X25519PrivateKey.from_private_bytes(seeds[_MLKEM_SEED_LENGTH:]).public_key().public_bytes_raw()
-    return AgeIdentity(private, age_keys.encode(POST_QUANTUM_RECIPIENT.removesuffix("1"), mlkem + x25519))
+    return AgeIdentity(private, encode(POST_QUANTUM_RECIPIENT.removesuffix("1"), mlkem + x25519))

@@ -1,4 +1,4 @@
-"""What a killed or blocked update has left, and what others have done to the stack's objects: finding and ending it.
+"""Leftovers of a killed update, lost namespaces, and other owners of the stack's fields: finding and ending them.
 
 Put here what an update looks for before its first resource because an earlier one did not end as it should.
 """

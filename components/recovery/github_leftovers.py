@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 
 from components.config.errors import Problem
-from components.config.messages import Message, Wording
+from components.config.messages import Message
 from components.config.printable import printable
 from components.engine import log
 from components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE, key_title_prefix, registered_key
@@ -166,30 +166,31 @@ def clear_github(config: GitHubConfig, leftovers: Iterable[Leftover]) -> None:
         pulumi.RunError: GitHub refuses or does not answer.
     """
     for each in leftovers:
-        fields = {"what": each.label, "repository": each.repository.repository}
         if each.used:
             log.warn(
-                Wording(
+                Message(
                     "FT-GIT-020",
-                    "{what} of {repository} is not in the stack's state; it has been used, so it stays",
+                    f"{each.label} of {each.repository.repository} is not in the stack's state; it has been "
+                    "used, so it stays",
                     "remove it at GitHub unless another project uses it",
-                )(**fields)
+                )
             )
         elif pulumi.runtime.is_dry_run():
             log.info(
-                Wording(
+                Message(
                     "FT-GIT-021",
-                    "{what} of {repository} is not in the stack's state: an update was interrupted; the next "
-                    "one removes it",
-                )(**fields)
+                    f"{each.label} of {each.repository.repository} is not in the stack's state: an update was "
+                    "interrupted; the next one removes it",
+                )
             )
         else:
             _remove(config, each)
             log.info(
-                Wording(
+                Message(
                     "FT-GIT-022",
-                    "{what} of {repository} was not in the stack's state: an update was interrupted; it is now removed",
-                )(**fields)
+                    f"{each.label} of {each.repository.repository} was not in the stack's state: an update "
+                    "was interrupted; it is now removed",
+                )
             )
 
 

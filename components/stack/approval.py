@@ -17,7 +17,7 @@ from pathlib import Path
 import pulumi
 
 from components.config.errors import coded
-from components.config.messages import Wording
+from components.config.messages import Message
 from components.stack.files.stack_file import StackFile
 
 VARIABLE = "FLUX_TENANCY_APPROVED"
@@ -43,11 +43,11 @@ def hold_to_approved(stack: str, project: Path, file: StackFile, environ: Mappin
     if source := file.option.strip() or ("an environment of Pulumi" if file.imports else ""):
         raise pulumi.RunError(
             coded(
-                Wording(
+                Message(
                     "FT-REV-505",
-                    "stack {stack} takes values from {source}, which its render does not contain",
-                    "keep all values of the stack in {file}",
-                )(stack=stack, source=source, file=f"Pulumi.{stack}.yaml")
+                    f"stack {stack} takes values from {source}, which its render does not contain",
+                    f"keep all values of the stack in Pulumi.{stack}.yaml",
+                )
             )
         )
     done = compare_with_approved(stack, approved, project, environ)

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 from components.cluster.client import ClusterFacts
 from components.config.errors import ConfigurationError, Problem
 from components.config.errors import KeyPath as KeyPath
-from components.config.messages import Wording
+from components.config.messages import Message
 from components.config.sealed import SealedText
 from components.config.yaml_files import read_mapping
 from components.engine.state import State
+from components.recovery.leftover_releases import LeftoverRelease
 from components.recovery.lost_namespaces import LostNamespaces
-from components.recovery.unfinished_releases import UnfinishedRelease
 from components.stack.cluster.checks import ClusterFindings
 from components.stack.cluster.preflight import Preflight, read_releases
 from components.stack.cluster.protection import protected_resources
@@ -90,7 +90,7 @@ def offline_preflight(config: StackConfig, stack: str, stack_file: str, project:
     facts = ClusterFacts(uid=config.cluster.uid or "", version="", namespaces={})
     lost = LostNamespaces(_EMPTY, existing=None)
     api = cast("client.ApiClient", _NoCluster())
-    cluster = ClusterFindings(api, facts, lost, (), [], UnfinishedRelease(), [])
+    cluster = ClusterFindings(api, facts, lost, (), [], LeftoverRelease(), [])
     objects = [*release, *(capsule.definitions if capsule else ())]
     protected = protected_resources(config, objects, stack, facts, _EMPTY)
     return Preflight(release, chart, cluster, [], (), protected, capsule)
@@ -104,13 +104,13 @@ def _sealed(value: Any, path: KeyPath, seal: partial[SealedText], file: str, pro
                 Problem(
                     file,
                     dotted(path),
-                    Wording(
+                    Message(
                         "FT-CFG-649",
                         "is encrypted but is not a secret, so a review cannot read it",
                         "if it is no secret, set it again as plain text; a secret stays encrypted and belongs to "
                         "a key that takes one (docs/secrets.md): `pulumi config set --secret --path <key>` reads "
                         "it from standard input",
-                    )(key=dotted(path)),
+                    ),
                 )
             )
         return seal(dotted(path), value["secure"])

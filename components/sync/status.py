@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from components.config.printable import printable
-from components.vocabulary.names import EXTERNAL_ARTIFACT, GIT_REPOSITORY, HELM_CHART, HELM_RELEASE, KUSTOMIZATION
+from components.vocabulary.names import EXTERNAL_ARTIFACT, HELM_CHART, HELM_RELEASE
 
 POLL_SECONDS = 1.0
 # Flux answers within seconds, unless it waits for a Git host or for an application to become healthy.
@@ -46,11 +46,6 @@ class Sync:
     source: ObjectName
     applied: ObjectName
     needed: tuple[ObjectName, ...] = ()
-
-
-def sync_at(namespace: str, name: str) -> Sync:
-    """The sync whose GitRepository and Kustomization have this name."""
-    return Sync((GIT_REPOSITORY, namespace, name), (KUSTOMIZATION, namespace, name))
 
 
 def sync_of(manifest: Mapping[str, Any]) -> Sync:

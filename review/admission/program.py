@@ -153,10 +153,10 @@ def ask(program: Path, surroundings: Surroundings, requests: Iterable[Request]) 
             timeout=_TIMEOUT_SECONDS,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise OperationError.of(ADMISSION_FAILED(program=program, reason=error)) from None
+        raise OperationError(ADMISSION_FAILED(program=program, reason=error)) from None
     if done.returncode != 0:
         reason = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[0]
-        raise OperationError.of(ADMISSION_FAILED(program=program, reason=reason))
+        raise OperationError(ADMISSION_FAILED(program=program, reason=reason))
     return [
         Answer(
             tuple(FieldError(each["path"], each["message"]) for each in answer["errors"]),

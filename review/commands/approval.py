@@ -12,7 +12,6 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
-from components.config.errors import coded
 from components.config.messages import Message, Wording
 from components.config.printable import printable
 from operations.errors import OperationError
@@ -41,7 +40,7 @@ def approval(
     approved = read_approved(digest, stack)
     found = Digests.of(render_stack(PROJECT, stack))
     if refusal := compare(approved, found):
-        typer.echo(f"error: {coded(Message(refusal.code, refusal.message))}\nremedy: {refusal.remedy}", err=True)
+        typer.echo(refusal.report, err=True)
         raise typer.Exit(1)
     typer.echo(f"Stack {stack} would apply {found.digest}, as approved.")
 
@@ -59,19 +58,19 @@ def read_approved(text: str, stack: str) -> str | Digests:
     if is_digest(text):
         return text
     if not text:
-        raise OperationError.of(NO_APPROVAL(reason="is empty"))
+        raise OperationError(NO_APPROVAL(reason="is empty"))
     shown = printable(text)
     if text.startswith("sha256:"):
-        raise OperationError.of(NO_APPROVAL(reason=f"{shown} is not sha256: with 64 hexadecimal digits"))
+        raise OperationError(NO_APPROVAL(reason=f"{shown} is not sha256: with 64 hexadecimal digits"))
     try:
         approved = Digests.model_validate_json(Path(text).read_bytes())
     except OSError as error:
-        raise OperationError.of(NO_APPROVAL(reason=f"{shown} cannot be read: {error.strerror}")) from None
+        raise OperationError(NO_APPROVAL(reason=f"{shown} cannot be read: {error.strerror}")) from None
     except ValidationError:
-        raise OperationError.of(NO_APPROVAL(reason=f"{shown} is not the digest.json of a render")) from None
+        raise OperationError(NO_APPROVAL(reason=f"{shown} is not the digest.json of a render")) from None
     if approved.stack != stack:
         found = printable(approved.stack)
-        raise OperationError.of(
+        raise OperationError(
             Message(
                 "FT-REV-504",
                 f"{shown} is the render of stack {found}, not of {stack}",
@@ -94,7 +93,7 @@ def compare(approved: str | Digests, found: Digests) -> OperationError | None:
     fields = {"stack": found.stack, "digest": found.digest, "approved": digest}
     lines = [] if isinstance(approved, str) else [printable(line) for line in differences(approved, found)]
     if not lines:
-        return OperationError.of(
+        return OperationError(
             Wording(
                 "FT-REV-501",
                 "stack {stack} would apply {digest}, but {approved} was approved",
@@ -104,7 +103,7 @@ def compare(approved: str | Digests, found: Digests) -> OperationError | None:
         )
     if len(lines) > SHOWN:
         lines[SHOWN:] = [f"and {len(lines) - SHOWN} more"]
-    return OperationError.of(
+    return OperationError(
         Wording(
             "FT-REV-502",
             "stack {stack} would apply {digest}, but {approved} was approved:{differences}",

@@ -55,7 +55,7 @@ def merged(repository: Repository, commit: str) -> PullRequest:
         pull for pull in repository.get_commit(commit).get_pulls() if pull.merged_at and pull.merge_commit_sha == commit
     ]
     if len(pulls) != 1:
-        raise OperationError.of(
+        raise OperationError(
             Message(
                 "FT-REV-520",
                 f"commit {commit[:10]} was not made by merging a pull request, so nobody has approved what it applies",
@@ -76,7 +76,7 @@ def last_run(repository: Repository, pull: PullRequest, workflow: str) -> Workfl
     )
     found = [run for run in runs if run.head_sha == pull.head.sha and run.event == "pull_request"]
     if not found:
-        raise OperationError.of(
+        raise OperationError(
             Message(
                 "FT-REV-521",
                 f"no successful run of {workflow} has seen head {pull.head.sha[:10]} of #{pull.number}",

@@ -82,7 +82,7 @@ def pull_request_of(repository: Repository, run: WorkflowRun) -> PullRequest | N
         OperationError: the run is not one of a pull request, or of several.
     """
     if run.event != "pull_request":
-        raise OperationError.of(
+        raise OperationError(
             Message(
                 "FT-REV-517",
                 f"run {run.id} is one of event {printable(run.event)}, not of a pull request",
@@ -95,7 +95,7 @@ def pull_request_of(repository: Repository, run: WorkflowRun) -> PullRequest | N
     pulls = [pull for pull in repository.get_pulls(state="open", head=head) if pull.head.sha == run.head_sha]
     if len(pulls) > 1:
         numbers = ", ".join(f"#{pull.number}" for pull in pulls)
-        raise OperationError.of(
+        raise OperationError(
             Message(
                 "FT-REV-518", f"run {run.id} is one of several pull requests: {numbers}", "close all but one of them"
             )
@@ -131,7 +131,7 @@ def reported(files: Mapping[str, bytes], head: str, url: str, changes_program: b
     """
     digests = read_digests(files)
     if REPORT not in files:
-        raise OperationError.of(REPORT_UNREADABLE(artifact=ARTIFACT))
+        raise OperationError(REPORT_UNREADABLE(artifact=ARTIFACT))
     report = _text(files[REPORT])
     footer = [f"- {code(stack)}: {code(each.digest)}" for stack, each in digests.items()]
     if footer:
@@ -160,9 +160,9 @@ def read_digests(files: Mapping[str, bytes]) -> dict[str, Digests]:
             if PurePosixPath(path).name == DIGESTS
         }
     except ValidationError:
-        raise OperationError.of(REPORT_UNREADABLE(artifact=ARTIFACT)) from None
+        raise OperationError(REPORT_UNREADABLE(artifact=ARTIFACT)) from None
     if any(stack != each.stack or not is_stack_name(stack) for stack, each in found.items()):
-        raise OperationError.of(REPORT_UNREADABLE(artifact=ARTIFACT))
+        raise OperationError(REPORT_UNREADABLE(artifact=ARTIFACT))
     return found
 
 

@@ -53,7 +53,7 @@ def diff(
             with file.open("w", encoding="utf-8") as opened:
                 _print(report, output, Console(file=opened, width=_WIDTH))
         except OSError as error:
-            raise OperationError.of(
+            raise OperationError(
                 Message("FT-REV-205", f"{file} cannot be written: {error.strerror}", "set FILE to another path")
             ) from None
     if report.missing_acknowledgements:

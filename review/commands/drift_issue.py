@@ -63,11 +63,11 @@ def drift_issue(
                 files = read_artifact(found, host.token, name, FILE.__eq__)
                 drifts[stack] = Drift.model_validate_json(files[FILE])
             except OperationError as error:
-                if error.code != "FT-REV-513":
+                if error.message.code != "FT-REV-513":
                     raise
                 drifts[stack] = None
             except (KeyError, ValidationError):
-                raise OperationError.of(REPORT_UNREADABLE(artifact=name)) from None
+                raise OperationError(REPORT_UNREADABLE(artifact=name)) from None
         typer.echo(publish(host, drifts, found.html_url))
 
 

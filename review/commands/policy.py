@@ -46,7 +46,7 @@ def policy(
         described_file(stack, PROJECT)  # An unknown stack is refused with the names of those that exist.
     stacks = described_stacks(PROJECT) if stack is None else [stack]
     if not stacks:
-        raise OperationError.of(NO_STACKS())
+        raise OperationError(NO_STACKS())
     read, problems = read_stacks(PROJECT, stacks)
     before, incomparable = _earlier(base, read.keys()) if base else ({}, [])
     problems += incomparable

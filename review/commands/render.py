@@ -85,7 +85,7 @@ def _delete_render(folder: Path) -> None:
         written = set()
     found = {str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_symlink() or not file.is_dir()}
     if folder.is_symlink() or not folder.is_dir() or not found <= written:
-        raise OperationError.of(
+        raise OperationError(
             Message(
                 "FT-REV-001",
                 f"{folder} has files that `make render` has not written",

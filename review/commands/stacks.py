@@ -44,7 +44,7 @@ def _chosen(text: str) -> Sequence[str]:
     except ValueError:
         found = None
     if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
-        raise OperationError.of(
+        raise OperationError(
             Message(
                 "FT-REV-519",
                 "STACKS is not a list of names",

@@ -17,11 +17,6 @@ from components.config.messages import Message, Wording
 from components.git.github_access import TIMEOUT_SECONDS
 from operations.errors import OperationError
 
-NO_ARTIFACT = Wording(
-    "FT-REV-513", "run {run} has no artifact {artifact}", "look why its jobs have failed, and run them again"
-)
-
-
 ARTIFACT_TOO_LARGE = Wording(
     "FT-REV-514",
     "artifact {artifact} of run {run} is larger than {limit} bytes",
@@ -51,21 +46,27 @@ def read_artifact(run: WorkflowRun, token: str, name: str, wanted: Callable[[str
     # A job that ran again has left another one of the same name.
     found = [each for each in run.get_artifacts() if each.name == name and not each.expired]
     if not found:
-        raise OperationError.of(NO_ARTIFACT(artifact=name, run=run.id))
+        raise OperationError(
+            Message(
+                "FT-REV-513",
+                f"run {run.id} has no artifact {name}",
+                "look why its jobs have failed, and run them again",
+            )
+        )
     artifact = max(found, key=lambda each: each.id)
     if artifact.size_in_bytes > ARCHIVE_LIMIT:
-        raise OperationError.of(ARTIFACT_TOO_LARGE(artifact=name, run=run.id, limit=ARCHIVE_LIMIT))
+        raise OperationError(ARTIFACT_TOO_LARGE(artifact=name, run=run.id, limit=ARCHIVE_LIMIT))
     archive = _download(artifact.archive_download_url, token)
     if archive is None:
-        raise OperationError.of(ARTIFACT_TOO_LARGE(artifact=name, run=run.id, limit=ARCHIVE_LIMIT))
+        raise OperationError(ARTIFACT_TOO_LARGE(artifact=name, run=run.id, limit=ARCHIVE_LIMIT))
     try:
         files = unpacked(archive, wanted)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError):
-        raise OperationError.of(
+        raise OperationError(
             Message("FT-REV-515", f"artifact {name} of run {run.id} is not a ZIP archive", "run its jobs again")
         ) from None
     if files is None:
-        raise OperationError.of(ARTIFACT_TOO_LARGE(artifact=name, run=run.id, limit=FILE_LIMIT))
+        raise OperationError(ARTIFACT_TOO_LARGE(artifact=name, run=run.id, limit=FILE_LIMIT))
     return files
 
 

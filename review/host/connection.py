@@ -54,7 +54,7 @@ def connected(environ: Mapping[str, str] = os.environ) -> Iterator[Host]:
     """
     missing = [name for name in ("GITHUB_REPOSITORY", "GITHUB_TOKEN") if not environ.get(name)]
     if missing:
-        raise OperationError.of(
+        raise OperationError(
             Message(
                 "FT-REV-510",
                 f"{' and '.join(missing)} is not set",
@@ -68,12 +68,12 @@ def connected(environ: Mapping[str, str] = os.environ) -> Iterator[Host]:
             yield Host(client.get_repo(environ["GITHUB_REPOSITORY"]), _login(client), token)
     except GithubException as error:
         reason = printable(error.message or "")
-        raise OperationError.of(HOST_REFUSES(api=api, status=error.status, reason=reason)) from None
+        raise OperationError(HOST_REFUSES(api=api, status=error.status, reason=reason)) from None
     except requests.HTTPError as error:
         status = error.response.status_code if error.response is not None else "an error"
-        raise OperationError.of(HOST_REFUSES(api=api, status=status, reason="of a download")) from None
+        raise OperationError(HOST_REFUSES(api=api, status=status, reason="of a download")) from None
     except (requests.ConnectionError, requests.Timeout):
-        raise OperationError.of(Message("FT-REV-512", f"{api} does not answer", "run the job again")) from None
+        raise OperationError(Message("FT-REV-512", f"{api} does not answer", "run the job again")) from None
 
 
 def _client(api: str, token: str) -> Github:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -102,10 +102,6 @@ class Render:
         """The render of a stack from its objects, in any order."""
         ordered = tuple(sorted(objects, key=lambda each: (each.path, each.key)))
         return cls(stack, ordered, _digest([each.digest for each in ordered]), settings)
-
-    def owned_by(self, owner: str) -> Iterator[RenderedObject]:
-        """The objects of a tenant, or of the platform."""
-        return (each for each in self.objects if each.owner == owner)
 
 
 def _digest(value: Any) -> str:

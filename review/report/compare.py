@@ -95,8 +95,8 @@ def _chosen(stacks: Sequence[str], only: str) -> list[str]:
 
 def _refuse(only: str, stacks: set[str]) -> None:
     if not stacks:
-        raise OperationError.of(NO_STACKS())
-    raise OperationError.of(
+        raise OperationError(NO_STACKS())
+    raise OperationError(
         UNKNOWN_STACK(stack=printable(only), file=stack_file_name(printable(only)), stacks=" or ".join(sorted(stacks)))
     )
 

@@ -11,7 +11,7 @@ from review.changes.releases import Release
 from review.render.rendered import PLATFORM
 from review.report.model import Entry, Group, Report
 from review.rules.findings import Finding
-from review.rules.findings_text import described, remedy_of, waiver_text
+from review.rules.findings_text import described, waiver_text
 from review.words.lists import listed
 
 _DIGITS = 12
@@ -82,7 +82,7 @@ def release(found: Release | None) -> str:
 
 def violation(finding: Finding) -> str:
     """What breaks a rule, and what to do about it."""
-    return f"{described(finding)}; {remedy_of(finding.message)}"
+    return f"{described(finding)}; {finding.message.remedy}"
 
 
 def waiver(finding: Finding) -> str:

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from components.config.errors import coded
-from components.config.messages import Message
 from components.config.printable import printable
 from components.stack.review import Waiver
 from review.render.rendered import PLATFORM
@@ -40,25 +39,15 @@ def record(finding: Finding) -> dict[str, object]:
         "code": finding.message.code,
         "owner": finding.owner,
         "resource": finding.resource,
-        "message": text_of(finding.message),
-        "remedy": remedy_of(finding.message),
+        "message": finding.message.sentence,
+        "remedy": finding.message.remedy,
         "waiver": {"reason": waiver.reason, "expires": str(waiver.expires)} if waiver else None,
     }
 
 
 def statement_of(finding: Finding) -> str:
     """What is wrong with what, with the code, on one line."""
-    return f"{finding.resource} {coded(text_of(finding.message))}"
-
-
-def text_of(message: Message) -> Message:
-    """A message without its remedy."""
-    return Message(message.code, message.text)
-
-
-def remedy_of(message: Message) -> str:
-    """What to do about what a message says."""
-    return message.remedy
+    return f"{finding.resource} {coded(finding.message.sentence)}"
 
 
 def described(finding: Finding) -> str:
@@ -80,6 +69,6 @@ def _of_stack(stack: str, found: Iterable[Finding]) -> Iterator[str]:
     for finding in [*breaking, *waived]:
         yield f"  {described(finding)}"
         if finding.waiver is None:
-            yield f"    remedy: {remedy_of(finding.message)}"
+            yield f"    remedy: {finding.message.remedy}"
         else:
             yield f"    {waiver_text(finding.waiver)}"

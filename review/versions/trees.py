@@ -68,13 +68,13 @@ def merge_base(project: Path, base: str) -> Iterator[Tree]:
 
 def _merge_base(project: Path, base: str) -> str:
     if _git(project, "rev-parse", "--git-dir").returncode:
-        raise OperationError.of(
+        raise OperationError(
             Message("FT-REV-202", f"{project} is not in a Git repository", "run the command in a clone")
         )
     shown = printable(base)
     found = _git(project, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{base}^{{commit}}")
     if found.returncode:
-        raise OperationError.of(
+        raise OperationError(
             Message(
                 "FT-REV-203",
                 f"this clone has no commit {shown}",
@@ -83,7 +83,7 @@ def _merge_base(project: Path, base: str) -> str:
         )
     common = _git(project, "merge-base", found.stdout.decode().strip(), "HEAD")
     if common.returncode:
-        raise OperationError.of(
+        raise OperationError(
             Message(
                 "FT-REV-204",
                 f"{shown} and HEAD have no common history in this clone",
@@ -118,4 +118,4 @@ def _git(project: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     try:
         return subprocess.run(["git", "-C", str(project), *arguments], capture_output=True, check=False)
     except FileNotFoundError:
-        raise OperationError.of(Message("FT-REV-201", "git is not on PATH", "install git")) from None
+        raise OperationError(Message("FT-REV-201", "git is not on PATH", "install git")) from None

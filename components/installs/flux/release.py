@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import yaml
 from pydantic import AfterValidator
 
-from components.config.messages import Message, Wording
+from components.config.messages import Message
 from components.config.pinned_input import PinnedInput, read_pinned
 from components.config.printable import printable
 from components.config.types import SEMANTIC_VERSION, matching
@@ -135,11 +135,12 @@ def select_components(manifests: list[Manifest], config: FluxConfig) -> list[Man
     present = {component for manifest in manifests if (component := component_of(manifest))}
     if missing := [str(component) for component in config.components if component not in present]:
         pinned = _pinned(config)
-        lists = {"missing": ", ".join(missing), "present": ", ".join(sorted(present))}
         raise pinned.error(
             "components",
-            Wording("FT-FLX-003", "{source} has no {missing}; it has {present}", "remove the components that it lacks")(
-                source=pinned.source, **lists
+            Message(
+                "FT-FLX-003",
+                f"{pinned.source} has no {', '.join(missing)}; it has {', '.join(sorted(present))}",
+                "remove the components that it lacks",
             ),
         )
     wanted = {None, *config.components}

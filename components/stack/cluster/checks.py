@@ -31,11 +31,15 @@ from components.installs.flux.release import OLDEST_KUBERNETES
 from components.installs.kyverno.config import KYVERNO
 from components.installs.kyverno.objects import MANAGED_BY_LABEL
 from components.installs.product import Product, minor
-from components.recovery.blocked_namespaces import read_namespace_holds
 from components.recovery.field_owners import CoOwner, co_owners
+from components.recovery.leftover_objects import read_leftover_objects
+from components.recovery.leftover_releases import (
+    LeftoverRelease,
+    assumed_release,
+    half_installed,
+    read_leftover_release,
+)
 from components.recovery.lost_namespaces import LostNamespaces
-from components.recovery.stray_objects import read_strays
-from components.recovery.unfinished_releases import UnfinishedRelease, left_behind, read_unfinished, unread_release
 from components.stack.checks.grants import namespaced_objects
 from components.stack.cluster.closed_objects import closed_objects, read_unmarked
 from components.stack.cluster.foreign_installations import foreign_capsule, foreign_flux, foreign_kyverno, read_capsules
@@ -52,6 +56,7 @@ from components.stack.cluster.namespaces import (
 from components.stack.config import StackConfig
 from components.stack.plan import stack_plan
 from components.sync.flux_objects import read_syncs
+from components.tenant.leaving.blocked_namespaces import read_namespace_holds
 from components.tenant.leaving.deletion import held_message
 
 if TYPE_CHECKING:
@@ -69,7 +74,7 @@ class ClusterFindings:
         warnings: what the user should know and does not stop the update.
         co_owners: field managers that own fields of the stack's objects.
         kyverno_release: what a killed update has left of Kyverno's release.
-        strays: API paths of objects with generated names that a killed update has left.
+        leftovers: API paths of objects with generated names that a killed update has left.
         capsule_release: what a killed update has left of Capsule's release.
     """
 
@@ -78,9 +83,9 @@ class ClusterFindings:
     lost: LostNamespaces
     warnings: tuple[Message, ...]
     co_owners: list[CoOwner]
-    kyverno_release: UnfinishedRelease
-    strays: list[str]
-    capsule_release: UnfinishedRelease = UnfinishedRelease()
+    kyverno_release: LeftoverRelease
+    leftovers: list[str]
+    capsule_release: LeftoverRelease = LeftoverRelease()
 
 
 def check_cluster(
@@ -103,7 +108,7 @@ def check_cluster(
         holds = {name: read_namespace_holds(api, name) for name in sorted(terminating(config, facts, state))}
         problems += held_namespaces(config, holds, stack_file)
         syncs = read_syncs(api, plan.flux_kinds)
-        strays: list[str] = if_readable(partial(read_strays, api, facts, syncs, state), [])
+        leftovers: list[str] = if_readable(partial(read_leftover_objects, api, facts, syncs, state), [])
         named = partial(_names_at, api)
         problems += missing_objects(config, plan, facts, state, syncs, named, stack_file, refreshed=refreshes())
         problems += taken_names(config, plan, facts, state, readable_only(finder(api, state)), stack_file)
@@ -118,14 +123,14 @@ def check_cluster(
         if config.kyverno is not None:
             webhooks = read_webhook_configurations(api, MANAGED_BY_LABEL)
             problems += foreign_kyverno(facts, webhooks, state, stack_file)
-        kyverno_release = _unfinished(api, KYVERNO, config.kyverno is not None, state)
-        problems += left_behind(KYVERNO, kyverno_release, stack_file) if config.kyverno is None else []
+        kyverno_release = _leftover_release(api, KYVERNO, config.kyverno is not None, state)
+        problems += half_installed(KYVERNO, kyverno_release, stack_file) if config.kyverno is None else []
         if config.capsule is not None:
             problems += foreign_capsule(facts, partial(read_capsules, api), state, stack_file)
             if not pulumi.runtime.is_dry_run():
                 problems += administrator_problems(config.capsule, read_identity(api), stack_file)
-        capsule_release = _unfinished(api, CAPSULE, config.capsule is not None, state)
-        problems += left_behind(CAPSULE, capsule_release, stack_file) if config.capsule is None else []
+        capsule_release = _leftover_release(api, CAPSULE, config.capsule is not None, state)
+        problems += half_installed(CAPSULE, capsule_release, stack_file) if config.capsule is None else []
     except ClusterUnavailable as error:
         return None, [*problems, error.as_problem(stack_file)]
     listed = config.tenant_of_namespaces
@@ -135,14 +140,14 @@ def check_cluster(
     warnings = (*warnings, *surplus_namespaces(config, facts), *closed)
     lost = lost_namespaces(facts, state)
     owners = co_owners(syncs, state)
-    return ClusterFindings(api, facts, lost, warnings, owners, kyverno_release, strays, capsule_release), problems
+    return ClusterFindings(api, facts, lost, warnings, owners, kyverno_release, leftovers, capsule_release), problems
 
 
-def _unfinished(api: client.ApiClient, product: Product, installed: bool, state: State) -> UnfinishedRelease:
+def _leftover_release(api: client.ApiClient, product: Product, installed: bool, state: State) -> LeftoverRelease:
     """What a killed update has left of a product's release; nothing if neither stack nor state has the product."""
     if not installed and product.namespace not in state.names(NAMESPACE_TYPE):
-        return UnfinishedRelease()
-    return if_readable(partial(read_unfinished, api, product, state), unread_release(product, state))
+        return LeftoverRelease()
+    return if_readable(partial(read_leftover_release, api, product, state), assumed_release(product, state))
 
 
 def _names_at(api: client.ApiClient, path: str) -> set[str] | None:

@@ -9,10 +9,10 @@ from components.cluster.component import known_cluster_uid
 from components.config.errors import Problem
 from components.config.messages import Message
 from components.engine.state import State
-from components.recovery.blocked_namespaces import NamespaceHolds
 from components.recovery.lost_namespaces import LostNamespaces
 from components.stack.config import StackConfig
 from components.tenant.capsule.names import CAPSULE_TENANT_LABEL, TENANT_TYPE
+from components.tenant.leaving.blocked_namespaces import NamespaceHolds
 from components.vocabulary.names import FLUX_NAMESPACE, MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 
 NAMESPACE_TYPE = "kubernetes:core/v1:Namespace"

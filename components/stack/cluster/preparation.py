@@ -11,8 +11,8 @@ from components.installs.capsule.config import CAPSULE
 from components.installs.kyverno.config import KYVERNO
 from components.recovery.field_owners import take_back
 from components.recovery.github_leftovers import clear_github
-from components.recovery.stray_objects import remove_strays
-from components.recovery.unfinished_releases import settle_release
+from components.recovery.leftover_objects import clear_objects
+from components.recovery.leftover_releases import clear_release
 from components.stack.cluster.preflight import Preflight
 from components.stack.config import StackConfig
 from components.stack.plan import stack_plan
@@ -34,9 +34,9 @@ async def prepare(config: StackConfig, found: Preflight, state: State) -> None:
     cluster = found.cluster
     take_back(cluster.api, cluster.co_owners)
     clear_github(config.github, found.leftovers)
-    settle_release(cluster.api, KYVERNO, cluster.kyverno_release)
-    settle_release(cluster.api, CAPSULE, cluster.capsule_release)
-    remove_strays(cluster.api, cluster.strays)
+    clear_release(cluster.api, KYVERNO, cluster.kyverno_release)
+    clear_release(cluster.api, CAPSULE, cluster.capsule_release)
+    clear_objects(cluster.api, cluster.leftovers)
     end_team_access(cluster.api, config.tenants)
     if config.cluster.adopt:
         named = (planned.manifest for _, planned in stack_plan(config, pulumi.get_stack()).named_in_tenants)

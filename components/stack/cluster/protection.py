@@ -17,7 +17,7 @@ from components.cluster.client import ClusterFacts
 from components.cluster.component import ProtectedResource, known_cluster_uid, protected_before
 from components.cluster.ownership import names_cluster
 from components.config.errors import Problem
-from components.config.messages import Wording
+from components.config.messages import Message, Wording
 from components.engine.state import State
 from components.installs.capsule.objects import CAPSULE_GROUP
 from components.installs.chart import RELEASE_TYPE
@@ -132,15 +132,15 @@ def deletion_problems(
                 )
             yield Problem(stack_file, path, wording(namespace=resource.name, tenant=tenant))
         else:
-            fields = {"object": f"{resource.kind} {resource.name}", "taken": TAKEN_ALONG[resource.kind]}
             yield Problem(
                 stack_file,
                 _section_of(resource),
-                Wording(
+                Message(
                     "FT-CLU-116",
-                    "{object} is protected, and this update would delete it with {taken}",
+                    f"{resource.kind} {resource.name} is protected, and this update would delete it with "
+                    f"{TAKEN_ALONG[resource.kind]}",
                     f"to delete it on purpose, {_DELETE_ON_PURPOSE}",
-                )(**fields),
+                ),
             )
 
 

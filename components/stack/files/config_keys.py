@@ -75,9 +75,8 @@ def _foreign(key: str, project: str) -> Message:
     if namespace in _PROVIDERS:
         return _PROVIDERS[namespace](project=project)
     if close := get_close_matches(namespace, [project, _PULUMI], n=1, cutoff=0.7):
-        return Wording("FT-CFG-626", "is not used by the project {project}", "did you mean {suggestion}?")(
-            project=project, suggestion=f"{close[0]}:{name}"
-        )
+        suggestion = f"{close[0]}:{name}"
+        return Message("FT-CFG-626", f"is not used by the project {project}", f"did you mean {suggestion}?")
     return Message("FT-CFG-627", f"is not used by the project {project}", "remove it")
 
 

@@ -76,7 +76,8 @@ def message(error: ErrorDetails, show_input: bool) -> Message:
         return _wrong_type(kind, value, shown, section_at(error["loc"]), show_input)
     if kind in _BOUNDS:
         words, bound = _BOUNDS[kind]
-        return Wording("FT-CFG-614", "must be {bound}, got {given}")(bound=f"{words} {context[bound]}", given=shown)
+        limit = f"{words} {context[bound]}"
+        return Message("FT-CFG-614", f"must be {limit}, got {shown}")
     if kind in ("too_short", "string_too_short"):
         return EMPTY()
     return Message("FT-CFG-615", f"is not valid: {error['msg']}")

@@ -25,9 +25,9 @@ from components.config.messages import Message, Wording
 from components.config.types import seconds
 from components.engine import log
 from components.plan.planned import Deletion, Planned
-from components.recovery.blocked_namespaces import Held, NamespaceHolds, read_namespace_holds
 from components.sync.flux_objects import request_reconciliation
 from components.tenant.capsule.names import CAPSULE_TENANT_LABEL, TENANT
+from components.tenant.leaving.blocked_namespaces import Held, NamespaceHolds, read_namespace_holds
 from components.tenant.leaving.forced_removal import FLUX_FINALIZER, Sync, end_pods, remove_access, remove_finalizer
 from components.vocabulary.manifests import name_of
 from components.vocabulary.names import TENANT_LABEL
@@ -119,7 +119,6 @@ class Offboarding:
         sync = Sync.of(failed.old_inputs)
         if sync.tenant in self._listed:
             return False
-        fields = {"tenant": sync.tenant, "sync": _label(failed.old_inputs)}
         if len(failed.errors) > 1:
             log.error(await in_thread(self._held, failed.old_inputs, sync.tenant))
             return False
@@ -128,17 +127,20 @@ class Offboarding:
             await in_thread(remove_finalizer, self._api, path_of(failed.old_inputs or {}))
         except ClusterUnavailable as error:
             log.error(
-                Wording("FT-TEN-011", "tenant {tenant}: {sync} is not pruned, and its access may remain: {reason}")(
-                    **fields, reason=error
+                Message(
+                    "FT-TEN-011",
+                    f"tenant {sync.tenant}: {_label(failed.old_inputs)} is not pruned, and its access may "
+                    f"remain: {error}",
                 )
             )
             return False
         log.warn(
-            Wording(
+            Message(
                 "FT-TEN-010",
-                "tenant {tenant}: Flux did not prune {sync} in time; its role bindings and service account "
-                "are deleted now, and what Flux applied goes with the namespaces",
-            )(**fields)
+                f"tenant {sync.tenant}: Flux did not prune {_label(failed.old_inputs)} in time; its role "
+                "bindings and service account are deleted now, and what Flux applied goes with the "
+                "namespaces",
+            )
         )
         return True
 
@@ -146,27 +148,26 @@ class Offboarding:
         if failed.failed_operation != "delete":
             return False
         part: Any = failed.old_inputs
-        fields = {"object": _label(part), "controller": _CONTROLLERS[part["kind"]]}
         try:
             match len(failed.errors):
                 case 1:
                     await in_thread(request_reconciliation, self._api, part, datetime.now(UTC))
                     log.info(
-                        Wording(
+                        Message(
                             "FT-TEN-012",
-                            "{controller} has not removed its finalizer from {object} within {seconds} s; it "
-                            "is asked to reconcile it and gets as long again",
-                        )(**fields, seconds=_CLEANING_SECONDS)
+                            f"{_CONTROLLERS[part['kind']]} has not removed its finalizer from {_label(part)} within "
+                            f"{_CLEANING_SECONDS} s; it is asked to reconcile it and gets as long again",
+                        )
                     )
                 case 2:
                     await in_thread(remove_finalizer, self._api, path_of(part))
                     log.warn(
-                        Wording(
+                        Message(
                             "FT-TEN-013",
-                            "{controller} has not removed its finalizer from {object} in {seconds} s; it is "
-                            "deleted without. What the controller has stored of it goes when its pod "
-                            "restarts",
-                        )(**fields, seconds=2 * _CLEANING_SECONDS)
+                            f"{_CONTROLLERS[part['kind']]} has not removed its finalizer from {_label(part)} in "
+                            f"{2 * _CLEANING_SECONDS} s; it is deleted without. What the controller has stored "
+                            "of it goes when its pod restarts",
+                        )
                     )
                 case _:
                     log.error(await in_thread(self._held, part))

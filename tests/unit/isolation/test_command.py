@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from typer.testing import CliRunner
 
+from components.config.messages import Message
 from isolation import __main__ as command
 from isolation.__main__ import app
 from isolation.model import Discrepancy
@@ -73,7 +74,7 @@ def leaving(tmp_path, monkeypatch):
 
     def tenancy(_, name: str, *__: object) -> Tenancy:
         asked.append(name)
-        raise OperationError("enough", "stop")
+        raise OperationError(Message("", "enough", "stop"))
 
     monkeypatch.setattr(command, "tenants", lambda _: ["blue-team", "dev-team"])
     monkeypatch.setattr(command, "has_account", lambda _, name: name == "dev-team")

@@ -415,7 +415,7 @@ def test_repair_does_nothing_to_a_cluster_without_drift_or_before_the_first_upda
 
 def test_repair_does_nothing_for_a_stack_that_pulumi_does_not_know_yet(stack, monkeypatch):
     def unknown(*_: object) -> str:
-        raise OperationError.of(UNKNOWN_TO_PULUMI(stack="staging"))
+        raise OperationError(UNKNOWN_TO_PULUMI(stack="staging"))
 
     monkeypatch.setattr(recorded_state, "run_pulumi", unknown)
     assert stack.run(command=repair) == (0, "", "")
@@ -426,7 +426,7 @@ def test_repair_does_nothing_for_a_stack_that_pulumi_does_not_know_yet(stack, mo
 
 def test_another_error_of_pulumi_stops_a_repair(stack, monkeypatch):
     def fails(*_: object) -> str:
-        raise OperationError.of(said("FT-OPS-013"))
+        raise OperationError(said("FT-OPS-013"))
 
     monkeypatch.setattr(recorded_state, "run_pulumi", fails)
 

@@ -44,7 +44,7 @@ def test_a_failed_preview_is_an_error(project, cluster, capfd):
     with pytest.raises(OperationError) as caught:
         show_preview("staging", project.folder)
 
-    assert caught.value.code == "FT-OPS-306"
+    assert caught.value.message.code == "FT-OPS-306"
     assert "the namespace apps exists" in capfd.readouterr().err
 
 
@@ -62,4 +62,4 @@ def test_without_pulumi_there_is_an_error(project, cluster, monkeypatch):
     with pytest.raises(OperationError) as caught:
         show_preview("staging", project.folder)
 
-    assert caught.value.code == "FT-OPS-010"
+    assert caught.value.message.code == "FT-OPS-010"

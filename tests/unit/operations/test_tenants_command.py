@@ -14,6 +14,7 @@ from fake_cluster import FakeCluster, served
 from tenants_project import TenantsProject, tenants_project
 from typer.testing import CliRunner
 
+from components.config.messages import Message
 from operations import tenants
 from operations.errors import OperationError
 from operations.tenant_overview import Health, Observed, QuotaUse, StackOverview, TenantLine, fullest, tenant_line
@@ -185,7 +186,7 @@ def test_a_tenant_fails_with_each_of_its_sources_syncs_and_releases(project, clu
 
 def test_unknown_violations_do_not_hide_the_tenants(project, cluster, monkeypatch):
     def refuse(*_: object, **__: object) -> Counter[str]:
-        raise OperationError("the cluster lacks policies", "run `pulumi up`")
+        raise OperationError(Message("", "the cluster lacks policies", "run `pulumi up`"))
 
     monkeypatch.setattr(tenants, "count_violations", refuse)
 

@@ -11,11 +11,11 @@ from sample_stack import CLUSTER, FLUX, load
 from components.cluster.client import ClusterFacts
 from components.config.errors import ConfigurationError
 from components.engine.state import State
-from components.recovery.blocked_namespaces import Held, NamespaceHolds
 from components.stack.cluster.checks import cluster_problems
 from components.stack.cluster.foreign_installations import foreign_kyverno
 from components.stack.cluster.namespaces import held_namespaces, terminating
 from components.stack.cluster.preflight import existing_only, preflight
+from components.tenant.leaving.blocked_namespaces import Held, NamespaceHolds
 
 THIS = "11111111-1111-1111-1111-111111111111"
 OTHER = "22222222-2222-2222-2222-222222222222"

@@ -16,10 +16,10 @@ from components.sync.status import (
     Sync,
     SyncStatus,
     status_of,
-    sync_at,
     sync_of,
     wait_until_settled,
 )
+from components.vocabulary.names import GIT_REPOSITORY, KUSTOMIZATION
 
 DEV, OPS = ("apps", "dev-team"), ("tools", "ops-team")
 
@@ -45,7 +45,7 @@ def ready_sync(where):
 
 def at(*places):
     """The syncs with these names."""
-    return {where: sync_at(*where) for where in places}
+    return {where: Sync((GIT_REPOSITORY, *where), (KUSTOMIZATION, *where)) for where in places}
 
 
 class Clock:

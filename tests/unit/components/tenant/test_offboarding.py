@@ -15,7 +15,7 @@ from sample_stack import Hook
 
 from components.cluster.client import ClusterUnavailable
 from components.plan.planned import Planned, Stage
-from components.recovery.blocked_namespaces import Held, NamespaceHolds, read_namespace_holds
+from components.tenant.leaving.blocked_namespaces import Held, NamespaceHolds, read_namespace_holds
 from components.tenant.leaving.deletion import Offboarding
 from components.tenant.leaving.forced_removal import remove_finalizer
 

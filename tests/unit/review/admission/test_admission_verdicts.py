@@ -83,8 +83,8 @@ def test_a_program_that_fails_is_an_error_with_its_first_line(tmp_path):
 
     with pytest.raises(OperationError) as caught:
         ask(tool, Surroundings(), [])
-    assert caught.value.message.endswith("failed: no such kind")
-    assert caught.value.code == "FT-REV-302"
+    assert caught.value.message.text.endswith("failed: no such kind")
+    assert caught.value.message.code == "FT-REV-302"
 
 
 def test_the_platform_creates_every_object_of_a_render_between_its_namespaces_and_policies(tmp_path):

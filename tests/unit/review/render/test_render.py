@@ -17,13 +17,13 @@ from review.render.stack import TARGET, render_stack
 
 
 def of_kind(render, kind, owner="dev-team"):
-    return [each for each in render.owned_by(owner) if each.kind == kind]
+    return [each for each in render.objects if (each.owner, each.kind) == (owner, kind)]
 
 
 def test_a_render_has_every_object_of_a_tenant_below_its_name(tmp_path):
     render = rendered(tmp_path / "project")
 
-    assert [str(each.path) for each in render.owned_by("dev-team")] == [
+    assert [str(each.path) for each in render.objects if each.owner == "dev-team"] == [
         "dev-team/apps/gitrepository-dev-team.yaml",
         "dev-team/apps/kustomization-dev-team.yaml",
         "dev-team/apps/resourcequota-dev-team-flux-objects.yaml",
@@ -197,7 +197,7 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path, is_rendered):
     with pytest.raises(OperationError) as raised:
         write_render(rendered(tmp_path / "project"), tmp_path)
 
-    assert raised.value.code == "FT-REV-001"
+    assert raised.value.message.code == "FT-REV-001"
     assert set(before) <= set(tmp_path.rglob("*"))
 
 

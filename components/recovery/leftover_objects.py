@@ -1,6 +1,6 @@
-"""Stray objects: created with generated names by an update that was killed before it recorded them in the state.
+"""Leftover objects: created with generated names by an update that was killed before it recorded them in the state.
 
-The next update would generate other names and leave the strays behind. They are Services whose names no tenant can
+The next update would generate other names and leave them behind. They are Services whose names no tenant can
 guess, and Secrets of sources, syncs and notifications.
 """
 
@@ -33,17 +33,17 @@ _SECRET = re.compile(f".+-{GENERATED_SUFFIX}|{SECRET_NAME}")
 Metadata = Mapping[str, Any]
 
 
-def read_strays(
+def read_leftover_objects(
     api: client.ApiClient, cluster: ClusterFacts, syncs: Iterable[Mapping[str, Any]], state: State
 ) -> list[str]:
-    """The API paths of the stray objects in the cluster.
+    """The API paths of the leftover objects in the cluster.
 
     Services are only read while the state has no controller, since controllers are created after all Services.
 
     Args:
         api: a client for the cluster.
         cluster: facts of the cluster.
-        syncs: its sources and Kustomizations; an object that they refer to is in use and not stray.
+        syncs: its sources and Kustomizations; an object that they refer to is in use and no leftover.
         state: the stack's state.
 
     Raises:
@@ -62,12 +62,12 @@ def read_strays(
         notifying = any(_OF_NOTIFICATION.fullmatch(each["metadata"]["name"]) for each in secrets)
         providers = items(api, f"/apis/{PROVIDER_API}/providers") if notifying else []
     return [
-        *_paths("services", stray_hosts((each["metadata"] for each in services), state)),
-        *_paths("secrets", stray_secrets((each["metadata"] for each in secrets), [*syncs, *providers], state)),
+        *_paths("services", leftover_services((each["metadata"] for each in services), state)),
+        *_paths("secrets", leftover_secrets((each["metadata"] for each in secrets), [*syncs, *providers], state)),
     ]
 
 
-def stray_hosts(services: Iterable[Metadata], state: State) -> list[Metadata]:
+def leftover_services(services: Iterable[Metadata], state: State) -> list[Metadata]:
     """The Services that the program has applied and that are not in the state.
 
     Args:
@@ -77,7 +77,7 @@ def stray_hosts(services: Iterable[Metadata], state: State) -> list[Metadata]:
     return _unrecorded(services, _HOST, _recorded_names(state, "kubernetes:core/v1:Service"))
 
 
-def stray_secrets(secrets: Iterable[Metadata], syncs: Iterable[Mapping[str, Any]], state: State) -> list[Metadata]:
+def leftover_secrets(secrets: Iterable[Metadata], syncs: Iterable[Mapping[str, Any]], state: State) -> list[Metadata]:
     """The Secrets that the program has applied, that are not in the state, and that nothing of Flux refers to.
 
     A replaced Secret whose deletion is pending is not in the state either, and Flux may still read it.
@@ -92,8 +92,8 @@ def stray_secrets(secrets: Iterable[Metadata], syncs: Iterable[Mapping[str, Any]
     return _unrecorded(secrets, _SECRET, known | used)
 
 
-def remove_strays(api: client.ApiClient, paths: Iterable[str]) -> None:
-    """Delete the stray objects; a preview deletes nothing.
+def clear_objects(api: client.ApiClient, paths: Iterable[str]) -> None:
+    """Delete the leftover objects; a preview deletes nothing.
 
     Raises:
         pulumi.RunError: the cluster refuses or does not answer.

@@ -38,7 +38,7 @@ _FAILED = "failed"
 
 
 @dataclass(frozen=True)
-class UnfinishedRelease:
+class LeftoverRelease:
     """What is wrong with Helm's records of a product's release, if anything.
 
     Attributes:
@@ -55,7 +55,7 @@ class UnfinishedRelease:
     description: str | None = None
 
 
-def read_unfinished(api: client.ApiClient, product: Product, recorded: State) -> UnfinishedRelease:
+def read_leftover_release(api: client.ApiClient, product: Product, recorded: State) -> LeftoverRelease:
     """Read the records that would make Pulumi's next operation fail.
 
     Raises:
@@ -66,12 +66,12 @@ def read_unfinished(api: client.ApiClient, product: Product, recorded: State) ->
     if known is not None:
         selector += f",status in ({','.join(UNFINISHED)})"
     with explaining(api):
-        return unfinished(items(api, _records(product), labelSelector=selector), known)
+        return leftover_release(items(api, _records(product), labelSelector=selector), known)
 
 
-def unread_release(product: Product, recorded: State) -> UnfinishedRelease:
+def assumed_release(product: Product, recorded: State) -> LeftoverRelease:
     """What is assumed of the records where a preview may not read them: that no update was killed."""
-    return unfinished([], _recorded(product, recorded))
+    return leftover_release([], _recorded(product, recorded))
 
 
 def _recorded(product: Product, recorded: State) -> Mapping[str, Any] | None:
@@ -84,7 +84,7 @@ def _records(product: Product) -> str:
     return f"/api/v1/namespaces/{product.namespace}/secrets"
 
 
-def unfinished(secrets: Sequence[Manifest], known: Mapping[str, Any] | None) -> UnfinishedRelease:
+def leftover_release(secrets: Sequence[Manifest], known: Mapping[str, Any] | None) -> LeftoverRelease:
     """What the records say.
 
     Args:
@@ -92,10 +92,10 @@ def unfinished(secrets: Sequence[Manifest], known: Mapping[str, Any] | None) -> 
         known: the release's outputs in the state, or None if it is not in the state.
     """
     if not secrets:
-        return UnfinishedRelease(recorded=known is not None, description=(known or {}).get("description") or None)
+        return LeftoverRelease(recorded=known is not None, description=(known or {}).get("description") or None)
     ordered = sorted((each["metadata"] for each in secrets), key=lambda metadata: int(metadata["labels"]["version"]))
     newest = ordered[-1]["labels"]
-    return UnfinishedRelease(
+    return LeftoverRelease(
         tuple(metadata["name"] for metadata in ordered),
         newest["status"],
         known is not None,
@@ -103,7 +103,7 @@ def unfinished(secrets: Sequence[Manifest], known: Mapping[str, Any] | None) -> 
     )
 
 
-def left_behind(product: Product, found: UnfinishedRelease, stack_file: str) -> list[Problem]:
+def half_installed(product: Product, found: LeftoverRelease, stack_file: str) -> list[Problem]:
     """A half-installed product that the stack no longer has: nobody would remove it."""
     if found.recorded or not found.records:
         return []
@@ -115,7 +115,7 @@ def left_behind(product: Product, found: UnfinishedRelease, stack_file: str) -> 
     return [Problem(stack_file, product.name, message)]
 
 
-def settle_release(api: client.ApiClient, product: Product, found: UnfinishedRelease) -> None:
+def clear_release(api: client.ApiClient, product: Product, found: LeftoverRelease) -> None:
     """Clear the records out of Helm's way and log it; a preview only logs.
 
     If the release is in the state, they become records of failed operations, from which an upgrade continues. If it is

@@ -10,14 +10,19 @@ from loopback import serving
 from components.cluster.client import ClusterFacts
 from components.engine.state import State
 from components.plan.registration import OWNERSHIP
-from components.recovery.stray_objects import read_strays, remove_strays, stray_hosts, stray_secrets
+from components.recovery.leftover_objects import (
+    clear_objects,
+    leftover_secrets,
+    leftover_services,
+    read_leftover_objects,
+)
 
 FLUX = "/api/v1/namespaces/flux-system"
 MARKS = {
     "annotations": OWNERSHIP,
     "managedFields": [{"manager": "pulumi-kubernetes-1a2b3c4d", "operation": "Apply"}],
 }
-STRAY, KNOWN, FOREIGN = (f"artifacts-{digit * 32}" for digit in "abc")
+LEFTOVER, KNOWN, FOREIGN = (f"artifacts-{digit * 32}" for digit in "abc")
 BEGUN = {("pulumi:providers:kubernetes", "cluster"): {"clusterIdentifier": "this"}}
 DEPLOYMENT: dict[tuple[str, str], dict[str, str]] = {
     ("kubernetes:apps/v1:Deployment", "flux-system/source-controller"): {}
@@ -31,11 +36,11 @@ def secret(name, namespace="apps", marks=MARKS):
 
 
 def test_only_a_service_that_the_program_has_made_and_not_recorded_is_a_stray():
-    services = [IN_FLUX | {"name": name} | MARKS for name in (STRAY, KNOWN, "source-controller", "artifacts-short")]
+    services = [IN_FLUX | {"name": name} | MARKS for name in (LEFTOVER, KNOWN, "source-controller", "artifacts-short")]
 
-    found = stray_hosts([*services, IN_FLUX | {"name": FOREIGN}], State(SERVICE))
+    found = leftover_services([*services, IN_FLUX | {"name": FOREIGN}], State(SERVICE))
 
-    assert [each["name"] for each in found] == [STRAY]
+    assert [each["name"] for each in found] == [LEFTOVER]
 
 
 def test_only_a_secret_that_the_program_has_made_and_not_recorded_and_that_nothing_refers_to_is_a_stray():
@@ -57,7 +62,7 @@ def test_only_a_secret_that_the_program_has_made_and_not_recorded_and_that_nothi
         secret("password"),
     ]
 
-    found = stray_secrets(secrets, [previous, decrypting], recorded)
+    found = leftover_secrets(secrets, [previous, decrypting], recorded)
 
     assert [(each["namespace"], each["name"]) for each in found] == [
         ("other", "dev-team-sops-00000003"),
@@ -68,21 +73,21 @@ def test_only_a_secret_that_the_program_has_made_and_not_recorded_and_that_nothi
 @pytest.mark.parametrize(
     ("recorded", "found"),
     [
-        (BEGUN, [f"{FLUX}/services/{STRAY}", "/api/v1/namespaces/apps/secrets/dev-team-git-00000004"]),
+        (BEGUN, [f"{FLUX}/services/{LEFTOVER}", "/api/v1/namespaces/apps/secrets/dev-team-git-00000004"]),
         (BEGUN | DEPLOYMENT, ["/api/v1/namespaces/apps/secrets/dev-team-git-00000004"]),
         ({}, []),
     ],
 )
 def test_a_cluster_is_asked_for_what_an_update_of_this_stack_may_have_left(recorded, found):
     answers = {
-        f"{FLUX}/services": json.dumps({"items": [{"metadata": IN_FLUX | {"name": STRAY} | MARKS}]}).encode(),
+        f"{FLUX}/services": json.dumps({"items": [{"metadata": IN_FLUX | {"name": LEFTOVER} | MARKS}]}).encode(),
         f"{FLUX}/secrets": json.dumps({"items": []}).encode(),
         "/api/v1/secrets": json.dumps({"items": [{"metadata": secret("dev-team-git-00000004")}]}).encode(),
     }
     asked: list[str] = []
     with serving(answers, asked=asked) as server:
         api = client.ApiClient(client.Configuration(host=server))
-        assert read_strays(api, ClusterFacts("this", "v1.36.3", {}), [], State(recorded)) == found
+        assert read_leftover_objects(api, ClusterFacts("this", "v1.36.3", {}), [], State(recorded)) == found
 
     assert bool(asked) is bool(recorded)
 
@@ -98,17 +103,17 @@ def test_a_secret_of_a_notification_is_a_stray_unless_a_provider_refers_to_it():
     }
     with serving(answers) as server:
         api = client.ApiClient(client.Configuration(host=server))
-        found = read_strays(api, ClusterFacts("this", "v1.36.3", {}), [], State(BEGUN))
+        found = read_leftover_objects(api, ClusterFacts("this", "v1.36.3", {}), [], State(BEGUN))
 
     assert found == ["/api/v1/namespaces/apps/secrets/apps.chat-00000002"]
 
 
-@pytest.mark.parametrize(("dry_run", "removed"), [(False, [f"DELETE {FLUX}/services/{STRAY}"]), (True, [])])
-def test_strays_are_removed_and_a_preview_removes_nothing(monkeypatch, dry_run, removed):
+@pytest.mark.parametrize(("dry_run", "removed"), [(False, [f"DELETE {FLUX}/services/{LEFTOVER}"]), (True, [])])
+def test_leftover_objects_are_removed_and_a_preview_removes_nothing(monkeypatch, dry_run, removed):
     monkeypatch.setattr(pulumi.runtime, "is_dry_run", lambda: dry_run)
     asked: list[str] = []
     with serving({}, 404, asked=asked) as server:
-        remove_strays(client.ApiClient(client.Configuration(host=server)), [f"{FLUX}/services/{STRAY}"])
+        clear_objects(client.ApiClient(client.Configuration(host=server)), [f"{FLUX}/services/{LEFTOVER}"])
 
     assert asked == removed
 
@@ -116,4 +121,4 @@ def test_strays_are_removed_and_a_preview_removes_nothing(monkeypatch, dry_run, 
 def test_a_cluster_that_refuses_ends_the_update(monkeypatch):
     monkeypatch.setattr(pulumi.runtime, "is_dry_run", lambda: False)
     with serving({}, 403) as server, pytest.raises(pulumi.RunError, match="403"):
-        remove_strays(client.ApiClient(client.Configuration(host=server)), [f"{FLUX}/services/{STRAY}"])
+        clear_objects(client.ApiClient(client.Configuration(host=server)), [f"{FLUX}/services/{LEFTOVER}"])

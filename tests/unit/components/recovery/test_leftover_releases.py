@@ -13,14 +13,14 @@ from message_codes import codes
 from components.engine.state import State
 from components.installs.chart import RELEASE_TYPE
 from components.installs.kyverno.config import KYVERNO
-from components.recovery.unfinished_releases import (
-    UnfinishedRelease,
+from components.recovery.leftover_releases import (
+    LeftoverRelease,
+    assumed_release,
+    clear_release,
     failed,
-    left_behind,
-    read_unfinished,
-    settle_release,
-    unfinished,
-    unread_release,
+    half_installed,
+    leftover_release,
+    read_leftover_release,
 )
 
 SECRETS = "/api/v1/namespaces/kyverno/secrets"
@@ -41,24 +41,22 @@ def name(version):
 
 def test_a_release_that_the_state_does_not_have_is_installed_anew_whatever_has_become_of_it():
     for status in ("pending-install", "deployed", "failed"):
-        assert unfinished([record(1, status)], None) == UnfinishedRelease((name(1),), status)
+        assert leftover_release([record(1, status)], None) == LeftoverRelease((name(1),), status)
 
 
 def test_a_release_of_the_state_is_upgraded_once_and_not_again_by_the_next_update():
     [found, later] = (
-        unfinished([record(10, "pending-upgrade")], {"status": {}}),
-        unfinished([], {"description": "Finished after revision 10 was interrupted"}),
+        leftover_release([record(10, "pending-upgrade")], {"status": {}}),
+        leftover_release([], {"description": "Finished after revision 10 was interrupted"}),
     )
 
-    assert found == UnfinishedRelease(
-        (name(10),), "pending-upgrade", True, "Finished after revision 10 was interrupted"
-    )
-    assert later == UnfinishedRelease(recorded=True, description=found.description)
-    assert unfinished([], {"description": ""}).description is None
+    assert found == LeftoverRelease((name(10),), "pending-upgrade", True, "Finished after revision 10 was interrupted")
+    assert later == LeftoverRelease(recorded=True, description=found.description)
+    assert leftover_release([], {"description": ""}).description is None
 
 
 def test_the_newest_record_says_how_far_it_came():
-    assert unfinished([record(10, "pending-upgrade"), record(9, "superseded")], None).status == "pending-upgrade"
+    assert leftover_release([record(10, "pending-upgrade"), record(9, "superseded")], None).status == "pending-upgrade"
 
 
 def test_a_failed_record_is_the_same_but_for_its_status():
@@ -85,20 +83,20 @@ def test_only_unfinished_records_are_requested(state, selector):
     asked: list[str] = []
 
     with serving({SECRETS: b'{"items": []}'}, asked=asked) as server:
-        read_unfinished(client.ApiClient(client.Configuration(host=server)), KYVERNO, State(state))
+        read_leftover_release(client.ApiClient(client.Configuration(host=server)), KYVERNO, State(state))
 
     [query] = asked
     assert query.endswith(f"labelSelector={selector}")
 
 
 def test_a_half_installed_product_cannot_be_removed_from_the_stack():
-    found = UnfinishedRelease((name(1),), "pending-install")
+    found = LeftoverRelease((name(1),), "pending-install")
 
-    [problem] = left_behind(KYVERNO, found, "Pulumi.staging.yaml")
+    [problem] = half_installed(KYVERNO, found, "Pulumi.staging.yaml")
 
     assert (problem.file, problem.path, problem.code) == ("Pulumi.staging.yaml", "kyverno", "FT-KYV-004")
-    for fine in (UnfinishedRelease(), UnfinishedRelease((name(1),), "pending-upgrade", recorded=True)):
-        assert left_behind(KYVERNO, fine, "Pulumi.staging.yaml") == []
+    for fine in (LeftoverRelease(), LeftoverRelease((name(1),), "pending-upgrade", recorded=True)):
+        assert half_installed(KYVERNO, fine, "Pulumi.staging.yaml") == []
 
 
 def settled(monkeypatch, found, status=200, dry_run=False):
@@ -109,24 +107,24 @@ def settled(monkeypatch, found, status=200, dry_run=False):
     monkeypatch.setattr(pulumi.runtime, "is_dry_run", lambda: dry_run)
     answers = {f"{SECRETS}/{name(1)}": json.dumps(record(1, "pending-install")).encode()}
     with serving(answers, status, asked=asked) as server:
-        settle_release(client.ApiClient(client.Configuration(host=server)), KYVERNO, found)
+        clear_release(client.ApiClient(client.Configuration(host=server)), KYVERNO, found)
     return [each for each in asked if " " in each], codes(said)
 
 
 def test_records_are_removed_where_pulumi_installs_and_failed_where_it_upgrades(monkeypatch):
-    assert settled(monkeypatch, UnfinishedRelease((name(1),), "pending-install")) == (
+    assert settled(monkeypatch, LeftoverRelease((name(1),), "pending-install")) == (
         [f"DELETE {SECRETS}/{name(1)}"],
         ["FT-KYV-006"],
     )
-    assert settled(monkeypatch, UnfinishedRelease((name(1),), "uninstalling", recorded=True)) == (
+    assert settled(monkeypatch, LeftoverRelease((name(1),), "uninstalling", recorded=True)) == (
         [f"PATCH {SECRETS}/{name(1)}"],
         ["FT-KYV-005"],
     )
-    assert settled(monkeypatch, UnfinishedRelease()) == ([], [])
+    assert settled(monkeypatch, LeftoverRelease()) == ([], [])
 
 
 def test_a_preview_changes_no_record(monkeypatch):
-    found = UnfinishedRelease((name(1),), "pending-install")
+    found = LeftoverRelease((name(1),), "pending-install")
 
     changes, said = settled(monkeypatch, found, dry_run=True)
 
@@ -134,7 +132,7 @@ def test_a_preview_changes_no_record(monkeypatch):
 
 
 def test_a_record_that_is_gone_is_skipped_and_a_refusal_ends_the_update(monkeypatch):
-    found = UnfinishedRelease((name(1),), "pending-install")
+    found = LeftoverRelease((name(1),), "pending-install")
 
     settled(monkeypatch, found, status=404)
     with pytest.raises(pulumi.RunError, match="403"):
@@ -144,6 +142,6 @@ def test_a_record_that_is_gone_is_skipped_and_a_refusal_ends_the_update(monkeypa
 def test_records_that_a_preview_may_not_read_change_nothing_of_the_release():
     recorded = {(RELEASE_TYPE, "kyverno"): {"description": "Finished after revision 10 was interrupted"}}
 
-    assert unread_release(KYVERNO, State(recorded)).description == "Finished after revision 10 was interrupted"
-    assert unread_release(KYVERNO, State(recorded)).recorded
-    assert unread_release(KYVERNO, State({})) == UnfinishedRelease()
+    assert assumed_release(KYVERNO, State(recorded)).description == "Finished after revision 10 was interrupted"
+    assert assumed_release(KYVERNO, State(recorded)).recorded
+    assert assumed_release(KYVERNO, State({})) == LeftoverRelease()
