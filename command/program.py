@@ -14,17 +14,18 @@ from command.exits import ExitCode
 class Program(TyperGroup):
     """The root of all groups: no command ends with a traceback for what the user can correct."""
 
-    def main(self, args: Any = None, *, standalone_mode: bool = True, **extra: Any) -> Any:
-        """Run a command, and end the process with its exit code unless `standalone_mode` is off."""
+    def main(self, *args: Any, **options: Any) -> Any:
+        """Run a command as typer does, and end the process with its exit code unless `standalone_mode` is off."""
+        ends_process = options.pop("standalone_mode", True)
         try:
-            ended = super().main(args, standalone_mode=False, **extra)
+            ended = super().main(*args, **options, standalone_mode=False)
         except Exception as error:
             lines = _lines(error)
             if lines is None:
                 raise
             typer.echo(lines, err=True)
             ended = ExitCode.FAILED
-        if standalone_mode:
+        if ends_process:
             sys.exit(ended if isinstance(ended, int) else ExitCode.OK)
         return ended
 
