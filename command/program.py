@@ -16,9 +16,9 @@ class Program(TyperGroup):
 
     def main(self, *args: Any, **options: Any) -> Any:
         """Run a command as typer does, and end the process with its exit code unless `standalone_mode` is off."""
-        ends_process = options.pop("standalone_mode", True)
+        ends_process, options["standalone_mode"] = options.get("standalone_mode", True), False
         try:
-            ended = super().main(*args, **options, standalone_mode=False)
+            ended = super().main(*args, **options)
         except Exception as error:
             lines = _lines(error)
             if lines is None:
