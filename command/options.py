@@ -63,7 +63,7 @@ def _stack(given: str) -> str:
         return names[0]
     raise OperationError.of(
         Message(
-            "FT-OPS-061", "no stack is named", f"add `--stack`, with one of these: {', '.join(names) or 'none yet'}"
+            "FT-CMD-002", "no stack is named", f"add `--stack`, with one of these: {', '.join(names) or 'none yet'}"
         )
     )
 

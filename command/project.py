@@ -30,7 +30,7 @@ def project_folder() -> Path:
 
     raise OperationError.of(
         Message(
-            "FT-OPS-060",
+            "FT-CMD-001",
             f"there is no {PROJECT_FILE} in {Path.cwd()} or above it",
             "run the command in the folder of the project, or name that with `--cwd`",
         )

@@ -277,6 +277,7 @@ def lockdown_page() -> str:
 _ERROR_TITLES = {
     "CAP": "Capsule",
     "CFG": "Configuration",
+    "CMD": "Command line",
     "CLU": "Cluster",
     "ENG": "Pulumi",
     "FLX": "Flux",

@@ -75,7 +75,7 @@ def test_outside_of_a_project_is_an_error_with_a_remedy(tmp_path, monkeypatch):
     code, out, error = run("report")
 
     assert (code, out) == (ExitCode.FAILED, "")
-    assert error.startswith("error: there is no Pulumi.yaml in") and "(FT-OPS-060)\nremedy: run the command" in error
+    assert error.startswith("error: there is no Pulumi.yaml in") and "(FT-CMD-001)\nremedy: run the command" in error
 
 
 def test_the_stack_is_the_one_that_is_named_or_that_of_the_shell(project, monkeypatch):
