@@ -1,4 +1,4 @@
-"""The lab's commands; the Makefile has a target for each. Run ``python -m lab --help``."""
+"""The lab's commands; the Makefile has a target for most. Run ``python -m lab --help``."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ from lab.pulumi import CLI, PLUGINS, STACK_VARIABLE, LabPulumi, provide_bundles
 from lab.pulumi import up as apply_stack
 from lab.removal import remove_clusters
 from lab.settings import STATE_PARTS, Settings
-from lab.shell import execute, exports, missing_cluster, prepare_update
-from operations.errors import Operation
+from lab.shell import exports, prepare_update
 
 _DEFAULT_STACK = "staging"
 
@@ -112,16 +111,6 @@ def status() -> None:
 
 
 @app.command()
-def kubeconfig(stack: Annotated[str, typer.Argument(help="name of the stack")] = _DEFAULT_STACK) -> None:
-    """Print the path of a cluster's kubeconfig, and nothing else."""
-    settings = Settings.load()
-    cluster = Cluster(settings, stack)
-    if not cluster.exists():
-        raise missing_cluster(settings, stack)
-    typer.echo(cluster.kubeconfig)
-
-
-@app.command()
 def env(
     stack: Annotated[
         str | None,
@@ -134,18 +123,6 @@ def env(
     settings = Settings.load()
     typer.echo(exports(settings, stack or None))
     _say_where_files_are(settings)
-
-
-@app.command(name="exec", cls=Operation)
-def execute_command(
-    stack: Annotated[str, typer.Argument(help="name of the stack")],
-    command: Annotated[list[str], typer.Argument(help="the command and its arguments, after --", metavar="COMMAND…")],
-) -> None:
-    """Run a command for a stack, with the settings of `env` if the stack has a cluster in the lab.
-
-    A name that no stack may have is refused, so `pulumi` and the shell get none.
-    """
-    execute(Settings.load(), stack, command)
 
 
 @app.command()
@@ -200,9 +177,9 @@ def _say_how_to_use(stack: str) -> None:
     taken = os.environ.get(STACK_VARIABLE)
     command = f'eval "$(make -s env STACK={stack})"'
     if not taken:
-        typer.echo(f"To use pulumi, kubectl and git in your shell: {command}", err=True)
+        typer.echo(f"To use pulumi, flux-tenancy, kubectl and git in your shell: {command}", err=True)
     elif taken != stack:
-        typer.echo(f"pulumi and kubectl in this shell still use {taken}; to switch to {stack}: {command}", err=True)
+        typer.echo(f"This shell still uses stack {taken}; to switch to {stack}: {command}", err=True)
 
 
 def _needed_tools(settings: Settings) -> list[str]:

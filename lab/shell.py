@@ -1,4 +1,4 @@
-"""The lab's settings in the user's shell, and in commands that are run for a stack."""
+"""The lab's settings in the user's shell."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import shlex
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Mapping, Sequence
-from typing import NoReturn
+from collections.abc import Mapping
 
+from lab.built import find_built
 from lab.cluster import Cluster, clusters
 from lab.errors import LabError
 from lab.git_host import GitHost
@@ -18,6 +18,7 @@ from lab.kubeconfig import use_own_context
 from lab.project import provide_project
 from lab.pulumi import CLI, FOLDER_VARIABLE, STACK_VARIABLE, LabPulumi
 from lab.settings import Settings
+from review.admission.program import PROGRAM, VARIABLE
 
 
 def exports(settings: Settings, stack: str | None = None) -> str:
@@ -46,38 +47,13 @@ def missing_cluster(settings: Settings, stack: str) -> LabError:
     )
 
 
-def execute(settings: Settings, stack: str, command: Sequence[str]) -> NoReturn:
-    """Execute a command, with the lab's settings and in its Pulumi project if the stack has a cluster in the lab.
-
-    For other stacks, the command runs in the caller's environment.
-
-    Args:
-        stack: name of the stack.
-        command: program on PATH, and arguments.
-
-    Raises:
-        LabError: the program cannot be run, or the lab has the cluster but no Pulumi yet.
-    """
-    lab: Mapping[str, str] = {}
-    if stack in _existing(settings):
-        lab = _variables(settings, stack)
-        if not settings.is_default:
-            os.chdir(settings.pulumi_project)
-    try:
-        os.execvpe(command[0], list(command), os.environ | lab)
-    except OSError as error:
-        raise LabError(
-            f"cannot run {command[0]}: {error.strerror}", "make sure that it is installed and on PATH"
-        ) from error
-
-
 def prepare_update(settings: Settings, stack: str) -> None:
-    """Run `make repair` for a stack of the lab; it does nothing before the first update.
+    """Run `flux-tenancy drift repair` for a stack of the lab; it does nothing before the first update.
 
     Raises:
         LabError: it failed, or the stack is not what was approved; the command has printed the reason.
     """
-    command = [sys.executable, "-m", "operations.repair", "--stack", stack]
+    command = [sys.executable, "-m", "command", "drift", "repair", "--stack", stack]
     environ = os.environ | _variables(settings, stack)
     if subprocess.run(command, cwd=settings.pulumi_project, env=environ, check=False).returncode:
         raise LabError(f"the stack {stack} was not updated", "fix the error above and run the command again")
@@ -96,7 +72,7 @@ def _pulumi(settings: Settings) -> LabPulumi:
 
 def _variables(settings: Settings, stack: str | None) -> Mapping[str, str]:
     pulumi, existing = _pulumi(settings), _existing(settings)
-    # kubectl and sops are installed in the same folder as this Python.
+    # flux-tenancy, kubectl and sops are installed in the same folder as this Python.
     programs = (str(pulumi.bin), sysconfig.get_path("scripts"))
     # With several kubeconfigs, kubectl uses the current context of the first.
     first = [existing.pop(stack)] if stack in existing else []
@@ -108,6 +84,7 @@ def _variables(settings: Settings, stack: str | None) -> Mapping[str, str]:
         **pulumi.environment(),
         **git_variables(GitHost(settings)),
         **({STACK_VARIABLE: stack} if stack else {}),
+        **({VARIABLE: str(path)} if (path := find_built(settings, PROGRAM)) else {}),
         **_variables_of_the_lab(settings),
     }
 

@@ -1,4 +1,4 @@
-"""`make repair`: restores what differs from the stack.
+"""Restores what differs from the stack.
 
 An update compares the stack with the state, not with the cluster, and a refresh in between would make what somebody
 else has written the state. So each object that has changed is applied again as the last update has applied it: as a
@@ -17,7 +17,7 @@ import os
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import quote
 
 import typer
@@ -32,69 +32,71 @@ from operations import managed_fields
 from operations.differences import Difference, What, foreign_fields, taken_fields
 from operations.drift_search import find_drift
 from operations.drift_text import as_text
-from operations.errors import Operation, OperationError
+from operations.errors import OperationError
 from operations.managed_fields import denormalized
 from operations.pulumi_cli import run_pulumi
 from operations.recorded_state import Recorded, RecordedState, is_sealed, opened, read_previewed, read_recorded
 
-PROJECT = Path(__file__).parents[1]
 _JSON_PATCH = "application/json-patch+json"
 _RESTORED = (What.CHANGED, What.ADDED)
 
-app = typer.Typer(add_completion=False)
 
-
-@app.command(cls=Operation)
-def repair(stack: Annotated[str, typer.Option(help="name of the stack, one for each environment")]) -> None:
+def repair(stack: str, project: Path) -> None:
     """Restore what has changed, remove what was added, and prepare that the next update creates what is missing.
 
     Does nothing if the stack has not been applied yet, or if the cluster is as the last update has left it. Fails if
     something still differs. Refuses, as the update will, if FLUX_TENANCY_APPROVED is set and something else was
     approved.
+
+    Raises:
+        OperationError: the state or the cluster cannot be read, or something still differs.
     """
     if (approved := os.environ.get(VARIABLE)) is not None:
-        _hold_to_approved(stack, approved)
+        _hold_to_approved(stack, approved, project)
     try:
-        recorded = read_recorded(stack, PROJECT)
+        recorded = read_recorded(stack, project)
     except OperationError as error:
         if error.message.code == "FT-OPS-011":
             return
         raise
     if not recorded.objects:
         return
-    found, api = find_drift(recorded, stack, PROJECT)
+    found, api = find_drift(recorded, stack, project)
     if not found.differences:
         return
     typer.echo(as_text(found), err=True)
     if not any(each.urn for each in found.differences):
         return
-    reasons = _restore_all(api, recorded, {each.urn for each in found.differences if each.what in _RESTORED}, stack)
+    changed = {each.urn for each in found.differences if each.what in _RESTORED}
+    reasons = _restore_all(api, recorded, changed, stack, project)
     if gone := sorted({each.urn for each in found.differences if each.what is What.MISSING}):
         targets = [part for urn in gone for part in ("--target", urn)]
-        run_pulumi(["refresh", "--yes", "--skip-preview", *targets], stack, PROJECT)
-    found, _ = find_drift(read_recorded(stack, PROJECT), stack, PROJECT)
+        run_pulumi(["refresh", "--yes", "--skip-preview", *targets], stack, project)
+    found, _ = find_drift(read_recorded(stack, project), stack, project)
     if left := [each for each in found.differences if each.urn]:
         raise OperationError(
             Message(
                 "FT-OPS-052",
                 f"after the repair, the cluster still differs from stack {stack}: {'; '.join(_left(left, reasons))}",
-                f"`make drift STACK={stack}` names who writes to them: stop that, then run `make repair "
-                f"STACK={stack}` again",
+                f"`flux-tenancy drift show --stack {stack}` names who writes to them: stop that, then run "
+                f"`flux-tenancy drift repair --stack {stack}` again",
             )
         )
 
 
-def _hold_to_approved(stack: str, approved: str) -> None:
-    done = compare_with_approved(stack, approved, PROJECT)
+def _hold_to_approved(stack: str, approved: str, project: Path) -> None:
+    done = compare_with_approved(stack, approved, project)
     typer.echo(done.stderr or done.stdout, err=True, nl=False)
     if done.returncode:
         raise typer.Exit(done.returncode)
 
 
-def _restore_all(api: client.ApiClient, recorded: RecordedState, urns: Container[str], stack: str) -> dict[str, str]:
+def _restore_all(
+    api: client.ApiClient, recorded: RecordedState, urns: Container[str], stack: str, project: Path
+) -> dict[str, str]:
     """Restore objects; returns why some could not be restored."""
     objects = [each for each in recorded.objects if each.urn in urns]
-    intended = _intended(objects, stack)
+    intended = _intended(objects, stack, project)
     reasons: dict[str, str] = {}
     for each in objects:
         if each.urn not in intended:
@@ -107,14 +109,14 @@ def _restore_all(api: client.ApiClient, recorded: RecordedState, urns: Container
     return reasons
 
 
-def _intended(objects: Sequence[Recorded], stack: str) -> dict[str, Manifest]:
+def _intended(objects: Sequence[Recorded], stack: str, project: Path) -> dict[str, Manifest]:
     """How objects should be: as in the state; after a refresh of what others have written, as in a preview."""
     intended = {each.urn: each.inputs for each in objects}
     if any(is_sealed(each) for each in intended.values()):
-        shown = read_recorded(stack, PROJECT, "--show-secrets")
+        shown = read_recorded(stack, project, "--show-secrets")
         intended |= {each.urn: opened(each.inputs) for each in shown.objects if each.urn in intended}
     if refreshed := [each.urn for each in objects if taken_fields(each)]:
-        previewed = read_previewed(stack, PROJECT)
+        previewed = read_previewed(stack, project)
         for urn in refreshed:
             del intended[urn]
         intended |= {urn: previewed[urn] for urn in refreshed if urn in previewed}
@@ -167,7 +169,3 @@ def _left(differences: Iterable[Difference], reasons: Mapping[str, str]) -> Iter
         reason = f" ({reasons[each.urn]})" if each.urn in reasons else ""
         fields[f"{each.kind} {printable(name)}{reason}"].append(printable(each.field) or "missing")
     yield from (f"{name}: {', '.join(listed)}" for name, listed in fields.items())
-
-
-if __name__ == "__main__":
-    app(prog_name="python -m operations.repair")

@@ -20,7 +20,7 @@ from components.installs.kyverno.config import KYVERNO
 from components.installs.product import Product
 
 PROJECT = Path(__file__).parents[1]
-_FOLDERS = ("components", "isolation", "operations", "policy", "review")
+_FOLDERS = ("command", "components", "isolation", "operations", "policy", "review")
 # Installed by a chart: a message with the area of a `product` in its code is said of each.
 _PRODUCTS = (CAPSULE, KYVERNO)
 

@@ -1,6 +1,7 @@
-"""Generated pages of `docs/`, written by `make schemas`: the configuration, the lockdown, the policies and the errors.
+"""Generated pages of `docs/`, written by `make schemas`: commands, configuration, lockdown, policies and errors.
 
-Keys, types, defaults and descriptions come from the models, flags from their table, errors from messages.
+Commands come from their help, keys, types, defaults and descriptions from the models, flags from their table, and
+errors from messages.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from components.sync.notifications import Notification
 from components.tenant.config import TenantConfig
 from components.tenant.namespaces import PROTECTED_LABEL_PREFIXES
 from components.vocabulary.names import Controller
+from reference.commands import commands_page, pictures
 from reference.messages import Slot, Template, read_messages
 from reference.policies import policies_page
 
@@ -275,6 +277,7 @@ def lockdown_page() -> str:
 _ERROR_TITLES = {
     "CAP": "Capsule",
     "CFG": "Configuration",
+    "CMD": "Command line",
     "CLU": "Cluster",
     "ENG": "Pulumi",
     "FLX": "Flux",
@@ -429,15 +432,17 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def rendered() -> dict[Path, str]:
     """The content of each page."""
     return {
+        DOCS / "commands.md": commands_page(),
         DOCS / "configuration.md": configuration_page(),
         DOCS / "errors.md": errors_page(),
         DOCS / "lockdown.md": lockdown_page(),
         DOCS / "policies.md": policies_page(),
+        **{DOCS / "images" / name: picture for name, picture in pictures().items()},
     }
 
 
 if __name__ == "__main__":
-    DOCS.mkdir(exist_ok=True)
+    (DOCS / "images").mkdir(parents=True, exist_ok=True)
     for file, text in rendered().items():
         file.write_text(text, encoding="utf-8")
         print(file.relative_to(DOCS.parent))

@@ -91,13 +91,6 @@ def test_a_port_in_use_is_named_with_its_remedy(lab: Lab, spare: Cluster) -> Non
     assert not any(daemon.process() for daemon in spare.daemons().values())
 
 
-def test_kubeconfig_prints_a_path_and_nothing_else(lab: Lab, spare: Cluster) -> None:
-    assert command(lab, "kubeconfig", NAME).stdout == f"{spare.kubeconfig}\n"
-    missing = command(lab, "kubeconfig", "nowhere")
-    assert (missing.returncode, missing.stdout) == (1, "")
-    assert "`make up STACK=nowhere` creates it" in missing.stderr
-
-
 def test_status_says_what_runs_where(lab: Lab, spare: Cluster) -> None:
     shown = command(lab, "status").stdout
     for name, daemon in spare.daemons().items():

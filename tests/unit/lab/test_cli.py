@@ -5,7 +5,6 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
@@ -91,8 +90,11 @@ def test_up_runs_capsule_once_it_is_built_as_its_page_says(calls, monkeypatch):
 @pytest.mark.parametrize(
     ("taken", "said"),
     [
-        ("", 'To use pulumi, kubectl and git in your shell: eval "$(make -s env STACK=staging)"'),
-        ("production", 'in this shell still use production; to switch to staging: eval "$(make -s env STACK=staging)"'),
+        ("", 'To use pulumi, flux-tenancy, kubectl and git in your shell: eval "$(make -s env STACK=staging)"'),
+        (
+            "production",
+            'This shell still uses stack production; to switch to staging: eval "$(make -s env STACK=staging)"',
+        ),
         ("staging", None),
     ],
 )
@@ -124,7 +126,7 @@ def test_an_update_is_prepared_with_the_labs_settings_and_stops_where_that_fails
     with pytest.raises(LabError, match="was not updated") if status else nullcontext():
         shell.prepare_update(Settings.load(), "staging")
 
-    assert ran == [(["-m", "operations.repair", "--stack", "staging"], "staging")]
+    assert ran == [(["-m", "command", "drift", "repair", "--stack", "staging"], "staging")]
 
 
 def test_bundles_provides_releases_and_a_host_key_and_starts_nothing(calls, state):
@@ -206,22 +208,6 @@ def test_an_invalid_port_base_is_an_error(state, monkeypatch):
     monkeypatch.setenv("LAB_PORT_BASE", "http")
 
     assert run("status").exit_code == 1
-
-
-def test_kubeconfig_prints_the_path_and_nothing_else(state):
-    folder = cluster(state, "staging")
-
-    result = run("kubeconfig", "staging")
-
-    assert result.output == f"{folder / 'kubeconfig'}\n"
-
-
-def test_kubeconfig_of_a_cluster_that_does_not_exist_is_an_error(state):
-    result = run("kubeconfig", "nowhere")
-
-    assert result.exit_code == 1
-    assert result.stdout == ""
-    assert "make up STACK=nowhere" in result.stderr
 
 
 def test_status_without_a_lab_says_how_to_create_one(state):
@@ -364,66 +350,11 @@ def test_env_before_the_first_start_is_an_error_and_builds_nothing(state):
     assert "make start" in result.stderr
 
 
-def lab_exec(state: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "lab", "exec", *arguments]
-    return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
-
-
 def fake_pulumi(state: Path) -> None:
     program = state / "pulumi" / "bin" / "pulumi"
     program.parent.mkdir(parents=True)
     program.write_text('#!/bin/sh\nprintf "%s\\n" "$PULUMI_HOME" "$KUBECONFIG" "$GITHUB_TOKEN" "$@"\nexit 3\n')
     program.chmod(0o755)
-
-
-def test_exec_runs_a_command_of_a_stack_of_the_lab_with_the_labs_settings(state):
-    folder = cluster(state, "staging")
-    fake_pulumi(state)
-    (state / "git-host").mkdir()
-    (state / "git-host" / "token").write_text("t0ken\n")
-
-    done = lab_exec(state, "staging", "--", "pulumi", "up", "--yes", "a b")
-
-    assert done.returncode == 3
-    assert done.stdout.splitlines() == [
-        str(state / "pulumi" / "home"), str(folder / "kubeconfig"), "t0ken", "up", "--yes", "a b"
-    ]  # fmt: skip
-
-
-def test_exec_runs_in_the_project_of_the_stacks_lab_with_its_stack_and_context(state):
-    cluster(state, "staging")
-    folder = cluster(state, "production")
-    fake_pulumi(state)
-
-    done = lab_exec(state, "production", "--", "sh", "-c", 'pwd; echo "$PULUMI_STACK"; echo "${KUBECONFIG%%:*}"')
-
-    assert done.stdout.splitlines() == [str(state / "project"), "production", str(folder / "kubeconfig")]
-
-
-def test_exec_runs_a_command_for_another_stack_in_the_callers_environment(state, monkeypatch):
-    cluster(state, "staging")
-    fake_pulumi(state)
-    monkeypatch.setenv("PULUMI_HOME", "/mine")
-    monkeypatch.delenv("KUBECONFIG", raising=False)
-
-    done = lab_exec(state, "org/eu_1", "--", "sh", "-c", 'echo "$PULUMI_HOME:$KUBECONFIG"')
-
-    assert (done.returncode, done.stdout) == (0, "/mine:\n")
-
-
-@pytest.mark.parametrize("stack", ["..", "a;b", "acme/../staging"])
-def test_exec_runs_nothing_for_a_name_that_no_stack_may_have(state, stack):
-    done = lab_exec(state, stack, "--", "echo", "ran")
-
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith(f"error: Pulumi.{stack}.yaml: {stack!r} is not") and "FT-CFG-630" in done.stderr
-
-
-def test_exec_of_a_missing_program_is_an_error(state):
-    done = lab_exec(state, "eu-1", "--", "no-such-program")
-
-    assert done.returncode == 1
-    assert done.stderr.startswith("error: cannot run no-such-program")
 
 
 @pytest.fixture

@@ -1,0 +1,5 @@
+"""`python -m command` is `flux-tenancy`."""
+
+from command.app import main
+
+main()

@@ -1,0 +1,54 @@
+"""`flux-tenancy`: all groups of commands.
+
+Source of the options' names: `pulumi`, `flux` and `kubectl`
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from command import drift
+from command.exits import MEANINGS
+from command.program import Program
+
+NAME = "flux-tenancy"
+
+app = typer.Typer(
+    name=NAME,
+    cls=Program,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    epilog="Exit codes: " + "; ".join(f"{code.value}: {meaning}" for code, meaning in MEANINGS.items()) + ".",
+)
+app.add_typer(drift.app, name="drift")
+
+
+@app.callback()
+def _root(
+    cwd: Annotated[
+        Path | None,
+        typer.Option(
+            "--cwd",
+            "-C",
+            envvar="PULUMI_OPTION_CWD",
+            exists=True,
+            file_okay=False,
+            show_default=False,
+            help="Run as if started in this folder, as `pulumi --cwd`.",
+        ),
+    ] = None,
+) -> None:
+    """Operate the tenants of a Flux platform: files, keys, reviews, drift and isolation."""
+    if cwd is not None:
+        os.chdir(cwd)
+
+
+def main() -> None:
+    """Run the program, and end the process."""
+    app(prog_name=NAME)

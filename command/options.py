@@ -1,0 +1,143 @@
+"""Options that mean the same in every command.
+
+A stack is named with `--stack`. Where a command works on one stack and none is named, it is the one in PULUMI_STACK, as
+for `pulumi`, or the only one of the project. Reports cover all stacks of the project by default.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from command.project import find_project, project_folder
+
+STACK_VARIABLE = "PULUMI_STACK"
+"""The current stack of a shell, as `pulumi` reads it: https://www.pulumi.com/docs/iac/cli/environment-variables/"""
+
+
+def _completed_stacks(incomplete: str) -> list[str]:
+    folder = find_project()
+    names = sorted(file.name[len("Pulumi.") : -len(".yaml")] for file in (folder or Path()).glob("Pulumi.*.yaml"))
+    return [name for name in names if folder and name.startswith(incomplete)]
+
+
+def _completed_tenants(incomplete: str) -> list[str]:
+    folder = find_project()
+    return [file.stem for file in sorted((folder or Path()).glob(f"tenants/{incomplete}*.yaml")) if folder]
+
+
+def _checked(names: Sequence[str]) -> None:
+    """Check that each may be the name of a stack.
+
+    Raises:
+        OperationError: no stack may have such a name.
+    """
+    from components.stack.files.names import stack_file_name
+    from operations.errors import reading_files
+
+    with reading_files():
+        for name in names:
+            stack_file_name(name)
+
+
+def _stack(given: str) -> str:
+    """The one stack of a command.
+
+    Raises:
+        OperationError: none is named and the project has several, or no stack may have the name.
+    """
+    if name := given or os.environ.get(STACK_VARIABLE, ""):
+        _checked([name])
+        return name
+    from components.config.messages import Message
+    from operations.described_stack import described_stacks
+    from operations.errors import OperationError
+
+    names = described_stacks(project_folder())
+    if len(names) == 1:
+        return names[0]
+    raise OperationError.of(
+        Message(
+            "FT-CMD-002", "no stack is named", f"add `--stack`, with one of these: {', '.join(names) or 'none yet'}"
+        )
+    )
+
+
+def _stacks(given: list[str]) -> list[str]:
+    """The stacks of a report: those named, or all of the project.
+
+    Raises:
+        OperationError: the project cannot be read, or no stack may have a name.
+    """
+    if given:
+        _checked(given)
+        return list(dict.fromkeys(given))
+    from operations.described_stack import described_stacks
+
+    return described_stacks(project_folder())
+
+
+def _changed_stacks(given: list[str]) -> list[str]:
+    """The stacks that a command changes: those named, or the one of `_stack`.
+
+    Raises:
+        OperationError: as `_stack`.
+    """
+    return _stacks(given) if given else [_stack("")]
+
+
+Stack = Annotated[
+    str,
+    typer.Option(
+        "--stack",
+        "-s",
+        default_factory=str,
+        callback=_stack,
+        autocompletion=_completed_stacks,
+        help="Name of the stack; default: the shell's PULUMI_STACK, or the only stack.",
+        show_default=False,
+    ),
+]
+Stacks = Annotated[
+    list[str],
+    typer.Option(
+        "--stack",
+        "-s",
+        default_factory=list,
+        callback=_stacks,
+        autocompletion=_completed_stacks,
+        help="Name of a stack; repeat it for several. Default: all stacks of the project.",
+        show_default=False,
+    ),
+]
+ChangedStacks = Annotated[
+    list[str],
+    typer.Option(
+        "--stack",
+        "-s",
+        default_factory=list,
+        callback=_changed_stacks,
+        autocompletion=_completed_stacks,
+        help="Name of a stack; repeat it for several. Default: the shell's PULUMI_STACK, or the only stack.",
+        show_default=False,
+    ),
+]
+Tenant = Annotated[str, typer.Argument(metavar="TENANT", autocompletion=_completed_tenants, help="Name of the tenant.")]
+Preview = Annotated[bool, typer.Option("--preview/--no-preview", help="Show the preview of the changed stacks.")]
+HasExitCode = Annotated[bool, typer.Option("--exit-code", help="Exit with 1 if the report has findings.")]
+File = Annotated[Path | None, typer.Option("--file", "-f", help="Write the report to this file.", show_default=False)]
+
+
+class Output(StrEnum):
+    """The format of a report."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+OutputOption = Annotated[Output, typer.Option("--output", "-o", help="Format of the report.")]

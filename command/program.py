@@ -1,0 +1,60 @@
+"""How the whole program ends: one error in two lines, and one table of exit codes."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, NoReturn
+
+import typer
+from typer.core import TyperGroup
+
+from command.exits import ExitCode
+
+
+class Program(TyperGroup):
+    """The root of all groups: no command ends with a traceback for what the user can correct."""
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        """Run a command as typer does, and end the process with its exit code unless `standalone_mode` is off."""
+        ends_process, options["standalone_mode"] = options.get("standalone_mode", True), False
+        try:
+            ended = super().main(*args, **options)
+        except Exception as error:
+            lines = _lines(error)
+            if lines is None:
+                raise
+            typer.echo(lines, err=True)
+            ended = ExitCode.FAILED
+        if ends_process:
+            sys.exit(ended if isinstance(ended, int) else ExitCode.OK)
+        return ended
+
+
+def _lines(error: Exception) -> str | None:
+    """What to print for an error that the user can correct; None for a fault of the program."""
+    if type(error).__name__ == "Abort":
+        return "aborted"
+    if hasattr(error, "format_message"):  # typer brings a click of its own, whose exceptions have no public name.
+        return _usage(error)
+    from components.config.errors import ConfigurationError, coded
+    from components.config.messages import Message
+    from operations.errors import OperationError
+
+    if isinstance(error, OperationError):
+        return f"error: {coded(Message(error.code, error.message))}\nremedy: {error.remedy}"
+    if isinstance(error, ConfigurationError):
+        return f"error: {error}"
+    return None
+
+
+def _usage(error: Any) -> str:
+    """An error in the arguments, with the command whose help says more."""
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "flux-tenancy"
+    text = error.format_message().strip().rstrip(".")
+    return f"error: {text[:1].lower()}{text[1:]}\nremedy: see `{path} --help`"
+
+
+def found() -> NoReturn:
+    """End the command: it did its work and found something."""
+    raise typer.Exit(ExitCode.FOUND)

@@ -1,0 +1,48 @@
+"""The page of all commands, and pictures of each group's help, from the commands themselves."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.terminal_theme import MONOKAI
+from rich.text import Text
+from typer.cli import get_docs_for_click
+from typer.testing import CliRunner
+
+from command.app import NAME, app
+from command.exits import MEANINGS
+
+_COLUMNS = 100
+
+
+def commands_page() -> str:
+    """Every command with its usage, options and examples, and the table of exit codes."""
+    command: Any = typer.main.get_command(app)
+    context = command.make_context(NAME, [], resilient_parsing=True)
+    title, rest = get_docs_for_click(obj=command, ctx=context, name=NAME).split("\n", 1)
+    codes = "\n".join(f"| {code.value} | {meaning} |" for code, meaning in MEANINGS.items())
+    return (
+        f"<!-- Written by `make schemas` from command/; change it there. -->\n\n{title}\n\n"
+        f"![Help of {NAME}](images/{NAME}.svg)\n\n{rest.strip()}\n\n"
+        f"## Exit codes\n\n| Code | Meaning |\n| --- | --- |\n{codes}\n"
+    )
+
+
+def pictures() -> Mapping[str, str]:
+    """The help of the program and of each group as SVG, by the name of its file."""
+    command: Any = typer.main.get_command(app)
+    groups = [name for name, each in command.commands.items() if hasattr(each, "commands")]
+    return {f"{'-'.join([NAME, *words])}.svg": _picture(words) for words in ([], *([name] for name in groups))}
+
+
+def _picture(words: list[str]) -> str:
+    environment = {"TERMINAL_WIDTH": str(_COLUMNS), "FORCE_COLOR": "1", "TERM": "xterm-256color"}
+    shown = CliRunner().invoke(app, [*words, "--help"], prog_name=NAME, env=environment, color=True)
+    console = Console(record=True, width=_COLUMNS, file=io.StringIO(), force_terminal=True)
+    console.print(f"$ {' '.join([NAME, *words])} --help")
+    console.print(Text.from_ansi(shown.stdout.strip("\n")))
+    return console.export_svg(title=" ".join([NAME, *words]), theme=MONOKAI, unique_id="-".join([NAME, *words]))
