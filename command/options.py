@@ -61,7 +61,7 @@ def _stack(given: str) -> str:
     names = described_stacks(project_folder())
     if len(names) == 1:
         return names[0]
-    raise OperationError.of(
+    raise OperationError(
         Message(
             "FT-CMD-002", "no stack is named", f"add `--stack`, with one of these: {', '.join(names) or 'none yet'}"
         )

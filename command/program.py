@@ -36,12 +36,11 @@ def _lines(error: Exception) -> str | None:
         return "aborted"
     if hasattr(error, "format_message"):  # typer brings a click of its own, whose exceptions have no public name.
         return _usage(error)
-    from components.config.errors import ConfigurationError, coded
-    from components.config.messages import Message
+    from components.config.errors import ConfigurationError
     from operations.errors import OperationError
 
     if isinstance(error, OperationError):
-        return f"error: {coded(Message(error.code, error.message))}\nremedy: {error.remedy}"
+        return error.report
     if isinstance(error, ConfigurationError):
         return f"error: {error}"
     return None

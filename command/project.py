@@ -28,7 +28,7 @@ def project_folder() -> Path:
     from components.config.messages import Message
     from operations.errors import OperationError
 
-    raise OperationError.of(
+    raise OperationError(
         Message(
             "FT-CMD-001",
             f"there is no {PROJECT_FILE} in {Path.cwd()} or above it",

@@ -38,7 +38,7 @@ def end(how: str) -> None:
         case "found":
             found()
         case "operation":
-            raise OperationError.of(Message("FT-OPS-999", "it is broken", "mend it"))
+            raise OperationError(Message("FT-OPS-999", "it is broken", "mend it"))
         case "files":
             raise ConfigurationError([Problem("Pulumi.eu.yaml", "flux", Message("FT-CFG-999", "is missing", "add it"))])
         case "interrupt":
