@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, configuration
 from hypothesis.internal.conjecture import providers
 
-_FEW, _MANY = 40, 1000
+_FEW, _MANY = 60, 1000
 
 
 def set_up(config: pytest.Config, *, many: bool) -> None:

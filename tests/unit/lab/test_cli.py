@@ -68,12 +68,6 @@ def cluster(state: Path, name: str) -> Path:
     return folder
 
 
-def test_up_builds_starts_and_applies_staging_by_default(calls):
-    assert run("up").exit_code == 0
-
-    assert calls == ["build", "Git host", "cluster staging", "bundles", "Pulumi", "repair staging", "stack staging"]
-
-
 def test_up_runs_capsule_once_it_is_built_as_its_page_says(calls, monkeypatch):
     [command] = re.findall(r"^\$ python -m lab tools (.+)$", (PROJECT / "docs/capsule.md").read_text(), re.MULTILINE)
     programs = {name: Path(name) for name in command.split()}
@@ -86,29 +80,6 @@ def test_up_runs_capsule_once_it_is_built_as_its_page_says(calls, monkeypatch):
     assert programs.keys() <= set(tools_for(Settings.load(), "test"))
     [tools] = given
     assert {name for name in tools if is_controller(name)} == {"capsule@v0.14.0"}
-
-
-@pytest.mark.parametrize(
-    ("taken", "said"),
-    [
-        ("", 'To use pulumi, kubectl and git in your shell: eval "$(make -s env STACK=staging)"'),
-        ("production", 'in this shell still use production; to switch to staging: eval "$(make -s env STACK=staging)"'),
-        ("staging", None),
-    ],
-)
-def test_up_prints_how_to_use_the_stack_in_the_shell(calls, monkeypatch, taken, said):
-    monkeypatch.setenv("PULUMI_STACK", taken)
-
-    stderr = run("up").stderr
-
-    assert said in stderr if said else "env STACK=" not in stderr
-
-
-def test_up_takes_several_stacks(calls):
-    assert run("up", "staging", "production").exit_code == 0
-
-    assert calls[2:4] == ["cluster staging", "cluster production"]
-    assert calls[-4:] == ["repair staging", "stack staging", "repair production", "stack production"]
 
 
 @pytest.mark.parametrize("status", [0, 1])
@@ -134,12 +105,6 @@ def test_bundles_provides_releases_and_a_host_key_and_starts_nothing(calls, stat
     assert [path.name for path in state.rglob("known_hosts")] == ["known_hosts"]
 
 
-def test_start_does_everything_but_apply_stacks(calls):
-    assert run("start", "production").exit_code == 0
-
-    assert calls == ["build", "Git host", "cluster production", "bundles", "Pulumi"]
-
-
 def test_up_of_a_stack_without_a_file_fails_before_anything_is_done(calls, state):
     before = sorted(PROJECT.glob("*"))
 
@@ -151,19 +116,6 @@ def test_up_of_a_stack_without_a_file_fails_before_anything_is_done(calls, state
     assert calls == []
     assert not state.exists()
     assert sorted(PROJECT.glob("*")) == before
-
-
-def test_start_needs_no_stack_file(calls):
-    assert run("start", "spare").exit_code == 0
-
-    assert "cluster spare" in calls
-
-
-def test_start_prints_the_project_folder_of_a_lab_with_other_ports(calls, state):
-    result = run("start")
-
-    assert f"Stack and tenant files of this lab: {state / 'project'}" in result.stderr
-    assert (state / "project" / "Pulumi.staging.yaml").exists()
 
 
 def test_ports_in_use_are_reported_before_anything_is_built(calls):
@@ -206,29 +158,6 @@ def test_an_invalid_port_base_is_an_error(state, monkeypatch):
     monkeypatch.setenv("LAB_PORT_BASE", "http")
 
     assert run("status").exit_code == 1
-
-
-def test_kubeconfig_prints_the_path_and_nothing_else(state):
-    folder = cluster(state, "staging")
-
-    result = run("kubeconfig", "staging")
-
-    assert result.output == f"{folder / 'kubeconfig'}\n"
-
-
-def test_kubeconfig_of_a_cluster_that_does_not_exist_is_an_error(state):
-    result = run("kubeconfig", "nowhere")
-
-    assert result.exit_code == 1
-    assert result.stdout == ""
-    assert "make up STACK=nowhere" in result.stderr
-
-
-def test_status_without_a_lab_says_how_to_create_one(state):
-    result = run("status")
-
-    assert result.exit_code == 0
-    assert "make up" in result.stdout
 
 
 def test_status_shows_processes_addresses_logs_and_credentials(state):
@@ -349,21 +278,6 @@ def test_env_keeps_make_and_pulumi_at_the_same_lab(state, shell_settings):
     assert f"127.0.0.1:{PORT_BASE + 16}" in (state / "project" / "Pulumi.staging.yaml").read_text()
 
 
-def test_env_of_a_stack_without_a_cluster_is_an_error(state, shell_settings):
-    result = run("env", "typo")
-
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert "make up STACK=typo" in result.stderr
-
-
-def test_env_before_the_first_start_is_an_error_and_builds_nothing(state):
-    result = run("env")
-
-    assert result.exit_code == 1
-    assert result.stdout == ""
-    assert "make start" in result.stderr
-
-
 def lab_exec(state: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "lab", "exec", *arguments]
     return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
@@ -417,59 +331,6 @@ def test_exec_runs_nothing_for_a_name_that_no_stack_may_have(state, stack):
 
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith(f"error: Pulumi.{stack}.yaml: {stack!r} is not") and "FT-CFG-630" in done.stderr
-
-
-def test_exec_of_a_missing_program_is_an_error(state):
-    done = lab_exec(state, "eu-1", "--", "no-such-program")
-
-    assert done.returncode == 1
-    assert done.stderr.startswith("error: cannot run no-such-program")
-
-
-@pytest.fixture
-def some_logs(state) -> Path:
-    logs = cluster(state, "staging") / "logs"
-    (logs / "etcd.log").write_text("one\ntwo\nthree\n")
-    (logs / "pods" / "flux-system_source-controller-5f7_manager.log").write_text("source says\n")
-    (logs / "pods" / "flux-system_source-controller-5f7_manager.previous.log").write_text("panic\n")
-    (logs / "pods" / "flux-system_helm-controller-86c_manager.log").write_text("helm says\n")
-    return logs
-
-
-def test_logs_without_a_name_lists_all(some_logs):
-    names = [line.split("\t")[0] for line in run("logs").stdout.splitlines()]
-
-    assert names == [
-        "staging/etcd",
-        "staging/flux-system/helm-controller-86c/manager",
-        "staging/flux-system/source-controller-5f7/manager",
-        "staging/flux-system/source-controller-5f7/manager.previous",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said", "unsaid"),
-    [
-        (["staging/etcd", "-n", "2"], ["two", "three"], ["one", "says"]),
-        (["source-controller"], ["source says", "panic"], ["helm says", "three"]),
-        (["flux-system/helm"], ["helm says"], ["source says"]),
-        (["staging/flux-system/helm-controller-86c/manager"], ["helm says"], ["source says"]),
-    ],
-)
-def test_logs_shows_a_process_or_pods_by_the_beginning_of_their_name(some_logs, capfd, arguments, said, unsaid):
-    assert run("logs", *arguments).exit_code == 0
-
-    shown = capfd.readouterr().out.splitlines()
-    assert set(said) <= set(shown)
-    assert not set(unsaid) & set(shown)
-
-
-@pytest.mark.parametrize("name", ["nothing", "etc", "controller"])
-def test_logs_of_an_unknown_name_is_an_error(some_logs, name):
-    result = run("logs", name)
-
-    assert result.exit_code == 1
-    assert f"there is no log of {name!r}" in result.stderr
 
 
 def test_down_deletes_the_labs_state_and_nothing_else(state):
@@ -531,9 +392,3 @@ def test_down_of_an_unknown_stack_deletes_nothing(state, name, said):
     assert result.exit_code == 1
     assert said in result.stderr and "\nremedy: " in result.stderr
     assert (state / "clusters" / "staging").exists()
-
-
-def test_tools_prints_the_paths_of_the_named_tools(state, monkeypatch):
-    monkeypatch.setattr(cli, "ensure", lambda settings, names: {name: Path("/cache") / name for name in names})
-
-    assert run("tools", "etcd").stdout == "etcd\t/cache/etcd\n"

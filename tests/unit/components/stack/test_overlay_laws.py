@@ -13,11 +13,12 @@ from components.stack.files.tenant_files import overlay
 
 BASE, STACK = "tenants/dev-team.yaml", "Pulumi.staging.yaml"
 
-# Few keys, so that both files often have the same.
-KEYS = st.sampled_from("abc")
-SCALARS = st.one_of(st.none(), st.booleans(), st.integers(0, 3), st.sampled_from(["", "text"]))
-VALUES = st.recursive(SCALARS, lambda each: st.lists(each, max_size=3) | st.dictionaries(KEYS, each), max_leaves=8)
-FILES = st.dictionaries(KEYS, VALUES)
+# Few keys and much nesting, so that both files often have the same.
+KEYS = st.sampled_from("ab")
+SCALARS = st.sampled_from([None, True, 0, 1, "", "text"])
+LEAVES = SCALARS | st.lists(SCALARS | st.dictionaries(KEYS, SCALARS), max_size=2)
+INNER = st.dictionaries(KEYS, LEAVES)
+FILES = st.dictionaries(KEYS, LEAVES | INNER | st.dictionaries(KEYS, INNER | LEAVES, min_size=1))
 
 
 def at(data: Any, path: tuple[Any, ...]) -> Any:
