@@ -94,9 +94,12 @@ def test_the_origin_of_a_value_is_the_file_that_has_it(base, entry):
             assert has(entry, path) == (file is entry)
 
 
-@given(FILES, FILES, st.lists(KEYS, min_size=1, max_size=3).map(tuple))
-def test_what_is_missing_is_looked_for_in_the_file_that_has_its_parent(base, entry, path):
+@given(FILES, FILES)
+def test_what_the_entry_has_replaced_is_looked_for_in_the_file_that_has_its_parent(base, entry):
     tenant = overlay(base, BASE, entry, STACK)
-    there = [path[:length] for length in range(1, len(path) + 1) if has(tenant.value, path[:length])]
 
-    assert tenant.origin(path) == (tenant.origin(there[-1]) if there else None)
+    for path, _ in walk(base):
+        there = [path[:length] for length in range(1, len(path) + 1) if has(tenant.value, path[:length])]
+        if there:
+            assert tenant.origin(path) == tenant.origin(there[-1])
+    assert tenant.origin(("missing", "key")) is None
