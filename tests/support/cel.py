@@ -65,10 +65,10 @@ class PolicyInCel:
 def _seen(
     object: Mapping[str, Any], annotations: Mapping[str, str], variables: Mapping[str, Any], request: Mapping[str, Any]
 ) -> dict[str, Any]:
-    metadata = {"name": NAMESPACE, "labels": {TENANT_LABEL: "dev-team"}}
+    metadata: dict[str, Any] = {"name": NAMESPACE, "labels": {TENANT_LABEL: "dev-team"}}
     return {
         "object": object,
-        "namespaceObject": {"metadata": metadata | ({"annotations": annotations} if annotations else {})},
-        "request": {"namespace": NAMESPACE, "operation": "CREATE"} | request,
+        "namespaceObject": {"metadata": metadata | ({"annotations": dict(annotations)} if annotations else {})},
+        "request": {"namespace": NAMESPACE, "operation": "CREATE"} | dict(request),
         "variables": variables,
     }

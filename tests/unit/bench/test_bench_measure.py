@@ -6,6 +6,7 @@ import subprocess
 import sys
 from functools import partial
 
+import psutil
 import pytest
 
 import bench.measure
@@ -26,7 +27,12 @@ def test_what_a_command_starts_counts_too() -> None:
 
 def test_what_ran_before_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     counted: list[int] = []
-    monkeypatch.setattr(bench.measure, "_resident_bytes", lambda process: counted.append(process.pid) or 0)
+
+    def noted(process: psutil.Process) -> int:
+        counted.append(process.pid)
+        return 0
+
+    monkeypatch.setattr(bench.measure, "_resident_bytes", noted)
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
         measure(partial(python, "import time; time.sleep(0.5)"))
         other.kill()

@@ -18,7 +18,7 @@ QUOTED = st.sampled_from(["'text'", '"x # y"', "'it''s'", '"a: b"', '""'])
 BLOCKS = st.sampled_from(["|\n  one\n\n  two", ">-\n  folded\n  text", "- x\n- a: 1", "- x\n# y\n-  - z"])
 ENDS = st.sampled_from(["", "", "", "  # why", " #"])
 GAPS = st.sampled_from(["", "", "", "\n", "# a comment\n", "  # an indented one\n", "\n\n# another: {one\n"])
-NEW = st.one_of(
+NEW: st.SearchStrategy[Any] = st.one_of(
     st.sampled_from(["text", "", "true", "1.5", "a # b", "x: y", "'", '"', "- x", "*x", "ä", "two\nlines"]),
     st.integers(0, 9),
     st.booleans(),
