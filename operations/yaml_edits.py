@@ -12,6 +12,7 @@ import yaml
 
 KeyPath = tuple[str, ...]
 _INDENT = 2
+_EMPTY = ("", "~", "null", "Null", "NULL", "{}")
 
 
 class NotEditable(Exception):
@@ -78,6 +79,9 @@ def _set(text: str, path: KeyPath, value: Any) -> str:
         keys.append(entry[0])
         node, rest = entry[1], rest[1:]
     if isinstance(node, yaml.CollectionNode) or not keys:
+        raise NotEditable
+    # Only an empty value becomes a mapping, and a block of text ends behind its line.
+    if rest and (node.value not in _EMPTY or node.style in ("|", ">")):
         raise NotEditable
     if rest and _is_inside_flow(text, keys[-1], node):
         return _replaced(text, node, _flow(_nested(rest, value)))

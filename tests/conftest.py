@@ -11,7 +11,7 @@ import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
-from tests.support import order, scenarios
+from tests.support import order, properties, scenarios
 from tests.support.earlier_program import EarlierProgram
 from tests.support.lab import Lab
 from tests.support.project import Project
@@ -25,6 +25,10 @@ ALL, SHUFFLE = "--all", "--shuffle"
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(ALL, action="store_true", help="run what `make test-all` runs, the exhaustive tests too")
     parser.addoption(SHUFFLE, type=int, metavar="SEED", help="run the tests in an order by chance")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    properties.set_up(config, many=config.getoption(ALL))
 
 
 class LabScheduling(LoadScopeScheduling):

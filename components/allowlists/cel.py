@@ -11,7 +11,9 @@ from collections.abc import Iterable, Mapping
 
 def text(value: str) -> str:
     """A string literal."""
-    return json.dumps(value, ensure_ascii=True)
+    # JSON writes a character beyond U+FFFF as two surrogates, which CEL refuses.
+    written = (json.dumps(each)[1:-1] if each <= "\uffff" else f"\\U{ord(each):08x}" for each in value)
+    return f'"{"".join(written)}"'
 
 
 def texts(values: Iterable[str]) -> str:

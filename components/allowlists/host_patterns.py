@@ -43,10 +43,10 @@ def read_host_pattern(entry: str) -> str:
 
 def origin_of(address: str) -> str | None:
     """Scheme, host and port of an address, in lowercase and without a default port; None if it is no HTTP URL."""
-    address = address.lower()
-    if (found := re.match(ADDRESS, address)) is None:
+    # As in CEL, only letters of ASCII have a lowercase form: there is a further K, for kelvins.
+    if not address.isascii() or (found := re.fullmatch(ADDRESS, address.lower())) is None:
         return None
-    scheme, host, port = address.partition("://")[0], found[2], found[4] or ""
+    scheme, host, port = found[0].partition("://")[0], found[2], found[4] or ""
     return f"{scheme}://{host}{'' if port == _DEFAULT_PORTS[scheme] else port}"
 
 

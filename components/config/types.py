@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from ipaddress import ip_network
 from posixpath import normpath
 from typing import Annotated, Any
@@ -37,7 +38,7 @@ _SHORT_SSH = re.compile(r"([a-z0-9._-]+@[A-Za-z0-9.-]+):(?!/)([A-Za-z0-9._/-]+)"
 # What Python's regular expressions support, and those of Go do not.
 _NOT_RE2 = re.compile(r"\(\?(=|!|<=|<!|>|P=|\()|\\[1-9]")
 
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_NANOSECONDS = {"ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
 
 
 def matching(pattern: str, otherwise: Message) -> tuple[AfterValidator, WithJsonSchema]:
@@ -128,7 +129,8 @@ def secret(check: Callable[[str], str], description: str) -> tuple[BeforeValidat
 def seconds(duration: str) -> float:
     """The length in seconds of a duration in Flux's notation, e.g. 5400 for `1h30m`."""
     parts = re.findall(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)", duration)
-    return sum(float(number) * _SECONDS[unit] for number, unit in parts)
+    # Whole nanoseconds, as Go and CEL count them: in floats, 0.1s0.2s would be longer than 0.3s.
+    return sum(int(Decimal(number) * _NANOSECONDS[unit]) for number, unit in parts) / 10**9
 
 
 def is_reserved(name: str) -> bool:

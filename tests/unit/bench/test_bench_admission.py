@@ -13,7 +13,7 @@ import pytest
 from bench import admission
 from bench.admission import ENGINES, measure_admission
 from bench.rig import Rig
-from bench.tenant_requests import OUTSIDE, VERBS, forbidden, targets
+from bench.tenant_requests import OUTSIDE, VERBS, targets
 from components.policies.config import PolicyEngine
 from operations.admission_answers import Answer
 
@@ -125,31 +125,9 @@ def test_requests_for_warming_up_do_not_count(rig: FakeRig) -> None:
     assert min(second for seconds in samples.values() for second in seconds) == admission.WARM_UP * kinds + 1
 
 
-def test_objects_are_deleted_before_their_names_are_used_again(rig: FakeRig) -> None:
-    measure_admission(cast(Rig, rig), 4, lambda _: None)
-
-    there: set[str] = set()
-    for _, method, path in rig.requests:
-        if method == "POST":
-            continue
-        (there.add if method == "PATCH" else there.remove)(path)
-    assert not there
-
-
 def test_an_engine_that_refuses_nothing_is_an_error(rig: FakeRig, monkeypatch) -> None:
     rig.silent = KYVERNO
     monkeypatch.setattr(admission, "_TIMEOUT_SECONDS", 0.05)
 
     with pytest.raises(AssertionError, match="a refusal by kyverno under kyverno not seen"):
         measure_admission(cast(Rig, rig), 4, lambda _: None)
-
-
-def test_a_request_names_an_object_in_its_own_namespace() -> None:
-    for target in targets("team-001"):
-        namespace = OUTSIDE if target.name.endswith("no policy") else "team-001"
-        for verb in VERBS:
-            method, path, body = target.request(verb, "x")
-            assert f"/namespaces/{namespace}/" in path
-            assert (method == "POST") != path.endswith("/x")
-            assert method != "POST" or (body or {})["metadata"] == {"name": "x", "namespace": namespace}
-    assert "/namespaces/team-001/" in forbidden("team-001")[1]

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-import yaml
 from sample_release import RELEASE_FILE
 
 from bench.kubectl import one_tenant_changed, tenant_objects
@@ -48,10 +47,6 @@ def rig(tmp_path: Path) -> Rig:
     return rig
 
 
-def section(rig: Rig, name: str) -> Any:
-    return yaml.safe_load((rig.project.folder / "Pulumi.bench.yaml").read_text())["config"].get(f"flux-tenancy:{name}")
-
-
 def test_kubectl_gets_all_objects_of_all_tenants_and_none_of_the_platform(rig: Rig) -> None:
     rig.configure(repositories(2))
     objects = tenant_objects(rig.project.folder)
@@ -70,20 +65,6 @@ def test_fewer_tenants_replace_more(rig: Rig) -> None:
     }
 
 
-def test_a_tenant_fetches_from_its_own_repository(rig: Rig) -> None:
-    rig.configure(repositories(1))
-    [source] = [each for each in tenant_objects(rig.project.folder) if each["kind"] == "GitRepository"]
-    assert source["spec"]["url"] == "https://git.example.com/team-001/apps.git"
-
-
-def test_a_section_is_replaced_or_removed_and_the_others_stay(rig: Rig) -> None:
-    rig.configure(policies={"engine": "kyverno"}, kyverno=rig.kyverno)
-    assert section(rig, "kyverno") == {"version": "1.19.1", "chart": {"bundle": "chart.tgz"}, "replicas": 1}
-
-    rig.configure(kyverno=None)
-    assert [section(rig, name) for name in ("policies", "kyverno", "flux")] == [{"engine": "kyverno"}, None, FLUX]
-
-
 def test_a_diff_is_of_one_tenant_and_leaves_the_project_as_it_was(rig: Rig) -> None:
     rig.configure(repositories(3))
     folder = rig.project.folder
@@ -95,11 +76,3 @@ def test_a_diff_is_of_one_tenant_and_leaves_the_project_as_it_was(rig: Rig) -> N
     assert re.fullmatch(r" M tenants/team-001\.yaml\n", status.stdout), status
     assert [file.read_text() for file in (folder / "tenants").iterdir()] == before
     assert not (folder / ".git").exists()
-
-
-def test_the_report_names_the_pinned_versions(rig: Rig) -> None:
-    versions = rig.machine()["versions"]
-
-    assert versions["pulumi"] == "v3.259.0"
-    assert versions["kube-apiserver"] == "v1.36.3"
-    assert (versions["flux"], versions["kyverno"]) == ("2.9.5", "1.19.1")

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from lab.align import align, behind, read_pins
-from lab.errors import LabError
+from lab.align import behind, read_pins
 from lab.go_command import Go, Pin
 from lab.settings import Settings
-from lab.tools_table import Room, Tool, modules_folder
+from lab.tools_table import modules_folder
 
 X = "golang.org/x/net"
 
@@ -54,49 +53,3 @@ def test_modules_that_keep_upstreams_versions() -> None:
     assert behind(pins(**{"pulumi-github": "v0.1.0", "flux": "v0.2.0"})) == {}
     own = "github.com/fluxcd/pkg/ssa"
     assert behind({"old": {own: Pin(own, "v0.1.0")}, "new": {own: Pin(own, "v0.2.0")}}) == {}
-
-
-class Folders(Go):
-    """A Go command that records a new version, and raises those that it requires (`brings`)."""
-
-    def __init__(self, modules: Path, brings: dict[str, str]) -> None:
-        super().__init__(modules / "cache", modules / "work")
-        self.versions = {"flux": "v0.1.0", "kyverno": "v0.2.0"}
-        self.brings = brings
-        self.asked: list[tuple[str, ...]] = []
-        for folder in self.versions:
-            (modules / folder).mkdir()
-            (modules / folder / "go.mod").touch()
-
-    def pins(self, go_mod: Path) -> tuple[dict[str, Pin], str]:
-        return {X: Pin(X, self.versions[go_mod.parent.name])}, "1.26"
-
-    def run(self, arguments: list[str], folder: Path | None = None, on_line: object = None) -> str:
-        assert folder
-        self.asked.append((folder.name, *arguments))
-        if arguments[0] == "mod":
-            version = arguments[2].partition("@")[2]
-            self.versions[folder.name] = self.brings.get(version, version)
-        return ""
-
-
-TOOLS = [
-    Tool(name="source", module="flux", package="example.org/source", room=Room(compiled=0, kept=0)),
-    Tool(name="bundle", module="flux", package="./own", package_from="other", room=Room(compiled=0, kept=0)),
-]
-
-
-def test_versions_are_raised_until_all_are_equal(tmp_path: Path) -> None:
-    go = Folders(tmp_path, {"v0.2.0": "v0.3.0"})
-    align(go, tmp_path, TOOLS)
-    assert go.versions == {"flux": "v0.3.0", "kyverno": "v0.3.0"}
-    assert go.asked[:2] == [
-        ("flux", "mod", "edit", f"-require={X}@v0.2.0"),
-        ("flux", "list", "-mod=mod", "-e", "-deps", "example.org/source"),
-    ]
-
-
-def test_versions_that_never_become_equal_are_an_error(tmp_path: Path) -> None:
-    endless = {f"v0.{number}.0": f"v0.{number + 1}.0" for number in range(100)}
-    with pytest.raises(LabError, match="after 5 rounds"):
-        align(Folders(tmp_path, endless), tmp_path, TOOLS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import io
 import json
@@ -11,7 +10,6 @@ import os
 import shutil
 import signal
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -60,50 +58,12 @@ def test_missing_tools_are_built_once(builder_project: BuilderProject, capsys: p
     assert capsys.readouterr().err == "", "what is finished is not looked at again"
 
 
-def test_a_tool_is_prepared_while_the_previous_one_compiles_and_compiled_while_it_links(
-    builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cache = builder_project.settings.cache
-    waits = {f"compile {ALPHA}": f"{cache}/build/src/beta/go.mod", f"link {ALPHA}": f"{cache}/tools/beta/*/beta"}
-    monkeypatch.setenv("FAKE_GO_WAITS", json.dumps(waits))
-    build.ensure(builder_project.settings, BOTH)
-    assert builder_project.builds() == [ALPHA, BETA]
-
-
 def test_two_tools_never_compile_at_the_same_time(
     builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAKE_GO_SECONDS", "0.5")
     build.ensure(builder_project.settings, BOTH)
     assert builder_project.builds() == [ALPHA, BETA]
-
-
-def test_the_progress_counts_compiled_packages(
-    builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    steps: list[tuple[str, str, int, int]] = []
-
-    class Noted(BuildProgress):
-        def step(self, tool: str, text: str, done: int = 0, total: int = 0) -> None:
-            steps.append((tool, text, done, total))
-
-    builder_project.pin(alpha="v1.2.3", shared="v1.0.0", files="v1.0.0", more="v1.0.0")
-    packages = {ALPHA: ["example.org/shared", "example.org/files", "example.org/more", ALPHA]}
-    (builder_project.module / "packages.json").write_text(json.dumps(packages))
-    # The compiler prints only what it has to compile.
-    monkeypatch.setenv("FAKE_GO_COMPILED", "example.org/shared example.org/files")
-    build.ensure(builder_project.settings, ["alpha"], Noted(Console(file=io.StringIO())))
-    assert [step for step in steps if step[0] == "alpha"] == [
-        ("alpha", "reading modules", 0, 0),
-        ("alpha", "compiling", 0, 0),
-        ("alpha", "compiling", 1, 4),
-        ("alpha", "linking", 0, 0),
-    ]
-
-
-def test_only_named_tools_are_built(builder_project: BuilderProject) -> None:
-    assert list(build.ensure(builder_project.settings, ["beta"])) == ["beta"]
-    assert builder_project.builds() == [BETA]
 
 
 def _pin_of_alpha(project: BuilderProject) -> None:
@@ -177,26 +137,6 @@ def test_older_builds_are_deleted(builder_project: BuilderProject) -> None:
         builder_project.pin(alpha=f"v1.2.{patch}", shared="v1.0.0", files="v1.0.0")
         paths += build.ensure(builder_project.settings, ["alpha"]).values()
     assert [path.exists() for path in paths] == [False, True, True]
-
-
-def test_a_release_that_is_not_a_module_has_its_version_in_the_table(builder_project: BuilderProject) -> None:
-    builder_project.change_tool("beta", version="v6.15.0", ldflags="-X main.version={number}")
-    tools = build.ensure(builder_project.settings, ["beta"])
-    assert "-s -w -X main.version=6.15.0" in tools["beta"].read_text()
-    assert build.pinned_version(builder_project.settings, "beta") == "v6.15.0"
-
-
-def test_names_and_linker_flags_have_the_pinned_version(builder_project: BuilderProject) -> None:
-    builder_project.change_tool(
-        "alpha",
-        name="alpha@{version}",
-        version_of="example.org/alpha",
-        ldflags="-X main.version={number} -X main.minor={major}.{minor}",
-    )
-    tools = build.ensure(builder_project.settings, ["alpha@v1.2.3"])
-    assert "-s -w -X main.version=1.2.3 -X main.minor=1.2" in tools["alpha@v1.2.3"].read_text()
-    assert tools["alpha@v1.2.3"].name == "alpha"
-    assert build.pinned_version(builder_project.settings, "alpha@v1.2.3") == "v1.2.3"
 
 
 @pytest.mark.parametrize(
@@ -335,11 +275,6 @@ def test_a_document_is_published_with_its_digest(builder_project: BuilderProject
     assert made.with_name("made.yaml.sha256").read_text() == f"{digest}  made.yaml\n"
 
 
-def test_an_unknown_tool_is_an_error(builder_project: BuilderProject) -> None:
-    with pytest.raises(LabError, match="no tool named gamma; choose from alpha, beta"):
-        build.ensure(builder_project.settings, ["alpha", "gamma"])
-
-
 def test_too_little_disk_space_is_an_error(builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = shutil.disk_usage(builder_project.settings.project)
     monkeypatch.setattr("lab.tool_cache.shutil.disk_usage", lambda _: usage._replace(free=50 * 10**6))
@@ -349,40 +284,6 @@ def test_too_little_disk_space_is_an_error(builder_project: BuilderProject, monk
     assert error.value.message == f"building the missing tools needs 0.4 GB in {cache}, but only 0.1 GB are free"
     assert "FLUX_TENANCY_CACHE" in error.value.remedy
     assert builder_project.builds() == []
-
-
-def test_a_cache_that_is_not_writable_is_an_error(builder_project: BuilderProject) -> None:
-    # A file instead of the folder: unlike missing permissions, this is an error for root as well.
-    builder_project.settings.cache.write_text("")
-    with pytest.raises(LabError) as error:
-        build.ensure(builder_project.settings, BOTH)
-    assert str(builder_project.settings.cache) in error.value.message
-    assert "FLUX_TENANCY_CACHE" in error.value.remedy
-
-
-def test_a_disk_that_becomes_full_while_files_are_copied_is_an_error(
-    builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr("lab.build_source.shutil.copyfile", full)
-    with pytest.raises(
-        LabError, match="cannot write to the tool cache .*: No space left on device; set FLUX_TENANCY_CACHE"
-    ):
-        build.ensure(builder_project.settings, BOTH)
-
-
-def test_a_missing_go_is_an_error(builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(builder_project.settings.project))
-    with pytest.raises(LabError, match="Go is not installed"):
-        build.ensure(builder_project.settings, BOTH)
-
-
-def test_a_go_that_is_too_old_is_an_error(builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAKE_GO_VERSION", "go1.25.9")
-    with pytest.raises(LabError, match=r"lab/tools/m/go.mod needs Go 1\.26\.0 or later, but .*/go is go1\.25\.9"):
-        build.ensure(builder_project.settings, BOTH)
 
 
 def test_a_failed_build_shows_the_end_of_its_output_and_can_be_continued(
@@ -403,24 +304,6 @@ def test_a_failed_build_shows_the_end_of_its_output_and_can_be_continued(
     monkeypatch.delenv("FAKE_GO_FAIL")
     build.ensure(builder_project.settings, BOTH)
     assert builder_project.builds() == [BETA]
-
-
-@pytest.mark.parametrize("waits_in", ["compile", "link"])
-def test_a_failed_build_stops_the_others(
-    builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch, waits_in: str
-) -> None:
-    cache = builder_project.settings.cache
-    # Alpha fails while beta is being built.
-    waits = {f"link {ALPHA}": f"{cache}/tools/beta/.new-*", f"{waits_in} {BETA}": f"{cache}/never"}
-    monkeypatch.setenv("FAKE_GO_WAITS", json.dumps(waits))
-    monkeypatch.setenv("FAKE_GO_FAIL", ALPHA)
-    monkeypatch.setenv("FAKE_GO_FAILURE", "no symbol")
-    begun = time.monotonic()
-    with pytest.raises(LabError, match=r"(?s)building alpha failed:\n.*no symbol"):
-        build.ensure(builder_project.settings, BOTH)
-    assert time.monotonic() - begun < 15
-    assert _go_commands() == []
-    assert not list(builder_project.settings.cache.glob("tools/*/*")), "nothing is left half finished"
 
 
 @pytest.mark.usefixtures("interruptible")
@@ -454,15 +337,6 @@ def test_a_stopped_go_runs_no_commands(builder_project: BuilderProject) -> None:
 
 def _go_commands() -> list[str]:
     return [" ".join(child.cmdline()) for child in psutil.Process().children() if "build" in child.cmdline()]
-
-
-def test_a_disk_that_becomes_full_while_compiling_is_an_error(
-    builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("FAKE_GO_FAIL", ALPHA)
-    monkeypatch.setenv("FAKE_GO_FAILURE", "write $WORK/b001/_pkg_.a: no space left on device")
-    with pytest.raises(LabError, match="the disk became full while alpha was being built"):
-        build.ensure(builder_project.settings, BOTH)
 
 
 def test_the_most_recently_used_compiled_packages_are_kept_after_a_build(
@@ -522,47 +396,6 @@ def _hold(lock: Path, held, release) -> None:
     with build_lock(lock, print):
         held.set()
         release.wait(20)
-
-
-def test_a_log_gets_a_line_from_time_to_time(capsys: pytest.CaptureFixture[str]) -> None:
-    with BuildProgress(interval=0.05) as progress:
-        progress.start("alpha", 1, 2)
-        progress.step("alpha", "linking")
-        progress.start("beta", 2, 2)
-        progress.step("beta", "compiling", 10, 300)
-        progress.step("gamma", "downloading", 0, 0)
-        time.sleep(0.2)
-        progress.finish("alpha", 75)
-    lines = capsys.readouterr().err.splitlines()
-    assert lines[:2] == ["[1/2] alpha: started", "[2/2] beta: started"]
-    assert lines[2:4] == [
-        "[1/2] alpha: linking, 0 s",
-        "[2/2] beta: compiling, 10 of up to 300 packages, 0 s",
-    ]
-    assert lines[-1] == "[1/2] alpha: ready in 1 min 15 s"
-    assert not any("gamma" in line for line in lines), "its turn has not come"
-
-
-def test_a_terminal_shows_each_tool_that_is_being_built() -> None:
-    screen = io.StringIO()
-    console = Console(file=screen, force_terminal=True, width=100, highlight=False)
-    picture = io.StringIO()
-    with BuildProgress(console) as progress:
-        progress.start("alpha", 1, 2)
-        progress.step("alpha", "linking")
-        progress.start("beta", 2, 2)
-        progress.step("beta", "compiling", 10, 300)
-        progress.step("gamma", "downloading")
-        # The display at this moment, on an empty screen.
-        Console(file=picture, width=100).print(progress._progress.get_renderable())
-        progress.finish("alpha", 75)
-        progress.finish("beta", 5)
-    lines = picture.getvalue().splitlines()
-    assert [("linking" in line, "compiling, 10 of up to 300" in line) for line in lines] == [
-        (True, False),
-        (False, True),
-    ]
-    assert "alpha: ready in 1 min 15 s" in screen.getvalue() and "gamma" not in screen.getvalue()
 
 
 def _module_file(module: str, name: str) -> Path:

@@ -67,12 +67,6 @@ def cluster(state: Path, name: str) -> Path:
     return folder
 
 
-def test_up_builds_starts_and_applies_staging_by_default(calls):
-    assert run("up").exit_code == 0
-
-    assert calls == ["build", "Git host", "cluster staging", "bundles", "Pulumi", "repair staging", "stack staging"]
-
-
 def test_up_runs_capsule_once_it_is_built_as_its_page_says(calls, monkeypatch):
     [command] = re.findall(r"^\$ python -m lab tools (.+)$", (PROJECT / "docs/capsule.md").read_text(), re.MULTILINE)
     programs = {name: Path(name) for name in command.split()}
@@ -136,12 +130,6 @@ def test_bundles_provides_releases_and_a_host_key_and_starts_nothing(calls, stat
     assert [path.name for path in state.rglob("known_hosts")] == ["known_hosts"]
 
 
-def test_start_does_everything_but_apply_stacks(calls):
-    assert run("start", "production").exit_code == 0
-
-    assert calls == ["build", "Git host", "cluster production", "bundles", "Pulumi"]
-
-
 def test_up_of_a_stack_without_a_file_fails_before_anything_is_done(calls, state):
     before = sorted(PROJECT.glob("*"))
 
@@ -153,19 +141,6 @@ def test_up_of_a_stack_without_a_file_fails_before_anything_is_done(calls, state
     assert calls == []
     assert not state.exists()
     assert sorted(PROJECT.glob("*")) == before
-
-
-def test_start_needs_no_stack_file(calls):
-    assert run("start", "spare").exit_code == 0
-
-    assert "cluster spare" in calls
-
-
-def test_start_prints_the_project_folder_of_a_lab_with_other_ports(calls, state):
-    result = run("start")
-
-    assert f"Stack and tenant files of this lab: {state / 'project'}" in result.stderr
-    assert (state / "project" / "Pulumi.staging.yaml").exists()
 
 
 def test_ports_in_use_are_reported_before_anything_is_built(calls):
@@ -208,13 +183,6 @@ def test_an_invalid_port_base_is_an_error(state, monkeypatch):
     monkeypatch.setenv("LAB_PORT_BASE", "http")
 
     assert run("status").exit_code == 1
-
-
-def test_status_without_a_lab_says_how_to_create_one(state):
-    result = run("status")
-
-    assert result.exit_code == 0
-    assert "make up" in result.stdout
 
 
 def test_status_shows_processes_addresses_logs_and_credentials(state):
@@ -357,52 +325,6 @@ def fake_pulumi(state: Path) -> None:
     program.chmod(0o755)
 
 
-@pytest.fixture
-def some_logs(state) -> Path:
-    logs = cluster(state, "staging") / "logs"
-    (logs / "etcd.log").write_text("one\ntwo\nthree\n")
-    (logs / "pods" / "flux-system_source-controller-5f7_manager.log").write_text("source says\n")
-    (logs / "pods" / "flux-system_source-controller-5f7_manager.previous.log").write_text("panic\n")
-    (logs / "pods" / "flux-system_helm-controller-86c_manager.log").write_text("helm says\n")
-    return logs
-
-
-def test_logs_without_a_name_lists_all(some_logs):
-    names = [line.split("\t")[0] for line in run("logs").stdout.splitlines()]
-
-    assert names == [
-        "staging/etcd",
-        "staging/flux-system/helm-controller-86c/manager",
-        "staging/flux-system/source-controller-5f7/manager",
-        "staging/flux-system/source-controller-5f7/manager.previous",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said", "unsaid"),
-    [
-        (["staging/etcd", "-n", "2"], ["two", "three"], ["one", "says"]),
-        (["source-controller"], ["source says", "panic"], ["helm says", "three"]),
-        (["flux-system/helm"], ["helm says"], ["source says"]),
-        (["staging/flux-system/helm-controller-86c/manager"], ["helm says"], ["source says"]),
-    ],
-)
-def test_logs_shows_a_process_or_pods_by_the_beginning_of_their_name(some_logs, capfd, arguments, said, unsaid):
-    assert run("logs", *arguments).exit_code == 0
-
-    shown = capfd.readouterr().out.splitlines()
-    assert set(said) <= set(shown)
-    assert not set(unsaid) & set(shown)
-
-
-@pytest.mark.parametrize("name", ["nothing", "etc", "controller"])
-def test_logs_of_an_unknown_name_is_an_error(some_logs, name):
-    result = run("logs", name)
-
-    assert result.exit_code == 1
-    assert f"there is no log of {name!r}" in result.stderr
-
-
 def test_down_deletes_the_labs_state_and_nothing_else(state):
     cluster(state, "staging")
     (state / "git-host").mkdir()
@@ -462,9 +384,3 @@ def test_down_of_an_unknown_stack_deletes_nothing(state, name, said):
     assert result.exit_code == 1
     assert said in result.stderr and "\nremedy: " in result.stderr
     assert (state / "clusters" / "staging").exists()
-
-
-def test_tools_prints_the_paths_of_the_named_tools(state, monkeypatch):
-    monkeypatch.setattr(cli, "ensure", lambda settings, names: {name: Path("/cache") / name for name in names})
-
-    assert run("tools", "etcd").stdout == "etcd\t/cache/etcd\n"

@@ -4,7 +4,6 @@ import base64
 import ipaddress
 import json
 import re
-import socket
 import stat
 import sys
 from collections import Counter
@@ -16,7 +15,6 @@ import psutil
 import pytest
 import yaml
 
-from lab import cluster as cluster_module
 from lab import files
 from lab.cluster import Cluster, clusters
 from lab.control_plane import STAGES, ControlPlane, Network
@@ -61,16 +59,6 @@ def starts(cluster: Cluster) -> Counter[str]:
     return Counter((cluster.folder / "pki" / "starts").read_text().split())
 
 
-def test_a_second_up_keeps_running_processes(staging):
-    staging.up(TOOLS)
-    first = processes(staging)
-    assert all(first.values())
-
-    staging.up(TOOLS)
-
-    assert processes(staging) == first
-
-
 @pytest.mark.parametrize("part", PARTS)
 def test_a_killed_component_is_started_again_and_the_others_keep_running(staging, part):
     staging.up(TOOLS)
@@ -104,53 +92,6 @@ def test_stop_ends_all_processes_and_keeps_the_state(staging):
     assert not any(processes(staging).values())
     assert staging.exists()
     assert staging.kubeconfig.read_text() == kubeconfig
-
-
-def test_two_clusters_run_side_by_side(settings, staging):
-    production = Cluster(settings, "production")
-
-    staging.up(TOOLS)
-    production.up(TOOLS)
-
-    both = [*processes(staging).values(), *processes(production).values()]
-    assert all(both) and len(set(both)) == 2 * len(PARTS)
-    # With several kubeconfigs, kubectl uses the context of the first, which must not be production.
-    assert [cluster.name for cluster in clusters(settings)] == ["staging", "production"]
-
-
-def test_the_webhook_url_is_known_before_flux_is_installed(settings, staging):
-    staging.up(TOOLS)
-
-    agent = running(staging)["node-agent"]
-    port = settings.port_base + 16
-    assert staging.webhook_url == f"http://127.0.0.1:{port}"
-    assert f"--expose=127.0.0.1:{port}=flux-system/webhook-receiver:80" in agent.cmdline()
-    assert port in staging.daemons()["node-agent"].ports
-
-
-def test_a_component_that_fails_is_an_error_and_stops_the_others(staging):
-    staging.up(TOOLS)
-    staging.stop()
-    (staging.folder / "pki" / "fail-kube-scheduler").touch()
-
-    with pytest.raises(LabError) as error:
-        staging.up(TOOLS)
-
-    assert "staging/kube-scheduler" in error.value.message
-    assert "unknown flag: --example" in error.value.message
-    assert str(staging.folder / "logs" / "kube-scheduler.log") in error.value.message
-    assert not any(processes(staging).values())
-
-
-def test_a_port_in_use_is_an_error_that_names_the_component_and_nothing_starts(settings, staging, monkeypatch):
-    monkeypatch.setattr("lab.processes._PORT_GRACE", 0)
-    with (
-        socket.create_server(("127.0.0.1", settings.port_base + 14)),
-        pytest.raises(LabError, match=f"port {settings.port_base + 14}, which staging/kube-scheduler needs"),
-    ):
-        staging.up(TOOLS)
-
-    assert not any(processes(staging).values())
 
 
 def test_new_certificates_restart_running_components(staging):
@@ -220,26 +161,6 @@ def test_a_full_disk_is_an_error_before_anything_starts(staging, monkeypatch):
         staging.up(TOOLS)
 
     assert not staging.exists()
-
-
-def test_an_existing_cluster_needs_no_free_space(staging, monkeypatch):
-    staging.up(TOOLS)
-    staging.stop()
-    monkeypatch.setattr(files, "_ROOM_NEEDED", 2**60)
-
-    staging.up(TOOLS)
-
-    assert all(processes(staging).values())
-
-
-def test_a_cluster_that_is_slow_to_get_ready_fails_and_stops(staging, monkeypatch):
-    monkeypatch.setattr(cluster_module, "_START_TIMEOUT", 4)
-    monkeypatch.setattr(Cluster, "_node_is_ready", lambda self: False)
-
-    with pytest.raises(LabError, match=r"staging/node-agent is not ready after \d+ s"):
-        staging.up(TOOLS)
-
-    assert not any(processes(staging).values())
 
 
 def test_clusters_with_different_ports_have_different_addresses():

@@ -10,7 +10,6 @@ from typing import Any
 
 import httpx
 import pytest
-import yaml
 from cryptography.hazmat.primitives import serialization
 
 from lab.errors import LabError
@@ -107,14 +106,6 @@ def host(tmp_path, monkeypatch, api) -> GitHost:
     return GitHost(Settings(tmp_path / "project", tmp_path / "cache", tmp_path / "state", 20800))
 
 
-def test_missing_repositories_are_created_and_filled_from_the_project(host, api):
-    host.up(TOOLS)
-
-    assert api.organizations == {"dev": "private"}
-    assert api.private == {"dev/apps": True}
-    assert content(api.repository("dev/apps"), "staging/welcome.yaml") == "hello: staging\n"
-
-
 class Registered:
     """Stands in for the part of Gitea's API that shows and deletes deploy keys and webhooks, in pages of 50."""
 
@@ -180,25 +171,6 @@ def test_withdrawing_from_a_stopped_host_is_an_error_with_a_remedy(host, monkeyp
     assert "make start STACK=staging" in error.value.remedy
 
 
-def test_a_public_repository_can_be_read_without_credentials(host, api, tmp_path):
-    (tmp_path / "source").mkdir()
-
-    host.ensure_repository("open", "note", tmp_path / "source", private=False)
-
-    assert api.organizations["open"] == "public"
-    assert api.private["open/note"] is False
-
-
-def test_addresses_follow_from_the_port_base(tmp_path):
-    host = GitHost(Settings(tmp_path, tmp_path / "cache", tmp_path / "state", 20800))
-
-    assert host.url("dev", "apps") == "http://127.0.0.1:20800/dev/apps.git"
-    assert host.ssh_url("dev", "apps") == "ssh://git@127.0.0.1:20801/dev/apps.git"
-    assert host.github_url == "http://127.0.0.1:20802/"
-    assert host.https_url("dev", "apps") == "https://127.0.0.1:20803/dev/apps.git"
-    assert [daemon.ports for daemon in host.daemons()] == [(20800, 20801), (20802, 20803)]
-
-
 def test_a_second_up_keeps_the_users_commits(host, api):
     host.up(TOOLS)
     pushed = host.commit_files("dev", "apps", {"staging/welcome.yaml": "mine: true\n"}, "Mine")
@@ -239,28 +211,6 @@ def test_a_refused_request_is_an_error_that_names_the_log(host, api, monkeypatch
     assert str(host.gitea.daemon().log) in error.value.remedy
 
 
-def test_files_are_written_and_removed_in_one_commit(host, api):
-    host.up(TOOLS)
-
-    commit = host.commit_files("dev", "apps", {"staging/welcome.yaml": None, "new/file": "new\n"}, "Move")
-
-    repository = api.repository("dev/apps")
-    assert commits(repository)[0] == commit
-    assert len(commits(repository)) == 2
-    assert git(repository, "ls-tree", "-r", "--name-only", "main").split() == ["new/file"]
-    assert git(repository, "log", "-1", "--format=%s", "main").strip() == "Move"
-
-
-def test_a_clone_is_ready_for_a_push(host, api, tmp_path):
-    host.up(TOOLS)
-    clone = host.clone("dev", "apps", tmp_path / "work" / "apps")
-    (clone / "more").write_text("more\n")
-    git(clone, "add", "more")
-    git(clone, "-c", "user.name=x", "-c", "user.email=x@x", "commit", "-qm", "More")
-
-    assert host.push(clone) == commits(api.repository("dev/apps"))[0]
-
-
 def test_a_push_that_is_refused_is_an_error_with_gits_reason(host, tmp_path):
     host.up(TOOLS)
     clone = host.clone("dev", "apps", tmp_path / "apps")
@@ -269,11 +219,6 @@ def test_a_push_that_is_refused_is_an_error_with_gits_reason(host, tmp_path):
 
     with pytest.raises(LabError, match=r"git push failed in .*(?s:.*)rejected"):
         host.push(clone)
-
-
-def test_a_repository_that_does_not_exist_is_an_error(host, tmp_path):
-    with pytest.raises(LabError, match="git clone failed"):
-        host.clone("dev", "nothing", tmp_path / "nothing")
 
 
 def test_the_password_is_in_gits_environment_only(tmp_path):
@@ -299,15 +244,6 @@ def test_git_ignores_the_users_settings(tmp_path, monkeypatch):
     settings = Git("lab", PASSWORD).run(tmp_path, "config", "--list")
 
     assert "Somebody" not in settings and "proxy.example" not in settings
-
-
-def test_a_missing_git_is_an_error(tmp_path, monkeypatch):
-    monkeypatch.setenv("PATH", str(tmp_path))
-
-    with pytest.raises(LabError, match="cannot run git") as error:
-        Git("lab", PASSWORD).run(tmp_path, "status")
-
-    assert "install git" in error.value.remedy
 
 
 @pytest.fixture
@@ -442,11 +378,6 @@ def test_an_invalid_token_is_replaced(gitea, tokens):
     assert gitea.token() == "token-1"
 
 
-def test_a_missing_token_is_an_error_with_a_remedy(gitea):
-    with pytest.raises(LabError, match="there is no token"):
-        gitea.token()
-
-
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"username": "lab-admin"}'])
 def test_damaged_credentials_are_replaced(gitea, text):
     gitea.folder.mkdir()
@@ -456,52 +387,6 @@ def test_damaged_credentials_are_replaced(gitea, text):
 
 
 SAMPLES = sorted((PROJECT / "lab" / "sample").rglob("*.yaml"))
-TENANTS = [path for path in SAMPLES if "platform" not in path.parts]
-
-
-@pytest.mark.parametrize("path", TENANTS, ids=lambda path: str(path.relative_to(PROJECT / "lab" / "sample")))
-def test_a_tenants_manifest_names_no_namespace(path):
-    for manifest in yaml.safe_load_all(path.read_text()):
-        assert "namespace" not in manifest.get("metadata", {})
-        assert "namespace" not in manifest
-
-
-@pytest.mark.parametrize(
-    "path", [path for path in SAMPLES if path.name == "deployment.yaml"], ids=lambda path: path.parts[-4]
-)
-def test_a_sample_pod_is_within_pod_securitys_restricted_level(path):
-    # https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted
-    pod = yaml.safe_load(path.read_text())["spec"]["template"]["spec"]
-
-    assert pod["securityContext"]["runAsNonRoot"] is True
-    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
-    assert {next(iter(set(volume) - {"name"})) for volume in pod["volumes"]} <= {
-        "configMap",
-        "emptyDir",
-        "secret",
-    }
-    for container in pod["containers"]:
-        assert container["securityContext"]["allowPrivilegeEscalation"] is False
-        assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
-
-
-def test_the_sample_applications_texts_differ_by_environment():
-    apps = PROJECT / "lab" / "sample" / "dev-team" / "apps"
-    texts = {(apps / name / "welcome.yaml").read_text() for name in ("staging", "production")}
-
-    assert len(texts) == 2
-
-
-@pytest.mark.parametrize("environment", ["staging", "production"])
-def test_the_platforms_sample_has_each_environment_and_objects_that_tenants_may_not_create(environment):
-    fleet = PROJECT / "lab" / "sample" / "platform" / "fleet"
-    folder = fleet / "clusters" / environment
-    files = yaml.safe_load((folder / "kustomization.yaml").read_text())["resources"]
-    (named,) = [yaml.safe_load((folder / name).read_text()) for name in files if name.endswith(".yaml")]
-
-    assert (named["metadata"]["namespace"], named["data"]) == ("flux-system", {"name": environment})
-    assert "../../base" in files
-    assert yaml.safe_load((fleet / "base" / "priority-class.yaml").read_text())["kind"] == "PriorityClass"
 
 
 WARNING = "2026/11/23 16:50:55 setting.go:190 [E] You have been warned against this.\n"

@@ -1,12 +1,10 @@
 """The proxy in front of Gitea without its binary: a stand-in that serves HTTPS with the lab's certificate."""
 
-import ssl
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cryptography import x509
 
 from lab.free_ports import free_port_base
 from lab.github_proxy import GithubProxy
@@ -45,39 +43,6 @@ def proxy(tmp_path) -> Iterator[GithubProxy]:
     proxy = GithubProxy(tmp_path / "git-host", f"http://127.0.0.1:{base}", base + 2, base + 3)
     yield proxy
     proxy.daemon().stop()
-
-
-def test_it_serves_with_a_certificate_of_the_labs_own_authority(proxy, program):
-    proxy.up(program)
-
-    assert proxy.daemon().ready()
-    assert ssl.create_default_context(cafile=proxy.certificate_authority)
-    names = x509.load_pem_x509_certificate(
-        ssl.get_server_certificate(("127.0.0.1", proxy.https_port)).encode()
-    ).extensions.get_extension_for_class(x509.SubjectAlternativeName).value  # fmt: skip
-    assert names.get_values_for_type(x509.DNSName) == ["localhost"]
-    assert [str(address) for address in names.get_values_for_type(x509.IPAddress)] == ["127.0.0.1"]
-
-
-def test_a_second_up_keeps_the_running_proxy(proxy, program):
-    proxy.up(program)
-    first = proxy.daemon().process()
-
-    proxy.up(program)
-
-    assert proxy.daemon().process() == first
-
-
-def test_a_new_certificate_restarts_the_proxy(proxy, program):
-    proxy.up(program)
-    first, authority = proxy.daemon().process(), proxy.certificate_authority.read_text()
-    proxy.certificate_authority.unlink()
-
-    proxy.up(program)
-
-    assert proxy.certificate_authority.read_text() != authority
-    assert proxy.daemon().process() != first
-    assert proxy.daemon().ready()
 
 
 def test_its_upstream_is_gitea_and_its_command_has_no_secret(proxy):

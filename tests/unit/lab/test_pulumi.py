@@ -11,10 +11,6 @@ from lab.pulumi import LabPulumi
 from lab.settings import Settings
 
 VERSIONS = {"pulumi": "v3.259.0", "pulumi-resource-kubernetes": "v4.25.0", "pulumi-resource-github": "v6.15.0"}
-FOLDERS = {
-    "pulumi-resource-kubernetes": "resource-kubernetes-v4.25.0",
-    "pulumi-resource-github": "resource-github-v6.15.0",
-}
 
 
 @pytest.fixture
@@ -28,70 +24,6 @@ def pulumi(tmp_path, monkeypatch) -> LabPulumi:
     monkeypatch.setattr(pulumi_module, "pinned_version", lambda settings, name: VERSIONS[name])
     monkeypatch.setattr(pulumi_module, "ensure", lambda settings, names: {name: tools[name] for name in names})
     return LabPulumi(Settings(tmp_path / "project", tmp_path / "cache", tmp_path / "state", 20800))
-
-
-@pytest.fixture
-def official(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An official CLI with its language host and both plugins, named by $PULUMI; the result is its home."""
-    cli = tmp_path / "official" / "pulumi"
-    cli.parent.mkdir()
-    cli.write_text("#!/bin/sh\necho v3.260.0\n")
-    cli.chmod(0o755)
-    cli.with_name("pulumi-language-python").touch()
-    home = tmp_path / "home"
-    for folder in FOLDERS.values():
-        (home / "plugins" / folder).mkdir(parents=True)
-    monkeypatch.setenv("PULUMI_HOME", str(home))
-    monkeypatch.setenv("PULUMI", str(cli))
-    return home
-
-
-def test_the_built_plugins_are_in_the_clis_folder(pulumi, tmp_path):
-    pulumi.install()
-
-    for plugin, folder in FOLDERS.items():
-        placed = pulumi.folder / "home" / "plugins" / folder / plugin
-        assert placed.resolve() == tmp_path / "cache" / plugin
-
-
-def test_the_cli_can_keep_no_logs(pulumi):
-    """The engine ignores that it cannot create the folder; a lab of earlier times has one."""
-    logs = pulumi.folder / "home" / "logs"
-    (logs / "pulumi-20261123T074626-1-up.log").parent.mkdir(parents=True)
-    (logs / "pulumi-20261123T074626-1-up.log").touch()
-
-    pulumi.install()
-    pulumi.install()
-
-    assert logs.is_file()
-
-
-def test_the_cli_and_its_plugins_collect_garbage_less_often(pulumi, tmp_path):
-    seen = tmp_path / "seen"
-    (tmp_path / "cache" / "pulumi").write_text(f'#!/bin/sh\necho "$GOGC $GOMEMLIMIT" > {seen}\n')
-    (tmp_path / "cache" / "pulumi").chmod(0o755)
-    pulumi.install()
-
-    pulumi.run(["version"], tmp_path)
-
-    assert seen.read_text() == "300 1GiB\n"
-
-
-def test_an_official_cli_uses_its_own_plugins(pulumi, official):
-    assert pulumi.tools() == []
-
-    pulumi.install()
-
-    for folder in FOLDERS.values():
-        assert (pulumi.folder / "home" / "plugins" / folder).resolve() == official / "plugins" / folder
-
-
-@pytest.mark.parametrize("folder", FOLDERS.values())
-def test_an_official_cli_without_one_of_the_plugins_is_an_error(pulumi, official, folder):
-    (official / "plugins" / folder).rmdir()
-
-    with pytest.raises(LabError, match=f"has no {folder}"):
-        pulumi.tools()
 
 
 def test_the_git_hosts_token_is_in_the_environment_if_it_exists(pulumi, tmp_path):

@@ -9,7 +9,6 @@ import pytest
 from builder_project import BuilderProject, make_project
 
 from lab.errors import LabError
-from lab.tool_cache import ToolCache
 from lab.vet import vet
 
 GO = """\
@@ -32,16 +31,6 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BuilderProject:
     monkeypatch.setenv("VET_LOG", str(tmp_path / "vet.log"))
     monkeypatch.setenv("VET_SAYS", "")
     return make_project(tmp_path)
-
-
-def test_only_own_packages_are_vetted_with_the_builders_cache(checkout: BuilderProject, tmp_path: Path) -> None:
-    vet(checkout.settings)
-
-    [line] = (tmp_path / "vet.log").read_text().splitlines()
-    folder, go_cache, *arguments = line.split()
-    assert (Path(folder), Path(go_cache)) == (checkout.module, ToolCache(checkout.settings.cache).go_cache)
-    assert (arguments[0], arguments[-1]) == ("vet", "./beta/...")
-    assert "-trimpath" in arguments
 
 
 def test_a_report_of_go_vet_is_an_error(checkout: BuilderProject, monkeypatch: pytest.MonkeyPatch) -> None:
