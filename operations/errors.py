@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 import typer
 from typer.core import TyperCommand
@@ -35,9 +35,14 @@ class OperationError(Exception):
         self.problems = tuple(problems) or (coded(whole),)
 
     @classmethod
-    def of(cls, message: Message) -> OperationError:
+    def of(cls, message: Message) -> Self:
         """The error that says this."""
         return cls(message.text, message.remedy, message.code)
+
+    @property
+    def lines(self) -> str:
+        """The error and its remedy, as commands print them."""
+        return f"error: {coded(Message(self.code, self.message))}\nremedy: {self.remedy}"
 
 
 def invalid(*problems: Problem) -> OperationError:
@@ -101,7 +106,7 @@ class Operation(TyperCommand):
             _check_stacks(ctx.params.get("stack"))
             return super().invoke(ctx)
         except OperationError as error:
-            typer.echo(f"error: {coded(Message(error.code, error.message))}\nremedy: {error.remedy}", err=True)
+            typer.echo(error.lines, err=True)
             raise typer.Exit(self.failure) from error
 
 
