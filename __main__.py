@@ -11,7 +11,6 @@ from components.engine.log import leave_out_stack_traces
 from components.engine.state import read_state
 from components.git.github_gone import gone_registrations
 from components.git.rotation import previous_keys, rotations
-from components.stack.approval import hold_to_approved
 from components.stack.cluster.preflight import preflight
 from components.stack.cluster.preparation import prepare
 from components.stack.current import read_stack, stack_file
@@ -21,6 +20,7 @@ from components.sync.changes import watch_changes
 from components.sync.flux_objects import flux_objects
 from components.tenant.further_access import read_further_access
 from components.tenant.leaving.remaining_objects import read_remains
+from review.approval.guard import refuse_unapproved
 
 PROJECT = Path(__file__).parent
 
@@ -34,7 +34,7 @@ async def main() -> dict[str, object]:
         found = preflight(config, state, file.name, PROJECT)
     except ConfigurationError as error:
         raise pulumi.RunError(str(error)) from None
-    hold_to_approved(pulumi.get_stack(), PROJECT, file)
+    refuse_unapproved(pulumi.get_stack(), PROJECT, file)
     await prepare(config, found, state)
     api, find = found.cluster.api, finder(found.cluster.api, state)
     previous = previous_keys(config.git_sources, state, find)

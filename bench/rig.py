@@ -48,7 +48,7 @@ class Rig:
 
     def review(self, command: str, *options: str) -> subprocess.CompletedProcess[str]:
         """Run a command for reviewers, such as `diff`, on the benchmark's stack."""
-        arguments = [sys.executable, "-m", f"review.commands.{command}", f"--stack={STACK}", *options]
+        arguments = [sys.executable, "-m", "command", "review", command, f"--stack={STACK}", *options]
         return subprocess.run(arguments, cwd=self.project.folder, capture_output=True, text=True, check=False)
 
     def kubectl(self, *arguments: str) -> subprocess.CompletedProcess[str]:

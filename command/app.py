@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from command import drift
+from command import ci, drift, review
 from command.exits import MEANINGS
 from command.program import Program
 
@@ -26,7 +26,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     epilog="Exit codes: " + "; ".join(f"{code.value}: {meaning}" for code, meaning in MEANINGS.items()) + ".",
 )
+app.add_typer(review.app, name="review")
 app.add_typer(drift.app, name="drift")
+app.add_typer(ci.app, name="ci")
 
 
 @app.callback()

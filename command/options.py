@@ -68,6 +68,17 @@ def _stack(given: str) -> str:
     )
 
 
+def _named_stacks(given: list[str]) -> list[str]:
+    """The stacks that are named; an option may name several, separated by commas.
+
+    Raises:
+        OperationError: no stack may have a name.
+    """
+    names = list(dict.fromkeys(name for each in given for name in each.split(",")))
+    _checked(names)
+    return names
+
+
 def _stacks(given: list[str]) -> list[str]:
     """The stacks of a report: those named, or all of the project.
 
@@ -75,8 +86,7 @@ def _stacks(given: list[str]) -> list[str]:
         OperationError: the project cannot be read, or no stack may have a name.
     """
     if given:
-        _checked(given)
-        return list(dict.fromkeys(given))
+        return _named_stacks(given)
     from operations.described_stack import described_stacks
 
     return described_stacks(project_folder())
@@ -111,7 +121,19 @@ Stacks = Annotated[
         default_factory=list,
         callback=_stacks,
         autocompletion=_completed_stacks,
-        help="Name of a stack; repeat it for several. Default: all stacks of the project.",
+        help="Name of a stack; repeat it, or use commas. Default: all stacks of the project.",
+        show_default=False,
+    ),
+]
+ComparedStacks = Annotated[
+    list[str],
+    typer.Option(
+        "--stack",
+        "-s",
+        default_factory=list,
+        callback=_named_stacks,
+        autocompletion=_completed_stacks,
+        help="Name of a stack; repeat it, or use commas. Default: all stacks, those that the base alone has included.",
         show_default=False,
     ),
 ]
@@ -123,7 +145,7 @@ ChangedStacks = Annotated[
         default_factory=list,
         callback=_changed_stacks,
         autocompletion=_completed_stacks,
-        help="Name of a stack; repeat it for several. Default: the shell's PULUMI_STACK, or the only stack.",
+        help="Name of a stack; repeat it, or use commas. Default: the shell's PULUMI_STACK, or the only stack.",
         show_default=False,
     ),
 ]

@@ -15,7 +15,9 @@ from components.stack.files.stack_file import StackFile, is_encrypted, read_stac
 from components.stack.files.tenant_files import MergedTenant, read_tenant
 from operations.errors import OperationError, invalid, reading_files
 
-UNKNOWN_STACK = Wording("FT-OPS-002", "stack {stack} has no {file}", "use one of these: STACK={stacks}")
+UNKNOWN_STACK = Wording(
+    "FT-OPS-002", "stack {stack} has no {file}", "name one that has a file with `--stack`: {stacks}"
+)
 
 PLATFORM = ("flux", "sync")
 

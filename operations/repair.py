@@ -26,7 +26,6 @@ from kubernetes import client
 from components.cluster.client import APPLY_PATCH, ClusterUnavailable, ask, collection_of, explaining
 from components.config.messages import Message
 from components.config.printable import printable
-from components.stack.approval import VARIABLE, compare_with_approved
 from components.vocabulary.manifests import Manifest
 from operations import managed_fields
 from operations.differences import Difference, What, foreign_fields, taken_fields
@@ -36,6 +35,7 @@ from operations.errors import OperationError
 from operations.managed_fields import denormalized
 from operations.pulumi_cli import run_pulumi
 from operations.recorded_state import Recorded, RecordedState, is_sealed, opened, read_previewed, read_recorded
+from review.approval.guard import VARIABLE, compare_with_approved
 
 _JSON_PATCH = "application/json-patch+json"
 _RESTORED = (What.CHANGED, What.ADDED)
@@ -52,7 +52,7 @@ def repair(stack: str, project: Path) -> None:
         OperationError: the state or the cluster cannot be read, or something still differs.
     """
     if (approved := os.environ.get(VARIABLE)) is not None:
-        _hold_to_approved(stack, approved, project)
+        _refuse_unapproved(stack, approved, project)
     try:
         recorded = read_recorded(stack, project)
     except OperationError as error:
@@ -84,11 +84,11 @@ def repair(stack: str, project: Path) -> None:
         )
 
 
-def _hold_to_approved(stack: str, approved: str, project: Path) -> None:
+def _refuse_unapproved(stack: str, approved: str, project: Path) -> None:
     done = compare_with_approved(stack, approved, project)
     typer.echo(done.stderr or done.stdout, err=True, nl=False)
     if done.returncode:
-        raise typer.Exit(done.returncode)
+        raise typer.Exit(2)
 
 
 def _restore_all(

@@ -399,7 +399,8 @@ def explaining(api: client.ApiClient) -> Iterator[None]:
             message = Wording(
                 "FT-CLU-006",
                 "{server} refuses this user ({status} {reason}){expiry}",
-                "renew the credentials, which need cluster-admin rights (a preview: those of `make previewer-role`)",
+                "renew the credentials, which need cluster-admin rights (a preview: those of `flux-tenancy review "
+                "previewer-role`)",
             )(**fields, expiry=_expiry(api) if error.status == 401 else "")
         elif error.status == 0:  # the client's status where TLS fails
             message = Wording(

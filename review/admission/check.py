@@ -25,8 +25,10 @@ NOT_CHECKED = Wording(
 FOUND = Wording("FT-REV-303", "an API server would not accept {count} of {total} objects:{listed}")
 
 
-def check_admission(render: Render, project: Path, meanwhile: Callable[[], None] = lambda: None) -> None:
+def check_admission(render: Render, project: Path, meanwhile: Callable[[], None] = lambda: None) -> bool:
     """Print the errors of all objects and what enforced policies refuse, or that there is no program to ask.
+
+    Returns whether an API server would accept all objects, as far as there is a program to ask.
 
     Args:
         render: the render.
@@ -34,14 +36,13 @@ def check_admission(render: Render, project: Path, meanwhile: Callable[[], None]
         meanwhile: is called while the program answers, before anything is printed.
 
     Raises:
-        typer.Exit: with 1 if there is any.
         OperationError: the program fails.
     """
     program = find_program()
     if program is None:
         meanwhile()
         typer.echo(f"note: {coded(NOT_CHECKED(program=PROGRAM, variable=VARIABLE))}", err=True)
-        return
+        return True
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(admission_answers, program, render, project)
         meanwhile()
@@ -50,8 +51,8 @@ def check_admission(render: Render, project: Path, meanwhile: Callable[[], None]
     found = [*map(str, schema_errors(render, answers)), *map(printable, denied)]
     if not found:
         typer.echo(f"{len(answers)} objects match their schemas, and no policy refuses one")
-        return
+        return True
     count = sum(1 for answer in answers.values() if answer != Answer())
     listed = "".join(f"\n  {line}" for line in found)
     typer.echo(f"error: {coded(FOUND(count=count, total=len(answers), listed=listed))}", err=True)
-    raise typer.Exit(1)
+    return False

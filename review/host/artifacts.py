@@ -20,7 +20,7 @@ from operations.errors import OperationError
 ARTIFACT_TOO_LARGE = Wording(
     "FT-REV-514",
     "artifact {artifact} of run {run} is larger than {limit} bytes",
-    "look into the run: its report does not come from `make diff`",
+    "look into the run: its report does not come from `flux-tenancy review diff`",
 )
 
 ARCHIVE_LIMIT = 5_000_000

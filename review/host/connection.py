@@ -57,7 +57,7 @@ def connected(environ: Mapping[str, str] = os.environ) -> Iterator[Host]:
         raise OperationError(
             Message(
                 "FT-REV-510",
-                f"{' and '.join(missing)} is not set",
+                f"no {' and no '.join(missing)} in the environment",
                 "set it as GitHub Actions does: GITHUB_REPOSITORY to owner/name, GITHUB_TOKEN to a token that "
                 "may write comments",
             )

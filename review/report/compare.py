@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
 from components.config.errors import ConfigurationError
-from components.config.messages import Wording
 from components.config.printable import printable
 from components.stack.files.names import stack_file_name
 from components.stack.files.project_file import read_project_file
@@ -22,31 +21,29 @@ from review.render.rendered import Render
 from review.report.comparison import Side, stack_report
 from review.report.model import Report
 from review.rules.findings import Finding
-from review.rules.stacks import read_stacks
+from review.rules.stacks import NO_STACKS, read_stacks
 from review.rules.table import findings
 from review.versions.rendering import Version, rendering
 from review.versions.trees import merge_base
 from review.words.statement import Statement
 
-NO_STACKS = Wording("FT-REV-120", "the project has no stacks to check", "describe one in Pulumi.<stack>.yaml")
 
-
-def compare(project: Path, base: str, only: str = "") -> Report:
+def compare(project: Path, base: str, only: Collection[str] = ()) -> Report:
     """Compare the working tree with the merge base.
 
     Args:
         project: folder of the project.
         base: what the change is to be merged into.
-        only: the only stack to compare; empty for all.
+        only: the only stacks to compare; empty for all, those that only the merge base has included.
 
     Raises:
-        OperationError: there is no such stack, or Git cannot tell the merge base.
+        OperationError: there is no stack of a given name, or Git cannot tell the merge base.
         ConfigurationError: with every problem of the stacks in the working tree.
     """
     with merge_base(project, base) as tree:
-        earlier, present = (_chosen(described_stacks(folder), only) for folder in (tree.folder, project))
-        if not earlier and not present:
-            _refuse(only, {*described_stacks(tree.folder), *described_stacks(project)})
+        earlier, present = described_stacks(tree.folder), described_stacks(project)
+        _check(only, {*earlier, *present})
+        earlier, present = ([stack for stack in stacks if not only or stack in only] for stacks in (earlier, present))
         with rendering(tree, earlier) as started:
             read, problems = read_stacks(project, present)
             if problems:
@@ -89,16 +86,14 @@ def refusals_of(program: Path, before: Render | None, after: Render, project: Pa
     return tuple(each.statement for each in refusals(earlier, answers, after) if each.newly)
 
 
-def _chosen(stacks: Sequence[str], only: str) -> list[str]:
-    return [stack for stack in stacks if only in ("", stack)]
-
-
-def _refuse(only: str, stacks: set[str]) -> None:
+def _check(only: Collection[str], stacks: Collection[str]) -> None:
+    """Check that there are stacks to compare, and all of those that are named."""
     if not stacks:
         raise OperationError(NO_STACKS())
-    raise OperationError(
-        UNKNOWN_STACK(stack=printable(only), file=stack_file_name(printable(only)), stacks=" or ".join(sorted(stacks)))
-    )
+    for stack in only:
+        if stack not in stacks:
+            known, shown = " or ".join(sorted(stacks)), printable(stack)
+            raise OperationError(UNKNOWN_STACK(stack=shown, file=stack_file_name(shown), stacks=known))
 
 
 def _file(project: Path, stack: str) -> StackFile:

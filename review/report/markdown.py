@@ -67,7 +67,7 @@ def as_markdown(report: Report, limit: int = LIMIT) -> str:
     """The report as GitHub's Markdown, with at most this many bytes.
 
     Everything that the report contains of others is escaped. It has no marker; whoever posts it adds one
-    (`review.commands.comment`).
+    (`review.host.report_comment`).
     """
     blocks = [block for block in _blocks(report) if block.forms[0]]
     whole = _joined(blocks)
@@ -97,7 +97,7 @@ def _joined(blocks: Sequence[_Block]) -> str:
 def _shortened(report: Report) -> str:
     return (
         "> [!NOTE]\n> This comment is shortened to what GitHub accepts: details first, risks last. "
-        f"`make diff BASE={inline(report.base)}` shows the whole."
+        f"`flux-tenancy review diff --base {inline(report.base)}` shows the whole."
     )
 
 
@@ -219,7 +219,7 @@ def _approval(report: Report) -> str:
     stacks = [each for each in report.stacks if each.digest and (each.changes or not each.is_compared)]
     if not stacks:
         return ""
-    commands = [f"make up STACK={each.stack} APPROVED={each.digest}" for each in stacks]
+    commands = [f"flux-tenancy up --stack {each.stack} --approved {each.digest}" for each in stacks]
     return "\n\n".join(
         ["### Approve", "These commands apply what is described here, and nothing else:", fenced(commands, "console")]
     )

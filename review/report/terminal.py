@@ -63,7 +63,7 @@ def _parts(report: Report) -> Iterator[RenderableType]:
     digests = [each for each in report.stacks if each.digest and (each.changes or not each.is_compared)]
     if digests:
         yield _heading("Approve")
-        yield from (_item(f"make up STACK={each.stack} APPROVED={each.digest}") for each in digests)
+        yield from (_item(f"flux-tenancy up --stack {each.stack} --approved {each.digest}") for each in digests)
 
 
 def _group(group: Group) -> Iterator[RenderableType]:

@@ -16,9 +16,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from components.config.messages import Message
+from components.config.messages import Message, Wording
 from components.config.printable import printable
 from operations.errors import OperationError
+
+NOT_A_CLONE = Wording("FT-REV-202", "{project} is not in a Git repository", "run the command in a clone")
 
 TODAY = Path(__file__).parents[2]
 """The folder of the program that runs."""
@@ -57,7 +59,7 @@ def merge_base(project: Path, base: str) -> Iterator[Tree]:
     with tempfile.TemporaryDirectory(prefix="flux-tenancy-base-") as temporary:
         folder = Path(temporary, project.name)
         folder.mkdir()
-        archive = _git(project, "archive", "--format=tar", commit)
+        archive = run_git(project, "archive", "--format=tar", commit)
         with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as content:
             # The filter for data would refuse links to elsewhere, which a repository may have.
             content.extractall(folder, filter="tar")
@@ -67,21 +69,19 @@ def merge_base(project: Path, base: str) -> Iterator[Tree]:
 
 
 def _merge_base(project: Path, base: str) -> str:
-    if _git(project, "rev-parse", "--git-dir").returncode:
-        raise OperationError(
-            Message("FT-REV-202", f"{project} is not in a Git repository", "run the command in a clone")
-        )
+    if run_git(project, "rev-parse", "--git-dir").returncode:
+        raise OperationError(NOT_A_CLONE(project=project))
     shown = printable(base)
-    found = _git(project, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{base}^{{commit}}")
+    found = run_git(project, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{base}^{{commit}}")
     if found.returncode:
         raise OperationError(
             Message(
                 "FT-REV-203",
                 f"this clone has no commit {shown}",
-                "set BASE to a branch or commit that it has, like origin/main",
+                "name a branch or commit that it has with `--base`, such as origin/main",
             )
         )
-    common = _git(project, "merge-base", found.stdout.decode().strip(), "HEAD")
+    common = run_git(project, "merge-base", found.stdout.decode().strip(), "HEAD")
     if common.returncode:
         raise OperationError(
             Message(
@@ -96,14 +96,14 @@ def _merge_base(project: Path, base: str) -> str:
 def _has_todays_program(project: Path, commit: str) -> bool:
     if project != TODAY:
         return False
-    changed = _git(project, "diff", "--quiet", commit, "--", *PROGRAM).returncode
-    return not changed and not _git(project, "ls-files", "--others", "--exclude-standard", "--", *PROGRAM).stdout
+    changed = run_git(project, "diff", "--quiet", commit, "--", *PROGRAM).returncode
+    return not changed and not run_git(project, "ls-files", "--others", "--exclude-standard", "--", *PROGRAM).stdout
 
 
 def _ignored(project: Path) -> list[PurePosixPath]:
     """What the project has and Git ignores, relative to it; whole folders as one."""
     options = ("--others", "--ignored", "--exclude-standard", "--directory", "-z")
-    listed = os.fsdecode(_git(project, "ls-files", *options).stdout)
+    listed = os.fsdecode(run_git(project, "ls-files", *options).stdout)
     paths = (PurePosixPath(path) for path in listed.split("\0") if path)
     return [path for path in paths if not _BYTECODE & set(path.parts)]
 
@@ -114,7 +114,12 @@ def _link(target: Path, link: Path) -> None:
         link.symlink_to(target)
 
 
-def _git(project: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+def run_git(project: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    """Run Git in a project; a caller looks at the exit code.
+
+    Raises:
+        OperationError: there is no Git.
+    """
     try:
         return subprocess.run(["git", "-C", str(project), *arguments], capture_output=True, check=False)
     except FileNotFoundError:

@@ -1,6 +1,6 @@
 """Markdown that the jobs of a pull request have written, made harmless for a comment in the name of the repository.
 
-`make diff` has escaped what it quotes. But a pull request can change the program, and then its report is whatever its
+`review diff` has escaped what it quotes. But a pull request can change the program, and then its report is whatever its
 author likes. So it is shown without what acts on others or disguises itself: mentions, references, images, links to
 other sites, HTML, comments for programs, commands for bots. A space of no width does it, which a reader does not see.
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from components.stack.approval import VARIABLE
+from review.approval.guard import VARIABLE
 from review.render.stack import render_stack
 from tests.support.lab import Lab, RunningCluster
 from tests.support.project import Project

@@ -14,9 +14,9 @@ import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
+from command.app import app
 from components.cluster.component import PREVIEWER
 from components.installs.flux.controller_rights import IMPERSONATION
-from operations import drift, previewer_role, repair
 from tests.support.environment import Environment
 from tests.support.lab import Lab, eventually
 from tests.support.project import Project
@@ -172,8 +172,7 @@ def stack(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Review
     for team in TEAMS:
         project.tenant(team, {"namespaces": [{"name": team}], "source": {"url": lab.git.url("nobody", "nothing")}})
     with lab.cluster(NAME) as cluster, pytest.MonkeyPatch.context() as patch:
-        for module in (drift, repair, previewer_role):
-            patch.setattr(module, "PROJECT", project.folder)
+        patch.chdir(project.folder)
         for variable, value in lab.pulumi.environment().items():
             patch.setenv(variable, value)
         patch.setenv("PATH", str(lab.pulumi.bin), prepend=os.pathsep)
@@ -196,22 +195,22 @@ def stack(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Review
         yield environment
 
 
-def invoke(module: Any, *arguments: str) -> Result:
+def invoke(group: str, command: str, *arguments: str) -> Result:
     """Run a command for the stack."""
-    done = CliRunner().invoke(module.app, ["--stack", NAME, *arguments])
+    done = CliRunner().invoke(app, [group, command, "--stack", NAME, *arguments])
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
     return done
 
 
-def run(module: Any, *arguments: str) -> tuple[int, str]:
+def run(group: str, command: str, *arguments: str) -> tuple[int, str]:
     """Run a command for the stack; returns its exit code and what it prints."""
-    done = invoke(module, *arguments)
+    done = invoke(group, command, *arguments)
     return done.exit_code, done.stdout
 
 
 def drifted() -> dict[str, dict[str, Any]]:
     """What differs, by kind and name."""
-    code, out = run(drift, "--output", "json", "--exit-code")
+    code, out = run("drift", "show", "--output", "json", "--exit-code")
     found = {f"{each['kind']} {each['name']}": each for each in json.loads(out)["differences"]}
     assert code == bool(found)
     return found
@@ -221,7 +220,7 @@ def drifted() -> dict[str, dict[str, Any]]:
 class TestReview:
     def test_a_previewer_previews_an_empty_cluster_as_an_admin_does(self, stack: Reviewed, tmp_path: Path) -> None:
         manifests = tmp_path / "previewers.yaml"
-        code, printed = run(previewer_role)
+        code, printed = run("review", "previewer-role")
         assert code == 0
         manifests.write_text(printed)
         stack.kubectl("apply", "-f", str(manifests))
@@ -294,7 +293,7 @@ class TestReview:
     def test_a_cluster_as_the_update_has_left_it_has_no_drift_for_a_previewer_either(self, stack: Reviewed) -> None:
         assert drifted() == {}
         with stack.as_previewer():
-            code, out = run(drift, "--exit-code")
+            code, out = run("drift", "show", "--exit-code")
 
         assert code == 0
         assert "Not compared, since this user may not list them: Secret." in out
@@ -318,7 +317,7 @@ class TestReview:
         stack.kubectl("create", "rolebinding", "helper", "--clusterrole=admin", "--user=bob", "-n", "dev-team")
         stack.kubectl("create", "configmap", "own", "-n", "dev-team")
 
-        code, out = run(drift, "--output", "json", "--exit-code")
+        code, out = run("drift", "show", "--output", "json", "--exit-code")
 
         assert code == 1
         found = json.loads(out)["differences"]
@@ -340,7 +339,7 @@ class TestReview:
     def test_an_update_alone_does_not_see_it_and_a_repair_restores_it(self, stack: Reviewed) -> None:
         assert stack.changes() == {}
 
-        assert run(repair)[0] == 0
+        assert run("drift", "repair")[0] == 0
         assert set(stack.changes()) == {"NetworkPolicy flux-system/allow-egress"}
         stack.up()
 
@@ -348,7 +347,7 @@ class TestReview:
         assert [(each["what"], name) for name, each in drifted().items()] == [("foreign", "RoleBinding helper")]
         stack.kubectl("delete", "rolebinding", "helper", "-n", "dev-team")
         assert drifted() == {}
-        assert run(repair) == (0, "")
+        assert run("drift", "repair") == (0, "")
         assert stack.changes() == {}
 
     def test_a_repair_restores_lists_to_which_something_was_appended_and_leaves_what_is_allowed(
@@ -360,7 +359,7 @@ class TestReview:
         assert {(name, each["what"], each["field"]) for name, each in drifted().items()} == APPENDED
 
         for _ in range(2):
-            assert run(repair)[0] == 0
+            assert run("drift", "repair")[0] == 0
             assert drifted() == {}
             assert stack.lists() == before
             stack.check_allowed()
@@ -373,14 +372,14 @@ class TestReview:
         stack.kubectl("scale", "deployment", SCALED, "-n", "flux-system", "--replicas=0")
 
         with stack.refusing_updates(ROLE, "not now"):
-            done = invoke(repair)
+            done = invoke("drift", "repair")
 
-        assert done.exit_code == 1
+        assert done.exit_code == 2
         assert f"after the repair, the cluster still differs from stack {NAME}: ClusterRole {ROLE} (" in done.stderr
         assert "answers 422" in done.stderr and "): rules (FT-OPS-052)" in done.stderr
         # The control: the rest is repaired, and once nobody refuses it, that is, too.
         assert set(drifted()) == {f"ClusterRole {ROLE}"}
-        assert run(repair)[0] == 0
+        assert run("drift", "repair")[0] == 0
         assert drifted() == {}
         assert stack.cluster.get("clusterrole", ROLE)["rules"] == rules
 
@@ -401,7 +400,7 @@ class TestReview:
             (f"Namespace {TEAMS[0]}", "changed", f"metadata.labels[{ENFORCED}]"),
         }
 
-        assert run(repair)[0] == 0
+        assert run("drift", "repair")[0] == 0
         assert found() == ("1", "restricted")
         assert drifted() == {}
         stack.check_allowed()
@@ -414,7 +413,7 @@ class TestReview:
         assert {(name, each["what"], each["field"]) for name, each in drifted().items()} == APPENDED
 
         for _ in range(2):
-            assert run(repair)[0] == 0
+            assert run("drift", "repair")[0] == 0
             assert drifted() == {}
             assert stack.lists() == before
         stack.up()

@@ -17,10 +17,10 @@ import yaml
 from rich.console import Console
 from typer.testing import CliRunner
 
+from command.app import app
+from command.exits import ExitCode
 from components.keys.ssh_keys import generate, read_private_key
-from components.stack.approval import VARIABLE
-from operations import repair
-from review.commands import access, policy, render
+from review.approval.guard import VARIABLE
 from review.render.stack import render_stack
 from review.report.compare import compare
 from review.report.json_report import as_json
@@ -213,26 +213,27 @@ class TestPullRequests:
         before = repository.project.state(NAME, "--show-secrets")
 
         refused = repository.up(self.approved["rotated-key"], monkeypatch)
-        monkeypatch.setattr(repair, "PROJECT", repository.project.folder)
-        repaired = CliRunner().invoke(repair.app, ["--stack", NAME])
+        monkeypatch.chdir(repository.project.folder)
+        repaired = CliRunner().invoke(app, ["drift", "repair", "--stack", NAME])
 
         for text in (refused.text, repaired.output):
             assert "FT-REV-501" in text and self.approved["rotated-key"] in text
-        assert (refused.succeeded, repaired.exit_code) == (False, 1)
+        assert (refused.succeeded, repaired.exit_code) == (False, 2)
         assert repository.project.state(NAME, "--show-secrets") == before
 
     def test_no_output_has_a_secret(
         self, repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        for module, options in (
-            (render, ["--out", str(tmp_path)]),
-            (access, []),
-            (policy, []),
-            (policy, ["--output=json"]),
+        monkeypatch.chdir(repository.folder)
+        for command, *options in (
+            ("render", "--out", str(tmp_path)),
+            ("access",),
+            ("policy",),
+            ("policy", "--output=json"),
         ):
-            monkeypatch.setattr(module, "PROJECT", repository.folder)
-            done = CliRunner().invoke(module.app, ["--stack", NAME, *options])
-            repository.outputs[f"{module.__name__} {options}"] = done.output
+            done = CliRunner().invoke(app, ["review", command, "--stack", NAME, *options])
+            assert done.exit_code in (ExitCode.OK, ExitCode.FOUND), done.output
+            repository.outputs[f"{command} {options}"] = done.output
         repository.outputs |= {str(file): file.read_text() for file in tmp_path.rglob("*") if file.is_file()}
 
         assert any(name.endswith("digest.json") for name in repository.outputs)

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from lab.gitea import ADMINISTRATOR
-from review.commands.comment import ARTIFACT, MARKER
+from review.host.report_comment import ARTIFACT, MARKER
 from tests.support.fake_github import HEAD, REPOSITORY, TOKEN, FakeGitHub, archive, github
 from tests.support.lab import Lab, eventually
 
@@ -24,7 +24,8 @@ BRANCH, RUN = "wider-role", 41
 INHERITED = re.compile(r"PATH|HOME|LANG|FLUX_TENANCY_CACHE|GO[A-Z]*")
 """Variables of the machine that a runner has as well; everything else in a job comes from its workflow."""
 SECRET = "a-secret-of-the-repository"
-EXPRESSION = re.compile(r"\$\{\{ *([\w.-]+) *\}\}")
+EXPRESSION = re.compile(r"\$\{\{ *(.+?) *\}\}")
+JOINED = "join(fromJSON(steps.stacks.outputs.all))"
 
 
 class Clone:
@@ -88,6 +89,8 @@ def environment(step: Mapping[str, Any], context: Mapping[str, str]) -> dict[str
         context: values by expression; secrets have one, too, and what is missing is empty, as it is for GitHub.
     """
     machine = {name: value for name, value in os.environ.items() if INHERITED.fullmatch(name)}
+    # As the action `setup` leaves it.
+    machine["PATH"] = f"{CHECKOUT / '.venv' / 'bin'}{os.pathsep}{machine['PATH']}"
     evaluated = {
         name: EXPRESSION.sub(lambda found: context.get(found[1], ""), str(value))
         for name, value in step.get("env", {}).items()
@@ -124,13 +127,24 @@ def report(clone: Clone, tmp_path: Path, only: str = "") -> dict[str, bytes]:
     content = job("review", "report")
     # What the repository has, and a step could ask for.
     context = {"github.token": SECRET, "secrets.GITHUB_TOKEN": SECRET, "vars.PULUMI_BACKEND_URL": SECRET}
+    written = {name: tmp_path / name for name in ("GITHUB_OUTPUT", "GITHUB_ENV")}
     for step in commands(content):
         if not re.match(only, step["run"]):
             continue
-        run(step, clone.folder, context, GITHUB_OUTPUT=str(tmp_path / "outputs"))
+        said = {name: _assignments(file) for name, file in written.items()}
+        # Without the outputs of an earlier step, as many stacks as the project has.
+        stacks = json.loads(said["GITHUB_OUTPUT"].get("all", '["production", "staging"]'))
+        files = {name: str(file) for name, file in written.items()}
+        run(step, clone.folder, context | {JOINED: ",".join(stacks)}, **files, **said["GITHUB_ENV"])
     [upload] = [step for step in content["steps"] if step.get("with", {}).get("name") == ARTIFACT]
     paths = [path for pattern in upload["with"]["path"].split() for path in clone.folder.glob(pattern)]
     return {str(path.relative_to(clone.folder / ".render")): path.read_bytes() for path in paths}
+
+
+def _assignments(file: Path) -> dict[str, str]:
+    """What steps have written to a file of the runner's, one assignment a line."""
+    lines = file.read_text().splitlines() if file.exists() else []
+    return {name: value for name, _, value in (line.partition("=") for line in lines)}
 
 
 @pytest.fixture(scope="module")
@@ -214,7 +228,7 @@ class TestPullRequest:
         head = clone.change("Pulumi.staging.yaml", "        path: ./other\n", "        path: ./third\n")
         push(lab, clone, BRANCH)
 
-        said = post(clone, host, report(clone, tmp_path, "make (renders|diff)"), RUN + 1, head)
+        said = post(clone, host, report(clone, tmp_path, "flux-tenancy review (render|diff)"), RUN + 1, head)
 
         assert said.startswith("Updated:")
         [after] = self.comments(lab)
@@ -236,11 +250,13 @@ class TestPullRequest:
 
 
 def test_a_pull_request_of_a_fork_that_looks_for_secrets_finds_none(lab: Lab, tmp_path: Path) -> None:
-    """Its Makefile is its own: here, it writes down every variable, and what Git would send to the host."""
+    """Its code is its own: here, it writes down every variable, and what Git would send to the host."""
     fork = Clone(tmp_path / "fork")
-    theft = "\t@env > stolen; git config --list >> stolen\n"
-    fork.change("Makefile", "\t@$(RUN) -m lab bundles\n", theft)
-    (bundles,) = [step for step in commands(job("review", "report")) if step["run"] == "make bundles"]
+    theft = 'import os\n\nos.system("env > stolen; git config --list >> stolen")\n'
+    fork.change(
+        "lab/__main__.py", "from __future__ import annotations\n", f"from __future__ import annotations\n{theft}"
+    )
+    (bundles,) = [step for step in commands(job("review", "report")) if step["run"].endswith(" -m lab bundles")]
     context = {"github.token": SECRET, "secrets.PULUMI_CONFIG_PASSPHRASE": SECRET, "vars.PULUMI_BACKEND_URL": SECRET}
 
     for step in commands(job("review", "report")):
@@ -248,7 +264,7 @@ def test_a_pull_request_of_a_fork_that_looks_for_secrets_finds_none(lab: Lab, tm
     run(bundles, fork.folder, context, HOME=str(tmp_path))
 
     stolen = (fork.folder / "stolen").read_text()
-    assert "MAKELEVEL=1" in stolen
+    assert "PATH=" in stolen
     for secret in (SECRET, lab.git.token(), lab.git.gitea.credentials().password):
         assert secret not in stolen
     assert "extraheader" not in stolen

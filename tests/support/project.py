@@ -18,7 +18,7 @@ from tests.support.passphrase import encrypted
 
 CHECKOUT = Path(__file__).parents[2]
 NAME = "flux-tenancy"
-PROGRAM = ("__main__.py", "Pulumi.yaml", "components", "operations", "policy", "review", ".venv")
+PROGRAM = ("__main__.py", "Pulumi.yaml", "command", "components", "operations", "policy", "review", ".venv")
 
 # The engine writes the whole state, with all CRDs in it, before and after each resource: half the CPU time of a first
 # update. Only a killed engine needs that, and the program after a refresh, whose result it reads. The engine always

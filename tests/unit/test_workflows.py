@@ -1,4 +1,4 @@
-"""The workflows: thin shells over make targets, with pinned actions and no more rights than each job needs."""
+"""The workflows: one command in each step, with pinned actions and no more rights than each job needs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 import yaml
+
+from command.app import app
 
 PROJECT = Path(__file__).parents[2]
 GITHUB = PROJECT / ".github"
@@ -36,7 +39,11 @@ RIGHTS = {
 """What each job may do: with every workflow's own token, and with an identity from GitHub (`id-token`)."""
 
 READ_BY_COMMANDS = {"GITHUB_TOKEN", "PULUMI_BACKEND_URL"}
-"""Variables of a step that its command reads, and not make."""
+"""Variables of a step that its command reads itself; it gets the others as arguments."""
+OF_GITHUB = {"GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "PWD"}
+"""Variables that every step has."""
+LATER = {"up", "releases"}
+"""Commands that are not there yet."""
 
 
 def read(file: Path) -> dict[str, Any]:
@@ -59,23 +66,26 @@ def steps() -> Iterator[tuple[str, dict[str, Any]]]:
         yield from ((file.parent.name, step) for step in read(file)["runs"]["steps"])
 
 
-def make_steps() -> list[tuple[str, dict[str, Any]]]:
-    """The steps of jobs that run a command."""
-    return [(where, step) for where, step in steps() if "run" in step and "." in where]
+def run_steps() -> list[tuple[str, dict[str, Any]]]:
+    """The steps that run a command."""
+    return [(where, step) for where, step in steps() if "run" in step]
 
 
-def targets() -> dict[str, str]:
-    """The recipe of each target of the Makefile."""
+def targets() -> set[str]:
+    """The targets of the Makefile, and `.venv/bin/flux-tenancy`, which it installs."""
     text = (PROJECT / "Makefile").read_text(encoding="utf-8")
-    return dict(re.findall(r"^([a-z-]+):.*\n((?:\t.*\n)*)", text, re.MULTILINE))
+    return {*re.findall(r"^([a-z-]+):", text, re.MULTILINE), ".venv/bin/flux-tenancy"}
 
 
-def variables() -> set[str]:
-    """The variables that a caller of make may set."""
-    [listed] = re.findall(
-        r"^INPUTS := ((?:.*\\\n)*.*)", (PROJECT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE
-    )
-    return set(re.findall(r"\w+", listed))
+def options_of(words: list[str]) -> set[str]:
+    """The options of a command of `flux-tenancy`; fails if there is none of this name."""
+    command: Any = typer.main.get_command(app)
+    for word in words:
+        if not hasattr(command, "commands"):
+            break
+        assert word in command.commands, words
+        command = command.commands[word]
+    return {option for parameter in command.params for option in parameter.opts}
 
 
 def test_each_job_has_the_rights_it_needs_and_no_other():
@@ -114,20 +124,47 @@ def test_what_is_used_of_this_repository_exists():
     assert [str(path) for path in paths if not (path.is_file() or (path / "action.yaml").is_file())] == []
 
 
-@pytest.mark.parametrize(
-    ("where", "step"), make_steps(), ids=[f"{where}: {step['run']}" for where, step in make_steps()]
-)
-def test_a_command_of_a_job_is_a_make_target_with_its_variables(where, step):
-    command, _, output = step["run"].partition(" > ")
-    command = command.removesuffix(' >> "$GITHUB_OUTPUT"')
-    program, *arguments = shlex.split(command)
-    target, *settings = [argument for argument in arguments if argument != "-s"]
+@pytest.mark.parametrize(("where", "step"), run_steps(), ids=[f"{where}: {step['run']}" for where, step in run_steps()])
+def test_a_variable_of_a_step_is_an_argument_in_quotes_with_a_name_of_its_own(where, step):
+    """Without quotes, a shell would split the value. A name that a program reads would change that program."""
+    quoted = re.findall(r'"[^"]*\$(\w+)[^"]*"', step["run"])
+    passed = set(step.get("env", {})) - READ_BY_COMMANDS
 
-    assert program == "make" and target in targets()
-    assert all(re.fullmatch(r"[A-Z_]+=[\w./^~-]+", setting) for setting in settings)
-    assert {setting.partition("=")[0] for setting in settings} <= variables()
-    assert set(step.get("env", {})) <= variables() | READ_BY_COMMANDS
-    assert re.fullmatch(r"[\w.-]*", output)
+    assert len(quoted) == len(re.findall(r"\$\w", step["run"]))
+    if where != "connect":
+        assert passed == set(quoted) - OF_GITHUB
+        assert all("_" in name and not name.startswith(("PULUMI_", "FLUX_", "GITHUB_")) for name in passed)
+
+
+@pytest.mark.parametrize(
+    ("where", "step"),
+    [(where, step) for where, step in run_steps() if step["run"].startswith("flux-tenancy ")],
+    ids=lambda each: each if isinstance(each, str) else each["run"],
+)
+def test_a_command_of_flux_tenancy_exists_with_its_options(where, step):
+    _, *words = shlex.split(re.split(r" >>? ", step["run"])[0])
+
+    if words[0] not in LATER:
+        assert {word for word in words if word.startswith("--")} <= options_of(words)
+
+
+def test_other_programs_only_build_test_and_preview():
+    others = [step["run"] for where, step in run_steps() if not step["run"].startswith("flux-tenancy ")]
+    made = [target for command in others for target in re.findall(r"^make (\S+)", command)]
+
+    assert sorted(made) == [".venv/bin/flux-tenancy", "lint", "test-unit"] and {*made} <= targets()
+    assert sorted(command for command in others if not command.startswith(("make ", "umask "))) == [
+        ".venv/bin/python -m lab bundles",
+        'echo "FLUX_TENANCY_ADMISSION=$(.venv/bin/python -m lab.built offline-admission)" >> "$GITHUB_ENV"',
+        'pulumi preview --diff --non-interactive --stack "$PREVIEWED_STACK"',
+    ]
+
+
+def test_each_job_that_runs_flux_tenancy_installs_it_first():
+    for workflow, name, job in jobs():
+        uses = [step.get("uses", step.get("run", "")) for step in job.get("steps", ())]
+        commands = [at for at, each in enumerate(uses) if each.startswith("flux-tenancy ")]
+        assert not commands or f"{SELF}.github/actions/setup" in uses[: commands[0]], f"{workflow}.{name}"
 
 
 def test_no_command_has_an_expression_in_it():
@@ -176,9 +213,9 @@ def test_a_stack_is_updated_by_one_job_at_a_time_in_its_environment_and_held_to_
 
     assert job["environment"] == "${{ inputs.stack }}"
     assert job["concurrency"] == {"group": "apply-${{ inputs.stack }}", "cancel-in-progress": False}
-    [apply] = [step for step in job["steps"] if step.get("run") == "make apply"]
-    assert apply["env"]["APPROVED"] == ".approved/${{ inputs.stack }}/digest.json"
-    assert "FLUX_TENANCY_APPROVED" in targets()["apply"]
+    [apply] = [step for step in job["steps"] if step.get("run", "").startswith("flux-tenancy up ")]
+    assert '--stack "$APPLIED_STACK" --approved "$APPROVED_DIGEST"' in apply["run"]
+    assert apply["env"]["APPROVED_DIGEST"] == ".approved/${{ inputs.stack }}/digest.json"
 
 
 def test_production_comes_after_all_other_stacks():

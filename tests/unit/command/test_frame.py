@@ -96,6 +96,14 @@ def test_without_a_name_only_the_only_stack_is_taken(project, command):
 
 def test_several_stacks_are_named_by_repeating_the_option(project):
     assert run("report", "-s", "us", "-s", "eu", "-s", "us") == (0, "us,eu\n", "")
+    assert run("report", "-s", "us,eu") == run("change", "-s", "us,eu,us") == (0, "us,eu\n", "")
+
+
+@pytest.mark.parametrize("stacks", ["", "eu,", "eu,.."])
+def test_each_of_several_names_is_checked(project, stacks):
+    code, out, error = run("change", "-s", stacks)
+
+    assert (code, out) == (ExitCode.FAILED, "") and "FT-CFG-630" in error
 
 
 @pytest.mark.parametrize("command", ["one", "report", "change"])

@@ -1,4 +1,4 @@
-"""`make drift` and `make repair`: what they read, show and change, and when they refuse."""
+"""`flux-tenancy drift`: what its commands read, show and change, and when they refuse."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ from sample_state import (
 )
 from typer.testing import CliRunner
 
-from components.stack.approval import VARIABLE
-from operations import drift, recorded_state, repair
+from command.app import app
+from operations import recorded_state, repair
 from operations.errors import OperationError
 from operations.pulumi_cli import UNKNOWN_TO_PULUMI
+from review.approval.guard import VARIABLE
 from tests.support.messages import said
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -76,8 +77,7 @@ class Stack:
         self.cluster.patching = self._patched
         (folder / "Pulumi.yaml").write_text("name: flux-tenancy\n")
         (folder / "Pulumi.staging.yaml").write_text(STACK)
-        for module in (drift, repair):
-            monkeypatch.setattr(module, "PROJECT", folder)
+        monkeypatch.chdir(folder)
         monkeypatch.setattr(recorded_state, "run_pulumi", self._pulumi)
         monkeypatch.setattr(repair, "run_pulumi", self._pulumi)
 
@@ -106,9 +106,9 @@ class Stack:
         listed[at] = copy.deepcopy(was if isinstance(patch, list) else self.kept.get(name, was))
         return listed[at]
 
-    def run(self, *arguments: str, command: Any = drift) -> tuple[int, str, str]:
+    def run(self, *arguments: str, command: str = "show") -> tuple[int, str, str]:
         with served(self.cluster, self.folder):
-            done = CliRunner().invoke(command.app, ["--stack", "staging", *arguments])
+            done = CliRunner().invoke(app, ["drift", command, "--stack", "staging", *arguments])
         assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
         return done.exit_code, done.stdout, done.stderr
 
@@ -327,7 +327,7 @@ def test_repair_applies_what_has_changed_removes_what_was_added_and_refreshes_wh
     kept["spec"]["validationActions"] = ["Audit", "Deny", "Warn"]
     stack.kept[name] = kept
 
-    code, _, error = stack.run(command=repair)
+    code, _, error = stack.run(command="repair")
 
     assert code == 0
     assert "kubectl-patch" in error, "what is repaired is shown"
@@ -352,7 +352,7 @@ def test_repair_applies_a_secret_as_it_is_and_shows_nothing_of_it(stack):
     fields["f:data"] = {}
     secret["metadata"]["managedFields"].append(managed({"f:data": {"f:token": {}}}, "kubectl-edit", EDITED))
 
-    code, out, error = stack.run(command=repair)
+    code, out, error = stack.run(command="repair")
 
     assert code == 0
     assert stack.ran == [["stack", "export", "--show-secrets"]]
@@ -376,7 +376,7 @@ def test_a_repair_after_a_refresh_asks_a_preview_how_an_object_should_be(stack):
     now = refreshed(stack)
     stack.previewed = [{**now, "inputs": applied(CONTROLLER)}]
 
-    code, _, _ = stack.run(command=repair)
+    code, _, _ = stack.run(command="repair")
 
     assert (code, applies(stack)) == (0, [("kustomize-controller", applied(CONTROLLER))])
     assert stack.found() == []
@@ -387,9 +387,9 @@ def test_a_repair_after_a_refresh_leaves_what_only_an_update_knows_and_fails(sta
     unknown = {"metadata": {"name": "04da6b54-80e4-46f7-96ec-b56ff0331ba9"}}
     stack.previewed = [{**now, "inputs": unknown}]
 
-    code, _, error = stack.run(command=repair)
+    code, _, error = stack.run(command="repair")
 
-    assert (code, stack.cluster.patched) == (1, [])
+    assert (code, stack.cluster.patched) == (2, [])
     assert "FT-OPS-052" in error and "only an update knows how it should be" in error
 
 
@@ -397,19 +397,19 @@ def test_a_repair_fails_if_somebody_writes_the_difference_again(stack):
     stack.edit_flag()
     stack.kept["kustomize-controller"] = copy.deepcopy(stack.the("/apis/apps/v1/deployments", "kustomize-controller"))
 
-    code, _, error = stack.run(command=repair)
+    code, _, error = stack.run(command="repair")
 
-    assert code == 1
+    assert code == 2
     assert "FT-OPS-052" in error
     assert "Deployment flux-system/kustomize-controller: spec.template.spec.containers[manager].args" in error
     assert stack.found() != []
 
 
 def test_repair_does_nothing_to_a_cluster_without_drift_or_before_the_first_update(stack):
-    assert stack.run(command=repair) == (0, "", "")
+    assert stack.run(command="repair") == (0, "", "")
 
     stack.resources = []
-    assert stack.run(command=repair) == (0, "", "")
+    assert stack.run(command="repair") == (0, "", "")
     assert (stack.ran, stack.cluster.patched) == ([], [])
 
 
@@ -418,7 +418,7 @@ def test_repair_does_nothing_for_a_stack_that_pulumi_does_not_know_yet(stack, mo
         raise OperationError(UNKNOWN_TO_PULUMI(stack="staging"))
 
     monkeypatch.setattr(recorded_state, "run_pulumi", unknown)
-    assert stack.run(command=repair) == (0, "", "")
+    assert stack.run(command="repair") == (0, "", "")
 
     # For a report, nothing to compare with is an error.
     assert stack.run()[0] == 2
@@ -430,7 +430,7 @@ def test_another_error_of_pulumi_stops_a_repair(stack, monkeypatch):
 
     monkeypatch.setattr(recorded_state, "run_pulumi", fails)
 
-    assert stack.run(command=repair)[0] == 1
+    assert stack.run(command="repair")[0] == 2
 
 
 @pytest.mark.parametrize(("status", "said"), [(0, "as approved\n"), (1, "error: another\n"), (2, "error: unknown\n")])
@@ -443,18 +443,10 @@ def test_a_repair_before_an_update_that_was_not_approved_changes_nothing(stack, 
     monkeypatch.setattr(repair, "compare_with_approved", check)
     stack.edit_flag()
 
-    code, _, error = stack.run(command=repair)
+    code, _, error = stack.run(command="repair")
 
-    assert (code, error.startswith(said)) == (status, True)
+    assert (code, error.startswith(said)) == (2 if status else 0, True)
     assert bool(stack.cluster.patched) is (status == 0)
-
-
-@pytest.mark.parametrize("variable", ["", "EXIT_CODE=1"])
-def test_make_passes_on_the_exit_code_option(variable):
-    command = ["make", "--dry-run", "drift", *filter(None, [variable])]
-    done = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, text=True, check=True)
-
-    assert ("--exit-code" in done.stdout) is bool(variable)
 
 
 def test_an_object_that_cannot_be_changed_is_named_and_the_rest_is_repaired(stack):
@@ -462,8 +454,8 @@ def test_an_object_that_cannot_be_changed_is_named_and_the_rest_is_repaired(stac
     stack.switch_to_audit()
     stack.cluster.forbidden = (f"{BINDINGS}/flux-tenancy-host-access",)
 
-    code, _, error = stack.run(command=repair)
+    code, _, error = stack.run(command="repair")
 
-    assert code == 1
+    assert code == 2
     assert "FT-OPS-052" in error and "spec.validationActions" in error
     assert [name for name, _ in applies(stack)] == ["kustomize-controller"]

@@ -11,7 +11,7 @@ from sample_sops_keys import age_identity
 
 from components.config.errors import ConfigurationError
 from operations.errors import OperationError
-from review.commands.render import write_render
+from review.render.files import write_render
 from review.render.recorder import GENERATED
 from review.render.stack import TARGET, render_stack
 

@@ -141,5 +141,5 @@ def test_posting_the_comment_leaves_what_a_reader_sees_and_copies(case):
     posted = neutralized(text)
 
     assert posted.replace(BREAK, "") == text
-    copied = re.findall("(?<!`)`[^`\n]+`(?!`)|^make up .*$", text, re.MULTILINE)
+    copied = re.findall("(?<!`)`[^`\n]+`(?!`)|^flux-tenancy up .*$", text, re.MULTILINE)
     assert [each for each in copied if each not in posted] == []

@@ -14,8 +14,8 @@ import pytest
 from sample_project import tenant, write_project, write_stack
 from typer.testing import CliRunner
 
-import review.commands.diff
 import review.report.compare
+from command.app import app
 from components.config.errors import ConfigurationError, Problem
 from components.config.messages import Message
 from operations.errors import OperationError
@@ -240,15 +240,15 @@ def test_one_stack_is_compared_on_its_own(clone, rendered):
     clone.own_program()
     clone.commit()
 
-    assert [each.stack for each in compare(clone.folder, "main", "one").stacks] == ["one"]
+    assert [each.stack for each in compare(clone.folder, "main", ["one"]).stacks] == ["one"]
 
 
 def test_an_unknown_stack_is_refused_with_the_names_of_those_that_exist(clone):
     clone.stack("one")
     clone.commit()
 
-    with pytest.raises(OperationError, match="no Pulumi.two.yaml.*STACK=one"):
-        compare(clone.folder, "main", "two")
+    with pytest.raises(OperationError, match="no Pulumi.two.yaml.*--stack`: one"):
+        compare(clone.folder, "main", ["one", "two"])
 
 
 def test_a_project_without_stacks_is_refused(clone):
@@ -349,13 +349,13 @@ class TestCommand:
         clone.stack()
         clone.own_program(OWN_PROGRAM.replace("ConfigMap", "Namespace"))
         clone.commit()
-        monkeypatch.setattr(review.commands.diff, "PROJECT", clone.folder)
-        return lambda *arguments: CliRunner().invoke(review.commands.diff.app, list(arguments))
+        monkeypatch.chdir(clone.folder)
+        return lambda *arguments: CliRunner().invoke(app, ["review", "diff", *arguments])
 
-    def test_a_missing_acknowledgement_has_an_exit_code_of_its_own(self, run):
+    def test_a_missing_acknowledgement_exits_with_1(self, run):
         result = run()
 
-        assert result.exit_code == 3
+        assert result.exit_code == 1
         assert "Platform on staging needs an acknowledgement" in result.output
 
     def test_a_difference_is_no_failure(self, run, clone):
@@ -367,7 +367,7 @@ class TestCommand:
         assert result.exit_code == 0
         assert result.output.startswith("## 1 object removed\n")
 
-    @pytest.mark.parametrize("output", ["text", "markdown", "json"])
+    @pytest.mark.parametrize("output", ["table", "markdown", "json"])
     def test_a_file_has_what_would_be_printed(self, run, output, tmp_path):
         printed = run("--output", output).output
 

@@ -90,7 +90,7 @@ def test_a_long_report_is_cut_to_the_limit_between_its_parts(limit, risks):
     assert is_complete(text)
     assert "> This comment is shortened" in text
     assert text.count("more.\n") == risks
-    assert "make up STACK=staging APPROVED=sha256:" in text
+    assert "flux-tenancy up --stack staging --approved sha256:" in text
 
 
 def test_diffs_are_cut_before_the_names_of_objects():

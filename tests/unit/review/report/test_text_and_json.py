@@ -41,7 +41,7 @@ def test_the_text_has_everything_in_the_order_of_its_weight():
         "    + Role b",
         "    - Namespace apps",
         "    - x: 1\n    + x: 2",
-        "make up STACK=staging APPROVED=sha256:",
+        "flux-tenancy up --stack staging --approved sha256:",
     ]
     places = [text.find(part) for part in parts]
     assert -1 not in places

@@ -1,18 +1,15 @@
-"""`make access`: who may do what, as a table and as JSON."""
+"""Who may do what by a render, as a table and as JSON."""
 
 from __future__ import annotations
 
 import io
 import json
 
-import pytest
 from rich.console import Console
 from sample_access import TENANTS, binding, of, render, role, rule, user
-from sample_project import tenant, write_project, write_stack
-from typer.testing import CliRunner
 
 from review.access.sentences import Risk
-from review.commands.access import Row, app, as_json, as_table, who_may_what
+from review.access.summary import Row, as_json, as_table, who_may_what
 
 TENANT_ROLE = "flux-tenancy-tenant"
 
@@ -86,30 +83,3 @@ def test_json_has_what_the_table_has():
     assert set(found) == {"rights", "roles", "allowances", "modes"}
     assert set(found["rights"][0]) == {"who", "may", "where", "risk"}
     assert found["modes"] == {"service-exposure": "audit"}
-
-
-@pytest.fixture
-def project(tmp_path, monkeypatch):
-    project = write_project(tmp_path / "project")
-    (project / "tenants" / "dev-team.yaml").touch()
-    write_stack(project, tenants={"dev-team": tenant("dev-team", "apps")})
-    monkeypatch.setattr("review.commands.access.PROJECT", project)
-    return project
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, ["--stack", "staging", *arguments])
-
-
-def test_the_command_renders_a_stack(project):
-    found = run("--tenant", "dev-team")
-
-    assert found.exit_code == 0, found.output
-    assert "has the role flux-tenancy-tenant" in found.output
-    assert json.loads(run("--output", "json").output)["roles"][TENANT_ROLE]
-
-
-def test_the_command_refuses_what_does_not_exist(project):
-    assert "FT-OPS-004" in run("--tenant", "shop").output
-    assert run("--tenant", "shop").exit_code == 2
-    assert "FT-OPS-002" in CliRunner().invoke(app, ["--stack", "prod"]).output

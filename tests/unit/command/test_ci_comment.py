@@ -10,10 +10,10 @@ import pytest
 from message_codes import codes
 from typer.testing import CliRunner, Result
 
-from review.commands import comment
-from review.commands.comment import ARTIFACT, LIMIT, MARKER
+from command.app import app
 from review.host import artifacts
 from review.host.artifacts import unpacked
+from review.host.report_comment import ARTIFACT, LIMIT, MARKER, is_part_of_the_report
 from review.words.untrusted_markdown import BREAK, cut, neutralized
 from tests.support.fake_github import BOT, HEAD, OTHER_HEAD, TOKEN, FakeGitHub, archive, github
 
@@ -36,7 +36,7 @@ def host(monkeypatch) -> Iterator[FakeGitHub]:
 
 
 def post(run: int = RUN) -> Result:
-    return CliRunner().invoke(comment.app, ["--run", str(run)])
+    return CliRunner().invoke(app, ["ci", "comment", "--run", str(run)])
 
 
 def bodies(host: FakeGitHub) -> list[str]:
@@ -135,7 +135,7 @@ def test_two_pull_requests_of_the_same_head_are_an_error(host):
 
     failed = post()
 
-    assert failed.exit_code == 1 and codes(failed.stderr.splitlines()[:1]) == ["FT-REV-518"]
+    assert failed.exit_code == 2 and codes(failed.stderr.splitlines()[:1]) == ["FT-REV-518"]
     assert host.comments == []
 
 
@@ -188,7 +188,7 @@ def test_an_artifact_that_no_report_comes_from_is_an_error(host, files, code):
 
     failed = post()
 
-    assert failed.exit_code == 1 and codes(failed.stderr.splitlines()[:1]) == [code]
+    assert failed.exit_code == 2 and codes(failed.stderr.splitlines()[:1]) == [code]
     assert host.comments == []
 
 
@@ -222,20 +222,20 @@ def test_a_run_without_an_artifact_is_an_error(host):
 def test_only_files_that_are_asked_for_are_read():
     content = archive({"comment.md": REPORT, "../../etc/passwd": "x", "a/b/digest.json": "x", "digest.json": "x"})
 
-    assert list(unpacked(content, comment.is_part_of_the_report) or ()) == ["comment.md"]
+    assert list(unpacked(content, is_part_of_the_report) or ()) == ["comment.md"]
 
 
 def test_more_files_than_any_platform_has_are_not_read():
     content = archive({f"{number}/digest.json": "" for number in range(artifacts.COUNT_LIMIT + 1)})
 
-    assert unpacked(content, comment.is_part_of_the_report) is None
+    assert unpacked(content, is_part_of_the_report) is None
 
 
 def test_a_file_can_be_posted_where_no_workflow_runs(host, tmp_path):
     file = tmp_path / "comment.md"
     file.write_text(REPORT)
 
-    done = CliRunner().invoke(comment.app, ["--pull-request", str(PULL), "--file", str(file)])
+    done = CliRunner().invoke(app, ["ci", "comment", "--pull-request", str(PULL), "--body-file", str(file)])
 
     assert done.exit_code == 0
     assert bodies(host) == [f"{MARKER}\n{REPORT.strip()}"]

@@ -1,4 +1,4 @@
-"""`make policy BASE=…`: protected objects that a change deletes."""
+"""`flux-tenancy review policy --base`: protected objects that a change deletes."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import pytest
 from sample_project import tenant, write_project, write_stack
 from typer.testing import CliRunner
 
+from command.app import app
 from components.config.decisions import today
-from review.commands import policy as command
 from review.render.stack import render_stack
+from review.rules import check
 from review.versions.rendering import Version
 
 TENANTS = {name: tenant(name, namespace) for name, namespace in (("dev-team", "apps"), ("ops-team", "tools"))}
@@ -35,7 +36,7 @@ def project(tmp_path, monkeypatch):
     git(folder, "init", "--initial-branch=main")
     commit(folder, "Describe production")
     git(folder, "switch", "--create", "change")
-    monkeypatch.setattr(command, "PROJECT", folder)
+    monkeypatch.chdir(folder)
     return folder
 
 
@@ -47,7 +48,7 @@ def in_process(monkeypatch):
     def rendering(tree, stacks):
         yield SimpleNamespace(versions=lambda: {stack: Version(render_stack(tree.folder, stack)) for stack in stacks})
 
-    monkeypatch.setattr(command, "rendering", rendering)
+    monkeypatch.setattr(check, "rendering", rendering)
 
 
 def commit(folder, subject):
@@ -56,7 +57,7 @@ def commit(folder, subject):
 
 
 def ran(*arguments):
-    return CliRunner().invoke(command.app, arguments)
+    return CliRunner().invoke(app, ["review", "policy", *arguments])
 
 
 def test_the_deletion_of_a_protected_namespace_is_a_finding(project):

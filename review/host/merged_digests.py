@@ -1,48 +1,51 @@
-"""`make approved`: finds what reviewers have approved by merging a commit.
+"""Finds the digests that reviewers have approved by merging a commit.
 
 The comment of a pull request shows the digests that a run has left behind for its last head. Nobody can change them
 afterwards, unlike a comment. Whoever writes false ones does not get anything applied: what is applied is rendered anew
-from the merged commit, and has to have the same digest (`components.stack.approval`).
+from the merged commit, and has to have the same digest (`review.approval.guard`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated
 
-import typer
 from github.PullRequest import PullRequest
 from github.Repository import Repository
 from github.WorkflowRun import WorkflowRun
 
 from components.config.messages import Message
-from operations.errors import Operation, OperationError
-from review.commands.comment import ARTIFACT, is_part_of_the_report, read_digests
+from operations.errors import OperationError
 from review.host.artifacts import read_artifact
 from review.host.connection import connected
+from review.host.report_comment import ARTIFACT, is_part_of_the_report, read_digests
 from review.render.digests import DIGESTS, Digests
+from review.render.files import writing
 
 WORKFLOW = "review.yaml"
 
-app = typer.Typer(add_completion=False)
 
+def write_approved(commit: str, out: Path, workflow: str = WORKFLOW) -> list[str]:
+    """Write the digests that the reviewers of a merged pull request have seen, as `<out>/<stack>/digest.json`.
 
-@app.command(cls=Operation)
-def approved(
-    commit: Annotated[str, typer.Option(envvar="COMMIT", help="the commit that merging a pull request has made")],
-    out: Annotated[Path, typer.Option(help="folder to write to; each stack gets a folder in it")],
-    workflow: Annotated[str, typer.Option(help="file name of the workflow that makes the reports")] = WORKFLOW,
-) -> None:
-    """Write the digests that the reviewers of a merged pull request have seen, as `<out>/<stack>/digest.json`."""
+    Args:
+        commit: the commit that merging the pull request has made.
+        out: folder to write to; each stack gets a folder in it.
+        workflow: file name of the workflow that makes the reports.
+
+    Returns:
+        a line for each stack.
+
+    Raises:
+        OperationError: no pull request has made the commit, no run has seen its head, or the host refuses.
+    """
     with connected() as host:
         pull = merged(host.repository, commit)
         run = last_run(host.repository, pull, workflow)
         files = read_artifact(run, host.token, ARTIFACT, is_part_of_the_report)
     found = read_digests(files)
     write(found, out)
-    for each in found.values():
-        typer.echo(f"{each.stack}: {each.digest}, approved with #{pull.number}")
+    return [f"{each.stack}: {each.digest}, approved with #{pull.number}" for each in found.values()]
 
 
 def merged(repository: Repository, commit: str) -> PullRequest:
@@ -88,11 +91,8 @@ def last_run(repository: Repository, pull: PullRequest, workflow: str) -> Workfl
 
 def write(found: Mapping[str, Digests], out: Path) -> None:
     """Write digests; the names of stacks are those of folders, and not of paths to anywhere else."""
-    for stack, digests in found.items():
-        folder = out / stack
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / DIGESTS).write_text(digests.as_json(), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    app(prog_name="python -m review.commands.approved")
+    with writing(out):
+        for stack, digests in found.items():
+            folder = out / stack
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / DIGESTS).write_text(digests.as_json(), encoding="utf-8")

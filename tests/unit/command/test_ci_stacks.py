@@ -10,8 +10,8 @@ from message_codes import codes
 from sample_project import write_project, write_stack
 from typer.testing import CliRunner, Result
 
+from command.app import app
 from operations.described_stack import described_stacks
-from review.commands import stacks
 
 
 @pytest.fixture
@@ -20,12 +20,12 @@ def project(tmp_path, monkeypatch) -> Path:
     (project / "tenants" / "dev-team.yaml").touch()
     for name in ("staging", "production", "eu"):
         write_stack(project, name)
-    monkeypatch.setattr(stacks, "PROJECT", project)
+    monkeypatch.chdir(project)
     return project
 
 
-def listed(*options: str, chosen: str = "") -> Result:
-    return CliRunner().invoke(stacks.app, options, env={"STACKS": chosen})
+def listed(chosen: str = "") -> Result:
+    return CliRunner().invoke(app, ["ci", "stacks", "--chosen", chosen], env={"STACKS": '["no-such-stack"]'})
 
 
 def outputs(result: Result) -> dict[str, list[str]]:
@@ -47,19 +47,18 @@ def test_a_stack_file_can_say_that_it_is_production(project):
 
 
 def test_stacks_can_be_chosen_and_keep_their_order(project):
-    assert outputs(listed(chosen='["staging", "eu"]'))["all"] == ["staging", "eu"]
-    assert listed("--names", chosen='["staging", "eu"]').stdout == "staging\neu\n"
+    assert outputs(listed('["staging", "eu"]'))["all"] == ["staging", "eu"]
 
 
 @pytest.mark.parametrize("chosen", ["staging", '{"a": 1}', "[1]", '"staging"'])
 def test_anything_but_a_list_of_names_is_an_error(project, chosen):
-    refused = listed(chosen=chosen)
+    refused = listed(chosen)
 
     assert refused.exit_code == 2 and codes(refused.stderr.splitlines()[:1]) == ["FT-REV-519"]
 
 
 def test_an_unknown_stack_is_an_error(project):
-    refused = listed(chosen='["staging", "../other"]')
+    refused = listed('["staging", "../other"]')
 
     assert refused.exit_code == 2 and "../other" in refused.stderr
 
@@ -74,7 +73,7 @@ def test_a_stack_that_cannot_be_read_is_an_error_and_not_left_out(project):
 def test_a_file_that_is_not_named_after_a_stack_is_an_error_for_all(project, name):
     (project / f"Pulumi.{name}.yaml").write_text("config: {}\n")
 
-    for refused in (listed(), listed("--names"), listed("--names", chosen='["no-such-stack"]')):
+    for refused in (listed(), listed('["no-such-stack"]')):
         assert (refused.exit_code, refused.stdout) == (2, "")
         assert codes(refused.stderr.splitlines()[:1]) == ["FT-CFG-630"]
 

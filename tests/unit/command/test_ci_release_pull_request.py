@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from review.commands import release_pull_request
-from review.commands.release_pull_request import BRANCH
+from command.app import app
+from review.host.release_pull_request import BRANCH
 from tests.support.fake_github import HEAD, OTHER_HEAD, REPOSITORY, FakeGitHub, github
 
 
@@ -19,6 +19,7 @@ def project(tmp_path, monkeypatch) -> Path:
     """A clone in which the release of one of two stacks has been updated."""
     folder: Path = tmp_path / "project"
     folder.mkdir()
+    (folder / "Pulumi.yaml").write_text("name: platform\nruntime: python\n")
     for name in ("Pulumi.staging.yaml", "Pulumi.production.yaml", "README.md"):
         (folder / name).write_text("version: 2.9.4\n")
     author = ["-c", "user.name=a", "-c", "user.email=a@localhost"]
@@ -26,7 +27,7 @@ def project(tmp_path, monkeypatch) -> Path:
         subprocess.run(["git", *command], cwd=folder, check=True)
     for name in ("Pulumi.staging.yaml", "README.md"):
         (folder / name).write_text("version: 2.9.5\n")
-    monkeypatch.setattr(release_pull_request, "PROJECT", folder)
+    monkeypatch.chdir(folder)
     return folder
 
 
@@ -48,7 +49,7 @@ def host(monkeypatch) -> Iterator[FakeGitHub]:
 def propose(tmp_path: Path) -> Result:
     summary = tmp_path / "releases.md"
     summary.write_text("Flux 2.9.5, see [changelog](https://github.com/fluxcd/flux2/releases/tag/v2.9.5)\n")
-    return CliRunner().invoke(release_pull_request.app, ["--file", str(summary)])
+    return CliRunner().invoke(app, ["ci", "release-pull-request", "--body-file", str(summary)])
 
 
 def test_changed_stack_files_become_a_pull_request(host, project, tmp_path):

@@ -10,8 +10,8 @@ import pytest
 from message_codes import codes
 from typer.testing import CliRunner, Result
 
-from review.commands import drift_issue
-from review.commands.drift_issue import MARKER, SHOWN
+from command.app import app
+from review.host.drift_issue import MARKER, SHOWN
 from tests.support.fake_github import BOT, FakeGitHub, archive, github
 
 RUN = 41
@@ -44,7 +44,7 @@ def compared(host: FakeGitHub, **stacks: list[dict[str, str]] | None) -> Result:
         if differences is not None:
             content = json.dumps({"compared": 188, "unread": [], "differences": differences})
             host.artifacts[RUN, f"drift-{stack}"] = archive({"drift.json": content})
-    return CliRunner().invoke(drift_issue.app, ["--run", str(RUN), "--stacks", json.dumps(list(stacks))])
+    return CliRunner().invoke(app, ["ci", "drift-issue", "--run", str(RUN), "--stack", ",".join(stacks)])
 
 
 def issues(host: FakeGitHub) -> list[dict[str, Any]]:
@@ -119,6 +119,6 @@ def test_a_long_list_is_counted(host):
 def test_an_artifact_that_is_no_list_of_differences_is_an_error(host):
     host.artifacts[RUN, "drift-staging"] = archive({"drift.json": "[]"})
 
-    failed = CliRunner().invoke(drift_issue.app, ["--run", str(RUN), "--stacks", '["staging"]'])
+    failed = CliRunner().invoke(app, ["ci", "drift-issue", "--run", str(RUN), "--stack", "staging"])
 
-    assert failed.exit_code == 1 and codes(failed.stderr.splitlines()[:1]) == ["FT-REV-516"]
+    assert failed.exit_code == 2 and codes(failed.stderr.splitlines()[:1]) == ["FT-REV-516"]

@@ -1,4 +1,4 @@
-"""`make comment`: writes the one comment of a pull request, and updates it in place.
+"""Writes the one comment of a pull request, and updates it in place.
 
 It runs with a token that may write comments, on the code of the default branch. Everything from the pull request is
 data: which one it is, GitHub says, and the report is made harmless (`review.words.untrusted_markdown`).
@@ -9,9 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Annotated
 
-import typer
 from github.PullRequest import PullRequest
 from github.Repository import Repository
 from github.WorkflowRun import WorkflowRun
@@ -20,7 +18,7 @@ from pydantic import ValidationError
 from components.config.messages import Message, Wording
 from components.config.printable import printable
 from components.stack.files.names import is_stack_name
-from operations.errors import Operation, OperationError
+from operations.errors import OperationError
 from review.host.artifacts import read_artifact
 from review.host.connection import Host, connected
 from review.render.digests import DIGESTS, Digests
@@ -29,7 +27,7 @@ from review.words.untrusted_markdown import code, cut, neutralized
 REPORT_UNREADABLE = Wording(
     "FT-REV-516",
     "artifact {artifact} has no report, or digests that are not those of a render",
-    "look into the run: its files do not come from `make diff` and `make render`",
+    "look into the run: its files do not come from `flux-tenancy review diff` and `review render`",
 )
 
 MARKER = "<!-- flux-tenancy: review -->"
@@ -42,35 +40,59 @@ ARTIFACT, REPORT = "review", "comment.md"
 _DESCRIPTION = re.compile(r"(Pulumi\.[^/]+\.yaml|tenants/[^/]+\.yaml|docs/.*|[^/]+\.md)")
 _CUT = "*The report is longer than a comment may be. The whole of it is in the artifact of the run below.*"
 
-app = typer.Typer(add_completion=False)
 
+def comment_on_run(number: int) -> str:
+    """Write the report of a workflow run as the comment of the pull request whose head the run has seen.
 
-@app.command(cls=Operation)
-def comment(
-    run: Annotated[int, typer.Option(help="id of the workflow run that has made the report")] = 0,
-    pull_request: Annotated[int, typer.Option(help="number of the pull request, for a report in a file")] = 0,
-    file: Annotated[Path | None, typer.Option(help="the report as Markdown")] = None,
-) -> None:
-    """Post or update the comment with the report of a pull request.
+    Args:
+        number: id of the run, which has left the report and the digests as its artifact.
 
-    With --run, the report and the digests come from that run's artifact, and the pull request is the one whose head
-    the run has seen; if it has moved on, nothing is written. With --pull-request and --file, they are given.
+    Returns:
+        what was done; if the pull request has moved on, nothing is written.
+
+    Raises:
+        OperationError: the run is not one of a pull request, its artifact is not a report, or the host refuses.
     """
     with connected() as host:
-        if run:
-            found = host.repository.get_workflow_run(run)
-            pull = pull_request_of(host.repository, found)
-            if pull is None:
-                typer.echo(f"The pull request of run {run} has moved on, or is closed; nothing to write.")
-                return
-            files = read_artifact(found, host.token, ARTIFACT, is_part_of_the_report)
-            body = reported(files, found.head_sha, found.html_url, changes_the_program(pull))
-        elif pull_request and file is not None:
-            pull = host.repository.get_pull(pull_request)
-            body = written(_text(file.read_bytes()), [])
-        else:
-            raise typer.BadParameter("name either --run, or --pull-request and --file")
-        typer.echo(f"{publish(host, pull.number, body)} {pull.html_url}")
+        run = host.repository.get_workflow_run(number)
+        pull = pull_request_of(host.repository, run)
+        if pull is None:
+            return f"The pull request of run {number} has moved on, or is closed; nothing to write."
+        files = read_artifact(run, host.token, ARTIFACT, is_part_of_the_report)
+        body = reported(files, run.head_sha, run.html_url, changes_the_program(pull))
+        return f"{publish(host, pull.number, body)} {pull.html_url}"
+
+
+def comment_on_pull_request(number: int, file: Path) -> str:
+    """Write a report as the comment of a pull request; returns what was done.
+
+    Args:
+        number: number of the pull request.
+        file: the report as Markdown.
+
+    Raises:
+        OperationError: the file cannot be read, or the host refuses.
+    """
+    body = written(read_body(file), [])
+    with connected() as host:
+        pull = host.repository.get_pull(number)
+        return f"{publish(host, pull.number, body)} {pull.html_url}"
+
+
+def read_body(file: Path) -> str:
+    """The text of a comment or a description, as somebody has written it.
+
+    Raises:
+        OperationError: the file cannot be read.
+    """
+    try:
+        return _text(file.read_bytes())
+    except OSError as error:
+        raise OperationError(
+            Message(
+                "FT-REV-522", f"{printable(str(file))} cannot be read: {error.strerror}", "name a file with Markdown"
+            )
+        ) from None
 
 
 def pull_request_of(repository: Repository, run: WorkflowRun) -> PullRequest | None:
@@ -198,7 +220,3 @@ def publish(host: Host, number: int, body: str) -> str:
 
 def _text(content: bytes) -> str:
     return content.decode("utf-8", errors="replace")
-
-
-if __name__ == "__main__":
-    app(prog_name="python -m review.commands.comment")

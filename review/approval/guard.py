@@ -1,9 +1,9 @@
-"""Holds an update to what reviewers have approved, in the program itself: whoever runs `pulumi`, and from wherever.
+"""Stops an update that differs from what reviewers have approved, in the program itself: whoever runs `pulumi`.
 
 The program cannot be compared by its own registrations: some of them depend on the cluster and on plain-text secrets,
 and the first is applied before the last is known. So the files from which it has read the stack are rendered anew, as
-they were for the reviewers: offline, by the command of `review/`, in a process without the engine's variables, before
-the first resource is registered. `load_stack` has checked that Pulumi passed what is in these files.
+they were for the reviewers: offline, in a process without the engine's variables (`review.approval.check`), before the
+first resource is registered. `load_stack` has checked that Pulumi passed what is in these files.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from components.stack.files.stack_file import StackFile
 
 VARIABLE = "FLUX_TENANCY_APPROVED"
 """What was approved: `sha256:…`, or the path of a file `digest.json`, relative to the project's folder."""
-_COMMAND = ("-m", "review.commands.approval")
+_CHECK = ("-m", "review.approval.check")
 _ENGINE = "PULUMI_"
 
 
-def hold_to_approved(stack: str, project: Path, file: StackFile, environ: Mapping[str, str] = os.environ) -> None:
+def refuse_unapproved(stack: str, project: Path, file: StackFile, environ: Mapping[str, str] = os.environ) -> None:
     """Refuse to go on unless the stack would apply what was approved; without the variable, everything is.
 
     Args:
@@ -59,7 +59,7 @@ def hold_to_approved(stack: str, project: Path, file: StackFile, environ: Mappin
 def compare_with_approved(
     stack: str, approved: str, project: Path, environ: Mapping[str, str] = os.environ
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command that compares a stack's files with what was approved; it fails if they differ.
+    """Compare a stack's files with what was approved, in a process that fails if they differ.
 
     Args:
         stack: name of the stack.
@@ -68,7 +68,7 @@ def compare_with_approved(
         environ: the environment to run it in; the engine's own variables are left out.
     """
     return subprocess.run(
-        [sys.executable, *_COMMAND, "--stack", stack, "--digest", approved],
+        [sys.executable, *_CHECK, str(project), stack, approved],
         cwd=project,
         env={name: value for name, value in environ.items() if not name.startswith(_ENGINE)},
         capture_output=True,

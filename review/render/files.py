@@ -1,24 +1,19 @@
-"""`make render`: writes what a stack would apply, one YAML file for each object."""
+"""Writes a render to a folder, one YAML file for each object."""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 import yaml
 
 from components.config.messages import Message
-from operations.described_stack import described_file
 from operations.errors import OperationError
-from review.admission.check import check_admission
-from review.commands.command import PROJECT, ReviewCommand
 from review.render.digests import DIGESTS, Digests
 from review.render.rendered import PROTECT, Render, RenderedObject
-from review.render.stack import render_stack
-
-app = typer.Typer(add_completion=False)
 
 
 class _Dumper(yaml.CSafeDumper):
@@ -33,21 +28,15 @@ def _text(dumper: _Dumper, value: str) -> yaml.Node:
 _Dumper.add_representer(str, _text)
 
 
-@app.command(cls=ReviewCommand)
-def render(
-    stack: Annotated[str, typer.Option(help="name of the stack")],
-    out: Annotated[Path, typer.Option(help="folder to write to; the stack gets a folder in it")],
-) -> None:
-    """Write what a stack would apply, without a cluster or a passphrase."""
-    described_file(stack, PROJECT)  # An unknown stack is refused with the names of those that exist.
-    rendered = render_stack(PROJECT, stack)
-
-    def write() -> None:
-        folder = write_render(rendered, out)
-        typer.echo(f"{len(rendered.objects)} objects in {folder}")
-        typer.echo(f"Digest: {rendered.digest}")
-
-    check_admission(rendered, PROJECT, meanwhile=write)
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Raise an OperationError if a file, or one in a folder, cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise OperationError(
+            Message("FT-REV-205", f"{path} cannot be written: {error.strerror}", "name another path")
+        ) from None
 
 
 def write_render(rendered: Render, out: Path) -> Path:
@@ -58,17 +47,18 @@ def write_render(rendered: Render, out: Path) -> Path:
         out: the folder of all renders.
 
     Raises:
-        OperationError: the stack's folder has other files than an earlier render's.
+        OperationError: the stack's folder has other files than an earlier render's, or cannot be written.
     """
     folder = out / rendered.stack
-    if folder.exists():
-        _delete_render(folder)
-    for each in rendered.objects:
-        file = folder / each.path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(as_file(each), encoding="utf-8")
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / DIGESTS).write_text(Digests.of(rendered).as_json(), encoding="utf-8")
+    with writing(folder):
+        if folder.exists():
+            _delete_render(folder)
+        for each in rendered.objects:
+            file = folder / each.path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(as_file(each), encoding="utf-8")
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / DIGESTS).write_text(Digests.of(rendered).as_json(), encoding="utf-8")
     return folder
 
 
@@ -88,8 +78,8 @@ def _delete_render(folder: Path) -> None:
         raise OperationError(
             Message(
                 "FT-REV-001",
-                f"{folder} has files that `make render` has not written",
-                "name an empty folder, or one of an earlier render, with OUT=…",
+                f"{folder} has files that `flux-tenancy review render` has not written",
+                "name an empty folder, or one of an earlier render, with `--out`",
             )
         )
     shutil.rmtree(folder)
@@ -103,7 +93,3 @@ def as_file(rendered: RenderedObject) -> str:
 def as_yaml(manifest: Any) -> str:
     """A manifest as YAML, in the order of its keys."""
     return yaml.dump(manifest, Dumper=_Dumper, sort_keys=False, width=120, allow_unicode=True)
-
-
-if __name__ == "__main__":
-    app(prog_name="python -m review.commands.render")

@@ -1,38 +1,23 @@
-"""`make access`: shows who may do what by what a stack would apply, without a cluster or a passphrase."""
+"""Who may do what by what a stack would apply, as tables for a terminal, and as JSON."""
 
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from enum import StrEnum
-from typing import Annotated
 
-import typer
 from rich import box
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from components.policies.config import PolicyMode
-from operations.described_stack import described_file, described_tenant
-from operations.policy_report_text import WIDTH
 from review.access.policies import allowance_statements, read_admission
 from review.access.rights import rights_statements
 from review.access.rules import CLUSTER, Access, Subject, SubjectKind, gains, rbac_access
 from review.access.sentences import Joined, Risk, join
 from review.access.words import permissions
-from review.commands.command import PROJECT, ReviewCommand
 from review.render.rendered import Render
-from review.render.stack import render_stack
-
-app = typer.Typer(add_completion=False)
-
-
-class Output(StrEnum):
-    TABLE = "table"
-    JSON = "json"
 
 
 @dataclass(frozen=True)
@@ -122,23 +107,6 @@ def as_json(found: WhoMayWhat) -> str:
     return json.dumps(asdict(found), indent=2)
 
 
-@app.command(cls=ReviewCommand)
-def access(
-    stack: Annotated[str, typer.Option(help="name of the stack")],
-    tenant: Annotated[str, typer.Option(help="only this tenant, and who may do what in its namespaces")] = "",
-    output: Annotated[Output, typer.Option(help="for people, or for programs")] = Output.TABLE,
-) -> None:
-    """Show who may do what, where, by what a stack would apply."""
-    described_file(stack, PROJECT)  # An unknown stack is refused with the names of those that exist.
-    if tenant:
-        described_tenant(stack, tenant, PROJECT)
-    found = who_may_what(render_stack(PROJECT, stack), tenant)
-    if output is Output.JSON:
-        typer.echo(as_json(found))
-    else:
-        Console(width=None if sys.stdout.isatty() else WIDTH).print(as_table(found))
-
-
 def _of_tenant(access: Access, tenant: str, places: Collection[str]) -> Access:
     subject = Subject(SubjectKind.TENANT, tenant)
     grants = {key: granted for key, granted in access.grants.items() if key[0] == subject or key[1] in places}
@@ -158,7 +126,3 @@ def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
         # As text, so that square brackets are not markup.
         table.add_row(*map(Text, row))
     return table
-
-
-if __name__ == "__main__":
-    app(prog_name="python -m review.commands.access")

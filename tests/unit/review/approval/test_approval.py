@@ -1,4 +1,4 @@
-"""An update is held to the render that was approved."""
+"""An update that differs from the approved render is refused."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import pytest
 from message_codes import codes
 from typer.testing import CliRunner, Result
 
+from command.app import app
 from components.config.errors import ConfigurationError, Problem
-from components.stack.approval import VARIABLE, hold_to_approved
 from components.stack.files.stack_file import StackFile
-from review.commands import approval
+from review.approval import check as check_module
+from review.approval.guard import VARIABLE, refuse_unapproved
 from review.render.digests import Digests
 from review.render.rendered import Render, RenderedObject
 
@@ -36,11 +37,17 @@ APPROVED = render(role(), role("gone"))
 CHANGED = render(role(verbs=("get", "escalate")), role("new"))
 
 
+@pytest.fixture(autouse=True)
+def _in_a_project(tmp_path, monkeypatch) -> None:
+    (tmp_path / "Pulumi.yaml").touch()
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.fixture
 def applied(monkeypatch) -> list[Render]:
     """What the stack would apply: the last of the list."""
     renders = [APPROVED]
-    monkeypatch.setattr(approval, "render_stack", lambda project, stack: renders[-1])
+    monkeypatch.setattr(check_module, "render_stack", lambda project, stack: renders[-1])
     return renders
 
 
@@ -53,7 +60,7 @@ def file(tmp_path) -> Path:
 
 
 def check(digest: object, stack: str = "staging") -> Result:
-    return CliRunner().invoke(approval.app, ["--stack", stack, "--digest", str(digest)])
+    return CliRunner().invoke(app, ["review", "approval", "--stack", stack, "--approved", str(digest)])
 
 
 def test_what_was_approved_is_accepted_by_its_digest_and_by_its_file(applied, file):
@@ -133,12 +140,27 @@ def test_a_stack_that_cannot_be_rendered_is_told_apart_from_one_that_differs(mon
     def fail(project, stack):
         raise ConfigurationError([Problem("Pulumi.staging.yaml", "flux", "is wrong")])
 
-    monkeypatch.setattr(approval, "render_stack", fail)
+    monkeypatch.setattr(check_module, "render_stack", fail)
 
     failed = check(APPROVED.digest)
 
     assert failed.exit_code == 2
     assert "Pulumi.staging.yaml: flux: is wrong" in failed.stderr
+
+
+def test_the_process_of_the_program_tells_a_difference_from_an_error(applied, tmp_path, capsys):
+    ended = {
+        approved: check_module.main(str(tmp_path), "staging", approved)
+        for approved in (APPROVED.digest, CHANGED.digest, "absent.json")
+    }
+
+    assert list(ended.values()) == [0, 1, 2]
+    printed = capsys.readouterr()
+    assert printed.out == f"Stack staging would apply {APPROVED.digest}, as approved.\n"
+    assert codes(line for line in printed.err.splitlines() if line.startswith("error: ")) == [
+        "FT-REV-501",
+        "FT-REV-503",
+    ]
 
 
 COMMAND = """
@@ -155,11 +177,11 @@ def project(tmp_path: Path):
     """A project whose check answers with a status."""
 
     def with_status(status: int) -> Path:
-        folder: Path = tmp_path / "review" / "commands"
+        folder: Path = tmp_path / "review" / "approval"
         folder.mkdir(parents=True)
         for package in (folder.parent, folder):
             (package / "__init__.py").touch()
-        (folder / "approval.py").write_text(COMMAND.format(status=status))
+        (folder / "check.py").write_text(COMMAND.format(status=status))
         return tmp_path
 
     return with_status
@@ -172,29 +194,29 @@ def said(monkeypatch) -> list[str]:
     return lines
 
 
-def test_the_program_is_held_to_nothing_without_the_variable(tmp_path, said):
-    hold_to_approved("staging", tmp_path, FILE, {})
+def test_without_the_variable_the_program_applies_everything(tmp_path, said):
+    refuse_unapproved("staging", tmp_path, FILE, {})
 
     assert said == []
 
 
-def test_the_program_goes_on_with_what_was_approved(project, said):
+def test_the_program_goes_on_with_what_was_approved(project, said, tmp_path):
     environ = {VARIABLE: APPROVED.digest, "PULUMI_CONFIG": "{}", "PULUMI_CONFIG_PASSPHRASE": "hidden"}
 
-    hold_to_approved("staging", project(0), FILE, environ)
+    refuse_unapproved("staging", project(0), FILE, environ)
 
-    assert said == [f"arguments: --stack staging --digest {APPROVED.digest}\nvariables:"]
+    assert said == [f"arguments: {tmp_path} staging {APPROVED.digest}\nvariables:"]
 
 
 @pytest.mark.parametrize("status", [1, 2])
 def test_the_program_stops_where_something_else_was_approved_or_that_is_unknown(project, status):
     with pytest.raises(pulumi.RunError, match="^somewhere else$"):
-        hold_to_approved("staging", project(status), FILE, {VARIABLE: APPROVED.digest})
+        refuse_unapproved("staging", project(status), FILE, {VARIABLE: APPROVED.digest})
 
 
 def test_an_empty_variable_is_not_the_same_as_none(project):
     with pytest.raises(pulumi.RunError):
-        hold_to_approved("staging", project(1), FILE, {VARIABLE: ""})
+        refuse_unapproved("staging", project(1), FILE, {VARIABLE: ""})
 
 
 @pytest.mark.parametrize(
@@ -207,6 +229,6 @@ def test_an_empty_variable_is_not_the_same_as_none(project):
 )
 def test_values_that_the_render_does_not_contain_cannot_be_approved(project, file):
     with pytest.raises(pulumi.RunError) as refused:
-        hold_to_approved("staging", project(0), file, {VARIABLE: APPROVED.digest})
+        refuse_unapproved("staging", project(0), file, {VARIABLE: APPROVED.digest})
 
     assert codes([refused.value]) == ["FT-REV-505"]

@@ -1,23 +1,20 @@
-"""`make drift-issue`: keeps one issue about what differs between clusters and stacks, and closes it when nothing does.
+"""Keeps one issue about what differs between clusters and stacks, and closes it when nothing does.
 
-It gets what `make drift OUTPUT=json` has printed for each stack. Names in a cluster may be those of tenants, so they
-are shown as code. Values are not shown: who may read the issue may not be who may read the cluster.
+It reads the reports of `flux-tenancy drift show --output json`. Names in a cluster may be those of tenants, so they are
+shown as code. Values are not shown: who may read the issue may not be who may read the cluster.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from typing import Annotated
 
-import typer
 from github.Issue import Issue
 from pydantic import BaseModel, ValidationError
 
-from operations.errors import Operation, OperationError
-from review.commands.comment import REPORT_UNREADABLE
+from operations.errors import OperationError
 from review.host.artifacts import read_artifact
 from review.host.connection import Host, connected
+from review.host.report_comment import REPORT_UNREADABLE
 from review.words.untrusted_markdown import code
 
 MARKER = "<!-- flux-tenancy: drift -->"
@@ -25,8 +22,6 @@ TITLE = "Clusters differ from their stacks"
 ARTIFACT, FILE = "drift-{stack}", "drift.json"
 SHOWN = 100
 """Differences of a stack that the issue lists."""
-
-app = typer.Typer(add_completion=False)
 
 
 class Difference(BaseModel):
@@ -42,22 +37,26 @@ class Difference(BaseModel):
 
 
 class Drift(BaseModel):
-    """What `make drift OUTPUT=json` prints for a stack."""
+    """The report of `flux-tenancy drift show --output json` for a stack."""
 
     compared: int
     differences: tuple[Difference, ...]
 
 
-@app.command(cls=Operation)
-def drift_issue(
-    run: Annotated[int, typer.Option(help="id of the workflow run that has compared the clusters")],
-    stacks: Annotated[str, typer.Option(envvar="STACKS", help="names of the stacks, as a JSON list")],
-) -> None:
-    """Open, update or close the issue."""
+def report_drift(number: int, stacks: Sequence[str]) -> str:
+    """Open, update or close the issue; returns what was done.
+
+    Args:
+        number: id of the workflow run that has compared the clusters, and has left an artifact for each stack.
+        stacks: names of the stacks.
+
+    Raises:
+        OperationError: an artifact is not a report, or the host refuses.
+    """
     with connected() as host:
-        found = host.repository.get_workflow_run(run)
+        found = host.repository.get_workflow_run(number)
         drifts: dict[str, Drift | None] = {}
-        for stack in json.loads(stacks):
+        for stack in stacks:
             try:
                 name = ARTIFACT.format(stack=stack)
                 files = read_artifact(found, host.token, name, FILE.__eq__)
@@ -68,7 +67,7 @@ def drift_issue(
                 drifts[stack] = None
             except (KeyError, ValidationError):
                 raise OperationError(REPORT_UNREADABLE(artifact=name)) from None
-        typer.echo(publish(host, drifts, found.html_url))
+        return publish(host, drifts, found.html_url)
 
 
 def publish(host: Host, drifts: Mapping[str, Drift | None], url: str) -> str:
@@ -98,7 +97,7 @@ def publish(host: Host, drifts: Mapping[str, Drift | None], url: str) -> str:
 
 def described(drifts: Mapping[str, Drift | None], url: str) -> str:
     """The body of the issue."""
-    parts = [f"{MARKER}\n`make up`, or a merge, restores what is missing or changed ([run]({url}))."]
+    parts = [f"{MARKER}\n`flux-tenancy up`, or a merge, restores what is missing or changed ([run]({url}))."]
     for stack, drift in drifts.items():
         if drift is None:
             parts.append(f"## {code(stack)}\n\nIt could not be compared; the run says why.")
@@ -114,7 +113,7 @@ def _table(differences: Sequence[Difference]) -> str:
         cells = (each.what, f"{each.kind} {path}", each.field, each.by, each.since)
         rows.append(f"| {' | '.join(code(cell) if cell else '' for cell in cells)} |")
     if len(differences) > SHOWN:
-        rows += ["", f"And {len(differences) - SHOWN} more, which `make drift` shows."]
+        rows += ["", f"And {len(differences) - SHOWN} more, which `flux-tenancy drift show` shows."]
     return "\n".join(rows)
 
 
@@ -123,7 +122,3 @@ def _open_issue(host: Host) -> Issue | None:
         if issue.user is not None and issue.user.login == host.login and (issue.body or "").startswith(MARKER):
             return issue
     return None
-
-
-if __name__ == "__main__":
-    app(prog_name="python -m review.commands.drift_issue")

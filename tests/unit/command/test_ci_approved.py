@@ -9,8 +9,8 @@ import pytest
 from message_codes import codes
 from typer.testing import CliRunner, Result
 
-from review.commands import approved
-from review.commands.comment import ARTIFACT
+from command.app import app
+from review.host.report_comment import ARTIFACT
 from tests.support.fake_github import HEAD, OTHER_HEAD, REPOSITORY, FakeGitHub, archive, github
 
 COMMIT = "c" * 40
@@ -51,7 +51,7 @@ def seen_by(host: FakeGitHub, *runs: int) -> None:
 
 
 def find(out, commit: str = COMMIT) -> Result:
-    return CliRunner().invoke(approved.app, ["--commit", commit, "--out", str(out)])
+    return CliRunner().invoke(app, ["ci", "approved", "--commit", commit, "--out", str(out)])
 
 
 def test_the_digests_of_the_run_are_written_for_each_stack(host, tmp_path):
@@ -77,7 +77,7 @@ def test_a_commit_that_no_pull_request_has_made_is_not_approved(host, tmp_path, 
 
     failed = find(tmp_path)
 
-    assert failed.exit_code == 1 and codes(failed.stderr.splitlines()[:1]) == ["FT-REV-520"]
+    assert failed.exit_code == 2 and codes(failed.stderr.splitlines()[:1]) == ["FT-REV-520"]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -88,7 +88,7 @@ def test_a_run_of_another_head_or_event_approves_nothing(host, tmp_path, head, e
 
     failed = find(tmp_path)
 
-    assert failed.exit_code == 1 and codes(failed.stderr.splitlines()[:1]) == ["FT-REV-521"]
+    assert failed.exit_code == 2 and codes(failed.stderr.splitlines()[:1]) == ["FT-REV-521"]
 
 
 @pytest.mark.parametrize("stack", ["..", "a b", "staging"])
@@ -97,5 +97,5 @@ def test_a_stack_in_the_artifact_cannot_lead_to_another_folder(host, tmp_path, s
 
     failed = find(tmp_path / "out")
 
-    assert failed.exit_code == 1 and codes(failed.stderr.splitlines()[:1]) == ["FT-REV-516"]
+    assert failed.exit_code == 2 and codes(failed.stderr.splitlines()[:1]) == ["FT-REV-516"]
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,4 @@
-"""`make policy`: what it shows, and how it ends."""
+"""`flux-tenancy review policy`: its report, and how it ends."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from sample_project import tenant, write_project, write_stack
 from typer.testing import CliRunner
 
+from command.app import app
 from components.config.decisions import today
-from review.commands import policy as command
 
 EXPIRES = today() + timedelta(days=30)
 ADMIN = {"dev-team": tenant("dev-team", "apps") | {"role": "cluster-admin"}}
@@ -20,7 +20,7 @@ ADMIN = {"dev-team": tenant("dev-team", "apps") | {"role": "cluster-admin"}}
 def project(tmp_path, monkeypatch):
     folder = write_project(tmp_path / "project")
     (folder / "tenants" / "dev-team.yaml").touch()
-    monkeypatch.setattr(command, "PROJECT", folder)
+    monkeypatch.chdir(folder)
     return folder
 
 
@@ -29,7 +29,7 @@ def waiver(rule, **keys):
 
 
 def ran(*arguments):
-    return CliRunner().invoke(command.app, arguments)
+    return CliRunner().invoke(app, ["review", "policy", *arguments])
 
 
 def test_stacks_in_order_have_no_findings(project):
@@ -123,7 +123,7 @@ def test_an_unknown_stack_is_an_error_that_names_the_others(project):
 
     done = ran("--stack", "eu-1")
 
-    assert done.exit_code == 2 and "STACK=staging" in done.output
+    assert done.exit_code == 2 and "`--stack`: staging" in done.output
 
 
 def test_a_project_without_stacks_is_an_error(project):

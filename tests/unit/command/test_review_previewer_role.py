@@ -1,4 +1,4 @@
-"""`make previewer-role`: the manifests of the previewers, without a cluster and without a passphrase."""
+"""`flux-tenancy review previewer-role`: the manifests of the previewers, without a cluster and without a passphrase."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from command.app import app
 from components.cluster.component import previewer_access
 from components.cluster.subjects import Subject
-from operations import previewer_role
 
 SUBJECT = "{kind: Group, name: reviewers}"
 
 
 @pytest.fixture
 def printed(tmp_path, monkeypatch):
-    monkeypatch.setattr(previewer_role, "PROJECT", tmp_path)
+    monkeypatch.chdir(tmp_path)
     # Without pulumi, which would decrypt.
     monkeypatch.setenv("PATH", "")
     (tmp_path / "Pulumi.yaml").write_text("name: flux-tenancy\n")
 
     def run(cluster: str):
         (tmp_path / "Pulumi.staging.yaml").write_text(f"config:\n  flux-tenancy:cluster: {{{cluster}}}\n")
-        return CliRunner().invoke(previewer_role.app, ["--stack", "staging"])
+        return CliRunner().invoke(app, ["review", "previewer-role", "--stack", "staging"])
 
     return run
 
@@ -39,12 +39,12 @@ def test_the_role_and_its_binding_are_printed_as_an_update_applies_them(printed,
 def test_a_stack_without_previewers_is_an_error(printed):
     done = printed("kubeconfig: x")
 
-    assert (done.exit_code, done.stdout) == (1, "")
+    assert (done.exit_code, done.stdout) == (2, "")
     assert "FT-OPS-053" in done.stderr
 
 
 def test_an_invalid_subject_is_named_with_file_and_key(printed):
     done = printed("kubeconfig: x, previewers: [{kind: ServiceAccount, name: ci}]")
 
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "Pulumi.staging.yaml: cluster.previewers[0]" in done.stderr and "FT-CFG-182" in done.stderr

@@ -1,4 +1,4 @@
-"""`make release-pull-request`: proposes the stack files that `make update-releases` has changed as one pull request.
+"""Proposes the stack files that `flux-tenancy releases update` has changed as one pull request.
 
 It writes through the host's API and needs no credentials of Git. The pull request has a branch of its own, which is
 made anew from the default branch each time, so it never conflicts and holds nothing but the update.
@@ -6,17 +6,16 @@ made anew from the default branch each time, so it never conflicts and holds not
 
 from __future__ import annotations
 
-import subprocess
+import os
 from pathlib import Path
-from typing import Annotated
 
-import typer
 from github import GithubException, InputGitTreeElement
 from github.Repository import Repository
 
-from operations.errors import Operation
-from review.commands.command import PROJECT
+from operations.errors import OperationError
 from review.host.connection import connected
+from review.host.report_comment import read_body
+from review.versions.trees import NOT_A_CLONE, run_git
 from review.words.untrusted_markdown import neutralized
 
 BRANCH = "flux-tenancy/releases"
@@ -24,29 +23,36 @@ TITLE = "Update the releases of the stacks"
 _FILES = "Pulumi.*.yaml"
 _NOT_FOUND = 404
 
-app = typer.Typer(add_completion=False)
 
+def propose_changes(project: Path, summary: Path) -> str:
+    """Open or update the pull request with the changed stack files; returns what was done.
 
-@app.command(cls=Operation)
-def release_pull_request(
-    file: Annotated[Path, typer.Option(help="the summary of the update, as Markdown")],
-) -> None:
-    """Open or update the pull request with the changed stack files; with no changes, nothing is written."""
-    changed = changed_files(PROJECT)
+    Args:
+        project: folder of the project, which is a clone.
+        summary: file with the description as Markdown.
+
+    Raises:
+        OperationError: the file cannot be read, the project is not a clone, or the host refuses.
+    """
+    changed = changed_files(project)
     if not changed:
-        typer.echo("No stack file has changed.")
-        return
-    summary = neutralized(file.read_text(encoding="utf-8"))
+        return "No stack file has changed."
+    body = neutralized(read_body(summary))
     with connected() as host:
-        commit(host.repository, {path: (PROJECT / path).read_text(encoding="utf-8") for path in changed})
-        typer.echo(propose(host.repository, summary))
+        commit(host.repository, {path: (project / path).read_text(encoding="utf-8") for path in changed})
+        return propose(host.repository, body)
 
 
 def changed_files(project: Path) -> list[str]:
-    """The stack files that differ from the commit that is checked out."""
-    command = ["git", "diff", "--name-only", "--relative", "-z", "HEAD", "--", _FILES]
-    done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=True)
-    return [path for path in done.stdout.split("\0") if path]
+    """The stack files that differ from the commit that is checked out.
+
+    Raises:
+        OperationError: there is no Git, or the project is not a clone with a commit.
+    """
+    done = run_git(project, "diff", "--name-only", "--relative", "-z", "HEAD", "--", _FILES)
+    if done.returncode:
+        raise OperationError(NOT_A_CLONE(project=project))
+    return [path for path in os.fsdecode(done.stdout).split("\0") if path]
 
 
 def commit(repository: Repository, files: dict[str, str]) -> None:
@@ -75,7 +81,3 @@ def propose(repository: Repository, summary: str) -> str:
         return f"Updated: {pull.html_url}"
     made = repository.create_pull(base=repository.default_branch, head=BRANCH, title=TITLE, body=summary)
     return f"Opened: {made.html_url}"
-
-
-if __name__ == "__main__":
-    app(prog_name="python -m review.commands.release_pull_request")

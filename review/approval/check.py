@@ -1,48 +1,56 @@
-"""`python -m review.commands.approval`: compares what a stack would apply with the render that reviewers have approved.
+"""Compares what a stack would apply with the render that reviewers have approved, without a cluster or a passphrase.
 
-Needs no cluster, credentials or passphrase. The program runs it before it registers anything
-(`components.stack.approval`). A pipeline can run it before it has credentials.
+    python -m review.approval.check <project's folder> <stack> <what was approved>
+
+`review.approval.guard` runs it as a process, before the program registers anything.
 """
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import Annotated
 
-import typer
 from pydantic import ValidationError
 
+from components.config.errors import ConfigurationError
 from components.config.messages import Message, Wording
 from components.config.printable import printable
 from operations.errors import OperationError
-from review.commands.command import PROJECT, ReviewCommand
 from review.render.digests import Digests, differences, is_digest
 from review.render.stack import render_stack
 
 NO_APPROVAL = Wording(
     "FT-REV-503",
-    "APPROVED {reason}",
-    "set it to a digest like sha256:0123…, or to the file digest.json that `make render` writes",
+    "the approved digest {reason}",
+    "name a digest like sha256:0123…, or the file digest.json that `flux-tenancy review render` writes",
 )
 
 SHOWN = 20
 """Objects that a refusal names; the rest is counted."""
 
-app = typer.Typer(add_completion=False)
+
+class NotApproved(OperationError):
+    """A stack would apply something else than what was approved."""
 
 
-@app.command(cls=ReviewCommand)
-def approval(
-    stack: Annotated[str, typer.Option(help="name of the stack, one for each environment")],
-    digest: Annotated[str, typer.Option(help="what was approved: sha256:…, or the path of a digest.json")],
-) -> None:
-    """Exit with 0 if the stack would apply exactly what was approved, with 1 if not, with 2 if that is unknown."""
-    approved = read_approved(digest, stack)
-    found = Digests.of(render_stack(PROJECT, stack))
-    if refusal := compare(approved, found):
-        typer.echo(refusal.report, err=True)
-        raise typer.Exit(1)
-    typer.echo(f"Stack {stack} would apply {found.digest}, as approved.")
+def check_approved(stack: str, approved: str, project: Path) -> str:
+    """Compare what a stack would apply with what was approved; returns a sentence that says that both are the same.
+
+    Args:
+        stack: name of the stack.
+        approved: `sha256:…`, or the path of a file `digest.json`.
+        project: folder of the project.
+
+    Raises:
+        NotApproved: something else was approved.
+        OperationError: `approved` is neither, or of another stack.
+        ConfigurationError: the stack cannot be rendered.
+    """
+    digests = read_approved(approved, stack)
+    found = Digests.of(render_stack(project, stack))
+    if refusal := compare(digests, found):
+        raise refusal
+    return f"Stack {stack} would apply {found.digest}, as approved."
 
 
 def read_approved(text: str, stack: str) -> str | Digests:
@@ -80,7 +88,7 @@ def read_approved(text: str, stack: str) -> str | Digests:
     return approved
 
 
-def compare(approved: str | Digests, found: Digests) -> OperationError | None:
+def compare(approved: str | Digests, found: Digests) -> NotApproved | None:
     """The refusal of what would be applied, or None if it is what was approved.
 
     Args:
@@ -93,7 +101,7 @@ def compare(approved: str | Digests, found: Digests) -> OperationError | None:
     fields = {"stack": found.stack, "digest": found.digest, "approved": digest}
     lines = [] if isinstance(approved, str) else [printable(line) for line in differences(approved, found)]
     if not lines:
-        return OperationError(
+        return NotApproved(
             Wording(
                 "FT-REV-501",
                 "stack {stack} would apply {digest}, but {approved} was approved",
@@ -103,7 +111,7 @@ def compare(approved: str | Digests, found: Digests) -> OperationError | None:
         )
     if len(lines) > SHOWN:
         lines[SHOWN:] = [f"and {len(lines) - SHOWN} more"]
-    return OperationError(
+    return NotApproved(
         Wording(
             "FT-REV-502",
             "stack {stack} would apply {digest}, but {approved} was approved:{differences}",
@@ -112,5 +120,18 @@ def compare(approved: str | Digests, found: Digests) -> OperationError | None:
     )
 
 
+def main(project: str, stack: str, approved: str) -> int:
+    """Print the result; returns the exit code: 0 if both are the same, 1 if not, 2 if that is unknown."""
+    try:
+        print(check_approved(stack, approved, Path(project)))
+    except OperationError as error:
+        print(error.report, file=sys.stderr)
+        return 1 if isinstance(error, NotApproved) else 2
+    except ConfigurationError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
 if __name__ == "__main__":
-    app(prog_name="python -m review.commands.approval")
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,116 @@
+"""`flux-tenancy ci`: the commands of this project's workflows, for GitHub Actions and servers with its API."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from command.options import Stacks
+from command.project import project_folder
+
+app = typer.Typer(help="List stacks for workflows, and post what jobs have found.", no_args_is_help=True)
+
+Run = Annotated[int, typer.Option(metavar="ID", help="Id of the workflow run that has left the reports.")]
+
+
+@app.command()
+def stacks(
+    chosen: Annotated[
+        str, typer.Option(metavar="JSON", help="Names as a JSON list. Default: all stacks.", show_default=False)
+    ] = "",
+) -> None:
+    """Print the stacks as outputs of a step: `all`, `production`, and `others`, which come before it.
+
+    Examples:
+
+      flux-tenancy ci stacks >> "$GITHUB_OUTPUT"
+
+      flux-tenancy ci stacks --chosen '["staging", "production"]'
+    """
+    from review.host.stacks import step_outputs
+
+    typer.echo(step_outputs(chosen, project_folder()))
+
+
+@app.command()
+def comment(
+    run: Annotated[
+        int, typer.Option(metavar="ID", help="Id of the workflow run that has made the report.", show_default=False)
+    ] = 0,
+    pull_request: Annotated[
+        int, typer.Option(metavar="NUMBER", help="Number of the pull request, with --body-file.", show_default=False)
+    ] = 0,
+    body_file: Annotated[
+        Path | None, typer.Option("--body-file", "-F", help="The report as Markdown.", show_default=False)
+    ] = None,
+) -> None:
+    """Write the report of a change as the one comment of its pull request.
+
+    With --run, the report and the digests come from that run's artifact, and the pull request is the one whose head
+    the run has seen; if it has moved on, nothing is written. GITHUB_TOKEN and GITHUB_REPOSITORY are set as in a job.
+
+    Examples:
+
+      flux-tenancy ci comment --run 1658821493
+
+      flux-tenancy ci comment --pull-request 12 --body-file comment.md
+    """
+    if bool(run) == bool(pull_request and body_file):
+        raise typer.BadParameter("name either --run, or --pull-request and --body-file")
+    from review.host.report_comment import comment_on_pull_request, comment_on_run
+
+    if body_file is None:
+        typer.echo(comment_on_run(run))
+    else:
+        typer.echo(comment_on_pull_request(pull_request, body_file))
+
+
+@app.command()
+def approved(
+    commit: Annotated[str, typer.Option(help="The commit that merging a pull request has made.")],
+    out: Annotated[Path, typer.Option(help="Folder to write to; each stack gets a folder in it.")],
+    workflow: Annotated[str, typer.Option(help="File name of the workflow that makes the reports.")] = "review.yaml",
+) -> None:
+    """Write the digests that the reviewers of a merged pull request have seen, as <out>/<stack>/digest.json.
+
+    Examples:
+
+      flux-tenancy ci approved --commit "$GITHUB_SHA" --out .approved
+    """
+    from review.host.merged_digests import write_approved
+
+    typer.echo("\n".join(write_approved(commit, out, workflow)))
+
+
+@app.command()
+def drift_issue(run: Run, stack: Stacks) -> None:
+    """Open, update or close the one issue about drift that a workflow run has found.
+
+    Examples:
+
+      flux-tenancy ci drift-issue --run 1658821493 --stack staging,production
+    """
+    from review.host.drift_issue import report_drift
+
+    typer.echo(report_drift(run, stack))
+
+
+@app.command()
+def release_pull_request(
+    body_file: Annotated[
+        Path, typer.Option("--body-file", "-F", help="The description: what `flux-tenancy releases update` prints.")
+    ],
+) -> None:
+    """Open or update the pull request with the stack files that have changed; without changes, write nothing.
+
+    Examples:
+
+      flux-tenancy releases update > releases.md
+
+      flux-tenancy ci release-pull-request --body-file releases.md
+    """
+    from review.host.release_pull_request import propose_changes
+
+    typer.echo(propose_changes(project_folder(), body_file))

@@ -1,0 +1,220 @@
+"""`flux-tenancy review`: what stacks would apply, what a change means, and who may do what, without a cluster."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from command.options import ComparedStacks, File, Output, OutputOption, Stack, Stacks, Tenant
+from command.program import found
+from command.project import project_folder
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from review.report.model import Report
+
+_WIDTH = 160
+"""Columns of a report that is not for a terminal."""
+
+app = typer.Typer(help="Review changes of stacks, without a cluster or a passphrase.", no_args_is_help=True)
+
+
+class DiffOutput(StrEnum):
+    """The format of a comparison."""
+
+    TABLE = "table"
+    MARKDOWN = "markdown"
+    JSON = "json"
+
+
+@app.command()
+def render(
+    stack: Stacks,
+    out: Annotated[Path, typer.Option(help="Folder to write to; each stack gets a folder in it.")] = Path(".render"),
+) -> None:
+    """Write what stacks would apply, one YAML file for each object, with its digest.
+
+    Exits with 1 if an API server would not accept an object.
+
+    Examples:
+
+      flux-tenancy review render
+
+      flux-tenancy review render --stack staging --out /tmp/render
+    """
+    from operations.described_stack import described_file
+    from operations.errors import OperationError
+    from review.admission.check import check_admission
+    from review.render.files import write_render
+    from review.render.rendered import Render
+    from review.render.stack import render_stack
+    from review.rules.stacks import NO_STACKS
+
+    project = project_folder()
+    if not stack:
+        raise OperationError(NO_STACKS())
+    for name in stack:
+        described_file(name, project)  # An unknown stack is refused with the names of those that exist.
+
+    def is_accepted(rendered: Render) -> bool:
+        def write() -> None:
+            folder = write_render(rendered, out)
+            typer.echo(f"{len(rendered.objects)} objects in {folder}")
+            typer.echo(f"Digest: {rendered.digest}")
+
+        return check_admission(rendered, project, meanwhile=write)
+
+    if [name for name in stack if not is_accepted(render_stack(project, name))]:
+        found()
+
+
+@app.command()
+def diff(
+    stack: ComparedStacks,
+    base: Annotated[str, typer.Option(help="Branch or commit that the change is to be merged into.")] = "main",
+    output: Annotated[DiffOutput, typer.Option("--output", "-o", help="Format of the report.")] = DiffOutput.TABLE,
+    file: File = None,
+) -> None:
+    """Show what the working tree would change in each stack since it left the base.
+
+    Exits with 0 whether or not something differs, and with 1 if a deletion needs an acknowledgement that the stack's
+    file does not have.
+
+    Examples:
+
+      flux-tenancy review diff
+
+      flux-tenancy review diff --base origin/main --output markdown --file comment.md
+    """
+    from rich.console import Console
+
+    from review.render.files import writing
+    from review.report.compare import compare
+
+    report = compare(project_folder(), base, stack)
+    if file is None:
+        # In a file or a pipe, a line is as wide as it needs.
+        _print(report, output, Console(width=None if sys.stdout.isatty() else _WIDTH))
+    else:
+        with writing(file), file.open("w", encoding="utf-8") as opened:
+            _print(report, output, Console(file=opened, width=_WIDTH))
+    if report.missing_acknowledgements:
+        found()
+
+
+def _print(report: Report, output: DiffOutput, console: Console) -> None:
+    if output is DiffOutput.TABLE:
+        from review.report.terminal import as_text
+
+        console.print(as_text(report), soft_wrap=not console.is_terminal)
+        return
+    from review.report.json_report import as_json
+    from review.report.markdown import as_markdown
+
+    text = as_json(report) + "\n" if output is DiffOutput.JSON else as_markdown(report)
+    print(text, end="", file=console.file)
+
+
+@app.command()
+def policy(
+    stack: Stacks,
+    base: Annotated[
+        str,
+        typer.Option(help="Branch or commit to merge into: check deletions since then, too.", show_default=False),
+    ] = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Check stacks against the review rules, and show what is waived.
+
+    Warns of grants that will soon stop updates. Exits with 1 if something breaks a rule and is not waived.
+
+    Examples:
+
+      flux-tenancy review policy
+
+      flux-tenancy review policy --stack production --base origin/main --output json
+    """
+    from components.config.errors import ConfigurationError
+    from review.rules.check import check_stacks
+    from review.rules.findings_text import as_json, as_text
+
+    checked = check_stacks(project_folder(), stack, base)
+    for warning in checked.warnings:
+        typer.echo(f"warning: {warning}", err=True)
+    typer.echo((as_json if output is Output.JSON else as_text)(checked.findings))
+    if checked.problems:
+        raise ConfigurationError(checked.problems)
+    if checked.breaks_a_rule:
+        found()
+
+
+@app.command()
+def access(tenant: Tenant = "", *, stack: Stack, output: OutputOption = Output.TABLE) -> None:
+    """Show who may do what, and where: everybody, or one tenant and who has access to its namespaces.
+
+    Examples:
+
+      flux-tenancy review access --stack staging
+
+      flux-tenancy review access shop --stack staging --output json
+    """
+    from rich.console import Console
+
+    from operations.described_stack import described_file, described_tenant
+    from review.access.summary import as_json, as_table, who_may_what
+    from review.render.stack import render_stack
+
+    project = project_folder()
+    described_file(stack, project)  # An unknown stack is refused with the names of those that exist.
+    if tenant:
+        described_tenant(stack, tenant, project)
+    summary = who_may_what(render_stack(project, stack), tenant)
+    if output is Output.JSON:
+        typer.echo(as_json(summary))
+    else:
+        Console(width=None if sys.stdout.isatty() else _WIDTH).print(as_table(summary))
+
+
+@app.command()
+def approval(
+    stack: Stack,
+    approved: Annotated[
+        str, typer.Option(metavar="DIGEST|FILE", help="Approved digest (sha256:…), or the digest.json of a render.")
+    ],
+) -> None:
+    """Check that a stack would apply exactly what was approved.
+
+    Needs no credentials. Exits with 1 if something else was approved. `flux-tenancy up --approved` checks the same
+    before it changes anything.
+
+    Examples:
+
+      flux-tenancy review approval --stack production --approved .approved/production/digest.json
+    """
+    from review.approval.check import NotApproved, check_approved
+
+    try:
+        typer.echo(check_approved(stack, approved, project_folder()))
+    except NotApproved as error:
+        typer.echo(error.report, err=True)
+        found()
+
+
+@app.command()
+def previewer_role(stack: Stack) -> None:
+    """Print the ClusterRole of a stack's previewers and its binding, for a cluster that has no Flux yet.
+
+    Afterwards `pulumi up` applies the same objects.
+
+    Examples:
+
+      flux-tenancy review previewer-role --stack production | kubectl apply -f -
+    """
+    from operations.previewer_role import previewer_manifests
+
+    typer.echo(previewer_manifests(stack, project_folder()), nl=False)

@@ -1,0 +1,87 @@
+"""Checks stacks against the rules, and their deletions against the merge base."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from components.config.errors import Problem, coded
+from components.config.messages import Message
+from components.stack.files.names import stack_file_name
+from operations.described_stack import described_file, described_stacks
+from operations.errors import OperationError
+from review.render.rendered import Render
+from review.rules.findings import Finding
+from review.rules.stacks import NO_STACKS, read_stacks
+from review.rules.table import findings
+from review.versions.rendering import rendering
+from review.versions.trees import merge_base
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a check of stacks has found.
+
+    Attributes:
+        findings: broken rules by stack, those that are waived included.
+        warnings: what breaks no rule, and will soon stop updates, with the stack.
+        problems: why some stacks, or their deletions, could not be checked.
+    """
+
+    findings: Mapping[str, Sequence[Finding]]
+    warnings: Sequence[str]
+    problems: Sequence[Problem]
+
+    @property
+    def breaks_a_rule(self) -> bool:
+        """Whether something breaks a rule that is not waived."""
+        return any(finding.waiver is None for each in self.findings.values() for finding in each)
+
+
+def check_stacks(project: Path, stacks: Sequence[str], base: str = "") -> Checked:
+    """Check stacks of the working tree against the rules.
+
+    Args:
+        project: folder of the project.
+        stacks: names of the stacks.
+        base: what the change is to be merged into, to check what it deletes; empty for no comparison.
+
+    Raises:
+        OperationError: there is no such stack, or none at all, or Git cannot find the merge base.
+    """
+    if not stacks:
+        raise OperationError(NO_STACKS())
+    for stack in stacks:
+        described_file(stack, project)  # An unknown stack is refused with the names of those that exist.
+    read, problems = read_stacks(project, stacks)
+    before, incomparable = _earlier(project, base, read.keys()) if base else ({}, [])
+    return Checked(
+        {
+            name: findings(render.objects, setting, before[name].objects if name in before else ())
+            for name, (render, setting, _) in read.items()
+        },
+        [f"{name}: {coded(warning)}" for name, judged in read.items() for warning in judged.warnings],
+        [*problems, *incomparable],
+    )
+
+
+def _earlier(project: Path, base: str, stacks: Collection[str]) -> tuple[dict[str, Render], list[Problem]]:
+    """What stacks apply at the merge base, and those of which that is unknown; a new stack is in neither."""
+    with merge_base(project, base) as tree:
+        earlier = [stack for stack in described_stacks(tree.folder) if stack in stacks]
+        with rendering(tree, earlier) as started:
+            versions = started.versions() if earlier else {}
+    renders = {stack: version.render for stack, version in versions.items() if version.render}
+    problems = [
+        Problem(
+            stack_file_name(stack),
+            "",
+            Message(
+                "FT-REV-122", f"cannot be compared with the merge base: {version.note}", "compare the deletions by hand"
+            ),
+        )
+        for stack, version in versions.items()
+        if version.render is None
+    ]
+    return renders, problems
