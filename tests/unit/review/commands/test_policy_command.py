@@ -123,7 +123,7 @@ def test_an_unknown_stack_is_an_error_that_names_the_others(project):
 
     done = ran("--stack", "eu-1")
 
-    assert done.exit_code == 2 and "STACK=staging" in done.output
+    assert done.exit_code == 2 and "`--stack`: staging" in done.output
 
 
 def test_a_project_without_stacks_is_an_error(project):

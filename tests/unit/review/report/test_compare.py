@@ -228,7 +228,7 @@ def test_an_unknown_stack_is_refused_with_the_names_of_those_that_exist(clone):
     clone.stack("one")
     clone.commit()
 
-    with pytest.raises(OperationError, match="no Pulumi.two.yaml.*STACK=one"):
+    with pytest.raises(OperationError, match="no Pulumi.two.yaml.*--stack`: one"):
         compare(clone.folder, "main", "two")
 
 
