@@ -111,13 +111,16 @@ def _check_stacks(given: str | Sequence[str] | None) -> None:
             stack_file_name(stack)
 
 
-def check_one_owner(tenant: str, platform: bool, usage: str) -> None:
+_ONE_OWNER = "run `flux-tenancy {command} TENANT`, or `flux-tenancy {command} --platform` for the platform's own sync"
+
+
+def check_one_owner(tenant: str, platform: bool, command: str) -> None:
     """Check that a command is called for either a tenant or the platform.
 
     Args:
         tenant: name of the tenant, or empty.
         platform: whether it is called for the platform.
-        usage: how to call the command.
+        command: the command, such as `key deploy`.
 
     Raises:
         OperationError: it is called for both, or for neither.
@@ -125,8 +128,8 @@ def check_one_owner(tenant: str, platform: bool, usage: str) -> None:
     if bool(tenant) == platform:
         raise OperationError.of(
             (
-                Wording("FT-OPS-007", "both a tenant and the platform are named", "{usage}")
+                Wording("FT-OPS-007", "both a tenant and the platform are named", _ONE_OWNER)
                 if tenant
-                else Wording("FT-OPS-006", "no tenant or platform is named", "{usage}")
-            )(usage=usage)
+                else Wording("FT-OPS-006", "no tenant or platform is named", _ONE_OWNER)
+            )(command=command)
         )

@@ -9,15 +9,9 @@ from typer.testing import CliRunner
 
 COMMANDS = {
     "isolation.__main__": [],
-    "operations.deploy_key": ["dev-team"],
-    "operations.drift": [],
     "operations.policy_report": [],
     "operations.previewer_role": [],
     "operations.release_update": [],
-    "operations.repair": [],
-    "operations.sops_key": ["dev-team"],
-    "operations.tenant": ["suspend", "dev-team"],
-    "operations.tenants": [],
     "review.commands.access": [],
     "review.commands.approval": ["--digest", "sha256:0"],
     "review.commands.diff": [],
