@@ -11,11 +11,13 @@ from typing import Annotated
 
 import typer
 
-from command import ci, drift, review
+from command import ci, drift, key, review, tenant
 from command.exits import MEANINGS
 from command.program import Program
+from command.up import up
 
 NAME = "flux-tenancy"
+_CWD_VARIABLE = "PULUMI_OPTION_CWD"
 
 app = typer.Typer(
     name=NAME,
@@ -26,6 +28,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     epilog="Exit codes: " + "; ".join(f"{code.value}: {meaning}" for code, meaning in MEANINGS.items()) + ".",
 )
+app.command()(up)
+app.add_typer(tenant.app, name="tenant")
+app.add_typer(key.app, name="key")
 app.add_typer(review.app, name="review")
 app.add_typer(drift.app, name="drift")
 app.add_typer(ci.app, name="ci")
@@ -38,7 +43,7 @@ def _root(
         typer.Option(
             "--cwd",
             "-C",
-            envvar="PULUMI_OPTION_CWD",
+            envvar=_CWD_VARIABLE,
             exists=True,
             file_okay=False,
             show_default=False,
@@ -49,6 +54,8 @@ def _root(
     """Operate the tenants of a Flux platform: files, keys, reviews, drift and isolation."""
     if cwd is not None:
         os.chdir(cwd)
+        # `pulumi` would change its folder again, from the project's, or to another one than `--cwd`.
+        os.environ.pop(_CWD_VARIABLE, None)
 
 
 def main() -> None:

@@ -26,13 +26,14 @@ def _completed_stacks(incomplete: str) -> list[str]:
     return [name for name in names if folder and name.startswith(incomplete)]
 
 
-def _completed_tenants(incomplete: str) -> list[str]:
+def completed_tenants(incomplete: str) -> list[str]:
+    """The tenants of the project whose names begin like this, for a shell."""
     folder = find_project()
     return [file.stem for file in sorted((folder or Path()).glob(f"tenants/{incomplete}*.yaml")) if folder]
 
 
 def _checked(names: Sequence[str]) -> None:
-    """Check that each may be the name of a stack.
+    """Check that each may be the name of a stack. A report may be about one whose file was removed.
 
     Raises:
         OperationError: no stack may have such a name.
@@ -45,14 +46,30 @@ def _checked(names: Sequence[str]) -> None:
             stack_file_name(name)
 
 
+def _check_files(names: Sequence[str]) -> None:
+    """Check that each stack has a file.
+
+    Raises:
+        OperationError: one has none, or its name is not valid.
+    """
+    from functools import partial
+
+    from operations.described_stack import stack_path
+    from operations.errors import run_all
+
+    _checked(names)
+    project = project_folder()
+    run_all(partial(stack_path, name, project) for name in names)
+
+
 def _stack(given: str) -> str:
     """The one stack of a command.
 
     Raises:
-        OperationError: none is named and the project has several, or no stack may have the name.
+        OperationError: none is named and the project has several, or it has no file.
     """
     if name := given or os.environ.get(STACK_VARIABLE, ""):
-        _checked([name])
+        _check_files([name])
         return name
     from components.config.messages import Message
     from operations.described_stack import described_stacks
@@ -98,7 +115,11 @@ def _changed_stacks(given: list[str]) -> list[str]:
     Raises:
         OperationError: as `_stack`.
     """
-    return _stacks(given) if given else [_stack("")]
+    if not given:
+        return [_stack("")]
+    names = _named_stacks(given)
+    _check_files(names)
+    return names
 
 
 Stack = Annotated[
@@ -149,7 +170,7 @@ ChangedStacks = Annotated[
         show_default=False,
     ),
 ]
-Tenant = Annotated[str, typer.Argument(metavar="TENANT", autocompletion=_completed_tenants, help="Name of the tenant.")]
+Tenant = Annotated[str, typer.Argument(metavar="TENANT", autocompletion=completed_tenants, help="Name of the tenant.")]
 Preview = Annotated[bool, typer.Option("--preview/--no-preview", help="Show the preview of the changed stacks.")]
 HasExitCode = Annotated[bool, typer.Option("--exit-code", help="Exit with 1 if the report has findings.")]
 File = Annotated[Path | None, typer.Option("--file", "-f", help="Write the report to this file.", show_default=False)]

@@ -30,8 +30,9 @@ class Program(TyperGroup):
             lines = _lines(error)
             if lines is None:
                 raise
-            typer.echo(lines, err=True)
-            ended = ExitCode.FAILED
+            if lines:
+                typer.echo(lines, err=True)
+            ended = ExitCode.FAILED if lines else ExitCode.OK
         finally:
             if collects:
                 gc.enable()
@@ -41,10 +42,13 @@ class Program(TyperGroup):
 
 
 def _lines(error: Exception) -> str | None:
-    """What to print for an error that the user can correct; None for a fault of the program."""
+    """What to print for an error that the user can correct; empty for none, and None for a fault of the program."""
+    # typer brings a click of its own, whose exceptions have no public name.
     if type(error).__name__ == "Abort":
         return "aborted"
-    if hasattr(error, "format_message"):  # typer brings a click of its own, whose exceptions have no public name.
+    if type(error).__name__ == "NoArgsIsHelpError":  # A group alone, which has shown its help.
+        return ""
+    if hasattr(error, "format_message"):
         return _usage(error)
     from components.config.errors import ConfigurationError
     from operations.errors import OperationError
@@ -58,10 +62,16 @@ def _lines(error: Exception) -> str | None:
 
 def _usage(error: Any) -> str:
     """An error in the arguments, with the command whose help says more."""
+    from components.config.errors import coded
+    from components.config.messages import Message, Wording
+
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "flux-tenancy"
     text = error.format_message().strip().rstrip(".")
-    return f"error: {text[:1].lower()}{text[1:]}\nremedy: see `{path} --help`"
+    usage = Wording("FT-CMD-003", "{problem}", "see `{command} --help`")(
+        problem=f"{text[:1].lower()}{text[1:]}", command=path
+    )
+    return f"error: {coded(Message(usage.code, usage.text))}\nremedy: {usage.remedy}"
 
 
 def found() -> NoReturn:

@@ -33,7 +33,7 @@ def not_applied(live: LiveTenant, described: Mapping[str, Any]) -> str:
 
 
 def _reasons(live: LiveTenant, sync: Mapping[str, Any], entry: Any, described: Mapping[str, Any]) -> Iterator[str]:
-    spec, wanted = sync["spec"], canonical("FOLDER", value_at(entry, ("path",)) or _DEFAULT_FOLDER)
+    spec, wanted = sync["spec"], canonical("--folder", value_at(entry, ("path",)) or _DEFAULT_FOLDER)
     if value_at(entry, ("prune",)) is False and spec.get("prune"):
         yield "Flux still prunes"
     if (folder := spec.get("path", _DEFAULT_FOLDER)) != wanted:
@@ -43,9 +43,9 @@ def _reasons(live: LiveTenant, sync: Mapping[str, Any], entry: Any, described: M
     if source is None:
         return
     own = value_at(described, ("sources", name) if name else ("source",))
-    for variable, key, path in (("REPO", "url", ("url",)), ("BRANCH", "branch", ("ref", "branch"))):
+    for option, key, path in (("--repo", "url", ("url",)), ("--branch", "branch", ("ref", "branch"))):
         given, found = value_at(own, (key,)), value_at(source["spec"], path)
-        if given is not None and found is not None and canonical(variable, given) != found:
+        if given is not None and found is not None and canonical(option, given) != found:
             yield f"Flux fetches {printable(str(found))} and not {printable(str(given))}"
     if (status := status_of(source)).ready != "True":
         yield status.message

@@ -1,9 +1,8 @@
-"""`make deploy-key`: creates a deploy key and stores it encrypted in the stack. The private key is never shown."""
+"""Creates a deploy key and stores it encrypted in the stack. The private key is never shown."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 from pydantic import TypeAdapter, ValidationError
@@ -15,28 +14,32 @@ from components.stack.files.names import tenant_file_name
 from components.stack.files.validation_errors import message
 from operations.described_source import DescribedSource, platform_source, tenant_source
 from operations.described_stack import listed_tenants
-from operations.errors import Operation, OperationError, check_one_owner
+from operations.errors import OperationError, check_one_owner
 from operations.pulumi_config import PulumiConfig
 
-PROJECT = Path(__file__).parents[1]
 _GIT_URL: TypeAdapter[str] = TypeAdapter(GitUrl)
 
-app = typer.Typer(add_completion=False)
 
+def deploy_key(stack: str, tenant: str, platform: bool, project: Path) -> None:
+    """Create a read-only deploy key for a repository and store it in the stack, encrypted.
 
-@app.command(cls=Operation)
-def deploy_key(
-    stack: Annotated[str, typer.Option(help="name of the stack, one for each environment")],
-    tenant: Annotated[str, typer.Argument(help="name of the tenant", show_default=False)] = "",
-    platform: Annotated[bool, typer.Option("--platform", help="the platform's own repository, flux.sync")] = False,
-) -> None:
-    """Create a read-only deploy key for a repository and store it in the stack, encrypted."""
-    source = _source(stack, tenant, platform)
+    Args:
+        stack: name of the stack.
+        tenant: name of the tenant; empty for the platform.
+        platform: whether it is for the platform's own repository, `flux.sync`.
+        project: folder of the Pulumi project.
+
+    Raises:
+        OperationError: both or neither of tenant and platform are named, the stack or the tenant does not exist, its
+            URL takes no key, or Pulumi fails.
+    """
+    check_one_owner(tenant, platform, "key deploy")
+    source = platform_source(stack, project) if platform else tenant_source(stack, tenant, project)
     _check_url(source)
-    config, path = PulumiConfig(stack, PROJECT), f"{source.path}.deployKey"
+    config, path = PulumiConfig(stack, project), f"{source.path}.deployKey"
     old = _fingerprint(config.get(path)) if source.has_deploy_key else None
     key = generate()
-    is_listed = platform or tenant in listed_tenants(stack, PROJECT)
+    is_listed = platform or tenant in listed_tenants(stack, project)
     config.set_secret(path, key.private)
 
     if not is_listed:
@@ -57,15 +60,6 @@ def deploy_key(
                 "The previous key stays registered until Flux has fetched with the new one; the next `pulumi up` "
                 "removes it."
             )
-
-
-def _source(stack: str, tenant: str, platform: bool) -> DescribedSource:
-    check_one_owner(
-        tenant,
-        platform,
-        "run `make deploy-key TENANT=… STACK=…`, or with PLATFORM=1 for the platform's own repository",
-    )
-    return platform_source(stack, PROJECT) if platform else tenant_source(stack, tenant, PROJECT)
 
 
 def _check_url(source: DescribedSource) -> None:
@@ -91,7 +85,3 @@ def _fingerprint(private: str) -> str:
         return read_private_key(private).fingerprint
     except SshKeyError:
         return "a value that is not a usable key"
-
-
-if __name__ == "__main__":
-    app(prog_name="python -m operations.deploy_key")

@@ -42,6 +42,27 @@ def described_stacks(project: Path) -> list[str]:
         return stack_names(described_project(project).stack_folder)
 
 
+def stack_path(stack: str, project: Path) -> Path:
+    """The path of a stack's file.
+
+    Raises:
+        OperationError: the stack has no file, or the project's own file cannot be read.
+    """
+    with reading_files():
+        name = stack_file_name(stack)
+    path = described_project(project).stack_folder / name
+    if not path.is_file():
+        stacks = " or ".join(described_stacks(project))
+        raise OperationError(
+            (
+                UNKNOWN_STACK
+                if stacks
+                else Wording("FT-OPS-003", "stack {stack} has no {file}", "describe the stack in {file}")
+            )(stack=stack, file=name, stacks=stacks)
+        )
+    return path
+
+
 def listed_tenants(stack: str, project: Path) -> Mapping[str, Any]:
     """The tenants of a stack with their entries.
 
@@ -112,19 +133,8 @@ def described_file(stack: str, project: Path) -> StackFile:
     Raises:
         OperationError: the stack does not exist, or its file is no YAML or has unknown keys.
     """
-    with reading_files():
-        name = stack_file_name(stack)
-    of_project = described_project(project)
-    path = of_project.stack_folder / name
-    if not path.is_file():
-        stacks = " or ".join(described_stacks(project))
-        raise OperationError(
-            (
-                UNKNOWN_STACK
-                if stacks
-                else Wording("FT-OPS-003", "stack {stack} has no {file}", "describe the stack in {file}")
-            )(stack=stack, file=name, stacks=stacks)
-        )
+    path = stack_path(stack, project)
+    name, of_project = path.name, described_project(project)
     if isinstance(document := read_mapping(path, name), Problem):
         raise invalid(document)
     file = read_stack_file(stack, of_project)

@@ -19,7 +19,7 @@ class DescribedSync:
 
     Attributes:
         owner: what messages call its owner: `tenant dev-team`, or `the platform`.
-        option: the commands' option for the owner: `TENANT=dev-team`, or `PLATFORM=1`.
+        option: the commands' argument for the owner: `dev-team`, or `--platform`.
         path: path of its decryption in the stack, e.g. `tenants.dev-team.sync.decryption`.
         file: the stack's file.
         folder: the folder of the repository that it applies.
@@ -49,11 +49,11 @@ def described_sync(stack: str, tenant: str, project: Path) -> DescribedSync:
     """
     if tenant:
         sync = described_tenant(stack, tenant, project).value.get("sync")
-        names = (f"tenant {tenant}", f"TENANT={tenant}", f"tenants.{tenant}.sync.decryption")
+        names = (f"tenant {tenant}", tenant, f"tenants.{tenant}.sync.decryption")
         default = SyncConfig.model_fields["path"].default
     else:
         sync = described_platform(stack, project)
-        names = ("the platform", "PLATFORM=1", "flux.sync.decryption")
+        names = ("the platform", "--platform", "flux.sync.decryption")
         default = default_path(stack)
     sync = sync if isinstance(sync, Mapping) else {}
     decryption = sync.get("decryption")

@@ -43,7 +43,9 @@ def encrypted_files(checkout: Path) -> list[EncryptedFile]:
     if not checkout.is_dir():
         raise OperationError(
             Message(
-                "FT-OPS-008", f"folder {checkout} does not exist", "set REPO to the path of a checkout: REPO=../apps"
+                "FT-OPS-008",
+                f"folder {checkout} does not exist",
+                "name the folder of a checkout, such as --repo ../apps",
             )
         )
     found = []

@@ -104,18 +104,19 @@ def _check_stacks(given: str | Sequence[str] | None) -> None:
             stack_file_name(stack)
 
 
-def check_one_owner(tenant: str, platform: bool, usage: str) -> None:
+def check_one_owner(tenant: str, platform: bool, command: str) -> None:
     """Check that a command is called for either a tenant or the platform.
 
     Args:
         tenant: name of the tenant, or empty.
         platform: whether it is called for the platform.
-        usage: how to call the command.
+        command: the command, such as `key deploy`.
 
     Raises:
         OperationError: it is called for both, or for neither.
     """
     if bool(tenant) == platform:
+        usage = f"run `flux-tenancy {command} TENANT`, or with `--platform` for the platform's own sync"
         raise OperationError(
             Message("FT-OPS-007", "both a tenant and the platform are named", f"{usage}")
             if tenant

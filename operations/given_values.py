@@ -1,4 +1,4 @@
-"""Values of variables of `make`, checked by the types that they have in the files."""
+"""Values of options, checked by the types that they have in the files."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from components.stack.files.validation_errors import message
 from operations.errors import invalid
 
 _TYPES: Mapping[str, TypeAdapter[str]] = {
-    "NEW": TypeAdapter(TenantName),
-    "REPO": TypeAdapter(GitUrl),
-    "NAMESPACE": TypeAdapter(NamespaceName),
-    "GITHUB": TypeAdapter(GitHubRepositoryName),
-    "BRANCH": TypeAdapter(GitReference),
-    "FOLDER": TypeAdapter(RepositoryPath),
+    "TENANT": TypeAdapter(TenantName),
+    "--repo": TypeAdapter(GitUrl),
+    "--namespace": TypeAdapter(NamespaceName),
+    "--github": TypeAdapter(GitHubRepositoryName),
+    "--branch": TypeAdapter(GitReference),
+    "--folder": TypeAdapter(RepositoryPath),
 }
 
 
@@ -27,24 +27,24 @@ def value_checks(given: Mapping[str, str | Sequence[str]]) -> Iterator[Callable[
     """A check of each value for `run_all`; empty ones have not been given.
 
     Args:
-        given: by variable, its value, or several.
+        given: by option, its value, or several.
     """
-    for variable, values in given.items():
+    for option, values in given.items():
         for value in (values,) if isinstance(values, str) else values:
             if value:
-                yield partial(_check, variable, value)
+                yield partial(_check, option, value)
 
 
-def canonical(variable: str, value: object) -> object:
+def canonical(option: str, value: object) -> object:
     """A value as the program writes it to the cluster; one that it would refuse stays as it is."""
     try:
-        return _TYPES[variable].validate_python(value)
+        return _TYPES[option].validate_python(value)
     except ValidationError:
         return value
 
 
-def _check(variable: str, value: str) -> None:
+def _check(option: str, value: str) -> None:
     try:
-        _TYPES[variable].validate_python(value)
+        _TYPES[option].validate_python(value)
     except ValidationError as error:
-        raise invalid(Problem(variable, "", message(error.errors()[0], show_input=True))) from None
+        raise invalid(Problem(option, "", message(error.errors()[0], show_input=True))) from None

@@ -29,7 +29,7 @@ _HEADER = """\
 
 @dataclass(frozen=True)
 class NewTenant:
-    """What the command is told of a tenant.
+    """A tenant as `flux-tenancy tenant new` describes it.
 
     Attributes:
         name: its name.
@@ -50,7 +50,7 @@ class NewTenant:
 
 @dataclass(frozen=True)
 class Onboarded:
-    """What has to be known of a new tenant.
+    """The repository and the keys of a new tenant.
 
     Attributes:
         url: URL of its repository.
@@ -128,12 +128,12 @@ def onboard(tenant: NewTenant, stacks: Sequence[str], edits: ProjectEdits) -> On
 def _checks(tenant: NewTenant, stacks: Sequence[str], project: Path) -> Iterator[Callable[[], None]]:
     yield from value_checks(
         {
-            "NEW": tenant.name,
-            "REPO": tenant.url,
-            "NAMESPACE": tenant.namespaces,
-            "GITHUB": tenant.repository,
-            "BRANCH": tenant.branch,
-            "FOLDER": tenant.folder,
+            "TENANT": tenant.name,
+            "--repo": tenant.url,
+            "--namespace": tenant.namespaces,
+            "--github": tenant.repository,
+            "--branch": tenant.branch,
+            "--folder": tenant.folder,
         }
     )
     for stack in stacks:
@@ -148,7 +148,7 @@ def _check_not_listed(tenant: NewTenant, stack: str, project: Path) -> None:
             Message(
                 "FT-OPS-304",
                 f"{stack_file_name(stack)} lists {tenant.name} already",
-                f"name the stacks that do not list it: STACK={','.join(others) or '…'}",
+                f"name only stacks that do not list it: {' or '.join(others) or 'none is left'}",
             )
         )
 
@@ -161,7 +161,7 @@ def _check_file(tenant: NewTenant, project: Path) -> None:
             Message(
                 "FT-OPS-302",
                 f"{file} exists already",
-                f"choose another name, or leave REPO out to list {tenant.name} in another stack",
+                f"choose another name, or leave --repo out to list {tenant.name} in another stack",
             )
         )
     if not tenant.url and not exists:
@@ -169,11 +169,11 @@ def _check_file(tenant: NewTenant, project: Path) -> None:
             Message(
                 "FT-OPS-303",
                 f"there is no {file}",
-                "add REPO=ssh://git@<host>/<owner>/<repository>.git to the command, to write it",
+                "add --repo ssh://git@<host>/<owner>/<repository>.git, to write it",
             )
         )
     if exists:
-        given = {"NAMESPACE": tenant.namespaces, "GITHUB": tenant.repository, "BRANCH": tenant.branch}
+        given = {"--namespace": tenant.namespaces, "--github": tenant.repository, "--branch": tenant.branch}
         if keys := [key for key, value in given.items() if value]:
             raise OperationError(
                 Message(

@@ -1,12 +1,11 @@
-"""`make sops-config`: prints the `.sops.yaml` of a tenant's repository, or the platform's, for all environments."""
+"""Makes the `.sops.yaml` of a tenant's repository, or the platform's, for all environments."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from pydantic import TypeAdapter, ValidationError
 
 from components.config.errors import Problem
@@ -18,49 +17,49 @@ from components.sync.sops_config import sops_config as rendered
 from components.sync.workload_identity import PROVIDERS
 from operations.described_stack import PLATFORM, described_file, described_stacks, listed_tenants
 from operations.described_sync import DescribedSync, described_sync
-from operations.errors import Operation, OperationError, check_one_owner, invalid
+from operations.errors import OperationError, check_one_owner, invalid
 from operations.sops_keys import AGE, OPENPGP
 
-PROJECT = Path(__file__).parents[1]
 _TYPES: dict[str, TypeAdapter[str]] = {
     AGE.option: TypeAdapter(AgeRecipient),
     OPENPGP.option: TypeAdapter(OpenPgpFingerprint),
 }
 
-app = typer.Typer(add_completion=False)
 
+def sops_config(tenant: str, platform: bool, project: Path) -> str:
+    """The creation rules for all stacks; needs no passphrase and no cluster, since all of it is public.
 
-@app.command(cls=Operation)
-def sops_config(
-    tenant: Annotated[str, typer.Argument(help="name of the tenant", show_default=False)] = "",
-    platform: Annotated[bool, typer.Option("--platform", help="the platform's own repository")] = False,
-) -> None:
-    """Print the creation rules for all stacks; needs no passphrase and no cluster, since all of it is public."""
-    check_one_owner(
-        tenant,
-        platform,
-        "run `make sops-config TENANT=…`, or with PLATFORM=1 for the platform's own repository",
-    )
-    syncs = [described_sync(stack, tenant, PROJECT) for stack in described_stacks(PROJECT) if _has(stack, tenant)]
+    Args:
+        tenant: name of the tenant; empty for the platform.
+        platform: whether they are for the platform's own repository, `flux.sync`.
+        project: folder of the Pulumi project.
+
+    Raises:
+        OperationError: both or neither of tenant and platform are named, no stack has keys for it, keys are not valid,
+            or two stacks share one.
+    """
+    check_one_owner(tenant, platform, "key sops-config")
+    stacks = [stack for stack in described_stacks(project) if _has(stack, tenant, project)]
+    syncs = [described_sync(stack, tenant, project) for stack in stacks]
     environments = {sync.file: Environment(sync.folder, _keys(sync)) for sync in syncs}
     encrypted = {file: environment for file, environment in environments.items() if environment.keys}
     if not encrypted:
-        option = f"TENANT={tenant}" if tenant else "PLATFORM=1"
+        option = tenant or "--platform"
         raise OperationError(
             Wording(
                 "FT-OPS-036",
                 "no stack has decryption keys for {owner}",
-                "create one with `make sops-key {option} STACK=…`",
+                "create one with `flux-tenancy key sops {option} --stack STACK`",
             )(owner=f"tenant {tenant}" if tenant else "the platform", option=option)
         )
     _check_apart(encrypted)
-    typer.echo(rendered(encrypted.values()), nl=False)
+    return rendered(encrypted.values())
 
 
-def _has(stack: str, tenant: str) -> bool:
+def _has(stack: str, tenant: str, project: Path) -> bool:
     if tenant:
-        return tenant in listed_tenants(stack, PROJECT)
-    return described_file(stack, PROJECT).at(PLATFORM) is not None
+        return tenant in listed_tenants(stack, project)
+    return described_file(stack, project).at(PLATFORM) is not None
 
 
 def _keys(sync: DescribedSync) -> dict[str, tuple[str, ...]]:
@@ -102,10 +101,7 @@ def _check_apart(environments: dict[str, Environment]) -> None:
                     Message(
                         "FT-OPS-038",
                         f"{owners[key]} and {file} share the key {key}",
-                        "create a key for each stack with `make sops-key`, then withdraw this one from one of them",
+                        "create a key for each stack with `flux-tenancy key sops`, then withdraw this one from one "
+                        "of them",
                     )
                 )
-
-
-if __name__ == "__main__":
-    app(prog_name="python -m operations.sops_config")

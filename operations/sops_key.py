@@ -1,4 +1,4 @@
-"""`make sops-key`: creates a key that decrypts for a tenant, or for the platform, in one environment.
+"""Creates a key that decrypts for a tenant, or for the platform, in one environment.
 
 It is stored in the stack, encrypted, in front of the existing keys, which decrypt until they are withdrawn. Private
 keys are never shown.
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
-from typing import Annotated
 
 import typer
 
@@ -17,40 +16,46 @@ from components.config.messages import Message, Wording
 from components.config.printable import printable
 from operations.described_sync import DescribedSync, described_sync
 from operations.encrypted_files import EncryptedFile, encrypted_files
-from operations.errors import Operation, OperationError, check_one_owner
+from operations.errors import OperationError, check_one_owner
 from operations.pulumi_config import PulumiConfig
 from operations.sops_keys import AGE, OPENPGP, POST_QUANTUM, KeyKind, SopsKey, kind_of
 
-PROJECT = Path(__file__).parents[1]
 
-app = typer.Typer(add_completion=False)
-
-
-@app.command(cls=Operation)
 def sops_key(
-    stack: Annotated[str, typer.Option(help="name of the stack, one for each environment")],
-    tenant: Annotated[str, typer.Argument(help="name of the tenant", show_default=False)] = "",
-    platform: Annotated[bool, typer.Option("--platform", help="the platform's own sync, flux.sync")] = False,
-    openpgp: Annotated[bool, typer.Option("--openpgp", help="an OpenPGP key instead of an age identity")] = False,
-    post_quantum: Annotated[bool, typer.Option("--post-quantum", help="a hybrid post-quantum age identity")] = False,
-    withdraw: Annotated[str, typer.Option(help="recipient or fingerprint of a key to withdraw")] = "",
-    repo: Annotated[Path | None, typer.Option(help="checkout of the repository, to list the affected files")] = None,
+    stack: str,
+    tenant: str,
+    project: Path,
+    *,
+    platform: bool = False,
+    openpgp: bool = False,
+    post_quantum: bool = False,
+    withdraw: str = "",
+    repo: Path | None = None,
 ) -> None:
-    """Create an additional key that decrypts for a sync, or withdraw one of its keys."""
-    check_one_owner(
-        tenant,
-        platform,
-        "run `make sops-key TENANT=… STACK=…`, or with PLATFORM=1 for the platform's own sync",
-    )
+    """Create an additional key that decrypts for a sync, or withdraw one of its keys.
+
+    Args:
+        stack: name of the stack.
+        tenant: name of the tenant; empty for the platform.
+        project: folder of the Pulumi project.
+        platform: whether it is for the platform's own sync, `flux.sync`.
+        openpgp: whether the new key is an OpenPGP key instead of an age identity.
+        post_quantum: whether the new key is a hybrid post-quantum age identity.
+        withdraw: recipient or fingerprint of the key to withdraw; empty creates one.
+        repo: folder of a checkout whose encrypted files are listed; None lists none.
+
+    Raises:
+        OperationError: both or neither of tenant and platform are named, the options contradict each other, the stack,
+            the tenant, the key or the checkout does not exist, or Pulumi fails.
+    """
+    check_one_owner(tenant, platform, "key sops")
     if openpgp and post_quantum:
         raise OperationError(
-            Message(
-                "FT-OPS-030", "OpenPGP keys are not post-quantum", "remove OPENPGP or POST_QUANTUM from the command"
-            )
+            Message("FT-OPS-030", "OpenPGP keys are not post-quantum", "use either --openpgp or --post-quantum")
         )
-    sync = described_sync(stack, tenant, PROJECT)
+    sync = described_sync(stack, tenant, project)
     files = encrypted_files(repo) if repo is not None else None
-    config = PulumiConfig(stack, PROJECT)
+    config = PulumiConfig(stack, project)
     if withdraw:
         _withdraw(withdraw, sync, files, config)
     else:
@@ -67,7 +72,8 @@ def _add(kind: KeyKind, sync: DescribedSync, files: Sequence[EncryptedFile] | No
     typer.echo("Next:")
     typer.echo("  run `pulumi preview` and `pulumi up`, so that the cluster can decrypt with it;")
     typer.echo(
-        f"  run `make -s sops-config {sync.option} > .sops.yaml` for the repository, so that `sops` encrypts for it;"
+        f"  run `flux-tenancy key sops-config {sync.option} > .sops.yaml` for the repository, so that `sops` encrypts "
+        "for it;"
     )
     if kind is OPENPGP:
         typer.echo("  the stack's outputs show the public key for those who encrypt: docs/secrets.md;")
@@ -76,7 +82,8 @@ def _add(kind: KeyKind, sync: DescribedSync, files: Sequence[EncryptedFile] | No
         _list_files(files, behind, "updatekeys --yes")
     for key in old:
         typer.echo(
-            f"  {key.public} decrypts until `make sops-key {sync.option} STACK={config.stack} WITHDRAW={key.public}`"
+            f"  {key.public} decrypts until `flux-tenancy key sops {sync.option} --stack {config.stack} "
+            f"--withdraw {key.public}`"
         )
 
 
@@ -102,7 +109,7 @@ def _withdraw(public: str, sync: DescribedSync, files: Sequence[EncryptedFile] |
             Wording(
                 "FT-OPS-033",
                 "{key} is the only {kind} of {owner} in {file}",
-                "create another first with `make sops-key {option} STACK={stack}`, or remove {path}",
+                "create another first with `flux-tenancy key sops {option} --stack {stack}`, or remove {path}",
             )(**fields, option=sync.option, stack=config.stack, path=section)
         )
     named = [file for file in files or () if public in file.keys]
@@ -113,8 +120,8 @@ def _withdraw(public: str, sync: DescribedSync, files: Sequence[EncryptedFile] |
             Wording(
                 "FT-OPS-034",
                 "no other key decrypts {files}",
-                "encrypt for {key} first: `sops updatekeys --yes {file}` with the .sops.yaml of `make -s "
-                "sops-config {option}`",
+                "encrypt for {key} first: `sops updatekeys --yes {file}` with the .sops.yaml of "
+                "`flux-tenancy key sops-config {option}`",
             )(**fields)
         )
     _store(kind, remaining, sync, config)
@@ -123,7 +130,8 @@ def _withdraw(public: str, sync: DescribedSync, files: Sequence[EncryptedFile] |
     typer.echo("Next:")
     typer.echo("  run `pulumi preview` and `pulumi up`: from then on the cluster does not decrypt with it;")
     typer.echo(
-        f"  run `make -s sops-config {sync.option} > .sops.yaml` for the repository, so that `sops` stops using it;"
+        f"  run `flux-tenancy key sops-config {sync.option} > .sops.yaml` for the repository, so that `sops` stops "
+        "using it;"
     )
     _list_files(files, named, f"rotate --in-place --rm-{kind.option} {public}")
     typer.echo("  whoever has the key can still decrypt Git's history: renew those secrets if the key was leaked.")
@@ -158,7 +166,7 @@ def _is_behind(file: EncryptedFile, new: SopsKey, old: Sequence[SopsKey], sync: 
 
 def _list_files(files: Sequence[EncryptedFile] | None, behind: Sequence[EncryptedFile], command: str) -> None:
     if files is None:
-        typer.echo(f"  in a checkout, run `sops {command} <file>` for each encrypted file; REPO=<checkout> lists them;")
+        typer.echo(f"  in a checkout, run `sops {command} <file>` for each encrypted file; --repo CHECKOUT lists them;")
     elif behind:
         typer.echo(
             f"  in the checkout, somebody who can decrypt them has to update {len(behind)} of {len(files)} encrypted "
@@ -169,7 +177,3 @@ def _list_files(files: Sequence[EncryptedFile] | None, behind: Sequence[Encrypte
             typer.echo(f"    sops {command} {quote(printable(str(file.path)))}")
     else:
         typer.echo(f"  in the checkout, none of {len(files)} encrypted files has to be updated;")
-
-
-if __name__ == "__main__":
-    app(prog_name="python -m operations.sops_key")

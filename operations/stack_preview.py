@@ -1,8 +1,9 @@
-"""What an update would do, shown at the end of commands that change the files of stacks."""
+"""The preview of an update, shown at the end of commands that change the files of stacks."""
 
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
 import typer
@@ -13,9 +14,11 @@ from operations.described_cluster import described_cluster
 from operations.errors import OperationError
 from operations.pulumi_cli import PULUMI_NOT_FOUND
 
+OFFLINE_PREVIEW = (sys.executable, "-m", "command", "review", "diff", "--stack")
+
 
 def show_preview(stack: str, project: Path) -> None:
-    """Run `pulumi preview` for a stack, or `make diff` if its cluster does not answer.
+    """Run `pulumi preview` for a stack, or `flux-tenancy review diff` if its cluster does not answer.
 
     Raises:
         OperationError: Pulumi cannot be run, or the preview fails.
@@ -25,7 +28,7 @@ def show_preview(stack: str, project: Path) -> None:
     except ClusterUnavailable as error:
         typer.echo(f"Stack {stack} without its cluster, which does not answer ({error}):")
         # It prints its own errors; it also fails if a deletion has to be acknowledged first.
-        subprocess.run(["make", "--no-print-directory", "diff", f"STACK={stack}"], cwd=project)
+        subprocess.run([*OFFLINE_PREVIEW, stack], cwd=project)
         return
     typer.echo(f"Preview of stack {stack}:")
     try:

@@ -1,6 +1,6 @@
-"""`make tenant`: onboards, suspends, resumes, moves and offboards a tenant, in the files of the project.
+"""Onboards, suspends, resumes, moves and offboards a tenant, in the files of the project.
 
-Each command shows the preview of every stack that it changes, and changes no cluster.
+Each function shows the preview of every stack that it changes, and changes no cluster.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Annotated
 
 import pyrage
 import typer
@@ -22,96 +21,84 @@ from operations import tenant_changes
 from operations.applied_place import not_applied
 from operations.described_cluster import described_cluster
 from operations.described_stack import described_tenant
-from operations.errors import Operation, OperationError, invalid, run_all
+from operations.errors import OperationError, invalid, run_all
 from operations.live_tenant import live_tenant
 from operations.new_tenant import NewTenant, Onboarded, onboard
 from operations.project_edits import ProjectEdits
 from operations.stack_preview import show_preview
 from operations.tenant_backup import backup_files, read_contents, read_recipient, write_backup
 
-PROJECT = Path(__file__).parents[1]
 
-app = typer.Typer(add_completion=False, no_args_is_help=True)
+def new(tenant: NewTenant, stacks: Sequence[str], project: Path, preview: bool) -> None:
+    """Write the base file of a tenant, list it in stacks, and store a deploy key in each, encrypted.
 
-Stacks = Annotated[list[str], typer.Option("--stack", help="name of a stack, one for each environment")]
-Tenant = Annotated[str, typer.Argument(help="name of the tenant")]
-Preview = Annotated[bool, typer.Option(help="show what the next update would do")]
-
-
-@app.command(cls=Operation)
-def new(
-    tenant: Tenant,
-    stack: Stacks,
-    repo: Annotated[str, typer.Option(help="URL of its repository; without it, its base file has to exist")] = "",
-    namespace: Annotated[str, typer.Option(help="its namespaces, with commas; its own name by default")] = "",
-    github: Annotated[str, typer.Option(help="owner/name at GitHub, to register the deploy key")] = "",
-    branch: Annotated[str, typer.Option(help="branch of the repository")] = "",
-    folder: Annotated[str, typer.Option(help="folder of the repository for these stacks")] = "",
-    preview: Preview = True,
-) -> None:
-    """Write the base file of a tenant, list it in stacks, and store a deploy key in each, encrypted."""
-    edits = ProjectEdits(PROJECT)
-    names = tuple(name for name in namespace.split(",") if name)
-    onboarded = onboard(NewTenant(tenant, repo, names, github, branch, folder), stack, edits)
-    edits.apply(stack)
-    if repo:
-        typer.echo(f"Wrote {tenant_file_name(tenant)}")
-    for each in stack:
-        typer.echo(f"Listed tenant {tenant} in {stack_file_name(each)}{_key_stored(onboarded, each)}")
+    Raises:
+        OperationError: the name is taken, a value is not usable, a stack would not be valid, or Pulumi fails.
+    """
+    edits = ProjectEdits(project)
+    onboarded = onboard(tenant, stacks, edits)
+    edits.apply(stacks)
+    if tenant.url:
+        typer.echo(f"Wrote {tenant_file_name(tenant.name)}")
+    for each in stacks:
+        typer.echo(f"Listed tenant {tenant.name} in {stack_file_name(each)}{_key_stored(onboarded, each)}")
     _tell_owners(onboarded)
-    _preview(stack, preview)
+    _preview(stacks, project, preview)
 
 
-@app.command(cls=Operation)
-def suspend(tenant: Tenant, stack: Stacks, preview: Preview = True) -> None:
-    """Let Flux no longer apply or prune for a tenant; what runs stays as it is."""
-    _change(stack, preview, lambda each, edits: tenant_changes.suspend(tenant, each, edits))
+def suspend(tenant: str, stacks: Sequence[str], project: Path, preview: bool) -> None:
+    """Let Flux no longer apply or prune for a tenant; what runs stays as it is.
+
+    Raises:
+        OperationError: a stack does not list the tenant, its file cannot be changed, or Pulumi fails.
+    """
+    _change(stacks, project, preview, lambda each, edits: tenant_changes.suspend(tenant, each, edits))
 
 
-@app.command(cls=Operation)
-def resume(tenant: Tenant, stack: Stacks, preview: Preview = True) -> None:
-    """Let Flux apply and prune again."""
-    _change(stack, preview, lambda each, edits: tenant_changes.resume(tenant, each, edits))
+def resume(tenant: str, stacks: Sequence[str], project: Path, preview: bool) -> None:
+    """Let Flux apply and prune again.
+
+    Raises:
+        OperationError: as of `suspend`.
+    """
+    _change(stacks, project, preview, lambda each, edits: tenant_changes.resume(tenant, each, edits))
 
 
-@app.command(cls=Operation)
-def move(
-    tenant: Tenant,
-    stack: Stacks,
-    repo: Annotated[str, typer.Option(help="URL of another repository")] = "",
-    github: Annotated[str, typer.Option(help="its owner/name at GitHub")] = "",
-    branch: Annotated[str, typer.Option(help="another branch")] = "",
-    folder: Annotated[str, typer.Option(help="another folder of the repository")] = "",
-    source: Annotated[str, typer.Option(help="name of the source that moves; its own repository by default")] = "",
-    sync: Annotated[str, typer.Option(help="name of the sync whose folder is another one")] = "",
-    preview: Preview = True,
-) -> None:
-    """Let Flux apply a tenant's manifests from another place, and delete nothing on the way."""
-    to, moves = tenant_changes.Move(repo, github, branch, folder, source, sync), {}
+def move(tenant: str, to: tenant_changes.Move, stacks: Sequence[str], project: Path, preview: bool) -> None:
+    """Let Flux apply a tenant's manifests from another place, and delete nothing on the way.
+
+    Raises:
+        OperationError: as of `suspend`, nothing is to be moved, or the cluster of a stack does not answer.
+    """
+    moves: dict[str, tenant_changes.Moved] = {}
 
     def change(each: str, edits: ProjectEdits) -> None:
         def prunes(names: Sequence[str]) -> bool:
-            return bool(names) and live_tenant(tenant, each, PROJECT, names).prunes
+            return bool(names) and live_tenant(tenant, each, project, names).prunes
 
         moves[each] = tenant_changes.move(tenant, each, to, prunes, edits)
 
-    _change(stack, preview, change)
+    _change(stacks, project, preview, change)
     if keys := {each: done.key for each, done in moves.items() if done.key}:
-        _tell_owners(Onboarded(repo, github or None, keys))
+        _tell_owners(Onboarded(to.url, to.repository or None, keys))
     for each, done in moves.items():
         typer.echo(
             f"Then run the same command again: until `pulumi up`, Flux prunes in {each}."
             if done.first_keeps
-            else f"Once Flux has applied the new place: `make tenant MOVED={tenant} STACK={each}`, which prunes again."
+            else f"Once Flux has applied the new place: `flux-tenancy tenant moved {tenant} --stack {each}`; "
+            "Flux then prunes again."
         )
 
 
-@app.command(cls=Operation)
-def moved(tenant: Tenant, stack: Stacks, preview: Preview = True) -> None:
-    """Let Flux prune again after a move, and show what it will no longer update or delete."""
-    for each in stack:
-        live = live_tenant(tenant, each, PROJECT, tenant_changes.kept_syncs(tenant, each, PROJECT))
-        described = described_tenant(each, tenant, PROJECT).value
+def moved(tenant: str, stacks: Sequence[str], project: Path, preview: bool) -> None:
+    """Let Flux prune again after a move, and show what it will no longer update or delete.
+
+    Raises:
+        OperationError: as of `suspend`, or Flux has not applied the new place yet.
+    """
+    for each in stacks:
+        live = live_tenant(tenant, each, project, tenant_changes.kept_syncs(tenant, each, project))
+        described = described_tenant(each, tenant, project).value
         try:
             if reason := live.not_ready or not_applied(live, described):
                 raise OperationError(
@@ -127,29 +114,34 @@ def moved(tenant: Tenant, stack: Stacks, preview: Preview = True) -> None:
             raise invalid(error.as_problem(stack_file_name(each))) from None
         for left in left_over:
             typer.echo(f"{each}: {left} is not in the new place; it stays until somebody deletes it.")
-    _change(stack, preview, lambda each, edits: tenant_changes.settle(tenant, each, edits))
+    _change(stacks, project, preview, lambda each, edits: tenant_changes.settle(tenant, each, edits))
 
 
-@app.command(cls=Operation)
-def offboard(
-    tenant: Tenant,
-    stack: Stacks,
-    backup: Annotated[bool, typer.Option(help="write the tenant's objects to .backup/")] = True,
-    age: Annotated[str, typer.Option(help="recipient of age, for whom the backup's Secrets are encrypted")] = "",
-    preview: Preview = True,
-) -> None:
-    """Take the next of two steps: the sync and all access go, and then the namespaces with what is left in them."""
+def offboard(tenant: str, stacks: Sequence[str], project: Path, backup: bool, age: str, preview: bool) -> None:
+    """Take the next of two steps: the sync and all access go, and then the namespaces with what is left in them.
+
+    Args:
+        tenant: name of the tenant.
+        stacks: names of the stacks that it leaves.
+        project: folder of the Pulumi project.
+        backup: whether its objects are written to `.backup/` first.
+        age: the recipient of age for whom the backup's Secrets are encrypted; empty leaves them out.
+        preview: whether to show what the next update would do.
+
+    Raises:
+        OperationError: as of `suspend`, or the backup fails.
+    """
     recipient = read_recipient(age) if age else None
-    edits, last = ProjectEdits(PROJECT), {}
+    edits, last = ProjectEdits(project), {}
 
     def leave(each: str) -> None:
         last[each] = tenant_changes.leave(tenant, each, edits)
 
-    run_all(partial(leave, each) for each in stack)
+    run_all(partial(leave, each) for each in stacks)
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H%M%SZ")
-    for each in stack if backup else ():
-        _back_up(tenant, each, PROJECT / ".backup" / each / tenant / now, recipient)
-    _apply(edits, stack, preview)
+    for each in stacks if backup else ():
+        _back_up(tenant, each, project, Path(".backup", each, tenant, now), recipient)
+    _apply(edits, stacks, preview)
     for each, is_last in last.items():
         typer.echo(
             f"{each}: {tenant} leaves for good, with its namespaces."
@@ -158,18 +150,18 @@ def offboard(
         )
 
 
-def _back_up(tenant: str, stack: str, folder: Path, recipient: pyrage.x25519.Recipient | None) -> None:
-    """Show what a tenant has in a cluster, and write it to a folder."""
+def _back_up(tenant: str, stack: str, project: Path, folder: Path, recipient: pyrage.x25519.Recipient | None) -> None:
+    """Show what a tenant has in a cluster, and write it to a folder of the project."""
     try:
-        api = connect(described_cluster(stack, PROJECT), PROJECT)
+        api = connect(described_cluster(stack, project), project)
         contents = read_contents(api, tenant, with_secrets=recipient is not None)
-        write_backup(folder, files := backup_files(contents, recipient))
+        write_backup(project / folder, files := backup_files(contents, recipient))
     except (ClusterUnavailable, OSError) as error:
         raise OperationError(
             Message(
                 "FT-OPS-310",
                 f"tenant {tenant} cannot be backed up: {error}",
-                "correct it and run the command again, or add BACKUP=none to offboard without a backup",
+                "correct it and run the command again, or add --no-backup to offboard without a backup",
             )
         ) from None
     for namespace in contents.namespaces:
@@ -178,11 +170,11 @@ def _back_up(tenant: str, stack: str, folder: Path, recipient: pyrage.x25519.Rec
         typer.echo(f"{stack}: {printable(unread)} cannot be read, and is not in the backup")
     if files:
         without = "" if recipient else ", without Secrets"
-        typer.echo(f"{stack}: backed up to {folder.relative_to(PROJECT)}{without} and without the data of volumes")
+        typer.echo(f"{stack}: backed up to {folder}{without} and without the data of volumes")
 
 
-def _change(stacks: Sequence[str], preview: bool, change: Callable[[str, ProjectEdits], None]) -> None:
-    edits = ProjectEdits(PROJECT)
+def _change(stacks: Sequence[str], project: Path, preview: bool, change: Callable[[str, ProjectEdits], None]) -> None:
+    edits = ProjectEdits(project)
     run_all(partial(change, each, edits) for each in stacks)
     _apply(edits, stacks, preview)
 
@@ -193,7 +185,7 @@ def _apply(edits: ProjectEdits, stacks: Sequence[str], preview: bool) -> None:
         typer.echo("The files say so already.")
         return
     typer.echo(difference, nl=False)
-    _preview(stacks, preview)
+    _preview(stacks, edits.project, preview)
 
 
 def _key_stored(onboarded: Onboarded, stack: str) -> str:
@@ -203,7 +195,7 @@ def _key_stored(onboarded: Onboarded, stack: str) -> str:
 
 
 def _tell_owners(onboarded: Onboarded) -> None:
-    """What somebody has to do at the Git host."""
+    """Show what the owners of the repository have to do at the Git host."""
     if not onboarded.keys:
         typer.echo("If the repository is not public, add credentials to the stack files (docs/git.md).")
     elif onboarded.repository is not None:
@@ -214,12 +206,8 @@ def _tell_owners(onboarded: Onboarded) -> None:
             typer.echo(f"  {stack}: {key.public}")
 
 
-def _preview(stacks: Sequence[str], preview: bool) -> None:
+def _preview(stacks: Sequence[str], project: Path, preview: bool) -> None:
     for stack in stacks if preview else ():
-        show_preview(stack, PROJECT)
+        show_preview(stack, project)
     commands = " and ".join(f"`pulumi up --stack {stack}`" for stack in stacks)
     typer.echo(f"Next: review and commit the files, then run {commands}.")
-
-
-if __name__ == "__main__":
-    app(prog_name="python -m operations.tenant")

@@ -89,9 +89,7 @@ def read_recipient(text: str) -> pyrage.x25519.Recipient:
         return pyrage.x25519.Recipient.from_str(text)
     except pyrage.RecipientError as error:
         raise OperationError(
-            Message(
-                "FT-OPS-311", f"AGE: {printable(str(error))}", "set AGE to an X25519 recipient, which begins with age1"
-            )
+            Message("FT-OPS-311", f"--age: {printable(str(error))}", "name an X25519 recipient, which begins with age1")
         ) from None
 
 

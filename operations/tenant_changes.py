@@ -102,7 +102,7 @@ def move(tenant: str, stack: str, to: Move, prunes: Callable[[Sequence[str]], bo
         OperationError: the stack does not list the tenant, a value is not usable, nothing is to be moved, or the file
             cannot be changed.
     """
-    given = {"REPO": to.url, "GITHUB": to.repository, "BRANCH": to.branch, "FOLDER": to.folder}
+    given = {"--repo": to.url, "--github": to.repository, "--branch": to.branch, "--folder": to.folder}
     run_all([*value_checks(given), partial(_check_named, tenant, stack, to, edits)])
     described = described_tenant(stack, tenant, edits.project).value
     source = ("sources", to.source) if to.source else ("source",)
@@ -120,7 +120,7 @@ def move(tenant: str, stack: str, to: Move, prunes: Callable[[Sequence[str]], bo
             Message(
                 "FT-OPS-307",
                 f"{stack_file_name(stack)}: tenant {tenant} is there already",
-                "name where to: REPO=…, BRANCH=… or FOLDER=…",
+                "name the new place with --repo, --branch or --folder",
             )
         )
     of_source = syncs_of(tenant, described, to.source) if moved.keys() - {folder} else []
@@ -146,12 +146,12 @@ def _check_named(tenant: str, stack: str, to: Move, edits: ProjectEdits) -> None
     of_git = [name for name in sources if value_at(sources, (name, "kind")) == GIT_REPOSITORY] if sources else []
     syncs = sync_paths(tenant, described)
     sync = to.sync or (tenant if to.folder else "")
-    for variable, wanted, known in (("SOURCE", to.source, of_git), ("SYNC", sync, syncs)):
+    for option, wanted, known in (("--source", to.source, of_git), ("--sync", sync, syncs)):
         if wanted and wanted not in known:
             raise OperationError(
                 Message(
                     "FT-OPS-313",
-                    f"{variable}: tenant {tenant} has no {wanted} that can be moved",
+                    f"{option}: tenant {tenant} has no {wanted} that can be moved",
                     f"name one of these: {' or '.join(known) or 'none'}",
                 )
             )

@@ -13,6 +13,7 @@ from kubernetes import client
 from kubernetes.utils.quantity import parse_quantity
 
 from components.cluster.client import ClusterUnavailable, connect, explaining, items
+from components.config.errors import coded
 from components.config.printable import printable
 from components.stack.files.names import stack_file_name
 from components.sync.flux_objects import ALL, read_syncs
@@ -125,12 +126,12 @@ def read_overview(stack: str, project: Path, violations: Violations | None) -> S
     try:
         listed = listed_tenants(stack, project)
         api = connect(described_cluster(stack, project), project)
-        found, error = _observed(api, stack, violations)
+        found, error = observe(api, stack, violations)
         lines = tuple(_line(name, stack, project, found) for name in listed)
     except ClusterUnavailable as failure:
         return StackOverview(stack, error=printable(str(failure.as_problem(stack_file_name(stack)))))
     except OperationError as failure:
-        return StackOverview(stack, error=printable(failure.message.text))
+        return StackOverview(stack, error=said_of(failure))
     return StackOverview(stack, lines, violations_error=error)
 
 
@@ -161,7 +162,7 @@ def tenant_line(name: str, is_leaving: bool, found: Observed, *, syncs: bool = T
     return TenantLine(
         name,
         Health.LEAVING if is_leaving else health,
-        printable(str(status.get("lastAppliedRevision") or history[0].get("chartVersion") or "")),
+        revision_of(sync),
         printable(str(history[0].get("firstReconciled") or history[0].get("lastDeployed") or "")),
         quota,
         violations,
@@ -169,11 +170,29 @@ def tenant_line(name: str, is_leaving: bool, found: Observed, *, syncs: bool = T
     )
 
 
+def revision_of(found: Mapping[str, Any]) -> str:
+    """The revision that a source has fetched, a sync has applied or a release has deployed last; empty if none."""
+    status = found.get("status") or {}
+    fetched, history = status.get("artifact") or {}, status.get("history") or [{}]
+    revision = status.get("lastAppliedRevision") or fetched.get("revision") or history[0].get("chartVersion")
+    return printable(str(revision or ""))
+
+
+def said_of(error: OperationError) -> str:
+    """The message of an error with its code, on one line."""
+    return printable(coded(error.message.sentence))
+
+
 def fullest(quotas: Iterable[Mapping[str, Any]]) -> QuotaUse | None:
     """The resource that is closest to its limit; the first of several. Limits of zero forbid and do not fill up.
 
     Source: https://kubernetes.io/docs/concepts/policy/resource-quotas/
     """
+    return max(quota_uses(quotas), key=lambda use: use.percent, default=None)
+
+
+def quota_uses(quotas: Iterable[Mapping[str, Any]]) -> list[QuotaUse]:
+    """Each resource that quotas limit to more than zero."""
     uses = []
     for quota in quotas:
         status = quota.get("status") or {}
@@ -183,7 +202,7 @@ def fullest(quotas: Iterable[Mapping[str, Any]]) -> QuotaUse | None:
             if limit > 0:
                 percent = int(parse_quantity(used) * 100 / limit)
                 uses.append(QuotaUse(quota["metadata"]["namespace"], resource, str(used), str(hard), percent))
-    return max(uses, key=lambda use: use.percent, default=None)
+    return uses
 
 
 def _health(sync: Mapping[str, Any], objects: Iterable[Mapping[str, Any]]) -> tuple[Health, str]:
@@ -205,12 +224,21 @@ def _line(name: str, stack: str, project: Path, found: Observed) -> TenantLine:
     try:
         described = described_tenant(stack, name, project).value
     except OperationError as error:
-        return TenantLine(name, Health.FAILED, message=printable(error.message.text))
+        return TenantLine(name, Health.FAILED, message=said_of(error))
     return tenant_line(name, described.get("state") == TenantState.LEAVING, found, syncs=has_syncs(described))
 
 
-def _observed(api: client.ApiClient, stack: str, violations: Violations | None) -> tuple[Observed, str]:
-    """What the cluster has, and why violations are unknown."""
+def observe(api: client.ApiClient, stack: str, violations: Violations | None) -> tuple[Observed, str]:
+    """What the cluster has by tenant, and why violations are unknown; empty if they are known or not wanted.
+
+    Args:
+        api: a client for the cluster.
+        stack: name of the stack.
+        violations: how to count what policies would refuse; None leaves it out.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer, or not to this user.
+    """
     objects = read_syncs(api, ALL)
     with explaining(api):
         quotas: dict[str, list[Mapping[str, Any]]] = {}
@@ -222,7 +250,7 @@ def _observed(api: client.ApiClient, stack: str, violations: Violations | None) 
             with explaining(api):
                 counted = violations(api, stack)
         except OperationError as failure:
-            error = printable(failure.message.text)
+            error = said_of(failure)
         except ClusterUnavailable as failure:
             error = printable(str(failure))
     by_tenant: dict[str, list[Mapping[str, Any]]] = {}

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from rich import box
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from operations.policy_report_text import WIDTH
 from operations.tenant_overview import Health, QuotaUse, StackOverview, TenantLine
 
 HEADINGS = ("stack", "tenant", "state", "revision", "last change", "fullest quota", "refused", "message")
@@ -20,7 +22,12 @@ UNREACHABLE = "unknown"
 UNKNOWN = "–"
 _COUNT = "count/"
 _DIGEST = re.compile(r"(sha(?:1|256):[0-9a-f]{7})[0-9a-f]+")
-_STYLES = {Health.READY: "green", Health.FAILED: "bold red", Health.ABSENT: "yellow", UNREACHABLE: "bold red"}
+STYLES: Mapping[str, str] = {
+    Health.READY: "green",
+    Health.FAILED: "bold red",
+    Health.ABSENT: "yellow",
+    UNREACHABLE: "bold red",
+}
 
 
 def rows(overviews: Sequence[StackOverview]) -> list[tuple[str, ...]]:
@@ -49,8 +56,13 @@ def as_table(overviews: Sequence[StackOverview]) -> RenderableType:
         table.add_column(heading, overflow="fold", justify="right" if heading == "refused" else "left")
     for row in rows(overviews):
         # As text, so that square brackets are not markup.
-        table.add_row(*(Text(cell, _STYLES.get(cell, "") if number == 2 else "") for number, cell in enumerate(row)))
+        table.add_row(*(Text(cell, STYLES.get(cell, "") if number == 2 else "") for number, cell in enumerate(row)))
     return Group(table, *map(Text, notes(overviews)))
+
+
+def print_table(table: RenderableType) -> None:
+    """Print for people; in a file or a pipe, as wide as reports are there."""
+    Console(width=None if sys.stdout.isatty() else WIDTH).print(table)
 
 
 def as_json(overviews: Sequence[StackOverview]) -> str:

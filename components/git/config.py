@@ -174,7 +174,7 @@ class GitSource(Section):
     deploy_key: SshPrivateKey | None = Field(
         None,
         description="Private SSH key that may read the repository, without a passphrase: ed25519, ECDSA P-384, or RSA "
-        "with at least 3072 bits; `make deploy-key` creates one.",
+        "with at least 3072 bits; `flux-tenancy key deploy` creates one.",
     )
     https: HttpsCredentials | None = Field(None, description="User name and password, or token, instead of a key.")
     github_app: GitHubAppCredentials | None = Field(None, description="A GitHub App, instead of a key.")
@@ -222,8 +222,8 @@ class GitSource(Section):
                 else Message(
                     "FT-CFG-266",
                     "begins with ssh://, which needs a deployKey",
-                    "create one with `make deploy-key`; for one of `sources` or `shared`, store a private key at "
-                    "its deployKey with `pulumi config set --secret --path`",
+                    "create one with `flux-tenancy key deploy`; for one of `sources` or `shared`, store a private key "
+                    "at its deployKey with `pulumi config set --secret --path`",
                 )
             )
             raise MisplacedValueError(("url",), problem)

@@ -73,7 +73,7 @@ def _regrouped(words: Iterable[int], width: int, new_width: int) -> Iterator[int
         yield bits << new_width - length & (1 << new_width) - 1
 
 
-_NEW_AGE_IDENTITY = "create one with `make sops-key`; identities begin with AGE-SECRET-KEY-1"
+_NEW_AGE_IDENTITY = "create one with `flux-tenancy key sops`; identities begin with AGE-SECRET-KEY-1"
 
 IDENTITY = "AGE-SECRET-KEY-1"
 POST_QUANTUM_IDENTITY = "AGE-SECRET-KEY-PQ-1"
@@ -194,7 +194,7 @@ def _read(line: str, number: int) -> AgeIdentity:
             Message(
                 "FT-CFG-703",
                 f"line {number} is an identity of an age plugin, and Flux supports no plugins",
-                "create one with `make sops-key`",
+                "create one with `flux-tenancy key sops`",
             )
         )
     if line.startswith("-----BEGIN AGE ENCRYPTED FILE"):

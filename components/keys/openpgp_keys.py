@@ -18,7 +18,7 @@ from components.keys import armor
 
 EXPORTED_PUBLIC_KEY = "set the output of `gpg --export --armor <key>`"
 _EXPORTED_PRIVATE_KEY = (
-    "set the output of `gpg --export-secret-keys --armor <key>`, or create a key with `make sops-key OPENPGP=1`"
+    "set the output of `gpg --export-secret-keys --armor <key>`, or create a key with `flux-tenancy key sops --openpgp`"
 )
 OPENPGP_PRIVATE_KEY = Wording(
     "FT-CFG-720", "contains a private key, which was readable here", f"revoke it, and {EXPORTED_PUBLIC_KEY}"
@@ -159,7 +159,7 @@ def _read(block: str) -> OpenPgpKey:
                 Message(
                     "FT-CFG-727",
                     "is protected by a passphrase, which Flux cannot enter",
-                    "create a separate key with `make sops-key OPENPGP=1`, which stores it encrypted",
+                    "create a separate key with `flux-tenancy key sops --openpgp`, which stores it encrypted",
                 )
             ) from None
         raise OpenPgpKeyError(
@@ -167,7 +167,7 @@ def _read(block: str) -> OpenPgpKey:
                 "FT-CFG-728",
                 "has no usable subkey for encryption",
                 "add one with `gpg --quick-add-key <fingerprint> cv25519 encr` and export the key again, or "
-                "create one with `make sops-key OPENPGP=1`",
+                "create one with `flux-tenancy key sops --openpgp`",
             )
         ) from None
     return _key(key)

@@ -88,7 +88,7 @@ def read_private_key(text: str) -> SshKey:
             Message(
                 "FT-CFG-139",
                 "is protected by a passphrase, which Flux cannot enter",
-                "create a separate key with `make deploy-key`, which stores it encrypted",
+                "create a separate key with `flux-tenancy key deploy`, which stores it encrypted",
             )
         ) from None
     except ValueError:
@@ -118,7 +118,7 @@ def fingerprint(public: str) -> str:
 def _check_kind(text: str) -> None:
     """Refuse everything but one private key, each case with its own remedy."""
     if not text.strip():
-        raise SshKeyError(Message("FT-CFG-130", "is empty", "create a key with `make deploy-key`"))
+        raise SshKeyError(Message("FT-CFG-130", "is empty", "create a key with `flux-tenancy key deploy`"))
     if text.lstrip().startswith("PuTTY-User-Key-File"):
         raise SshKeyError(
             Message(

@@ -154,7 +154,7 @@ def taken_key(
             return Message(
                 "FT-GIT-025",
                 f"its deploy key is already registered in {repository.repository} as {printable(title)!r}",
-                "generate another key with `make deploy-key`, or remove it there if nothing uses it",
+                "generate another key with `flux-tenancy key deploy`, or remove it there if nothing uses it",
             )
     return None
 

@@ -27,11 +27,12 @@ class AgeKeys(Section):
     """Keys of age. Source: https://age-encryption.org/v1"""
 
     identities: AgeIdentities = Field(
-        description="Identities, one per line, the newest first; all of them decrypt. `make sops-key` creates them."
+        description="Identities, one per line, the newest first; all of them decrypt. `flux-tenancy key sops` creates "
+        "them."
     )
     recipients: tuple[AgeRecipient, ...] = Field(
         (),
-        description="Their public keys in the same order, for those who encrypt; `make sops-key` writes them.",
+        description="Their public keys in the same order, for those who encrypt; `flux-tenancy key sops` writes them.",
     )
 
     @property
@@ -50,10 +51,11 @@ class OpenPgpKeys(Section):
 
     private_keys: OpenPgpPrivateKeys = Field(
         description="Armored private keys without a passphrase, one block each, the newest first; all of them decrypt. "
-        "`make sops-key OPENPGP=1` creates them."
+        "`flux-tenancy key sops --openpgp` creates them."
     )
     fingerprints: tuple[OpenPgpFingerprint, ...] = Field(
-        (), description="Their fingerprints in the same order, for those who encrypt; `make sops-key` writes them."
+        (),
+        description="Their fingerprints in the same order, for those who encrypt; `flux-tenancy key sops` writes them.",
     )
 
     @property
@@ -129,7 +131,9 @@ class Decryption(Section):
     def _some_way(self) -> Decryption:
         if self.age is None and self.openpgp is None and self.workload_identity is None:
             raise ValueError(
-                Message("FT-CFG-200", "contains no key", "create one with `make sops-key`, or remove the section")
+                Message(
+                    "FT-CFG-200", "contains no key", "create one with `flux-tenancy key sops`, or remove the section"
+                )
             )
         return self
 

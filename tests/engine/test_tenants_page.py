@@ -1,4 +1,4 @@
-"""The page of `make tenants` in a real browser: as a file, by keyboard, in light and dark, and with hostile text.
+"""The page of `flux-tenancy tenant list` in a browser: as a file, by keyboard, in light and dark, with hostile text.
 
 Chromium is not part of the lab: `apt-get install chromium`. Without it these tests are skipped; the unit tests of the
 page check its markup and its policy.

@@ -121,7 +121,7 @@ def _shared_deploy_keys(config: StackConfig) -> Iterator[Finding]:
                 Message(
                     "FT-CFG-652",
                     f"is the same key as {dotted(owner)} ({fingerprint})",
-                    "use a separate key per tenant and environment: `make deploy-key` creates one",
+                    "use a separate key per tenant and environment: `flux-tenancy key deploy` creates one",
                 ),
             )
 
@@ -144,7 +144,7 @@ def _shared_decryption_keys(config: StackConfig) -> Iterator[Finding]:
                         Message(
                             "FT-CFG-653",
                             f"contains the key {public}, which {dotted(owner)} contains as well",
-                            "use separate keys per tenant and environment: `make sops-key` creates one",
+                            "use separate keys per tenant and environment: `flux-tenancy key sops` creates one",
                         ),
                     )
 

@@ -16,13 +16,12 @@ from typing import Any
 
 import pytest
 import yaml
-from typer.testing import CliRunner
 
 from components.keys import age_keys, openpgp_keys
 from components.sync.sops_config import Environment as Folder
 from components.sync.sops_config import sops_config as sops_rules
-from operations import sops_config, sops_key
 from tests.support.environment import Environment
+from tests.support.flux_tenancy import flux_tenancy
 from tests.support.lab import Lab, Reconciling, eventually
 from tests.support.sops import changed, encrypt, public_ring, sops
 
@@ -109,23 +108,29 @@ class Tenant:
 
 
 class Commands:
-    """`make sops-key` and `make sops-config` on the test's own project."""
+    """`flux-tenancy key sops` and `sops-config` on the test's own project.
+
+    Attributes:
+        project: its folder.
+    """
+
+    def __init__(self, project: Path) -> None:
+        self.project = project
 
     def key(self, stack: Environment, *arguments: str) -> str:
         """Run the first; the environment's `config` then has what the command has written."""
         stack.write()
-        printed = self._run(sops_key.app, "--stack", stack.cluster.name, *arguments)
+        printed = self.run("sops", "--stack", stack.cluster.name, *arguments)
         written = yaml.safe_load((stack.project.folder / f"Pulumi.{stack.cluster.name}.yaml").read_text())["config"]
         stack.config.update({section: written[f"flux-tenancy:{section}"] for section in ("flux", "tenants")})
         return printed
 
     def rules(self, *arguments: str) -> str:
-        return self._run(sops_config.app, *arguments)
+        return self.run("sops-config", *arguments)
 
-    @staticmethod
-    def _run(app: Any, *arguments: str) -> str:
-        done = CliRunner().invoke(app, arguments)
-        assert done.exit_code == 0, done.output
+    def run(self, *arguments: str) -> str:
+        done = flux_tenancy(self.project, "key", *arguments)
+        assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
 
@@ -135,9 +140,7 @@ def commands(lab: Lab, staging_stack: Environment) -> Iterator[Commands]:
         for name, value in lab.pulumi.environment().items():
             patch.setenv(name, value)
         patch.setenv("PATH", f"{lab.pulumi.bin}{os.pathsep}{os.environ['PATH']}")
-        for module in (sops_key, sops_config):
-            patch.setattr(module, "PROJECT", staging_stack.project.folder)
-        yield Commands()
+        yield Commands(staging_stack.project.folder)
 
 
 @dataclass
@@ -409,11 +412,10 @@ def test_a_key_is_not_withdrawn_while_a_file_needs_it(
     pay = teams.pay
     [needed] = pay.identities(staging_stack)
     commands.key(staging_stack, "pay")
-    done = CliRunner().invoke(
-        sops_key.app, ["pay", "--stack", "staging", "--withdraw", needed.recipient, "--repo", str(pay.clone)]
-    )
-    assert done.exit_code == 1
-    assert f"decrypts {STAGING} (FT-OPS-034)\n" in done.output
+    withdraw = ("--withdraw", needed.recipient, "--repo", str(pay.clone))
+    done = flux_tenancy(staging_stack.project.folder, "key", "sops", "pay", "--stack", "staging", *withdraw)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"decrypts {STAGING} (FT-OPS-034)\n" in done.stderr
     newest = pay.identities(staging_stack)[0]
     commands.key(staging_stack, "pay", "--withdraw", newest.recipient)
 

@@ -1,4 +1,4 @@
-"""A tenant's whole life by `make tenant`: it comes, moves, takes another name and leaves, by one update."""
+"""A tenant's whole life by `flux-tenancy tenant`: it comes, moves, takes another name and leaves, by one update."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from typing import Any
 import pyrage
 import pytest
 import yaml
-from typer.testing import CliRunner
 
 from components.keys.age_keys import generate
-from operations import tenant, tenants
 from tests.e2e.tenants.given_delegation import NAMESPACE as STAYING_TEAM
 from tests.e2e.tenants.given_delegation import TEAM as STAYING
 from tests.e2e.tenants.given_delegation import TENANT as DELEGATING
 from tests.e2e.tenants.given_delegation import team_binding
 from tests.e2e.tenants.given_life import BROKEN, COMING, LEAVING, MOVING, OWNER, RENAMED, RENAMED_TO, TEAM
 from tests.support.environment import Environment
+from tests.support.flux_tenancy import flux_tenancy
 from tests.support.isolation import assert_safe, run_stack
 from tests.support.lab import Lab, eventually
 
@@ -50,15 +49,15 @@ class Life:
     def file(self) -> Path:
         return self.stack.project.folder / f"Pulumi.{NAME}.yaml"
 
-    def run(self, app: Any, *arguments: str) -> str:
-        done = CliRunner().invoke(app, arguments)
-        assert done.exit_code == 0, done.output
-        return done.output
+    def run(self, *arguments: str) -> str:
+        done = flux_tenancy(self.stack.project.folder, "tenant", *arguments)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
 
     def change(self, *arguments: str) -> list[str]:
         """The lines of the stack's file that a command adds or removes."""
         before = self.file.read_text().splitlines()
-        self.run(tenant.app, *arguments, "--stack", NAME, "--no-preview")
+        self.run(*arguments, "--stack", NAME, "--no-preview")
         after = self.file.read_text()
         # What the next update applies.
         self.stack.config["tenants"] = yaml.safe_load(after)["config"]["flux-tenancy:tenants"]
@@ -85,26 +84,20 @@ def life(stack: Environment, lab: Lab) -> Iterator[Life]:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in environ.items():
             patch.setenv(name, value)
-        for command in (tenant, tenants):
-            patch.setattr(command, "PROJECT", stack.project.folder)
         stack.write()
         yield Life(stack)
 
 
 @pytest.mark.scenario
 class TestLife:
-    def test_a_new_tenant_is_files_and_a_preview(self, life, lab, capfd):
+    def test_a_new_tenant_is_files_and_a_preview(self, life, lab):
         url = lab.git.ssh_url(OWNER, COMING)
         before = self.entries(life)
 
-        done = CliRunner().invoke(
-            tenant.app,
-            ["new", COMING, "--repo", url, "--github", f"{OWNER}/{COMING}", "--folder", "./one", "--stack", NAME],
-        )
+        place = ("--repo", url, "--github", f"{OWNER}/{COMING}", "--folder", "./one")
+        shown = life.run("new", COMING, *place, "--stack", NAME)
 
-        assert done.exit_code == 0, done.output
-        assert f"Listed tenant {COMING} in Pulumi.{NAME}.yaml, with a new ssh-ed25519 key" in done.output
-        shown = capfd.readouterr().out
+        assert f"Listed tenant {COMING} in Pulumi.{NAME}.yaml, with a new ssh-ed25519 key" in shown
         assert f"{COMING}/{COMING}" in shown and "GitRepository" in shown
         after = self.entries(life)
         assert {name: after[name] for name in before} == before
@@ -198,7 +191,7 @@ class TestLife:
         assert life.is_same(MOVING, "both") and life.is_same(MOVING, "only-in-one")
         eventually(lambda: cluster.ready("kustomization", MOVING, MOVING)[0] == "True")
 
-        out = life.run(tenant.app, "moved", MOVING, "--stack", NAME, "--no-preview")
+        out = life.run("moved", MOVING, "--stack", NAME, "--no-preview")
 
         left = [line for line in out.splitlines() if line.startswith(f"{NAME}: ")]
         assert left == [
@@ -230,7 +223,7 @@ class TestLife:
     def test_the_overview_shows_them_all(self, life):
         eventually(lambda: life.stack.cluster.ready("kustomization", COMING, COMING)[0] == "True")
 
-        [stack] = json.loads(life.run(tenants.app, "--stack", NAME, "--output", "json"))["stacks"]
+        [stack] = json.loads(life.run("list", "--stack", NAME, "--output", "json"))["stacks"]
 
         found = {each["tenant"]: each for each in stack["tenants"]}
         assert (stack["error"], stack["violationsError"]) == ("", "")
@@ -238,3 +231,10 @@ class TestLife:
         assert BROKEN not in found and RENAMED not in found
         assert found[COMING]["revision"].startswith("main@sha1:") and found[COMING]["changed"]
         assert found[COMING]["quota"]["percent"] > 0 and found[COMING]["violations"] == 0
+
+    def test_a_tenant_is_shown_in_detail(self, life):
+        [shown] = json.loads(life.run("show", COMING, "--stack", NAME, "--output", "json"))["stacks"]
+
+        assert (shown["state"], shown["error"], shown["next"]) == ("ready", "", [])
+        assert [each["state"] for each in (*shown["sources"], *shown["syncs"])] == ["ready", "ready"]
+        assert COMING in shown["namespaces"] and shown["quotas"]

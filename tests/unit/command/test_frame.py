@@ -136,7 +136,7 @@ def test_a_wrong_option_is_one_error_with_the_help_to_read():
     code, out, error = run("end", "--no")
 
     assert (code, out) == (ExitCode.FAILED, "")
-    assert error.splitlines() == ["error: no such option: --no", "remedy: see `root end --help`"]
+    assert error.splitlines() == ["error: no such option: --no (FT-CMD-003)", "remedy: see `root end --help`"]
 
 
 def test_a_fault_of_the_program_is_not_hidden():

@@ -9,6 +9,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from command.app import app
 from operations.pulumi_config import PulumiConfig
 
 STACK = """\
@@ -32,6 +33,8 @@ class Project:
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder = folder
         self.secrets: dict[tuple[str, str], str] = {}
+        monkeypatch.delenv("PULUMI_STACK", raising=False)
+        monkeypatch.chdir(folder)
         monkeypatch.setattr(PulumiConfig, "_run", lambda config, *arguments: self._pulumi(config, *arguments))
         (folder / "Pulumi.yaml").write_text("name: flux-tenancy\n")
         (folder / "tenants").mkdir()
@@ -40,22 +43,22 @@ class Project:
         for stack in ("staging", "production"):
             (folder / f"Pulumi.{stack}.yaml").write_text(STACK % stack)
 
-    def run(self, app: object, *arguments: str) -> tuple[int, str, str]:
-        done = CliRunner().invoke(app, arguments)  # type: ignore[arg-type]
+    def run(self, *arguments: str) -> tuple[int, str, str]:
+        done = CliRunner().invoke(app, ["key", *arguments])
         assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
         return done.exit_code, done.stdout, done.stderr
 
-    def told(self, app: object, *arguments: str) -> str:
+    def told(self, *arguments: str) -> str:
         """What a command prints that ends well."""
-        code, out, error = self.run(app, *arguments)
+        code, out, error = self.run(*arguments)
         assert (code, error) == (0, "")
         return out
 
-    def refused(self, app: object, *arguments: str) -> str:
+    def refused(self, *arguments: str) -> str:
         """What a command says that changes nothing."""
         before = {file: file.read_text() for file in self.folder.rglob("*") if file.is_file()}
-        code, out, error = self.run(app, *arguments)
-        assert (code, out) == (1, "")
+        code, out, error = self.run(*arguments)
+        assert (code, out) == (2, "")
         assert {file: file.read_text() for file in self.folder.rglob("*") if file.is_file()} == before
         return error
 

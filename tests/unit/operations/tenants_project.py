@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from operations import tenant
+from command.app import app
 
 DIGEST = "5f" * 32
 STACK = """\
@@ -62,7 +63,7 @@ class TenantsProject:
     folder: Path
 
     def run(self, *arguments: str) -> tuple[int, str, str]:
-        done = CliRunner().invoke(tenant.app, arguments)
+        done = CliRunner().invoke(app, ["tenant", *arguments])
         assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
         return done.exit_code, done.stdout, done.stderr
 
@@ -76,7 +77,7 @@ class TenantsProject:
         """What a command says that changes no file of the project."""
         before = self.files()
         code, out, error = self.run(*arguments)
-        assert (code, out) == (1, "")
+        assert (code, out) == (2, "")
         assert self.files() == before
         return error
 
@@ -88,19 +89,27 @@ class TenantsProject:
         return (self.folder / name).read_text()
 
 
-def tenants_project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> TenantsProject:
-    """Write the project, and let the commands use it."""
+def write_tenants_project(folder: Path, stacks: Sequence[str] = ("staging", "production")) -> Path:
+    """Write the files of the project; returns its folder."""
+    folder.mkdir(exist_ok=True)
     (folder / "Pulumi.yaml").write_text("name: flux-tenancy\nruntime: python\n")
     (folder / "tenants").mkdir()
     for name, namespace in (("dev-team", "apps"), ("ops-team", "tools")):
         (folder / f"tenants/{name}.yaml").write_text(BASE.format(namespace=namespace))
-    for stack in ("staging", "production"):
+    for stack in stacks:
         text = STACK.format(stack=stack, digest=DIGEST, host="j" * 41 + "A")
         (folder / f"Pulumi.{stack}.yaml").write_text(text)
+    return folder
+
+
+def tenants_project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> TenantsProject:
+    """Write the project, and let the commands run in it."""
+    write_tenants_project(folder)
     program = folder / "bin" / "pulumi"
     program.parent.mkdir()
     program.write_text(PULUMI)
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
-    monkeypatch.setattr(tenant, "PROJECT", folder)
+    monkeypatch.delenv("PULUMI_STACK", raising=False)
+    monkeypatch.chdir(folder)
     return TenantsProject(folder)

@@ -9,12 +9,8 @@ from typer.testing import CliRunner
 
 COMMANDS = {
     "isolation.__main__": [],
-    "operations.deploy_key": ["dev-team"],
     "operations.policy_report": [],
     "operations.release_update": [],
-    "operations.sops_key": ["dev-team"],
-    "operations.tenant": ["suspend", "dev-team"],
-    "operations.tenants": [],
 }
 
 

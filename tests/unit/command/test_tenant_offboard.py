@@ -1,4 +1,4 @@
-"""`make tenant OFFBOARD=…`: what is backed up and how, and the two steps in the files."""
+"""`flux-tenancy tenant offboard`: what is backed up and how, and the two steps in the files."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_without_a_backup_nobody_asks_the_cluster(project):
 def test_a_tenant_stays_if_its_backup_fails(project):
     error = project.refused(*OFFBOARD)
 
-    assert "tenant ops-team cannot be backed up: " in error and "(FT-OPS-310)\n" in error and "BACKUP=none" in error
+    assert "tenant ops-team cannot be backed up: " in error and "(FT-OPS-310)\n" in error and "--no-backup" in error
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""`make sops-key`: keys are made, rotated and withdrawn, and nothing private is seen."""
+"""`flux-tenancy key sops`: keys are made, rotated and withdrawn, and nothing private is seen."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from sops_project import Project
 
 from components.keys.age_keys import read_identities
 from components.keys.openpgp_keys import read_private_keys
-from operations import sops_key
 
 AGE = "tenants.dev-team.sync.decryption.age"
 STRANGER = "age1lvyvwawkr0mcnnnncaghunadrqkmuf9e6507x9y920xxpp866cnql7dp2z"
@@ -18,9 +17,7 @@ STRANGER = "age1lvyvwawkr0mcnnnncaghunadrqkmuf9e6507x9y920xxpp866cnql7dp2z"
 @pytest.fixture
 def project(tmp_path, monkeypatch) -> Project:
     (tmp_path / "project").mkdir()
-    project = Project(tmp_path / "project", monkeypatch)
-    monkeypatch.setattr(sops_key, "PROJECT", project.folder)
-    return project
+    return Project(tmp_path / "project", monkeypatch)
 
 
 @pytest.fixture
@@ -31,7 +28,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def make(project: Project, *arguments: str) -> str:
-    return project.told(sops_key.app, "dev-team", "--stack", "staging", *arguments)
+    return project.told("sops", "dev-team", "--stack", "staging", *arguments)
 
 
 def withdraw(project: Project, key: str, *arguments: str) -> str:
@@ -62,18 +59,19 @@ def test_a_first_key_is_stored_and_only_its_recipient_is_shown(project):
         f"Recipient: {identity.recipient}",
         "Next:",
         "  run `pulumi preview` and `pulumi up`, so that the cluster can decrypt with it;",
-        "  run `make -s sops-config TENANT=dev-team > .sops.yaml` for the repository, so that `sops` encrypts for it;",
+        "  run `flux-tenancy key sops-config dev-team > .sops.yaml` for the repository, so that `sops` encrypts "
+        "for it;",
     ]
     assert identity.private not in out
     assert "SECRET-KEY" not in (project.folder / "Pulumi.staging.yaml").read_text()
 
 
 def test_the_platform_has_a_key_of_its_own(project):
-    out = project.told(sops_key.app, "--platform", "--stack", "staging")
+    out = project.told("sops", "--platform", "--stack", "staging")
 
     [identity] = read_identities(project.kept("flux.sync.decryption.age.identities"))
     assert "Stored a new age identity of the platform, encrypted" in out
-    assert "`make -s sops-config PLATFORM=1 > .sops.yaml`" in out
+    assert "`flux-tenancy key sops-config --platform > .sops.yaml`" in out
     assert project.said("flux", "sync", "decryption", "age", "recipients") == [identity.recipient]
 
 
@@ -101,7 +99,7 @@ def test_a_further_key_is_stored_in_front_of_the_existing_ones(project):
     newest, kept = recipients(project)
     assert kept == first != newest
     assert out.splitlines()[-1] == (
-        f"  {first} decrypts until `make sops-key TENANT=dev-team STACK=staging WITHDRAW={first}`"
+        f"  {first} decrypts until `flux-tenancy key sops dev-team --stack staging --withdraw {first}`"
     )
 
 
@@ -148,7 +146,7 @@ def test_files_of_each_format_of_sops_are_read(project, checkout, text):
     (checkout / "file").write_text("ENC[AES256_GCM,data:AA==]\n" + text.format(only))
 
     assert "decrypts file (FT-OPS-034)\n" in project.refused(
-        sops_key.app, "dev-team", "--stack", "staging", "--withdraw", only, "--repo", str(checkout)
+        "sops", "dev-team", "--stack", "staging", "--withdraw", only, "--repo", str(checkout)
     )
     (checkout / "file").write_text("ENC[AES256_GCM,data:AA==]\n" + text.format(newest))
     assert "none of 1 encrypted files" in withdraw(project, only, "--repo", str(checkout))
@@ -169,7 +167,7 @@ def test_a_withdrawn_key_is_removed_and_its_files_are_listed(project, checkout):
         f"Removed {old} from Pulumi.staging.yaml: {AGE}.identities",
         "Next:",
         "  run `pulumi preview` and `pulumi up`: from then on the cluster does not decrypt with it;",
-        "  run `make -s sops-config TENANT=dev-team > .sops.yaml` for the repository, so that `sops` stops using it;",
+        "  run `flux-tenancy key sops-config dev-team > .sops.yaml` for the repository, so that `sops` stops using it;",
         "  in the checkout, somebody who can decrypt them has to update 1 of 2 encrypted files:",
         f"    sops rotate --in-place --rm-age {old} staging/a.yaml",
         "  whoever has the key can still decrypt Git's history: renew those secrets if the key was leaked.",
@@ -195,17 +193,17 @@ def test_the_only_key_cannot_be_withdrawn(project, arguments, out_of):
     kind = project.said("tenants", "dev-team", "sync", "decryption", out_of)
     [only] = kind.get("recipients") or kind.get("fingerprints")
 
-    said = project.refused(sops_key.app, "dev-team", "--stack", "staging", "--withdraw", only)
+    said = project.refused("sops", "dev-team", "--stack", "staging", "--withdraw", only)
 
     assert said.startswith(f"error: {only} ") and "(FT-OPS-033)\n" in said
     assert said.endswith(f" tenants.dev-team.sync.decryption.{out_of}\n")
 
 
 def test_an_unknown_key_cannot_be_withdrawn(project):
-    assert "(FT-OPS-032)" in project.refused(sops_key.app, "dev-team", "--stack", "staging", "--withdraw", STRANGER)
+    assert "(FT-OPS-032)" in project.refused("sops", "dev-team", "--stack", "staging", "--withdraw", STRANGER)
     make(project)
 
-    said = project.refused(sops_key.app, "dev-team", "--stack", "staging", "--withdraw", STRANGER)
+    said = project.refused("sops", "dev-team", "--stack", "staging", "--withdraw", STRANGER)
 
     assert "(FT-OPS-031)\n" in said and "tenant dev-team" in said and STRANGER in said
     assert said.endswith(f"{recipients(project)[0]}\n")
@@ -215,7 +213,7 @@ def test_a_value_that_is_not_a_key_is_an_error_that_does_not_repeat_it(project):
     make(project)
     project.secrets["staging", f"{AGE}.identities"] = "pa55word"
 
-    said = project.refused(sops_key.app, "dev-team", "--stack", "staging")
+    said = project.refused("sops", "dev-team", "--stack", "staging")
 
     assert said.startswith(f"error: Pulumi.staging.yaml: {AGE}.identities: ") and "(FT-OPS-035)\n" in said
     assert "pa55word" not in said
@@ -224,15 +222,15 @@ def test_a_value_that_is_not_a_key_is_an_error_that_does_not_repeat_it(project):
 @pytest.mark.parametrize(
     ("arguments", "code", "field"),
     [
-        ((), "FT-OPS-006", "`make sops-key TENANT=… STACK=…`"),
-        (("dev-team", "--platform"), "FT-OPS-007", "`make sops-key TENANT=… STACK=…`"),
+        ((), "FT-OPS-006", "`flux-tenancy key sops TENANT`"),
+        (("dev-team", "--platform"), "FT-OPS-007", "`flux-tenancy key sops TENANT`"),
         (("dev-taem",), "FT-OPS-004", "it has dev-team, ops-team"),
-        (("dev-team", "--openpgp", "--post-quantum"), "FT-OPS-030", "OPENPGP"),
+        (("dev-team", "--openpgp", "--post-quantum"), "FT-OPS-030", "--openpgp"),
         (("dev-team", "--repo", "nowhere"), "FT-OPS-008", "nowhere"),
     ],
 )
 def test_an_error_is_two_lines_with_a_code(project, arguments, code, field):
-    error, remedy = project.refused(sops_key.app, *arguments, "--stack", "staging").splitlines()
+    error, remedy = project.refused("sops", *arguments, "--stack", "staging").splitlines()
 
     assert error.startswith("error: ") and error.endswith(f" ({code})") and remedy.startswith("remedy: ")
     assert field in error + remedy

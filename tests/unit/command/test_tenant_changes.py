@@ -1,4 +1,4 @@
-"""`make tenant SUSPEND=…`, `RESUME=…`, `MOVE=…` and `MOVED=…`: what they change in the files, and when they refuse."""
+"""`flux-tenancy tenant suspend`, `resume`, `move` and `moved`: what they change in the files, and when they refuse."""
 
 from __future__ import annotations
 
@@ -312,9 +312,9 @@ def test_a_tenant_without_a_sync_in_the_cluster_has_not_moved(project, cluster):
         (("move", "shop", "--folder", "./x"), "(FT-OPS-004)"),
         (("move", "dev-team"), "(FT-OPS-307)"),
         (("move", "dev-team", "--folder", "./staging"), "(FT-OPS-307)"),
-        (("move", "dev-team", "--source", "charts", "--branch", "x"), "SOURCE: tenant dev-team has no charts"),
-        (("move", "dev-team", "--sync", "jobs", "--folder", "./x"), "SYNC: tenant dev-team has no jobs that can be"),
-        (("move", "dev-team", "--folder", "../x"), "error: FOLDER: '../x' "),
+        (("move", "dev-team", "--source", "charts", "--branch", "x"), "--source: tenant dev-team has no charts"),
+        (("move", "dev-team", "--sync", "jobs", "--folder", "./x"), "--sync: tenant dev-team has no jobs that can be"),
+        (("move", "dev-team", "--folder", "../x"), "error: --folder: '../x' "),
         (("move", "dev-team", "--branch", "next"), "cluster.kubeconfig: "),
         (("moved", "dev-team"), "cluster.kubeconfig: "),
     ],
@@ -328,15 +328,15 @@ def test_all_that_is_wrong_with_a_move_is_told_at_once(project):
 
     error = project.refused("move", "shop", *wrong, *STAGING, "--stack", "production")
 
-    assert [line[:26] for line in error.splitlines()] == [
+    assert [line[:20] for line in error.splitlines()] == [
         "error: 6 errors:",
-        "  REPO: 'git.example.com' ",
-        "  GITHUB: 'apps' is not a ",
-        "  BRANCH: 'a b' is not a b",
-        "  FOLDER: '..' must stay i",
-        "  Pulumi.staging.yaml list",
-        "  Pulumi.production.yaml l",
-        "remedy: correct it and run",
+        "  --repo: 'git.examp",
+        "  --github: 'apps' i",
+        "  --branch: 'a b' is",
+        "  --folder: '..' mus",
+        "  Pulumi.staging.yam",
+        "  Pulumi.production.",
+        "remedy: correct it a",
     ]
 
 

@@ -1,4 +1,4 @@
-"""`make tenants`: what it reads, what it says of stacks that do not answer, and its three formats."""
+"""`flux-tenancy tenant list`: what it reads, what it says of stacks that do not answer, and its three formats."""
 
 from __future__ import annotations
 
@@ -7,58 +7,26 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from html.parser import HTMLParser
-from typing import Any
 
 import pytest
 from fake_cluster import FakeCluster, served
+from sample_tenants import QUOTAS, RELEASES, REVISION, SOURCES, SYNCS, flux_object, quota
 from tenants_project import TenantsProject, tenants_project
 from typer.testing import CliRunner
 
+from command.app import app
 from components.config.messages import Message
-from operations import tenants
+from operations import tenant_list
 from operations.errors import OperationError
 from operations.tenant_overview import Health, Observed, QuotaUse, StackOverview, TenantLine, fullest, tenant_line
 from operations.tenant_overview_text import HEADINGS, as_json, quota_text, short_revision
 from operations.tenant_page import as_html
 
-SOURCES = "/apis/source.toolkit.fluxcd.io/v1/gitrepositories"
-SYNCS = "/apis/kustomize.toolkit.fluxcd.io/v1/kustomizations"
-RELEASES = "/apis/helm.toolkit.fluxcd.io/v2/helmreleases"
-QUOTAS = "/api/v1/resourcequotas"
-REVISION = "main@sha1:0123456789abcdef"
-
-
-def flux_object(kind: str, namespace: str, name: str, ready: str, message: str = "", **spec: Any) -> dict[str, Any]:
-    return {
-        "kind": kind,
-        "metadata": {
-            "namespace": namespace,
-            "name": name,
-            "generation": 1,
-            "labels": {"toolkit.fluxcd.io/tenant": {"apps": "dev-team", "tools": "ops-team"}[namespace]},
-        },
-        "spec": {"sourceRef": {}, **spec} if kind == "Kustomization" else spec,
-        "status": {
-            "conditions": [{"type": "Ready", "status": ready, "message": message, "observedGeneration": 1}],
-            "lastAppliedRevision": REVISION,
-            "history": [
-                {"firstReconciled": "2026-11-20T08:00:00Z", "lastReconciled": "2026-11-23T08:00:00Z"},
-                {"firstReconciled": "2026-11-01T08:00:00Z", "lastReconciled": "2026-11-19T08:00:00Z"},
-            ],
-        },
-    }
-
-
-def quota(namespace: str, tenant: str, hard: dict[str, str], used: dict[str, str]) -> dict[str, Any]:
-    metadata = {"namespace": namespace, "labels": {"toolkit.fluxcd.io/tenant": tenant}}
-    return {"metadata": metadata, "status": {"hard": hard, "used": used}}
-
 
 @pytest.fixture
 def project(tmp_path, monkeypatch) -> TenantsProject:
     project = tenants_project(tmp_path, monkeypatch)
-    monkeypatch.setattr(tenants, "PROJECT", tmp_path)
-    monkeypatch.setattr(tenants, "count_violations", lambda *_, **__: Counter({"dev-team": 2}))
+    monkeypatch.setattr(tenant_list, "count_violations", lambda *_, **__: Counter({"dev-team": 2}))
     (tmp_path / "Pulumi.production.yaml").write_text(
         project.read("Pulumi.production.yaml").replace("kubeconfig: kubeconfig", "kubeconfig: elsewhere")
     )
@@ -84,7 +52,7 @@ def cluster(project) -> Iterator[FakeCluster]:
 
 
 def run(*arguments: str) -> tuple[int, str]:
-    done = CliRunner().invoke(tenants.app, arguments)
+    done = CliRunner().invoke(app, ["tenant", "list", *arguments])
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
     assert done.stderr == ""
     return done.exit_code, done.stdout
@@ -188,7 +156,7 @@ def test_unknown_violations_do_not_hide_the_tenants(project, cluster, monkeypatc
     def refuse(*_: object, **__: object) -> Counter[str]:
         raise OperationError(Message("", "the cluster lacks policies", "run `pulumi up`"))
 
-    monkeypatch.setattr(tenants, "count_violations", refuse)
+    monkeypatch.setattr(tenant_list, "count_violations", refuse)
 
     [stack] = json.loads(run("--stack", "staging", "--output", "json")[1])["stacks"]
 
@@ -198,7 +166,7 @@ def test_unknown_violations_do_not_hide_the_tenants(project, cluster, monkeypatc
 
 
 def test_violations_are_counted_only_where_they_are_wanted(project, cluster, monkeypatch):
-    monkeypatch.setattr(tenants, "count_violations", None)
+    monkeypatch.setattr(tenant_list, "count_violations", None)
 
     [stack] = json.loads(run("--stack", "staging", "--no-policies", "--output", "json")[1])["stacks"]
 

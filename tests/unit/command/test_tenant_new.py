@@ -1,4 +1,4 @@
-"""`make tenant NEW=…`: the files that it writes, the key that it makes, and what it refuses."""
+"""`flux-tenancy tenant new`: the files that it writes, the key that it makes, and what it refuses."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_repository_over_https_needs_no_key(project):
 
 
 def test_several_namespaces_have_no_common_target(project):
-    project.told(*NEW, "--repo", URL, "--namespace", "shop,shop-jobs", *STAGING)
+    project.told(*NEW, "--repo", URL, "--namespace", "shop", "-n", "shop-jobs", *STAGING)
 
     content = yaml.safe_load(project.read("tenants/shop.yaml"))
     assert content["namespaces"] == [{"name": "shop"}, {"name": "shop-jobs"}] and "sync" not in content
@@ -137,16 +137,16 @@ def test_the_preview_of_each_stack_follows(project, monkeypatch):
     [
         (["shop", "--repo", URL, "--stack", "prod"], "FT-OPS-002", ["Pulumi.prod.yaml", "production or staging"]),
         (["dev-team", "--repo", URL], "FT-OPS-304", ["Pulumi.staging.yaml lists dev-team already"]),
-        (["shop"], "FT-OPS-303", ["tenants/shop.yaml", "REPO="]),
-        (["Shop", "--repo", URL], "", ["error: NEW: ", "'Shop'"]),
-        (["../x", "--repo", URL], "", ["error: NEW: "]),
-        (["kube-system", "--repo", URL], "", ["error: NEW: "]),
-        (["shop", "--repo", "git.example.com"], "", ["error: REPO: "]),
+        (["shop"], "FT-OPS-303", ["tenants/shop.yaml", "--repo ssh://"]),
+        (["Shop", "--repo", URL], "", ["error: TENANT: ", "'Shop'"]),
+        (["../x", "--repo", URL], "", ["error: TENANT: "]),
+        (["kube-system", "--repo", URL], "", ["error: TENANT: "]),
+        (["shop", "--repo", "git.example.com"], "", ["error: --repo: "]),
         (["shop", "--repo", URL, "--namespace", "apps"], "", ["tenants/shop.yaml: namespaces[0].name", "dev-team"]),
-        (["shop", "--repo", URL, "--namespace", "a,kube-system"], "", ["error: NAMESPACE: 'kube-system'"]),
-        (["shop", "--repo", URL, "--github", "apps"], "", ["error: GITHUB: 'apps'"]),
-        (["shop", "--repo", URL, "--branch", "a b"], "", ["error: BRANCH: 'a b'"]),
-        (["shop", "--repo", URL, "--folder", "../up"], "", ["error: FOLDER: '../up'"]),
+        (["shop", "--repo", URL, "-n", "a", "-n", "kube-system"], "", ["error: --namespace: 'kube-system'"]),
+        (["shop", "--repo", URL, "--github", "apps"], "", ["error: --github: 'apps'"]),
+        (["shop", "--repo", URL, "--branch", "a b"], "", ["error: --branch: 'a b'"]),
+        (["shop", "--repo", URL, "--folder", "../up"], "", ["error: --folder: '../up'"]),
         (["shop", "--repo", "ssh://git@unknown.example.com/x"], "", ["unknown.example.com"]),
     ],
 )
@@ -160,23 +160,27 @@ def test_what_cannot_be_applied_leaves_every_file_as_it_was(project, arguments, 
 
 
 def test_all_that_is_wrong_is_told_at_once(project):
-    values = ["--repo", "git.example.com", "--namespace", "A,kube-system", "--github", "apps", "--branch", "a b"]
+    values = ["--repo", "git.example.com", "-n", "A", "-n", "kube-system", "--github", "apps", "--branch", "a b"]
 
-    error = project.refused("new", "Shop", *values, "--folder", "..", "--stack", "prod", "--stack", "dev")
+    error = project.refused("new", "Shop", *values, "--folder", "..", *STAGING)
 
-    assert [line[:20] for line in error.splitlines()] == [
-        "error: 9 errors:",
-        "  NEW: 'Shop' is not",
-        "  REPO: 'git.example",
-        "  NAMESPACE: 'A' is ",
-        "  NAMESPACE: 'kube-s",
-        "  GITHUB: 'apps' is ",
-        "  BRANCH: 'a b' is n",
-        "  FOLDER: '..' must ",
-        "  stack prod has no ",
-        "  stack dev has no P",
-        "remedy: correct it a",
+    assert [line[:17] for line in error.splitlines()] == [
+        "error: 7 errors:",
+        "  TENANT: 'Shop' ",
+        "  --repo: 'git.ex",
+        "  --namespace: 'A",
+        "  --namespace: 'k",
+        "  --github: 'apps",
+        "  --branch: 'a b'",
+        "  --folder: '..' ",
+        "remedy: correct i",
     ]
+
+
+def test_all_unknown_stacks_are_told_at_once(project):
+    error = project.refused(*NEW, "--repo", URL, "--stack", "prod", "--stack", "dev")
+
+    assert "stack prod has no " in error and "stack dev has no " in error
 
 
 def test_what_is_wrong_in_several_stacks_is_told_at_once(project):
@@ -200,7 +204,7 @@ def test_a_base_file_is_not_written_again(project):
 
     assert "(FT-OPS-302)\n" in project.refused(*NEW, "--repo", URL, *STAGING)
     error = project.refused(*NEW, "--namespace", "x", "--branch", "y", *STAGING)
-    assert "NAMESPACE and BRANCH would change tenants/shop.yaml" in error and "(FT-OPS-305)\n" in error
+    assert "--namespace and --branch would change tenants/shop.yaml" in error and "(FT-OPS-305)\n" in error
 
 
 def test_a_stack_file_that_is_no_yaml_is_named(project):

@@ -1,4 +1,4 @@
-"""`make deploy-key`: what it hands to Pulumi, what it says, and that the private half is nowhere else."""
+"""`flux-tenancy key deploy`: what it hands to Pulumi, what it says, and that the private half is nowhere else."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from command.app import app
 from components.keys.ssh_keys import generate, read_private_key
-from operations import deploy_key
 
 STACK_FILE = """\
 config:
@@ -45,13 +45,13 @@ class Project:
     folder: Path
 
     def run(self, *arguments: str) -> tuple[int, str, str]:
-        done = CliRunner().invoke(deploy_key.app, arguments)
+        done = CliRunner().invoke(app, ["key", "deploy", *arguments])
         assert done.exception is None or isinstance(done.exception, SystemExit)
         return done.exit_code, done.stdout, done.stderr
 
     def refused(self, *arguments: str) -> str:
         code, out, error = self.run(*arguments)
-        assert (code, out) == (1, "")
+        assert (code, out) == (2, "")
         assert not (self.folder / "stored").exists()
         return error
 
@@ -71,7 +71,8 @@ def project(tmp_path, monkeypatch) -> Project:
     program.write_text(PULUMI)
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
-    monkeypatch.setattr(deploy_key, "PROJECT", tmp_path)
+    monkeypatch.delenv("PULUMI_STACK", raising=False)
+    monkeypatch.chdir(tmp_path)
     return Project(tmp_path)
 
 
@@ -185,8 +186,8 @@ def test_a_key_adds_a_tenant_with_only_a_base_file_to_the_stack(project):
 @pytest.mark.parametrize(
     ("arguments", "code", "fields"),
     [
-        (["--stack", "staging"], "FT-OPS-006", ["`make deploy-key TENANT=… STACK=…`"]),
-        (["dev-team", "--platform", "--stack", "staging"], "FT-OPS-007", ["`make deploy-key TENANT=… STACK=…`"]),
+        (["--stack", "staging"], "FT-OPS-006", ["`flux-tenancy key deploy TENANT`"]),
+        (["dev-team", "--platform", "--stack", "staging"], "FT-OPS-007", ["`flux-tenancy key deploy TENANT`"]),
         (
             ["dev-taem", "--stack", "staging"],
             "FT-OPS-004",
@@ -268,7 +269,9 @@ def test_a_renamed_project_reports_the_keys_of_the_old_name(project):
     assert remedy.startswith("remedy: ")
 
 
-@pytest.mark.parametrize(("text", "problem"), [(None, "Pulumi.yaml: "), ("runtime: python\n", "Pulumi.yaml: name: ")])
+@pytest.mark.parametrize(
+    ("text", "problem"), [(None, "there is no Pulumi.yaml in "), ("runtime: python\n", "Pulumi.yaml: name: ")]
+)
 def test_a_folder_without_a_project_is_an_error(project, text, problem):
     (project.folder / "Pulumi.yaml").unlink()
     if text is not None:

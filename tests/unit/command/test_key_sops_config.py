@@ -1,4 +1,4 @@
-"""`make sops-config`: one `.sops.yaml` for a repository, out of what all stacks say in plain text."""
+"""`flux-tenancy key sops-config`: one `.sops.yaml` for a repository, out of what all stacks say in plain text."""
 
 from __future__ import annotations
 
@@ -6,26 +6,21 @@ import pytest
 import yaml
 from sops_project import Project
 
-from operations import sops_config, sops_key
-
 DECRYPTION = ("tenants", "dev-team", "sync", "decryption")
 
 
 @pytest.fixture
 def project(tmp_path, monkeypatch) -> Project:
-    project = Project(tmp_path, monkeypatch)
-    for module in (sops_config, sops_key):
-        monkeypatch.setattr(module, "PROJECT", tmp_path)
-    return project
+    return Project(tmp_path, monkeypatch)
 
 
 def key(project: Project, *arguments: str, stack: str = "staging") -> None:
-    project.told(sops_key.app, *arguments, "--stack", stack)
+    project.told("sops", *arguments, "--stack", stack)
 
 
 def rules(project: Project, *arguments: str) -> dict[str, dict[str, str]]:
     """Creation rules by their path."""
-    text = project.told(sops_config.app, *arguments)
+    text = project.told("sops-config", *arguments)
     return {rule.pop("path_regex"): rule for rule in yaml.safe_load(text)["creation_rules"]}
 
 
@@ -98,7 +93,7 @@ def test_a_key_of_two_environments_is_refused(project):
     [recipient] = project.said(*DECRYPTION)["age"]["recipients"]
     change(project, lambda decryption: decryption.update(age={"recipients": [recipient]}), stack="production")
 
-    error, _ = project.refused(sops_config.app, "dev-team").splitlines()
+    error, _ = project.refused("sops-config", "dev-team").splitlines()
     assert error.endswith("(FT-OPS-038)")
     assert all(each in error for each in ("Pulumi.production.yaml", "Pulumi.staging.yaml", recipient))
 
@@ -114,20 +109,20 @@ def test_missing_or_invalid_public_keys_are_an_error(project, public, said):
     key(project, "dev-team")
     change(project, lambda decryption: decryption["age"].update(recipients=public))
 
-    assert project.refused(sops_config.app, "dev-team").startswith(said)
+    assert project.refused("sops-config", "dev-team").startswith(said)
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "field"),
     [
-        ((), "FT-OPS-006", "`make sops-config TENANT=…`"),
-        (("dev-team", "--platform"), "FT-OPS-007", "`make sops-config TENANT=…`"),
-        (("dev-team",), "FT-OPS-036", "`make sops-key TENANT=dev-team STACK=…`"),
+        ((), "FT-OPS-006", "`flux-tenancy key sops-config TENANT`"),
+        (("dev-team", "--platform"), "FT-OPS-007", "`flux-tenancy key sops-config TENANT`"),
+        (("dev-team",), "FT-OPS-036", "`flux-tenancy key sops dev-team --stack STACK`"),
         (("--platform",), "FT-OPS-036", "the platform"),
     ],
 )
 def test_an_error_is_two_lines_with_a_code(project, arguments, code, field):
-    error, remedy = project.refused(sops_config.app, *arguments).splitlines()
+    error, remedy = project.refused("sops-config", *arguments).splitlines()
 
     assert error.startswith("error: ") and error.endswith(f" ({code})") and remedy.startswith("remedy: ")
     assert field in error + remedy

@@ -1,0 +1,211 @@
+"""`flux-tenancy tenant`: the tenants of stacks, in the files of the project and in their clusters."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from command.options import ChangedStacks, HasExitCode, Output, OutputOption, Preview, Stacks, Tenant
+from command.program import found
+from command.project import project_folder
+
+app = typer.Typer(
+    help="Onboard, show, suspend, move and offboard tenants. Changes files of the project, and no cluster.",
+    no_args_is_help=True,
+)
+
+
+class ListOutput(StrEnum):
+    """The format of the list of tenants; `html` is one page that loads nothing."""
+
+    TABLE = "table"
+    JSON = "json"
+    HTML = "html"
+
+
+_GitHub = Annotated[
+    str,
+    typer.Option("--github", metavar="OWNER/NAME", help="The repository at GitHub, where the key is registered."),
+]
+_Branch = Annotated[str, typer.Option("--branch", help="Branch of the repository.", show_default=False)]
+_Folder = Annotated[str, typer.Option("--folder", help="Folder of the repository.", show_default=False)]
+
+
+@app.command()
+def new(
+    tenant: Annotated[str, typer.Argument(metavar="TENANT", help="Name of the new tenant.")],
+    stack: ChangedStacks,
+    repo: Annotated[
+        str,
+        typer.Option("--repo", metavar="URL", help="URL of its repository; leave it out if it has a base file."),
+    ] = "",
+    namespace: Annotated[
+        list[str] | None,
+        typer.Option("--namespace", "-n", help="Its namespace; repeat it for several. Default: the tenant's name."),
+    ] = None,
+    github: _GitHub = "",
+    branch: _Branch = "",
+    folder: _Folder = "",
+    preview: Preview = True,
+) -> None:
+    """Write the base file of a tenant, list it in stacks, and store a deploy key in each, encrypted.
+
+    Examples:
+
+      flux-tenancy tenant new shop --repo ssh://git@git.example.com/shop/apps.git --stack staging
+
+      flux-tenancy tenant new shop --stack production --folder ./production
+    """
+    from operations.new_tenant import NewTenant
+    from operations.tenant import new as onboard
+
+    given = NewTenant(tenant, repo, tuple(namespace or ()), github, branch, folder)
+    onboard(given, stack, project_folder(), preview)
+
+
+@app.command("list")
+def list_(
+    stack: Stacks,
+    output: Annotated[ListOutput, typer.Option("--output", "-o", help="Format of the report.")] = ListOutput.TABLE,
+    policies: Annotated[
+        bool, typer.Option("--policies/--no-policies", help="Count, by dry runs, what the policies would refuse.")
+    ] = True,
+    exit_code: HasExitCode = False,
+) -> None:
+    """List the tenants of stacks with their state, revision, fullest quota and message. Changes nothing.
+
+    A stack whose cluster does not answer is a row that says so. With `--exit-code`, exits with 1 if a tenant has failed
+    or a stack cannot be read.
+
+    Examples:
+
+      flux-tenancy tenant list
+
+      flux-tenancy tenant list -s staging -o html > tenants.html
+    """
+    from operations.tenant_list import show_tenants
+
+    if show_tenants(stack, project_folder(), output.value, policies) and exit_code:
+        found()
+
+
+@app.command()
+def show(tenant: Tenant, stack: Stacks, output: OutputOption = Output.TABLE, exit_code: HasExitCode = False) -> None:
+    """Show a tenant in detail: state, namespaces, sources, syncs, releases, quotas, and the next step.
+
+    Changes nothing. Leaves out stacks that do not list the tenant. With `--exit-code`, exits with 1 if it has failed or
+    a stack's cluster does not answer.
+
+    Examples:
+
+      flux-tenancy tenant show shop
+
+      flux-tenancy tenant show shop -s production -o json
+    """
+    from operations.tenant_details_text import show_tenant
+
+    if show_tenant(tenant, stack, project_folder(), as_json=output is Output.JSON) and exit_code:
+        found()
+
+
+@app.command()
+def suspend(tenant: Tenant, stack: ChangedStacks, preview: Preview = True) -> None:
+    """Let Flux no longer apply or prune for a tenant; running objects stay as they are.
+
+    Examples:
+
+      flux-tenancy tenant suspend shop --stack production
+    """
+    from operations.tenant import suspend as suspend_tenant
+
+    suspend_tenant(tenant, stack, project_folder(), preview)
+
+
+@app.command()
+def resume(tenant: Tenant, stack: ChangedStacks, preview: Preview = True) -> None:
+    """Let Flux apply and prune again for a suspended tenant.
+
+    Examples:
+
+      flux-tenancy tenant resume shop --stack production
+    """
+    from operations.tenant import resume as resume_tenant
+
+    resume_tenant(tenant, stack, project_folder(), preview)
+
+
+@app.command()
+def move(
+    tenant: Tenant,
+    stack: ChangedStacks,
+    repo: Annotated[str, typer.Option("--repo", metavar="URL", help="URL of the new repository.")] = "",
+    github: _GitHub = "",
+    branch: _Branch = "",
+    folder: _Folder = "",
+    source: Annotated[
+        str, typer.Option("--source", help="The source to move; default: the tenant's own repository.")
+    ] = "",
+    sync: Annotated[
+        str, typer.Option("--sync", help="The sync whose folder changes; default: the tenant's first.")
+    ] = "",
+    preview: Preview = True,
+) -> None:
+    """Let Flux apply a tenant's manifests from another place, and delete nothing on the way.
+
+    Flux does not prune until `flux-tenancy tenant moved`. If the repository or the branch changes, pruning ends with
+    an update of its own: the output then says to run the same command again.
+
+    Examples:
+
+      flux-tenancy tenant move shop --folder ./v2 --stack staging
+
+      flux-tenancy tenant move shop --repo ssh://git@git.example.com/shop/next.git --branch main -s staging
+    """
+    from operations.tenant import move as move_tenant
+    from operations.tenant_changes import Move
+
+    move_tenant(tenant, Move(repo, github, branch, folder, source, sync), stack, project_folder(), preview)
+
+
+@app.command()
+def moved(tenant: Tenant, stack: ChangedStacks, preview: Preview = True) -> None:
+    """Let Flux prune again after a move, and list the objects that are not in the new place.
+
+    Fails if Flux has not applied the new place yet.
+
+    Examples:
+
+      flux-tenancy tenant moved shop --stack staging
+    """
+    from operations.tenant import moved as settle_tenant
+
+    settle_tenant(tenant, stack, project_folder(), preview)
+
+
+@app.command()
+def offboard(
+    tenant: Tenant,
+    stack: ChangedStacks,
+    backup: Annotated[
+        bool, typer.Option("--backup/--no-backup", help="Write the tenant's objects to .backup/ first.")
+    ] = True,
+    age: Annotated[
+        str, typer.Option("--age", metavar="RECIPIENT", help="Encrypt Secrets in the backup for this age recipient.")
+    ] = "",
+    preview: Preview = True,
+) -> None:
+    """Take the next of two steps: first the sync and all access go, then the namespaces and everything in them.
+
+    Secrets are in the backup only with `--age`.
+
+    Examples:
+
+      flux-tenancy tenant offboard shop --stack staging --age age1…
+
+      flux-tenancy tenant offboard shop --stack staging --no-backup
+    """
+    from operations.tenant import offboard as offboard_tenant
+
+    offboard_tenant(tenant, stack, project_folder(), backup, age, preview)

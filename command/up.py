@@ -1,0 +1,38 @@
+"""`flux-tenancy up`: an update that first repairs drift, and applies only what was approved."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from command.options import Stack
+from command.project import project_folder
+
+
+def up(
+    stack: Stack,
+    approved: Annotated[
+        str | None,
+        typer.Option(
+            "--approved",
+            metavar="DIGEST|FILE",
+            help="Refuse to apply anything else than this render: its digest, or its digest.json.",
+            show_default=False,
+        ),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not preview, and do not ask.")] = False,
+) -> None:
+    """Repair drift, then run `pulumi up`. Refuses a stack that differs from what was approved.
+
+    Without `--approved`, FLUX_TENANCY_APPROVED counts, as for `pulumi up`.
+
+    Examples:
+
+      flux-tenancy up --stack staging
+
+      flux-tenancy up --stack production --approved digest.json --yes
+    """
+    from operations.update import update
+
+    update(stack, project_folder(), approved, yes)

@@ -1,0 +1,312 @@
+"""Every command, with each kind of wrong input: one error with its code, nothing on standard output, no file written.
+
+The commands are those of the program itself; each has a case, and a command without one fails the first test.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sample_state import RESOURCES
+from tenants_project import write_tenants_project
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from command.app import app
+from command.exits import ExitCode
+
+STACK, TENANT = "staging", "dev-team"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A command, and its answer to what it cannot do.
+
+    Attributes:
+        arguments: what it needs beside `--stack`, so that it does its work; `dev-team` is replaced by another tenant.
+        no_stack: code of the error if none of several stacks is named; empty if it then covers all, or needs none.
+        unknown_stack: code of the error for a stack without a file; empty if that is no error, as in a comparison.
+        unknown_tenant: code of the error for a tenant that no stack lists; empty if it takes no tenant.
+        other_tenant: that tenant.
+        no_project: code of the error outside of a project; empty if it works everywhere.
+        no_cluster: code of the error without a cluster; empty if it needs none.
+        is_report: whether it ends well without a cluster, and reports the error.
+    """
+
+    arguments: tuple[str, ...] = ()
+    no_stack: str = "FT-CMD-002"
+    unknown_stack: str = "FT-OPS-002"
+    unknown_tenant: str = ""
+    other_tenant: str = "no-such-team"
+    no_project: str = "FT-CMD-001"
+    no_cluster: str = ""
+    is_report: bool = False
+
+
+URL = "https://git.example.com/shop"
+CASES = {
+    "ci approved": Case(("--commit", "0" * 40, "--out", "out"), no_project=""),
+    "ci comment": Case(("--run", "1"), no_project=""),
+    "ci drift-issue": Case(("--run", "1"), no_stack="", unknown_stack="", no_project=""),
+    "ci release-pull-request": Case(("--body-file", "Pulumi.yaml")),
+    "ci stacks": Case(),
+    "drift repair": Case(no_cluster="FT-CLU-001"),
+    "drift show": Case(no_cluster="FT-CLU-001"),
+    "key deploy": Case((TENANT,), unknown_tenant="FT-OPS-004"),
+    "key sops": Case((TENANT,), unknown_tenant="FT-OPS-004"),
+    "key sops-config": Case((TENANT,), unknown_tenant="FT-OPS-036"),
+    "review access": Case((TENANT,), unknown_tenant="FT-OPS-004"),
+    "review approval": Case(("--approved", "sha256:" + "0" * 64)),
+    "review diff": Case(no_stack="", unknown_stack=""),
+    "review policy": Case(no_stack=""),
+    "review previewer-role": Case(),
+    "review render": Case(("--out", "out"), no_stack=""),
+    "tenant list": Case(("--no-policies",), no_stack="", no_cluster="FT-CLU-001", is_report=True),
+    "tenant move": Case(
+        (TENANT, "--branch", "next", "--no-preview"), unknown_tenant="FT-OPS-004", no_cluster="FT-CLU-001"
+    ),
+    "tenant moved": Case((TENANT, "--no-preview"), unknown_tenant="FT-OPS-004", no_cluster="FT-CLU-001"),
+    "tenant new": Case(("shop", "--repo", URL, "--no-preview"), unknown_tenant="FT-CFG-002", other_tenant="No_Name"),
+    "tenant offboard": Case((TENANT, "--no-preview"), unknown_tenant="FT-OPS-312", no_cluster="FT-OPS-310"),
+    "tenant resume": Case((TENANT, "--no-preview"), unknown_tenant="FT-OPS-004"),
+    "tenant show": Case((TENANT,), no_stack="", unknown_tenant="FT-OPS-314", no_cluster="FT-CLU-001", is_report=True),
+    "tenant suspend": Case((TENANT, "--no-preview"), unknown_tenant="FT-OPS-004"),
+    "up": Case(("--yes",), no_cluster="FT-CLU-001"),
+}
+FOREIGN = ("BRANCH", "NAME", "NAMESPACE", "TENANT", "STACK", "STACKS", "COMMIT", "OUT", "OUTPUT", "REPO")
+"""Variables that shells and CI systems set for purposes of their own."""
+# Exports the state; encrypts to a value that is always the same; has no other secrets.
+PULUMI = """\
+#!/bin/sh
+case "$1 $2" in
+"stack export") cat "${0%/*}/state.json" ;;
+"config set")
+  cat > /dev/null
+  [ "$4" != --config-file ] || printf 'config:\\n  flux-tenancy:encrypted:\\n    secure: v1:CIPHER\\n' > "$5" ;;
+esac
+"""
+# Keys, and the folder of the project.
+_RANDOM = re.compile(r"SHA256:\S+|ssh-ed25519 \S+|age1\w+|/\S+/(?:project|lab|copy|other)\b")
+
+
+def _commands(command: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Each command by its name without that of the program."""
+    if not hasattr(command, "commands"):
+        yield path, command
+        return
+    for name, each in command.commands.items():
+        yield from _commands(each, f"{path} {name}".strip())
+
+
+COMMANDS = dict(_commands(get_command(app)))
+KNOWN = sorted(COMMANDS.keys() & CASES.keys())
+WITH_STACK = [name for name in KNOWN if any(each.name == "stack" for each in COMMANDS[name].params)]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command has ended.
+
+    Attributes:
+        code: its exit status.
+        out: what it has printed to standard output, without keys, which are random, and paths of the test.
+        error: the same of standard error.
+    """
+
+    code: int
+    out: str
+    error: str
+
+
+def run(name: str, *, stack: str = STACK, tenant: str = TENANT, more: tuple[str, ...] = ()) -> Ended:
+    """Run a command as its case says."""
+    case = CASES[name]
+    known = "shop" if name == "tenant new" else TENANT
+    arguments = [case.other_tenant if each == known and tenant != TENANT else each for each in case.arguments]
+    stacks = ["--stack", stack] if name in WITH_STACK and stack else []
+    done = CliRunner().invoke(app, [*name.split(), *arguments, *stacks, *more])
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return Ended(done.exit_code, *(_RANDOM.sub("…", text) for text in (done.stdout, done.stderr)))
+
+
+def files(folder: Path) -> dict[Path, bytes]:
+    return {file.relative_to(folder): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+def is_refused(ended: Ended, code: str) -> None:
+    """Check that a command has ended with one error that has this code."""
+    assert (ended.code, ended.out) == (ExitCode.FAILED, "")
+    assert len(re.findall("^error: ", ended.error, re.MULTILINE)) == 1 and ended.error.startswith("error: ")
+    assert f"({code})" in ended.error
+    assert "Traceback" not in ended.error
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch) -> Path:
+    """A project with the stacks staging and production, in which the test runs."""
+    for name in ("PULUMI_STACK", "PULUMI_OPTION_CWD", "FLUX_TENANCY_APPROVED", *FOREIGN):
+        monkeypatch.delenv(name, raising=False)
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "pulumi").write_text(PULUMI)
+    (programs / "pulumi").chmod(0o755)
+    (programs / "state.json").write_text(json.dumps({"deployment": {"resources": RESOURCES}}))
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    folder = write_tenants_project(tmp_path / "project")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def test_each_command_has_a_case():
+    assert sorted(COMMANDS) == sorted(CASES)
+
+
+@pytest.mark.parametrize("name", WITH_STACK)
+@pytest.mark.parametrize("stack", ["..", "a;b", "acme/../staging"])
+def test_a_name_that_no_stack_may_have(project, name, stack):
+    before = files(project)
+
+    is_refused(run(name, stack=stack), "FT-CFG-630")
+
+    assert files(project) == before
+
+
+@pytest.mark.parametrize("name", [name for name in WITH_STACK if CASES[name].unknown_stack])
+def test_a_stack_that_does_not_exist(project, name, monkeypatch):
+    """It is refused before any other program runs."""
+    monkeypatch.setenv("PATH", "/nowhere")
+    before = files(project)
+
+    is_refused(run(name, stack="prod"), CASES[name].unknown_stack)
+
+    assert files(project) == before
+
+
+@pytest.mark.parametrize("name", [name for name in KNOWN if CASES[name].unknown_tenant])
+def test_a_tenant_that_does_not_exist(project, name):
+    before = files(project)
+
+    is_refused(run(name, tenant="another"), CASES[name].unknown_tenant)
+
+    assert files(project) == before
+
+
+@pytest.mark.parametrize("name", KNOWN)
+@pytest.mark.parametrize("more", [("--no-such-option",), ("STACK=staging", "more")])
+def test_an_option_or_argument_that_does_not_exist(project, name, more):
+    before = files(project)
+
+    is_refused(run(name, more=more), "FT-CMD-003")
+
+    assert files(project) == before
+
+
+@pytest.mark.parametrize("name", [name for name in KNOWN if CASES[name].no_project])
+def test_outside_of_a_project(project, name, monkeypatch):
+    folder = project.parent / "elsewhere"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    before = files(project.parent)
+
+    is_refused(run(name), CASES[name].no_project)
+
+    assert files(project.parent) == before
+
+
+@pytest.mark.parametrize("name", [name for name in KNOWN if CASES[name].no_cluster])
+def test_without_a_cluster(project, name):
+    case, before = CASES[name], files(project)
+
+    ended = run(name)
+
+    assert files(project) == before
+    if case.is_report:
+        assert (ended.code, ended.error) == (ExitCode.OK, "") and f"({case.no_cluster})" in ended.out
+    else:
+        is_refused(ended, case.no_cluster)
+
+
+@pytest.mark.parametrize("name", [name for name in KNOWN if CASES[name].is_report])
+def test_a_report_without_a_cluster_is_a_finding_on_request(project, name):
+    assert run(name, more=("--exit-code",)).code == ExitCode.FOUND
+
+
+@pytest.mark.parametrize("name", [name for name in KNOWN if CASES[name].no_project])
+def test_in_a_second_lab(project, name, monkeypatch):
+    """PULUMI_OPTION_CWD names its project folder; `make env` exports it."""
+    lab, copy = (write_tenants_project(project.parent / each, stacks=("eu-1", "eu-2")) for each in ("lab", "copy"))
+    before = files(project)
+    monkeypatch.setenv("PULUMI_OPTION_CWD", str(lab))
+    unknown = run(name)
+    monkeypatch.chdir(project)
+    monkeypatch.setenv("PULUMI_OPTION_CWD", str(lab))
+    ended = run(name, stack="eu-1")
+    monkeypatch.delenv("PULUMI_OPTION_CWD", raising=False)
+    monkeypatch.chdir(copy)
+
+    if name in WITH_STACK and CASES[name].unknown_stack:
+        is_refused(unknown, CASES[name].unknown_stack)
+        assert "eu-1 or eu-2" in unknown.error
+    assert ended == run(name, stack="eu-1")
+    assert files(lab) == files(copy) and files(project) == before
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_variables_of_the_callers_environment_change_nothing(project, name, monkeypatch):
+    other = write_tenants_project(project.parent / "other")
+    ended = run(name, stack="")
+    with_stack = run(name)
+    monkeypatch.chdir(other)
+    for variable in FOREIGN:
+        monkeypatch.setenv(variable, {"STACKS": '["production"]', "STACK": "production"}.get(variable, "release"))
+
+    assert (run(name, stack=""), run(name)) == (ended, with_stack)
+    assert files(other) == files(project)
+
+
+def test_no_option_reads_a_variable_of_others():
+    read = {each.envvar for command in COMMANDS.values() for each in command.params if each.envvar}
+    root = {each.envvar for each in get_command(app).params if each.envvar}
+
+    assert (read, root) == (set(), {"PULUMI_OPTION_CWD"})
+
+
+def test_the_shells_stack_is_the_default(project, monkeypatch):
+    monkeypatch.setenv("PULUMI_STACK", "production")
+
+    assert CliRunner().invoke(app, ["tenant", "suspend", TENANT, "--no-preview"]).exit_code == 0
+
+    assert "suspend: true" in (project / "Pulumi.production.yaml").read_text()
+    assert "suspend: true" not in (project / f"Pulumi.{STACK}.yaml").read_text()
+
+
+@pytest.mark.parametrize("name", [name for name in WITH_STACK if CASES[name].no_stack])
+def test_without_a_stack_where_there_are_several(project, name):
+    before = files(project)
+
+    ended = run(name, stack="")
+
+    is_refused(ended, CASES[name].no_stack)
+    assert "production, staging" in ended.error
+    assert files(project) == before
+
+
+@pytest.mark.parametrize("name", [name for name in KNOWN if CASES[name].is_report])
+def test_a_report_covers_all_stacks(project, name):
+    ended = run(name, stack="")
+
+    assert (ended.code, ended.error) == (ExitCode.OK, "")
+    assert "production" in ended.out and "staging" in ended.out
+
+
+@pytest.mark.parametrize("group", sorted({name.rpartition(" ")[0] for name in COMMANDS}))
+def test_a_group_alone_shows_its_help(group):
+    done = CliRunner().invoke(app, group.split())
+
+    assert (done.exit_code, done.stderr) == (ExitCode.OK, "") and "Usage: " in done.stdout

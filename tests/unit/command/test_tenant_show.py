@@ -1,0 +1,163 @@
+"""`flux-tenancy tenant show`: one tenant in each stack that lists it, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from fake_cluster import FakeCluster, served
+from sample_tenants import QUOTAS, RELEASES, REVISION, SOURCES, SYNCS, flux_object, quota
+from tenants_project import TenantsProject, tenants_project
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch) -> TenantsProject:
+    return tenants_project(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def cluster(project) -> Iterator[FakeCluster]:
+    """That of both stacks."""
+    cluster = FakeCluster()
+    cluster.objects = {
+        SOURCES: [
+            flux_object("GitRepository", "apps", "dev-team", "True"),
+            flux_object("GitRepository", "tools", "ops-team", "False", "no such \x1b[31mbranch"),
+        ],
+        SYNCS: [
+            flux_object("Kustomization", "apps", "dev-team", "True", "Applied revision"),
+            flux_object("Kustomization", "tools", "ops-team", "False", "Source is not ready"),
+        ],
+        QUOTAS: [
+            quota("apps", "dev-team", {"pods": "10", "cpu": "1"}, {"pods": "4", "cpu": "500m"}),
+            quota("tools", "ops-team", {"pods": "10"}, {"pods": "9"}),
+        ],
+    }
+    with served(cluster, project.folder):
+        yield cluster
+
+
+def shown(project: TenantsProject, tenant: str, *arguments: str) -> dict[str, Any]:
+    """The entry of the tenant in staging."""
+    [entry] = json.loads(project.told("show", tenant, "-s", "staging", "-o", "json", *arguments))["stacks"]
+    return dict(entry)
+
+
+def test_a_program_gets_all_that_is_known_of_a_tenant(project, cluster):
+    cluster.objects[RELEASES] = [flux_object("HelmRelease", "apps", "web", "Unknown", "installs", suspend=True)]
+    cluster.objects[RELEASES][0]["status"] |= {"lastAppliedRevision": "", "history": [{"chartVersion": "6.5.1"}]}
+
+    assert shown(project, "dev-team") == {
+        "stack": "staging",
+        "error": "",
+        "state": "ready",
+        "message": "",
+        "revision": REVISION,
+        "changed": "2026-11-20T08:00:00Z",
+        "namespaces": ["apps"],
+        "sources": [
+            {
+                "kind": "GitRepository",
+                "namespace": "apps",
+                "name": "dev-team",
+                "state": "ready",
+                "revision": REVISION,
+                "message": "",
+            }
+        ],
+        "syncs": [
+            {
+                "kind": "Kustomization",
+                "namespace": "apps",
+                "name": "dev-team",
+                "state": "ready",
+                "revision": REVISION,
+                "message": "",
+            }
+        ],
+        "releases": [
+            {
+                "kind": "HelmRelease",
+                "namespace": "apps",
+                "name": "web",
+                "state": "suspended",
+                "revision": "6.5.1",
+                "message": "",
+            }
+        ],
+        "quotas": [
+            {"namespace": "apps", "resource": "cpu", "used": "500m", "hard": "1", "percent": 50},
+            {"namespace": "apps", "resource": "pods", "used": "4", "hard": "10", "percent": 40},
+        ],
+        "next": [],
+    }
+
+
+def test_people_get_a_part_for_each_stack_that_lists_the_tenant(project, cluster):
+    file = project.folder / "Pulumi.production.yaml"
+    file.write_text(file.read_text().replace("kubeconfig: kubeconfig", "kubeconfig: elsewhere"))
+
+    production, staging = project.told("show", "ops-team").split("Tenant ops-team in stack ")[1:]
+
+    assert production.startswith("production\n  state        unknown") and "(FT-CLU-001)" in production
+    assert staging.startswith("staging\n  state        failed")
+    columns = [line.split() for line in staging.splitlines()]
+    assert ["GitRepository", "tools", "ops-team", "failed", "main@sha1:0123456…"] in [line[:5] for line in columns]
+    assert "90 %" in staging and "no such [31mbranch" in staging and "\x1b" not in staging
+    assert staging.rstrip().endswith(
+        "Next: correct what the message of GitRepository ops-team says; its events: `kubectl describe gitrepository "
+        "ops-team --namespace tools`"
+    )
+
+
+def test_a_stack_that_does_not_list_the_tenant_is_left_out(project, cluster):
+    file = project.folder / "Pulumi.production.yaml"
+    file.write_text(file.read_text().replace("        ops-team: {}\n", ""))
+
+    [entry] = json.loads(project.told("show", "ops-team", "-o", "json"))["stacks"]
+
+    assert entry["stack"] == "staging"
+    error = project.refused("show", "ops-team", "-s", "production")
+    assert error.startswith("error: tenant ops-team is not listed in Pulumi.production.yaml (FT-OPS-314)\n")
+    assert error.endswith(": dev-team\n")
+
+
+def test_what_has_failed_by_itself_is_named_and_not_what_waits_for_it(project, cluster):
+    [step] = shown(project, "ops-team")["next"]
+    assert "GitRepository ops-team" in step
+
+    cluster.objects[SOURCES][1] = flux_object("GitRepository", "tools", "ops-team", "True")
+    [step] = shown(project, "ops-team")["next"]
+    assert "Kustomization ops-team" in step
+
+
+def test_each_state_has_its_next_step(project, cluster):
+    cluster.objects[SYNCS] = [flux_object("Kustomization", "apps", "dev-team", "False", suspend=True)]
+    cluster.objects[SOURCES].pop()
+    suspended, absent = shown(project, "dev-team"), shown(project, "ops-team")
+    assert (suspended["state"], absent["state"]) == ("suspended", "absent")
+    assert "`flux-tenancy tenant resume dev-team --stack staging`" in suspended["next"][0]
+    assert "`pulumi up --stack staging`" in absent["next"][0]
+
+    for tenant in ("dev-team", "ops-team"):
+        project.told("offboard", tenant, "-s", "staging", "--no-backup", "--no-preview")
+    first, last = shown(project, "dev-team"), shown(project, "ops-team")
+    assert (first["state"], last["state"]) == ("leaving", "leaving")
+    assert "`pulumi up --stack staging`" in first["next"][0]
+    assert "`flux-tenancy tenant offboard ops-team --stack staging`" in last["next"][0]
+
+
+def test_a_tenant_without_a_base_file_has_failed_with_the_error_of_its_files(project, cluster):
+    (project.folder / "tenants/ops-team.yaml").unlink()
+
+    found = shown(project, "ops-team")
+
+    assert found["state"] == "failed" and "tenants/ops-team.yaml" in found["message"] and len(found["next"]) == 1
+
+
+@pytest.mark.parametrize(("tenant", "code"), [("dev-team", 0), ("ops-team", 1)])
+def test_a_failure_is_an_exit_status_on_request(project, cluster, tenant, code):
+    assert project.run("show", tenant, "-s", "staging", "--exit-code")[0] == code
+    assert project.run("show", tenant, "-s", "staging")[0] == 0

@@ -1,0 +1,155 @@
+"""`flux-tenancy up`: a repair, then `pulumi up`, for nothing but what was approved."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+import typer
+from tenants_project import write_tenants_project
+from typer.testing import CliRunner, Result
+
+from command.app import app
+from review.approval.guard import VARIABLE
+
+CHECKOUT = Path(__file__).parents[3]
+# Ends in order after an interrupt, as Pulumi does.
+SLOW = """\
+#!/bin/sh
+trap 'sleep 1; echo ended in order; exit 1' INT
+touch started
+for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do sleep 0.5; done
+"""
+
+
+@dataclass
+class Program:
+    """The command in a project, with a `pulumi` that writes down how it is called.
+
+    Attributes:
+        folder: of the project.
+        repaired: each stack that was repaired, with what was approved then.
+    """
+
+    folder: Path
+    repaired: list[tuple[str, str | None]] = field(default_factory=list)
+
+    def run(self, *arguments: str) -> Result:
+        return CliRunner().invoke(app, arguments)
+
+    @property
+    def called(self) -> list[str]:
+        file = self.folder.parent / "called"
+        return file.read_text().splitlines() if file.exists() else []
+
+
+@pytest.fixture
+def program(tmp_path, monkeypatch) -> Program:
+    program = Program(write_tenants_project(tmp_path / "project"))
+    pulumi = tmp_path / "bin" / "pulumi"
+    pulumi.parent.mkdir()
+    pulumi.write_text(
+        f'#!/bin/sh\nexec > "{tmp_path}/called"\n'
+        f'printf "%s\\n" "$*" "$PWD" "${{{VARIABLE}-none}}" "${{PULUMI_OPTION_CWD-none}}"\n'
+        f'[ ! -e "{tmp_path}/fails" ]\n'
+    )
+    pulumi.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{pulumi.parent}:/usr/bin:/bin")
+    # It is set by the command; this restores it.
+    monkeypatch.setenv(VARIABLE, "")
+    monkeypatch.delenv(VARIABLE)
+    for name in ("PULUMI_STACK", "PULUMI_OPTION_CWD"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(
+        "operations.update.repair", lambda stack, _: program.repaired.append((stack, os.environ.get(VARIABLE)))
+    )
+    monkeypatch.chdir(program.folder)
+    return program
+
+
+def test_a_stack_is_repaired_and_then_updated_by_pulumi_which_asks(program):
+    assert program.run("up", "--stack", "staging").exit_code == 0
+
+    assert program.repaired == [("staging", None)]
+    assert program.called == ["up --stack staging", str(program.folder), "none", "none"]
+
+
+def test_a_pipeline_is_not_asked(program):
+    program.run("up", "--stack", "staging", "--yes")
+
+    assert program.called[0] == "up --yes --skip-preview --non-interactive --stack staging"
+
+
+@pytest.mark.parametrize(
+    ("approved", "seen"),
+    [("sha256:0", "sha256:0"), ("out/digest.json", "{}/tenants/out/digest.json"), ("", "")],
+)
+def test_the_repair_and_the_update_know_what_was_approved(program, monkeypatch, approved, seen):
+    """A path counts from the current folder, not from the project's; an empty one is refused by both."""
+    monkeypatch.chdir(program.folder / "tenants")
+
+    program.run("up", "--stack", "staging", "--approved", approved)
+
+    seen = seen.format(program.folder)
+    assert (program.repaired, program.called[2]) == ([("staging", seen)], seen)
+
+
+def test_nothing_is_updated_after_a_refused_repair(program, monkeypatch):
+    def refuse(*_: object) -> None:
+        raise typer.Exit(2)
+
+    monkeypatch.setattr("operations.update.repair", refuse)
+
+    assert (program.run("up", "--stack", "staging").exit_code, program.called) == (2, [])
+
+
+def test_a_failed_update_is_an_error_with_a_code(program):
+    (program.folder.parent / "fails").touch()
+
+    done = program.run("up", "--stack", "staging")
+
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: `pulumi up` of stack staging failed (FT-OPS-315)\nremedy: ")
+
+
+def test_without_pulumi_there_is_an_error(program, monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+
+    assert "(FT-OPS-010)\nremedy: " in program.run("up", "--stack", "staging").stderr
+
+
+def test_pulumi_runs_in_the_project_that_the_option_names(program, monkeypatch):
+    """Not in that of PULUMI_OPTION_CWD, which `pulumi` would read, too."""
+    another = write_tenants_project(program.folder.parent / "another")
+    monkeypatch.setenv("PULUMI_OPTION_CWD", str(program.folder))
+
+    program.run("--cwd", "../another", "up", "--stack", "staging")
+
+    assert program.called[1::2] == [str(another), "none"]
+
+
+def test_an_interrupt_lets_pulumi_end_in_order(program):
+    """Ctrl-C reaches all processes of the terminal. A Pulumi that is killed leaves operations pending."""
+    pulumi = program.folder.parent / "bin" / "pulumi"
+    pulumi.write_text(SLOW)
+    code = "import operations.update as u; u.repair = lambda *_: None; import command.app as c; c.main()"
+    running = subprocess.Popen(
+        [sys.executable, "-c", code, "up", "--stack", "staging"],
+        env=os.environ | {"PYTHONPATH": str(CHECKOUT)},
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    while not (program.folder / "started").exists():
+        assert running.poll() is None
+        time.sleep(0.05)
+    os.killpg(running.pid, signal.SIGINT)
+    out, _ = running.communicate(timeout=30)
+
+    assert (running.returncode, out) == (130, "ended in order\n")
