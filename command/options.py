@@ -68,6 +68,31 @@ def _stack(given: str) -> str:
     )
 
 
+def _optional_stack(given: str) -> str:
+    """The stack that is named, or none.
+
+    Raises:
+        OperationError: no stack may have the name.
+    """
+    if given:
+        _checked([given])
+    return given
+
+
+def stack_of_shell() -> str:
+    """The stack in PULUMI_STACK, if the current folder is in a project that has its file; empty otherwise.
+
+    Raises:
+        OperationError: the project's own file cannot be read.
+    """
+    name, folder = os.environ.get(STACK_VARIABLE, ""), find_project()
+    if not name or folder is None:
+        return ""
+    from operations.described_stack import described_stacks
+
+    return name if name.rpartition("/")[2] in described_stacks(folder) else ""
+
+
 def _stacks(given: list[str]) -> list[str]:
     """The stacks of a report: those named, or all of the project.
 
@@ -124,6 +149,29 @@ ChangedStacks = Annotated[
         callback=_changed_stacks,
         autocompletion=_completed_stacks,
         help="Name of a stack; repeat it for several. Default: the shell's PULUMI_STACK, or the only stack.",
+        show_default=False,
+    ),
+]
+OptionalStack = Annotated[
+    str,
+    typer.Option(
+        "--stack",
+        "-s",
+        default_factory=str,
+        callback=_optional_stack,
+        autocompletion=_completed_stacks,
+        help="Name of the stack that describes the cluster. Default: PULUMI_STACK, in the project of that stack.",
+        show_default=False,
+    ),
+]
+Tenants = Annotated[
+    list[str],
+    typer.Option(
+        "--tenant",
+        default_factory=list,
+        autocompletion=_completed_tenants,
+        metavar="TENANT",
+        help="Name of a tenant; repeat it for several. Default: all tenants.",
         show_default=False,
     ),
 ]

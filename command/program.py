@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from inspect import cleandoc
 from typing import Any, NoReturn
 
 import typer
@@ -13,6 +14,10 @@ from command.exits import ExitCode
 
 class Program(TyperGroup):
     """The root of all groups: no command ends with a traceback for what the user can correct."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        _unwrap_help(self)
 
     def main(self, *args: Any, **options: Any) -> Any:
         """Run a command as typer does, and end the process with its exit code unless `standalone_mode` is off."""
@@ -28,6 +33,14 @@ class Program(TyperGroup):
         if ends_process:
             sys.exit(ended if isinstance(ended, int) else ExitCode.OK)
         return ended
+
+
+def _unwrap_help(command: Any) -> None:
+    """Join the lines of each paragraph of a command's help, and of all below it: typer keeps those of the docstring."""
+    paragraphs = cleandoc(command.help or "").split("\n\n")
+    command.help = "\n\n".join(each if each[:1].isspace() else " ".join(each.split()) for each in paragraphs)
+    for each in getattr(command, "commands", {}).values():
+        _unwrap_help(each)
 
 
 def _lines(error: Exception) -> str | None:
@@ -58,3 +71,8 @@ def _usage(error: Any) -> str:
 def found() -> NoReturn:
     """End the command: it did its work and found something."""
     raise typer.Exit(ExitCode.FOUND)
+
+
+def failed() -> NoReturn:
+    """End the command: it could not do all of its work, and has said so."""
+    raise typer.Exit(ExitCode.FAILED)

@@ -8,7 +8,6 @@ import pytest
 from typer.testing import CliRunner
 
 COMMANDS = {
-    "isolation.__main__": [],
     "operations.deploy_key": ["dev-team"],
     "operations.drift": [],
     "operations.policy_report": [],
