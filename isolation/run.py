@@ -281,8 +281,7 @@ class _Run:
 def _unavailable(error: ClusterUnavailable, stack: str) -> OperationError:
     said = message_of(error)
     where = f"{stack}: cluster.{error.key}" if stack else f"--{error.key}"
-    change = "correct that" if stack else "name another one"
-    return OperationError.of(Message("FT-ISO-006", f"{where}: {said}", f"{change}, or make the cluster reachable"))
+    return OperationError.of(Message("FT-ISO-006", f"{where}: {said}", "correct that, or make the cluster reachable"))
 
 
 def show(reports: list[Report], output: ReportFormat, file: Path | None) -> None:

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from command.app import app
 from command.exits import ExitCode
 from isolation import run
-from isolation.choices import Layer
+from isolation.inventory.intent import Intent
 from isolation.model import Discrepancy
 from isolation.scene import Tenancy
 from operations.errors import OperationError
@@ -45,7 +45,7 @@ def write_kubeconfig(path: Path, *contexts: str, server: str = SERVER) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def shell(tmp_path, monkeypatch) -> Path:
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A shell outside of any project, whose kubeconfig has the contexts kind and prod."""
     home = tmp_path / "home"
     home.mkdir()
@@ -56,7 +56,7 @@ def shell(tmp_path, monkeypatch) -> Path:
 
 
 @pytest.fixture
-def project(tmp_path, monkeypatch) -> Path:
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project with the stack eu, for a cluster of its own; the shell is in a folder below it."""
     folder = tmp_path / "project"
     (folder / "docs").mkdir(parents=True)
@@ -65,7 +65,7 @@ def project(tmp_path, monkeypatch) -> Path:
     (folder / "Pulumi.eu.yaml").write_text("config:\n  platform:cluster: {kubeconfig: kubeconfig}\n")
     monkeypatch.chdir(folder / "docs")
     monkeypatch.setattr(run, "load_and_render", lambda *_: (None, None))
-    monkeypatch.setattr(run.Intent, "of", lambda *_: None)
+    monkeypatch.setattr(Intent, "of", lambda *_: None)
     return folder
 
 
@@ -141,7 +141,7 @@ def test_a_missing_kubeconfig_is_one_clear_error(tmp_path):
         ExitCode.FAILED,
         [
             f"error: --kubeconfig: {path} cannot be read: No such file or directory (FT-ISO-006)",
-            "remedy: name another one, or make the cluster reachable",
+            "remedy: correct that, or make the cluster reachable",
         ],
     )
 
@@ -296,4 +296,3 @@ def test_the_choices_are_importable_without_the_product():
     loaded = "import isolation.choices, sys; print(*(name for name in sys.modules if name.startswith('components')))"
 
     assert subprocess.run([sys.executable, "-c", loaded], cwd=PROJECT, capture_output=True, text=True).stdout == "\n"
-    assert Layer.ROLE == "role"
