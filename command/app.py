@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from command import drift, isolation
+from command import drift, isolation, releases
 from command.exits import MEANINGS
 from command.program import Program
 
@@ -27,6 +27,7 @@ app = typer.Typer(
     epilog="Exit codes: " + "; ".join(f"{code.value}: {meaning}" for code, meaning in MEANINGS.items()) + ".",
 )
 app.add_typer(drift.app, name="drift")
+app.add_typer(releases.app, name="releases")
 app.command()(isolation.isolation)
 
 

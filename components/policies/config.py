@@ -231,7 +231,8 @@ class PoliciesConfig(Section):
     )
     mode: PolicyMode = Field(
         PolicyMode.ENFORCE,
-        description="Deny violations (`enforce`), or allow and report them (`audit`), see `make policy-report`.",
+        description="Deny violations (`enforce`), or allow and report them (`audit`), see "
+        "`flux-tenancy tenant violations`.",
     )
     modes: dict[PolicyName, PolicyMode] = Field(
         default_factory=dict, description="A different mode for a policy, by its name (docs/policies.md)."

@@ -10,9 +10,7 @@ from typer.testing import CliRunner
 COMMANDS = {
     "operations.deploy_key": ["dev-team"],
     "operations.drift": [],
-    "operations.policy_report": [],
     "operations.previewer_role": [],
-    "operations.release_update": [],
     "operations.repair": [],
     "operations.sops_key": ["dev-team"],
     "operations.tenant": ["suspend", "dev-team"],
