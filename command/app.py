@@ -13,7 +13,7 @@ import typer
 
 from command import drift, isolation, releases
 from command.exits import MEANINGS
-from command.program import Program
+from command.program import Group, Program
 
 NAME = "flux-tenancy"
 
@@ -26,8 +26,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     epilog="Exit codes: " + "; ".join(f"{code.value}: {meaning}" for code, meaning in MEANINGS.items()) + ".",
 )
-app.add_typer(drift.app, name="drift")
-app.add_typer(releases.app, name="releases")
+for _name, _group in {"drift": drift.app, "releases": releases.app}.items():
+    app.add_typer(_group, name=_name, cls=Group)
 app.command()(isolation.isolation)
 
 

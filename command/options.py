@@ -20,14 +20,20 @@ STACK_VARIABLE = "PULUMI_STACK"
 """The current stack of a shell, as `pulumi` reads it: https://www.pulumi.com/docs/iac/cli/environment-variables/"""
 
 
-def _completed_stacks(incomplete: str) -> list[str]:
-    folder = find_project()
+def _completed_project(context: typer.Context) -> Path | None:
+    """The project for which a shell completes a command, whose `--cwd` has not been followed yet."""
+    folder = context.find_root().params.get("cwd")
+    return find_project(Path(folder) if folder else None)
+
+
+def _completed_stacks(context: typer.Context, incomplete: str) -> list[str]:
+    folder = _completed_project(context)
     names = sorted(file.name[len("Pulumi.") : -len(".yaml")] for file in (folder or Path()).glob("Pulumi.*.yaml"))
     return [name for name in names if folder and name.startswith(incomplete)]
 
 
-def _completed_tenants(incomplete: str) -> list[str]:
-    folder = find_project()
+def _completed_tenants(context: typer.Context, incomplete: str) -> list[str]:
+    folder = _completed_project(context)
     return [file.stem for file in sorted((folder or Path()).glob(f"tenants/{incomplete}*.yaml")) if folder]
 
 
