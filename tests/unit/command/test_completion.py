@@ -91,4 +91,4 @@ def test_zsh_shows_the_help_beside_each_command(project):
         project, "flux-tenancy", _FLUX_TENANCY_COMPLETE="complete_zsh", _TYPER_COMPLETE_ARGS="flux-tenancy drift "
     )
 
-    assert "\"show\":\"Show which fields" in answer
+    assert '"show":"Show which fields' in answer
