@@ -92,3 +92,16 @@ def test_zsh_shows_the_help_beside_each_command(project):
     )
 
     assert '"show":"Show which fields' in answer
+
+
+def test_completion_reads_no_file_of_the_project(project):
+    """Else each press of Tab takes a second, and a broken file leaves no completion."""
+    loads = (
+        "import sys\nfrom command.app import main\ntry:\n    main()\nexcept SystemExit:\n"
+        "    print([each for each in ('components', 'operations', 'yaml') if each in sys.modules])"
+    )
+    line = {"COMP_WORDS": "flux-tenancy\ndrift\nshow\n--out", "COMP_CWORD": "3"}
+
+    answer = run(project, sys.executable, "-c", loads, _FLUX_TENANCY_COMPLETE="complete_bash", **line)
+
+    assert answer.split("\n") == ["--output", "[]", ""]
