@@ -100,8 +100,12 @@ def test_completion_reads_no_file_of_the_project(project):
         "import sys\nfrom command.app import main\ntry:\n    main()\nexcept SystemExit:\n"
         "    print([each for each in ('components', 'operations', 'yaml') if each in sys.modules])"
     )
-    line = {"COMP_WORDS": "flux-tenancy\ndrift\nshow\n--out", "COMP_CWORD": "3"}
-
-    answer = run(project, sys.executable, "-c", loads, _FLUX_TENANCY_COMPLETE="complete_bash", **line)
+    answer = run(
+        project,
+        *(sys.executable, "-c", loads),
+        _FLUX_TENANCY_COMPLETE="complete_bash",
+        COMP_WORDS="flux-tenancy\ndrift\nshow\n--out",
+        COMP_CWORD="3",
+    )
 
     assert answer.split("\n") == ["--output", "[]", ""]
