@@ -11,9 +11,9 @@ from typing import Annotated
 
 import typer
 
-from command import ci, drift, key, review, tenant
+from command import ci, drift, isolation, key, releases, review, tenant
 from command.exits import MEANINGS
-from command.program import Program
+from command.program import Group, Program
 from command.up import up
 
 NAME = "flux-tenancy"
@@ -29,11 +29,16 @@ app = typer.Typer(
     epilog="Exit codes: " + "; ".join(f"{code.value}: {meaning}" for code, meaning in MEANINGS.items()) + ".",
 )
 app.command()(up)
-app.add_typer(tenant.app, name="tenant")
-app.add_typer(key.app, name="key")
-app.add_typer(review.app, name="review")
-app.add_typer(drift.app, name="drift")
-app.add_typer(ci.app, name="ci")
+for _name, _group in {
+    "tenant": tenant.app,
+    "key": key.app,
+    "review": review.app,
+    "drift": drift.app,
+    "releases": releases.app,
+    "ci": ci.app,
+}.items():
+    app.add_typer(_group, name=_name, cls=Group)
+app.command()(isolation.isolation)
 
 
 @app.callback()

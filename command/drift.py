@@ -33,6 +33,10 @@ def repair(stack: Stack) -> None:
 
     Does nothing if the stack has not been applied yet. Fails if something still differs afterwards, or if
     FLUX_TENANCY_APPROVED names another render than that of the stack's files.
+
+    Examples:
+
+      flux-tenancy drift repair --stack staging
     """
     from operations.repair import repair as repair_stack
 

@@ -20,15 +20,21 @@ STACK_VARIABLE = "PULUMI_STACK"
 """The current stack of a shell, as `pulumi` reads it: https://www.pulumi.com/docs/iac/cli/environment-variables/"""
 
 
-def _completed_stacks(incomplete: str) -> list[str]:
-    folder = find_project()
+def _completed_project(context: typer.Context) -> Path | None:
+    """The project for which a shell completes a command, whose `--cwd` has not been followed yet."""
+    folder = context.find_root().params.get("cwd")
+    return find_project(Path(folder) if folder else None)
+
+
+def _completed_stacks(context: typer.Context, incomplete: str) -> list[str]:
+    folder = _completed_project(context)
     names = sorted(file.name[len("Pulumi.") : -len(".yaml")] for file in (folder or Path()).glob("Pulumi.*.yaml"))
     return [name for name in names if folder and name.startswith(incomplete)]
 
 
-def completed_tenants(incomplete: str) -> list[str]:
+def completed_tenants(context: typer.Context, incomplete: str) -> list[str]:
     """The tenants of the project whose names begin like this, for a shell."""
-    folder = find_project()
+    folder = _completed_project(context)
     return [file.stem for file in sorted((folder or Path()).glob(f"tenants/{incomplete}*.yaml")) if folder]
 
 
@@ -94,6 +100,31 @@ def _named_stacks(given: list[str]) -> list[str]:
     names = list(dict.fromkeys(name for each in given for name in each.split(",")))
     _checked(names)
     return names
+
+
+def _optional_stack(given: str) -> str:
+    """The stack that is named, or none.
+
+    Raises:
+        OperationError: no stack may have the name.
+    """
+    if given:
+        _checked([given])
+    return given
+
+
+def stack_of_shell() -> str:
+    """The stack in PULUMI_STACK, if the current folder is in a project that has its file; empty otherwise.
+
+    Raises:
+        OperationError: the project's own file cannot be read.
+    """
+    name, folder = os.environ.get(STACK_VARIABLE, ""), find_project()
+    if not name or folder is None:
+        return ""
+    from operations.described_stack import described_stacks
+
+    return name if name.rpartition("/")[2] in described_stacks(folder) else ""
 
 
 def _stacks(given: list[str]) -> list[str]:
@@ -167,6 +198,29 @@ ChangedStacks = Annotated[
         callback=_changed_stacks,
         autocompletion=_completed_stacks,
         help="Name of a stack; repeat it, or use commas. Default: the shell's PULUMI_STACK, or the only stack.",
+        show_default=False,
+    ),
+]
+OptionalStack = Annotated[
+    str,
+    typer.Option(
+        "--stack",
+        "-s",
+        default_factory=str,
+        callback=_optional_stack,
+        autocompletion=_completed_stacks,
+        help="Name of the stack that describes the cluster. Default: PULUMI_STACK, in the project of that stack.",
+        show_default=False,
+    ),
+]
+Tenants = Annotated[
+    list[str],
+    typer.Option(
+        "--tenant",
+        default_factory=list,
+        autocompletion=completed_tenants,
+        metavar="TENANT",
+        help="Name of a tenant; repeat it for several. Default: all tenants.",
         show_default=False,
     ),
 ]

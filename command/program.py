@@ -4,16 +4,42 @@ from __future__ import annotations
 
 import gc
 import sys
+from collections.abc import Callable
+from inspect import cleandoc
 from typing import Any, NoReturn
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperGroup, TyperOption
 
 from command.exits import ExitCode
 
 
-class Program(TyperGroup):
+class _GroupOption(TyperOption):
+    """An option of a group, which stays None if it is not given.
+
+    typer converts None, too, and imports pydantic for that, which takes longer than the rest of `--help`.
+    """
+
+    def process_value(self, ctx: Any, value: Any) -> Any:
+        return None if value is None else super().process_value(ctx, value)
+
+
+class Group(TyperGroup):
+    """A group of commands whose help, and whose commands' help, imports nothing that only a command needs."""
+
+    def get_params(self, ctx: Any) -> Any:
+        params = super().get_params(ctx)
+        for each in params:
+            each.__class__ = _GroupOption
+        return params
+
+
+class Program(Group):
     """The root of all groups: no command ends with a traceback for what the user can correct."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        _prepare(self)
 
     def main(self, *args: Any, **options: Any) -> Any:
         """Run a command as typer does, and end the process with its exit code unless `standalone_mode` is off.
@@ -39,6 +65,25 @@ class Program(TyperGroup):
         if ends_process:
             sys.exit(ended if isinstance(ended, int) else ExitCode.OK)
         return ended
+
+
+def _prepare(command: Any) -> None:
+    """Prepare a command, and all below it.
+
+    Joins the lines of each paragraph of its help: typer keeps those of the docstring. Completion calls no callback of
+    an option, which would read the project's files.
+    """
+    paragraphs = cleandoc(command.help or "").split("\n\n")
+    command.help = "\n\n".join(each if each[:1].isspace() else " ".join(each.split()) for each in paragraphs)
+    for each in command.params:
+        if each.callback is not None:
+            each.callback = _unless_completing(each.callback)
+    for each in getattr(command, "commands", {}).values():
+        _prepare(each)
+
+
+def _unless_completing(callback: Callable[[Any, Any, Any], Any]) -> Callable[[Any, Any, Any], Any]:
+    return lambda context, param, value: value if context.resilient_parsing else callback(context, param, value)
 
 
 def _lines(error: Exception) -> str | None:
@@ -77,3 +122,8 @@ def _usage(error: Any) -> str:
 def found() -> NoReturn:
     """End the command: it did its work and found something."""
     raise typer.Exit(ExitCode.FOUND)
+
+
+def failed() -> NoReturn:
+    """End the command: it could not do all of its work, and has said so."""
+    raise typer.Exit(ExitCode.FAILED)

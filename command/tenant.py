@@ -10,6 +10,7 @@ import typer
 from command.options import ChangedStacks, HasExitCode, Output, OutputOption, Preview, Stacks, Tenant
 from command.program import found
 from command.project import project_folder
+from command.tenant_violations import violations
 
 app = typer.Typer(
     help="Onboard, show, suspend, move and offboard tenants. Changes files of the project, and no cluster.",
@@ -209,3 +210,6 @@ def offboard(
     from operations.tenant import offboard as offboard_tenant
 
     offboard_tenant(tenant, stack, project_folder(), backup, age, preview)
+
+
+app.command()(violations)

@@ -17,8 +17,9 @@ from components.config.messages import Message
 from components.config.printable import printable
 from components.vocabulary.manifests import Manifest
 from isolation.asking import Asker
+from isolation.choices import Layer
 from isolation.kinds import RBAC
-from isolation.model import Access, Finding, Layer, Live, Request, State
+from isolation.model import Access, Finding, Live, Request, State
 from isolation.scene import Scene
 from operations.errors import OperationError
 

@@ -9,25 +9,7 @@ from enum import StrEnum
 from components.config.messages import Message
 from components.config.printable import printable
 from components.vocabulary.manifests import Manifest
-
-
-class Layer(StrEnum):
-    """What refuses an attempt; reports and `--without` use the values."""
-
-    ROLE = "role"
-    """RBAC: the rights of the tenant's account, or of a controller's."""
-    POD_SECURITY = "pod-security"
-    ADMISSION = "admission"
-    """ValidatingAdmissionPolicies, and webhooks such as Kyverno's."""
-    QUOTA = "quota"
-    """ResourceQuotas and LimitRanges."""
-    FLUX = "flux"
-    """Flags of Flux's controllers."""
-    CONTROLLERS = "controllers"
-    """Environment and rights of Flux's controllers: what a tenant's content can do with them."""
-    NETWORK = "network"
-    """NetworkPolicies."""
-
+from isolation.choices import Layer
 
 REQUEST_ORDER = (Layer.ROLE, Layer.POD_SECURITY, Layer.ADMISSION, Layer.QUOTA)
 """The layers that a request passes, in the order in which the API server evaluates them."""
@@ -273,7 +255,8 @@ class Report:
     """The report of one run for one tenant.
 
     Attributes:
-        context: the kubeconfig's context.
+        context: the kubeconfig's context of the cluster that was attacked.
+        server: the address of its API server.
         version: of the API server.
         tenant: its name.
         namespaces: its namespaces; attempts are made in the first.
@@ -287,6 +270,7 @@ class Report:
     """
 
     context: str
+    server: str
     version: str
     tenant: str
     namespaces: tuple[str, ...]

@@ -26,6 +26,7 @@ def as_json(reports: Sequence[Report]) -> str:
 def _report(report: Report) -> dict[str, Any]:
     return {
         "context": report.context,
+        "server": report.server,
         "version": report.version,
         "tenant": report.tenant,
         "namespaces": list(report.namespaces),

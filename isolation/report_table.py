@@ -10,7 +10,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from isolation.model import AttemptResult, Discrepancy, Layer, Report, State, Verdict
+from isolation.choices import Layer
+from isolation.model import AttemptResult, Discrepancy, Report, State, Verdict
 
 WIDTH = 180
 """Columns of a report that is not for a terminal."""
@@ -89,7 +90,8 @@ def title(report: Report) -> str:
     """The tenant of a report, and how the report was made."""
     without = f", without {', '.join(report.without)}" if report.without else ""
     return (
-        f"tenant {report.tenant} ({report.account or 'no account'}) of {report.context}, Kubernetes {report.version}, "
+        f"tenant {report.tenant} ({report.account or 'no account'}) of {report.context} ({report.server}), "
+        f"Kubernetes {report.version}, "
         f"{'dry runs and live objects' if report.live else 'dry runs'}{without}"
     )
 

@@ -12,6 +12,7 @@ from kubernetes import client
 from components.vocabulary.manifests import Manifest
 from isolation import attempts as catalogue
 from isolation.asking import Asker
+from isolation.choices import Layer
 from isolation.live import LiveObjects, removed_afterwards
 from isolation.model import (
     REQUEST_ORDER,
@@ -21,7 +22,6 @@ from isolation.model import (
     Control,
     ControlResult,
     Finding,
-    Layer,
     Live,
     Proof,
     Request,

@@ -1,4 +1,4 @@
-"""`make policy-report`: shows what the policies would refuse of what tenants already run, before they are enforced.
+"""Shows which running objects of tenants the policies would refuse, before they are enforced.
 
 It sends the API server a dry run of every such object, so each engine answers for itself.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
 
 import typer
 from kubernetes import client
@@ -28,31 +27,22 @@ from operations.errors import invalid
 from operations.policies_in_force import check_in_force, policies_in_force
 from operations.policy_findings import closed_kinds, find
 from operations.policy_report_text import WIDTH, FurtherAccess, as_json, as_table, grant_lines
-from operations.report_command import Output, ReportCommand
-
-PROJECT = Path(__file__).parents[1]
-
-app = typer.Typer(add_completion=False)
 
 
-@app.command(cls=ReportCommand)
-def policy_report(
-    stack: Annotated[str, typer.Option(help="name of the stack, one for each environment")],
-    output: Annotated[Output, typer.Option(help="for people, or for programs")] = Output.TABLE,
-    exit_code: Annotated[bool, typer.Option("--exit-code", help="end with 1 where something would be refused")] = False,
-) -> None:
-    """Show what the stack's policies would refuse of what runs, and what tenants may do in addition to their role.
+def show_violations(stack: str, project: Path, is_json: bool = False) -> bool:
+    """Print which running objects the stack's policies would refuse; return whether there are any.
 
-    Also shows what tenants are granted, and what would be refused without these grants.
+    Also prints the grants of tenants with the objects that run only because of them, and access that tenants have in
+    addition to their role. Changes nothing.
 
-    Changes nothing. Exits with 0; with --exit-code, exits with 1 if something would be refused. Exits with 2 if the
-    report fails.
+    Raises:
+        OperationError: the stack is not valid or has no policies, or the cluster does not evaluate them or answer.
     """
-    config = described_policies(stack, PROJECT)
-    grants, kinds = described_grants(stack, PROJECT), described_kinds(stack, PROJECT)
+    config = described_policies(stack, project)
+    grants, kinds = described_grants(stack, project), described_kinds(stack, project)
     content = [policy for policy in policies(config) if policy.subject is Subject.CONTENT]
     try:
-        api = connect(described_cluster(stack, PROJECT), PROJECT)
+        api = connect(described_cluster(stack, project), project)
         with explaining(api):
             in_force = policies_in_force(api)
             check_in_force(stack_file_name(stack), config, content, in_force)
@@ -65,13 +55,12 @@ def policy_report(
     names = [PolicyName.ALLOWED_KINDS, *(policy.name for policy in content)]
     granted = grant_lines(grants, today())
     in_force = [each for each in in_force if each.policy in names]
-    if output is Output.JSON:
+    if is_json:
         typer.echo(as_json(found, in_force, further, granted))
     else:
         # In a file or a pipe the table is as wide as it needs.
         Console(width=None if sys.stdout.isatty() else WIDTH).print(as_table(found, in_force, further, granted))
-    if found.findings and exit_code:
-        raise typer.Exit(1)
+    return bool(found.findings)
 
 
 def _further_access(api: client.ApiClient) -> FurtherAccess:
@@ -83,7 +72,3 @@ def _further_access(api: client.ApiClient) -> FurtherAccess:
         return FurtherAccess(read_further_access(api, tenants, bindings))
     except ClusterUnavailable as error:
         return FurtherAccess(unknown=str(error))
-
-
-if __name__ == "__main__":
-    app(prog_name="python -m operations.policy_report")

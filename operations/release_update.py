@@ -1,4 +1,4 @@
-"""`make update-releases`: pins the newest supported releases of Flux and Kyverno in the files of stacks.
+"""Pins the newest supported releases of Flux and Kyverno in the files of stacks.
 
 It needs neither a cluster nor Pulumi, so that a scheduled job can propose the change as a pull request.
 """
@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 import yaml
 
 from components.installs.flux.release import FLUX
@@ -18,12 +17,9 @@ from components.installs.kyverno.config import KYVERNO
 from components.installs.product import Product
 from components.stack.files.config_keys import section_of
 from components.stack.files.stack_file import StackFile
-from operations.described_stack import described_file, described_project, described_stacks
-from operations.errors import Operation
+from operations.described_stack import described_file, described_project
 from operations.upstream import FLUX_INDEX, KYVERNO_INDEX, UpstreamRelease, flux_releases, kyverno_releases, newest
 from operations.yaml_values import replaced
-
-PROJECT = Path(__file__).parents[1]
 
 
 @dataclass(frozen=True)
@@ -67,28 +63,30 @@ class Update:
         return f"{upgrade} ([changelog]({self.published.product.changelog(self.after.version)})), {result}"
 
 
-app = typer.Typer(add_completion=False)
+def update_releases(stacks: Sequence[str], project: Path, flux_index: str = "", kyverno_index: str = "") -> str:
+    """Pin the newest supported releases in the files of stacks; returns a summary in Markdown.
 
+    Args:
+        stacks: names of the stacks.
+        project: folder of the project.
+        flux_index: list of Flux releases, as GitHub's API has it; by default, that of GitHub.
+        kyverno_index: index of the Helm repository with Kyverno; by default, Kyverno's own.
 
-@app.command(cls=Operation)
-def release_update(
-    stack: Annotated[list[str] | None, typer.Option(help="name of a stack; by default, all that have a file")] = None,
-    flux_index: Annotated[str, typer.Option(help="list of Flux releases, as GitHub's API has it")] = FLUX_INDEX,
-    kyverno_index: Annotated[str, typer.Option(help="index of the Helm repository with Kyverno")] = KYVERNO_INDEX,
-) -> None:
-    """Pin the newest supported releases in the files of stacks, and print a summary in Markdown."""
+    Raises:
+        OperationError: a stack does not exist, or upstream cannot be read or has another digest than published.
+    """
     published = (
-        Published(FLUX, "manifests", flux_releases(flux_index)),
-        Published(KYVERNO, "chart", kyverno_releases(kyverno_index)),
+        Published(FLUX, "manifests", flux_releases(flux_index or FLUX_INDEX)),
+        Published(KYVERNO, "chart", kyverno_releases(kyverno_index or KYVERNO_INDEX)),
     )
     found = {}
-    for name in stack or described_stacks(PROJECT):
-        file = described_file(name, PROJECT)
+    for name in stacks:
+        file = described_file(name, project)
         updates = [each for product in published if (each := update(file, product)) is not None]
         if updates:
-            _write(file, updates)
+            _write(file, updates, project)
             found[name] = updates
-    typer.echo(_report(found, published))
+    return _report(found, published)
 
 
 def update(file: StackFile, published: Published) -> Update | None:
@@ -135,8 +133,8 @@ def _section(sections: Mapping[str, Any], name: str) -> dict[str, Any]:
     return dict(found) if isinstance(found, Mapping) else {}
 
 
-def _write(file: StackFile, updates: Sequence[Update]) -> None:
-    project = described_project(PROJECT)
+def _write(file: StackFile, updates: Sequence[Update], folder: Path) -> None:
+    project = described_project(folder)
     path = project.stack_folder / file.name
     with path.open(encoding="utf-8", newline="") as opened:
         text = opened.read()
@@ -163,7 +161,3 @@ def _report(found: Mapping[str, Sequence[Update]], published: Sequence[Published
                 f"({each.product.versions()})."
             )
     return "\n".join(lines).strip() or "All stacks have the newest supported releases."
-
-
-if __name__ == "__main__":
-    app(prog_name="python -m operations.release_update")

@@ -30,7 +30,7 @@ from operations.errors import OperationError
 INDEX_UNREADABLE = Wording(
     "FT-OPS-060",
     "{address} cannot be read: {reason}",
-    "check the network and the address, or set FLUX_INDEX and KYVERNO_INDEX to a mirror",
+    "check the network and the address, or name a mirror with --flux-index and --kyverno-index",
 )
 
 FLUX_INDEX = "https://api.github.com/repos/fluxcd/flux2/releases?per_page=100"
@@ -152,7 +152,9 @@ def _listed(
     except (ValueError, yaml.YAMLError, KeyError, TypeError, AttributeError):
         raise OperationError(
             Message(
-                "FT-OPS-061", f"{index} is not {expected}", "set FLUX_INDEX and KYVERNO_INDEX to lists of that form"
+                "FT-OPS-061",
+                f"{index} is not {expected}",
+                "name lists of that form with --flux-index and --kyverno-index",
             )
         ) from None
 

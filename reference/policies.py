@@ -151,7 +151,7 @@ _NOT_SEEN = (
     ),
     (
         "objects that are older than a policy, until they change",
-        "`make policy-report` and Kyverno's reports list them",
+        "`flux-tenancy tenant violations` and Kyverno's reports list them",
     ),
 )
 

@@ -106,7 +106,31 @@ def connect(config: ClusterConfig, project: Path) -> client.ApiClient:
     from kubernetes.config import ConfigException
     from kubernetes.config.kube_config import KubeConfigLoader
 
-    key = "kubeconfig" if config.kubeconfig is not None else "kubeconfigContent"
+    content, context = _read_kubeconfig(config, project)
+    configuration = client.Configuration()
+    configuration.retries = False
+    # Certificates may be named relative to the kubeconfig, as for kubectl.
+    path = kubeconfig_path(config, project)
+    folder = str(path.parent) if path else None
+    try:
+        KubeConfigLoader(content, active_context=context, config_base_path=folder).load_and_set(configuration)
+    except ConfigException as error:
+        raise ClusterUnavailable(_key(config), Message("FT-CLU-005", f"cannot be used: {error}")) from None
+    return client.ApiClient(configuration)
+
+
+def context_name(config: ClusterConfig, project: Path) -> str:
+    """The context of the kubeconfig that the configuration names, or the current one.
+
+    Raises:
+        ClusterUnavailable: the kubeconfig cannot be read or has no such context.
+    """
+    return printable(_read_kubeconfig(config, project)[1])
+
+
+def _read_kubeconfig(config: ClusterConfig, project: Path) -> tuple[dict[str, Any], str]:
+    """The content of a kubeconfig, and the context to use of it."""
+    key = _key(config)
     try:
         path = kubeconfig_path(config, project)
         text = path.read_text(encoding="utf-8") if path else _content(config)
@@ -130,15 +154,12 @@ def connect(config: ClusterConfig, project: Path) -> client.ApiClient:
             else Message("FT-CLU-004", f"the kubeconfig has no current context; it has {names}", "set cluster.context")
         )
         raise ClusterUnavailable("context", missing)
-    configuration = client.Configuration()
-    configuration.retries = False
-    # Certificates may be named relative to the kubeconfig, as for kubectl.
-    folder = str(path.parent) if path else None
-    try:
-        KubeConfigLoader(content, active_context=context, config_base_path=folder).load_and_set(configuration)
-    except ConfigException as error:
-        raise ClusterUnavailable(key, Message("FT-CLU-005", f"cannot be used: {error}")) from None
-    return client.ApiClient(configuration)
+    return content, context
+
+
+def _key(config: ClusterConfig) -> str:
+    """The key of the `cluster` section with the kubeconfig."""
+    return "kubeconfig" if config.kubeconfig is not None else "kubeconfigContent"
 
 
 def _content(config: ClusterConfig) -> str:

@@ -275,7 +275,8 @@ class PoliciesConfig(Section):
     )
     mode: Annotated[PolicyMode, SeenOtherwise()] = Field(
         PolicyMode.ENFORCE,
-        description="Deny violations (`enforce`), or allow and report them (`audit`), see `make policy-report`.",
+        description="Deny violations (`enforce`), or allow and report them (`audit`), see "
+        "`flux-tenancy tenant violations`.",
     )
     modes: Annotated[dict[PolicyName, PolicyMode], SeenOtherwise()] = Field(
         default_factory=dict, description="A different mode for a policy, by its name (docs/policies.md)."

@@ -23,8 +23,9 @@ from isolation.attempts.looking import (
     reaches_out,
 )
 from isolation.attempts.objects import NAME, helm_release, kustomization
+from isolation.choices import Layer
 from isolation.kinds import RBAC
-from isolation.model import Access, Attempt, Finding, Layer, State
+from isolation.model import Access, Attempt, Finding, State
 from isolation.scene import Scene
 
 _ADMISSION = (Layer.ADMISSION,)

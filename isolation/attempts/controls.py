@@ -20,8 +20,9 @@ from isolation.attempts.objects import (
     service,
     workload,
 )
+from isolation.choices import Layer
 from isolation.kinds import RESOURCES
-from isolation.model import Access, Control, Layer, Request
+from isolation.model import Access, Control, Request
 from isolation.scene import Scene
 
 _REPLICASETS = "system:serviceaccount:kube-system:replicaset-controller"

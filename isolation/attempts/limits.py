@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from isolation.attempts.objects import git_repository, helm_release, kustomization
+from isolation.choices import Layer
 from isolation.kinds import RESOURCES
-from isolation.model import Attempt, Finding, Layer, State
+from isolation.model import Attempt, Finding, State
 from isolation.scene import Scene
 
 _ADMISSION = (Layer.ADMISSION,)

@@ -8,7 +8,8 @@ from ipaddress import ip_address, ip_network
 
 from components.vocabulary.manifests import Manifest
 from components.vocabulary.names import REQUIRED_CONTROLLERS, Controller
-from isolation.model import Finding, Layer, State
+from isolation.choices import Layer
+from isolation.model import Finding, State
 from isolation.scene import Scene
 
 GATES = "feature-gates"

@@ -16,7 +16,8 @@ from isolation.attempts.objects import (
     made,
     receiver,
 )
-from isolation.model import Access, Attempt, Finding, Layer, Live, Request, State
+from isolation.choices import Layer
+from isolation.model import Access, Attempt, Finding, Live, Request, State
 from isolation.scene import Scene
 
 _ADMISSION = (Layer.ADMISSION,)

@@ -16,8 +16,9 @@ from isolation.attempts.objects import (
     person,
     role_binding,
 )
+from isolation.choices import Layer
 from isolation.kinds import RBAC, RESOURCES
-from isolation.model import Access, Attempt, Finding, Layer, Request, State
+from isolation.model import Access, Attempt, Finding, Request, State
 from isolation.scene import Scene
 
 _ROLE_ADMISSION = (Layer.ROLE, Layer.ADMISSION)

@@ -16,7 +16,8 @@ from isolation.attempts.objects import (
     receiver,
     source,
 )
-from isolation.model import Attempt, Layer
+from isolation.choices import Layer
+from isolation.model import Attempt
 from isolation.scene import Scene
 
 _ADMISSION = (Layer.ADMISSION,)

@@ -10,7 +10,8 @@ from components.policies.names import PolicyName
 from components.policies.table import policies
 from components.vocabulary.manifests import Manifest
 from isolation.attempts.looking import selects
-from isolation.model import Attempt, Finding, Layer, State
+from isolation.choices import Layer
+from isolation.model import Attempt, Finding, State
 from isolation.scene import Scene
 from operations.policies_in_force import PolicyInForce
 

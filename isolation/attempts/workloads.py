@@ -23,7 +23,8 @@ from isolation.attempts.objects import (
     workload,
 )
 from isolation.attempts.reserved import on_existing
-from isolation.model import Attempt, Layer, Request
+from isolation.choices import Layer
+from isolation.model import Attempt, Request
 from isolation.scene import Scene
 
 _ADMISSION = (Layer.ADMISSION,)

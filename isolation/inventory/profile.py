@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from enum import StrEnum
 
 from kubernetes.utils.quantity import parse_quantity
 
@@ -12,6 +11,7 @@ from components.tenant.further_access import is_documented, subjects_within
 from components.tenant.namespaces import PodSecurity
 from components.vocabulary.manifests import Manifest
 from isolation.attempts.looking import selects
+from isolation.choices import Profile
 from isolation.inventory.fields import NOTHING, described
 from isolation.inventory.intent import NAMESPACE, POD_SECURITY
 from isolation.inventory.lists import (
@@ -27,14 +27,6 @@ from isolation.inventory.lists import (
 from isolation.model import Discrepancy
 from isolation.scene import Tenancy
 from operations.foreign_grants import grant_of
-
-
-class Profile(StrEnum):
-    """What is intended for every tenant of a cluster; docs/security.md says the same in words."""
-
-    BASELINE = "baseline"
-    RESTRICTED = "restricted"
-
 
 # A count beyond this limits nothing: etcd would be full before.
 _MOST = 100_000

@@ -50,10 +50,12 @@ from operations.foreign_grants import applied_by_flux, entry_of, grant_of
 DIFFERS = Message(
     "FT-ISO-100",
     "an object of the stack was changed",
-    "restore it with `make repair` and `pulumi up`, or declare the change in the stack",
+    "restore it with `flux-tenancy drift repair` and `pulumi up`, or declare the change in the stack",
 )
 NOT_ENFORCED = Message(
-    "FT-ISO-106", "an engine does not enforce the policies", "find out why, then run `make repair` and `pulumi up`"
+    "FT-ISO-106",
+    "an engine does not enforce the policies",
+    "find out why, then run `flux-tenancy drift repair` and `pulumi up`",
 )
 
 # Keys of a namespace that decide something, wherever they come from.
@@ -129,7 +131,7 @@ class StackInventory:
                     Message(
                         "FT-ISO-101",
                         "an object of the stack is missing",
-                        "create it again with `make repair` and `pulumi up`",
+                        "create it again with `flux-tenancy drift repair` and `pulumi up`",
                     ),
                     each,
                     NOTHING,

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 from sample_plan import room_for, tenant_objects
 from typer.testing import CliRunner
 
+from command.app import app
 from components.installs.flux.config import FluxConfig
 from components.installs.flux.controller_rights import impersonation_objects
 from components.tenant.config import TenantConfig
@@ -20,8 +21,6 @@ from components.tenant.limits import limiting_objects
 from components.tenant.role import Role
 from components.tenant.scope import tenant_meta
 from components.tenant.tenancy_config import TenancyConfig, TenantLimits, TenantNetwork
-from isolation import __main__ as command
-from isolation.__main__ import app
 from tests.support.releases import FLUX_VERSION
 
 TENANT = "suite-team"
@@ -55,18 +54,18 @@ class Answers:
 
 def run(kubeconfig: Path, *options: str) -> Answers:
     """Run the suite for one tenant."""
-    [answers] = _invoked("--kubeconfig", str(kubeconfig), *options)
+    [answers] = _invoked("isolation", "--kubeconfig", str(kubeconfig), *options)
     return answers
 
 
 def run_stack(project: Path, stack: str, *options: str) -> list[Answers]:
     """Run the suite for the tenants of a stack, and hold its cluster against it."""
-    with patch.object(command, "PROJECT", project):
-        return _invoked("--stack", stack, *options)
+    return _invoked("--cwd", str(project), "isolation", "--stack", stack, *options)
 
 
 def _invoked(*options: str) -> list[Answers]:
-    done = CliRunner().invoke(app, ["--output", "json", *options])
+    with contextlib.chdir(Path.cwd()):  # --cwd changes the folder of this process.
+        done = CliRunner().invoke(app, [*options, "--output", "json"])
     assert done.exit_code in (0, 1), done.output
     content = json.loads(done.stdout)
     assert content["safe"] is (done.exit_code == 0)

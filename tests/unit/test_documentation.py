@@ -48,10 +48,6 @@ def missing_files(text: str) -> set[str]:
     return {name for name in named if not name.startswith(WRITTEN_LATER) and not (PROJECT / name).exists()}
 
 
-def targets() -> set[str]:
-    return set(re.findall(r"^([a-z-]+):", (PROJECT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_link_leads_to_a_file_and_a_heading(page: Path) -> None:
     assert [link for link in links(page) if is_broken(page, link)] == []
@@ -60,12 +56,6 @@ def test_every_link_leads_to_a_file_and_a_heading(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_file_that_a_page_names_exists(page: Path) -> None:
     assert missing_files(prose(page)) == set()
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_make_target_that_a_page_names_exists(page: Path) -> None:
-    named = re.findall(r"(?:`|\$ )make (?:-s )?([a-z-]+)", page.read_text(encoding="utf-8"))
-    assert set(named) <= targets() | {"help"}
 
 
 def test_every_page_is_linked_from_another_one() -> None:

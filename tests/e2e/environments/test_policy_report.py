@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -9,8 +10,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from command.app import app
 from components.config.messages import Message
-from operations import policy_report
 from tests.support.environment import Environment
 from tests.support.lab import eventually
 from tests.support.messages import said
@@ -110,7 +111,9 @@ class Rollout:
 
     def report(self) -> dict[str, Any] | str:
         """The report, or the error in its place."""
-        done = CliRunner().invoke(policy_report.app, ["--stack", self.cluster.name, "--output", "json"])
+        with contextlib.chdir(self.environment.project.folder):
+            command = ["tenant", "violations", "--stack", self.cluster.name, "--output", "json"]
+            done = CliRunner().invoke(app, command)
         assert done.exit_code in (0, 2), done.exception
         return done.stderr if done.exit_code == 2 else json.loads(done.stdout)
 
@@ -132,11 +135,9 @@ class Rollout:
 def rollout(staging_stack: Environment) -> Iterator[Rollout]:
     before, tenancy = staging_stack.config["policies"], staging_stack.config.get("tenancy", {})
     rollout = Rollout(staging_stack)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(policy_report, "PROJECT", staging_stack.project.folder)
-        for manifest in (*OBJECTS, *OLDER_OBJECTS, BESIDE_ITS_ROLE):
-            rollout.cluster.apply(manifest)
-        yield rollout
+    for manifest in (*OBJECTS, *OLDER_OBJECTS, BESIDE_ITS_ROLE):
+        rollout.cluster.apply(manifest)
+    yield rollout
     rollout.cluster.kubectl("delete", "clusterrolebinding", "-l", "test=beside-its-role")
     for manifest in (*OBJECTS, *OLDER_OBJECTS):
         kind, metadata = manifest["kind"], manifest["metadata"]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
-from operations import policy_report
+from command.app import app
 from tests.e2e.tenants.given_delegation import team_binding
 from tests.e2e.tenants.given_grants import DELEGATED, FILES, GRANTED, OTHER, REASON, TEAM, budget, gizmo
 from tests.support.environment import Environment
@@ -108,13 +109,11 @@ def test_outputs_show_what_is_granted_and_why(stack: Environment) -> None:
     assert "grants" not in tenants[OTHER]
 
 
-def test_the_report_lists_what_runs_only_because_of_a_grant(
-    stack: Environment, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(policy_report, "PROJECT", stack.project.folder)
+def test_the_report_lists_what_runs_only_because_of_a_grant(stack: Environment) -> None:
     eventually(lambda: stack.cluster.find("poddisruptionbudget", "legacy", GRANTED), what="the budget")
 
-    done = CliRunner().invoke(policy_report.app, ["--stack", stack.cluster.name, "--output", "json"])
+    with contextlib.chdir(stack.project.folder):
+        done = CliRunner().invoke(app, ["tenant", "violations", "--stack", stack.cluster.name, "--output", "json"])
 
     found = json.loads(done.stdout)
     assert {(each["kind"], each["name"], each["policy"]) for each in found["onlyByGrant"]} == {

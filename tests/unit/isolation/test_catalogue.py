@@ -17,7 +17,8 @@ from components.policies.threats import THREATS
 from components.vocabulary.names import Controller
 from isolation.attempts import NOT_ASKED, attempts, controls
 from isolation.attempts.looking import METADATA_ADDRESS, arguments, reaches_in, reaches_out, selects
-from isolation.model import Access, Finding, Layer, Live, Request, State, Verdict
+from isolation.choices import Layer
+from isolation.model import Access, Finding, Live, Request, State, Verdict
 from isolation.verdicts import judged
 from operations.policies_in_force import PolicyInForce
 from tests.support.policy_cases import CONFIGS, RELAXED

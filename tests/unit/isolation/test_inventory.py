@@ -9,6 +9,7 @@ import pytest
 
 from components.stack.config import StackConfig
 from components.vocabulary.names import MANAGED_BY_LABEL, TENANT_LABEL
+from isolation.choices import Profile
 from isolation.inventory.fields import described, differences
 from isolation.inventory.intent import NAMESPACE, Intent
 from isolation.inventory.kyverno import by_configuration, by_flags
@@ -21,7 +22,7 @@ from isolation.inventory.lists import (
     READ,
     ROLE_BINDING,
 )
-from isolation.inventory.profile import Profile, against_profile
+from isolation.inventory.profile import against_profile
 from isolation.inventory.stack import _of_namespace
 from isolation.scene import Tenancy
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from isolation.model import Layer
+from isolation.choices import Layer
 from isolation.refusals import is_about_impersonation, refusal
 
 SEEN = [

@@ -10,7 +10,8 @@ from sample_scene import KINDS, FakeAsker, scene
 
 from isolation.asking import Asker
 from isolation.attempts.objects import deployment
-from isolation.model import Access, Attempt, Control, Finding, Layer, Request, State, Verdict
+from isolation.choices import Layer
+from isolation.model import Access, Attempt, Control, Finding, Request, State, Verdict
 from isolation.suite import Suite
 from operations.admission_answers import Answer
 

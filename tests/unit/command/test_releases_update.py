@@ -1,4 +1,4 @@
-"""`make update-releases`: which releases it finds, what it writes into the stacks' files, and what it says."""
+"""`flux-tenancy releases update`: which releases it finds, writes into the stacks' files, and reports."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from loopback import closed_port, serving
 from message_codes import codes
 from typer.testing import CliRunner
 
-from operations import release_update
+from command.app import app
+from command.exits import ExitCode
 from operations.upstream import UpstreamRelease, newest
 from operations.yaml_values import replaced
 
@@ -80,7 +81,7 @@ class Upstream:
     def run(self, *arguments: str, index: str = "") -> tuple[int, str, str]:
         place = index or str(self.folder)
         indexes = ("--flux-index", f"{place}/flux.json", "--kyverno-index", f"{place}/kyverno.yaml")
-        done = CliRunner().invoke(release_update.app, [*indexes, *arguments])
+        done = CliRunner().invoke(app, ["releases", "update", *indexes, *arguments])
         assert done.exception is None or isinstance(done.exception, SystemExit)
         return done.exit_code, done.stdout, done.stderr
 
@@ -96,7 +97,7 @@ def upstream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Upstream:
     project.mkdir()
     folder.mkdir()
     (project / "Pulumi.yaml").write_text("name: flux-tenancy\nruntime: python\n")
-    monkeypatch.setattr(release_update, "PROJECT", project)
+    monkeypatch.chdir(project)
     found = Upstream(project, folder)
     found.publish(
         [release("2.9.4"), release("2.9.6", sha256(MANIFEST)), release("2.9.5")],
@@ -176,7 +177,7 @@ def test_a_release_with_another_digest_than_published_is_refused(upstream: Upstr
 
     code, out, error = upstream.run()
 
-    assert (code, out) == (1, "")
+    assert (code, out) == (ExitCode.FAILED, "")
     assert codes(error.splitlines()[:1]) == ["FT-OPS-062"]
     assert sha256(MANIFEST) in error and "c" * 64 in error
     assert file.read_text() == FILE
@@ -193,7 +194,7 @@ def test_an_index_that_cannot_be_read_is_an_error(upstream: Upstream, content: b
 
     status, out, error = upstream.run()
 
-    assert (status, out, codes(error.splitlines()[:1])) == (1, "", [code])
+    assert (status, out, codes(error.splitlines()[:1])) == (ExitCode.FAILED, "", [code])
 
 
 def test_a_server_that_does_not_answer_is_an_error(upstream: Upstream) -> None:
@@ -201,7 +202,7 @@ def test_a_server_that_does_not_answer_is_an_error(upstream: Upstream) -> None:
 
     status, _, error = upstream.run(index=f"http://127.0.0.1:{closed_port()}")
 
-    assert (status, codes(error.splitlines()[:1])) == (1, ["FT-OPS-060"])
+    assert (status, codes(error.splitlines()[:1])) == (ExitCode.FAILED, ["FT-OPS-060"])
     assert "cannot be reached" in error
     with serving({}, 404) as server:
         assert "the server answers 404" in upstream.run(index=server)[2]

@@ -1,15 +1,15 @@
-"""`make policy-report`: what it asks the API server, what it shows, and when it does not say that all is well."""
+"""`flux-tenancy tenant violations`: its requests to the API server, its report, and its errors."""
 
 from __future__ import annotations
 
 import json
-import subprocess
 from typing import Any
 
 import pytest
 from fake_cluster import FakeCluster, Said, manifest, namespace, served, write_kubeconfig
 from typer.testing import CliRunner
 
+from command.app import app
 from components.policies import table
 from components.policies.config import PoliciesConfig
 from components.policies.names import PolicyName
@@ -69,7 +69,7 @@ class Stack:
             return self.run_without_cluster(*arguments)
 
     def run_without_cluster(self, *arguments: str) -> tuple[int, str, str]:
-        done = CliRunner().invoke(policy_report.app, ["--stack", "staging", *arguments])
+        done = CliRunner().invoke(app, ["tenant", "violations", "--stack", "staging", *arguments])
         assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
         assert "pa55word" not in done.output
         return done.exit_code, done.stdout, done.stderr
@@ -90,7 +90,7 @@ class Stack:
 @pytest.fixture
 def stack(tmp_path, monkeypatch) -> Stack:
     (tmp_path / "Pulumi.yaml").write_text("name: flux-tenancy\n")
-    monkeypatch.setattr(policy_report, "PROJECT", tmp_path)
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(policy_report, "policies", lambda config: POLICIES)
     cluster = FakeCluster(
         {
@@ -416,15 +416,6 @@ def test_a_pipeline_can_ask_for_a_status_that_tells_findings(stack, warnings, st
 
     assert code == status
     assert out.splitlines()[-1].startswith("3 of 3 objects" if warnings else "None of 3 objects")
-
-
-def test_make_passes_on_the_exit_code_option():
-    def recipe(*variables: str) -> str:
-        command = ["make", "--dry-run", "policy-report", *variables]
-        return subprocess.run(command, cwd=policy_report.PROJECT, capture_output=True, text=True, check=True).stdout
-
-    assert "--exit-code" not in recipe()
-    assert "--exit-code" in recipe("EXIT_CODE=1")
 
 
 def test_a_stack_without_engine_has_no_report(stack):

@@ -1,0 +1,136 @@
+"""`flux-tenancy isolation`: attack a cluster as a tenant could."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from command.options import File, OptionalStack, Tenants, stack_of_shell
+from command.program import failed, found
+from command.project import project_folder
+from isolation.choices import Layer, Profile, ReportFormat
+
+
+def isolation(
+    stack: OptionalStack,
+    tenant: Tenants,
+    namespace: Annotated[
+        list[str],
+        typer.Option(
+            default_factory=list,
+            show_default=False,
+            metavar="NAME",
+            help="Namespace of the tenant, if none has its label; repeat it for several.",
+        ),
+    ],
+    without: Annotated[
+        list[Layer],
+        typer.Option(
+            default_factory=list,
+            show_default=False,
+            metavar="LAYER",
+            help=f"Evaluate the attempts as if this layer did not exist; repeat it for several: {', '.join(Layer)}.",
+        ),
+    ],
+    only: Annotated[
+        list[str],
+        typer.Option(
+            default_factory=list,
+            show_default=False,
+            metavar="PREFIX",
+            help="Run only the attempts and controls whose ids start with this, or `inventory`; repeat it for several.",
+        ),
+    ],
+    service_account: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            show_default=False,
+            help="Service account that Flux impersonates for the tenant, if it cannot be detected.",
+        ),
+    ] = "",
+    flux_namespace: Annotated[
+        str,
+        typer.Option(metavar="NAME", show_default=False, help="Namespace of Flux's controllers, if several have them."),
+    ] = "",
+    context: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", show_default=False, help="Context of the kubeconfig. Default: its current context."
+        ),
+    ] = "",
+    kubeconfig: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE",
+            show_default=False,
+            help="Kubeconfig of a cluster that no stack describes. Default: KUBECONFIG, or ~/.kube/config.",
+        ),
+    ] = "",
+    profile: Annotated[
+        Profile | None,
+        typer.Option(show_default=False, help="What is intended for tenants of a cluster that no stack describes."),
+    ] = None,
+    live: Annotated[
+        bool, typer.Option("--live", help="Also create labelled objects, and remove them afterwards.")
+    ] = False,
+    output: Annotated[ReportFormat, typer.Option("--output", "-o", help="Format of the report.")] = ReportFormat.TABLE,
+    file: File = None,
+) -> None:
+    """Attack a cluster as a tenant could, and show which layer blocks each attempt.
+
+    Works on every cluster with Flux. Changes nothing without --live: attempts are dry runs and access reviews. With a
+    stack or a profile, also reports every object in force that is not as intended.
+
+    Exits with 1 if an attempt passes, a legitimate request is refused or something is not as intended, and with 2 if
+    the run fails or the account of a tenant is unclear.
+
+    Examples:
+
+      flux-tenancy isolation
+
+      flux-tenancy isolation --context production --profile restricted
+
+      flux-tenancy isolation --namespace apps --service-account flux
+
+      flux-tenancy isolation --stack staging -o junit -f isolation.xml
+
+      flux-tenancy isolation --stack staging --tenant shop --live
+    """
+    from components.config.messages import Message
+    from isolation.run import Asked, Target, attack, show
+    from operations.errors import OperationError
+
+    if Layer.ROLE in without and not live:
+        raise OperationError(
+            Message(
+                "FT-ISO-001",
+                "--without role asks as a user with all rights, which needs a RoleBinding during the run",
+                "add --live",
+            )
+        )
+    given = {"--context": context, "--kubeconfig": kubeconfig, "--profile": profile}
+    named = [option for option, value in given.items() if value]
+    if stack and named:
+        raise OperationError(
+            Message(
+                "FT-ISO-007",
+                f"{' and '.join(named)} describe a cluster without a stack; stack {stack} describes its own",
+                f"leave out --stack or {' and '.join(named)}",
+            )
+        )
+    described = stack or ("" if named else stack_of_shell())
+    target = (
+        Target.of_stack(described, project_folder())
+        if described
+        else Target.of_kubeconfig(kubeconfig, context, profile)
+    )
+    layers, prefixes = tuple(dict.fromkeys(without)), tuple(only)
+    asked = Asked(tenant, namespace, service_account, flux_namespace, live, layers, prefixes)
+    outcome = attack(target, asked)
+    show(outcome.reports, output, file)
+    if not outcome.safe:
+        found()
+    if outcome.unclear:
+        failed()

@@ -1,0 +1,315 @@
+"""One run for one or several tenants: the cluster that is attacked, the tenants, and the reports."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import typer
+from kubernetes import client
+from rich.console import Console
+
+from components.cluster.client import ClusterUnavailable, connect, context_name, explaining
+from components.cluster.config import ClusterConfig
+from components.config.errors import ConfigurationError
+from components.config.messages import Message, message_of
+from components.config.printable import printable
+from isolation.choices import Layer, Profile, ReportFormat
+from isolation.inventory.intent import Intent
+from isolation.inventory.lists import read_lists
+from isolation.inventory.profile import against_profile
+from isolation.inventory.stack import StackInventory
+from isolation.model import AttemptResult, ControlResult, Discrepancy, Report
+from isolation.reading import has_account, labelled_namespaces, read, tenancy, tenants, version
+from isolation.report_html import as_html
+from isolation.report_json import as_json
+from isolation.report_junit import as_junit
+from isolation.report_table import WIDTH, as_table
+from isolation.scene import Tenancy
+from isolation.suite import Suite
+from operations.described_cluster import described_cluster
+from operations.errors import OperationError, invalid
+from review.render.stack import load_and_render
+
+_INVENTORY = "inventory"
+"""The name of the inventory for `--only`."""
+_RENDERED = {ReportFormat.JSON: as_json, ReportFormat.JUNIT: as_junit, ReportFormat.HTML: as_html}
+
+
+@dataclass(frozen=True)
+class Target:
+    """The cluster of a run, and what is intended for its tenants.
+
+    Attributes:
+        config: how to reach the cluster.
+        folder: where a relative path of a kubeconfig begins.
+        stack: name of the stack that describes the cluster; empty if none does.
+        intent: the intent of the stack, rendered without its cluster; None without a stack.
+        profile: what is intended where no stack says it; None for nothing.
+    """
+
+    config: ClusterConfig
+    folder: Path
+    stack: str = ""
+    intent: Intent | None = None
+    profile: Profile | None = None
+
+    @classmethod
+    def of_stack(cls, stack: str, project: Path) -> Target:
+        """The cluster of a stack.
+
+        Raises:
+            OperationError: the stack's files are not valid, or its kubeconfig cannot be decrypted.
+        """
+        config = described_cluster(stack, project)
+        try:
+            return cls(config, project, stack, Intent.of(*load_and_render(project, stack)))
+        except ConfigurationError as error:
+            raise invalid(*error.problems) from None
+
+    @classmethod
+    def of_kubeconfig(cls, path: str, context: str, profile: Profile | None) -> Target:
+        """A cluster that no stack describes, found as kubectl finds it.
+
+        Args:
+            path: of the kubeconfig; if empty, the first of `$KUBECONFIG`, or `~/.kube/config`.
+            context: of the kubeconfig; if empty, its current context.
+            profile: what is intended for the tenants, if anything.
+        """
+        listed = filter(None, (path, *os.environ.get("KUBECONFIG", "").split(os.pathsep)))
+        file = Path(next(listed, "~/.kube/config")).expanduser().absolute()
+        return cls(ClusterConfig(kubeconfig=str(file), context=context or None), Path.cwd(), profile=profile)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a run tries, and for whom.
+
+    Attributes:
+        tenants: names; if empty, all tenants with the label and of the stack.
+        namespaces: of the one tenant, if they have no label.
+        account: the service account that Flux impersonates, if it cannot be detected.
+        flux_namespace: of Flux's controllers, if there are several.
+        live: whether to create objects, which are removed afterwards.
+        without: layers to ignore.
+        only: beginnings of the ids to run; if empty, all.
+    """
+
+    tenants: Sequence[str] = ()
+    namespaces: Sequence[str] = ()
+    account: str = ""
+    flux_namespace: str = ""
+    live: bool = False
+    without: tuple[Layer, ...] = ()
+    only: tuple[str, ...] = ()
+
+    @property
+    def is_described(self) -> bool:
+        """Whether the user describes the tenant, whom the cluster may then not know by its label."""
+        return bool(self.namespaces or self.account)
+
+    def selects(self, key: str) -> bool:
+        """Whether to run the attempt or control with this id, or the inventory."""
+        return key.startswith(self.only or "")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The reports of a run.
+
+    Attributes:
+        reports: one for each tenant.
+        unclear: whether the account of a tenant could not be detected, so that nothing was tried for it.
+    """
+
+    reports: list[Report]
+    unclear: bool
+
+    @property
+    def safe(self) -> bool:
+        return all(report.safe for report in self.reports)
+
+
+def attack(target: Target, asked: Asked) -> Outcome:
+    """Try everything for each tenant, and compare what is in force with the intent.
+
+    Raises:
+        OperationError: there is nobody to try it for, or the cluster or the user's rights do not allow it.
+    """
+    try:
+        context = context_name(target.config, target.folder)
+        api = connect(target.config, target.folder)
+        server = without_credentials(api.configuration.host)
+        typer.echo(f"cluster: {context} ({server}){f', stack {target.stack}' if target.stack else ''}", err=True)
+        with explaining(api):
+            return _Run(api, target, asked, context, server).run()
+    except ClusterUnavailable as error:
+        raise _unavailable(error, target.stack) from None
+    except KeyboardInterrupt:
+        if asked.live:
+            typer.echo("interrupted; the created objects are removed", err=True)
+        raise
+
+
+def without_credentials(server: str) -> str:
+    """The address of an API server as it may be shown: without the user and the password that a URL may have."""
+    return printable(re.sub(r"//[^/?#]*@", "//", server))
+
+
+@dataclass(frozen=True)
+class _Run:
+    api: client.ApiClient
+    target: Target
+    asked: Asked
+    context: str
+    server: str
+
+    def run(self) -> Outcome:
+        names = self._names()
+        inventory = self._inventory() if self.asked.selects(_INVENTORY) else None
+        reports, unclear = [], False
+        for name in names:
+            who = self._without_account(name)
+            try:
+                is_needed = (
+                    self.asked.is_described or not who.namespaces or (bool(self.asked.tenants) and inventory is None)
+                )
+                if is_needed or self._may_be_tried(name):
+                    who = self._tenancy(name)
+                else:
+                    typer.echo(f"tenant {name}: no attempts: no service account has rights there", err=True)
+            except OperationError as error:
+                # Accounts that one tenant has left over do not keep the other tenants from being tried.
+                if is_needed:
+                    raise
+                typer.echo(f"tenant {name}: no attempts: {error}", err=True)
+                unclear = True
+            if not who.account and inventory is None:
+                continue
+            found = None if inventory is None else inventory(who)
+            attempts, controls = self._tried(who)
+            reports.append(
+                Report(
+                    context=self.context,
+                    server=self.server,
+                    version=version(self.api),
+                    tenant=who.name,
+                    namespaces=who.namespaces,
+                    account=who.user,
+                    live=self.asked.live,
+                    without=self.asked.without,
+                    made_at=datetime.now(UTC).isoformat(timespec="seconds"),
+                    attempts=attempts,
+                    controls=controls,
+                    inventory=found,
+                )
+            )
+        if not reports:
+            raise OperationError(
+                Message("FT-ISO-004", "no tenant has a service account with rights", "name one with --service-account")
+            )
+        return Outcome(reports, unclear)
+
+    def _names(self) -> Sequence[str]:
+        """The tenants to try; one without a name is that of the namespaces that the user names."""
+        intent = self.target.intent
+        listed = intent.config.active_tenants if intent is not None else {}
+        names = self.asked.tenants or ([""] if self.asked.namespaces else sorted({*tenants(self.api), *listed}))
+        if not names:
+            raise OperationError(
+                Message("FT-ISO-002", "no namespace of the cluster has a tenant label", "name one with --namespace")
+            )
+        if len(names) > 1 and self.asked.is_described:
+            raise OperationError(
+                Message(
+                    "FT-ISO-003",
+                    "--namespace and --service-account apply to a single tenant",
+                    "name that tenant with --tenant",
+                )
+            )
+        return names
+
+    def _inventory(self) -> Callable[[Tenancy], tuple[Discrepancy, ...]] | None:
+        """Compares a tenant with the intent, with the cluster read once; None if nothing says what is intended."""
+        if self.target.intent is not None:
+            of_stack = StackInventory(self.api, self.target.intent)
+            lists = of_stack.read()
+            return lambda who: of_stack.of(who, lists)
+        if (profile := self.target.profile) is not None:
+            lists = read_lists(self.api)
+            return lambda who: against_profile(profile, who, lists)
+        return None
+
+    def _tenancy(self, name: str) -> Tenancy:
+        """A tenant; one that the stack lists is as the stack says, whatever labels and bindings the cluster has."""
+        listed = self._listed(name) if not self.asked.is_described else None
+        if listed is None:
+            return tenancy(self.api, name, self.asked.namespaces, self.asked.account)
+        further = [each for each in labelled_namespaces(self.api, name) if each not in listed[0]]
+        return tenancy(self.api, name, (*listed[0], *further), listed[1])
+
+    def _tried(self, who: Tenancy) -> tuple[tuple[AttemptResult, ...], tuple[ControlResult, ...]]:
+        """The attempts and controls as a tenant's account; none without one."""
+        if not who.account:
+            return (), ()
+        scene = read(self.api, who, self.asked.flux_namespace, self.target.intent)
+        return Suite(self.api, scene, self.asked.without, self.asked.live).run(self.asked.selects)
+
+    def _without_account(self, name: str) -> Tenancy:
+        """A tenant as the inventory needs it: with the namespaces that it has, and that it should have by the stack."""
+        listed = self._listed(name)
+        own = listed[0] if listed is not None else ()
+        return Tenancy(name, tuple(dict.fromkeys((*own, *labelled_namespaces(self.api, name)))), "")
+
+    def _may_be_tried(self, name: str) -> bool:
+        """Whether a tenant has an account, by the stack or the cluster; a tenant that leaves must have none."""
+        intent = self.target.intent
+        if intent is not None and name in intent.config.tenants:
+            return name in intent.config.active_tenants
+        return has_account(self.api, name)
+
+    def _listed(self, name: str) -> tuple[tuple[str, ...], str] | None:
+        return self.target.intent.account_of(name) if self.target.intent is not None else None
+
+
+def _unavailable(error: ClusterUnavailable, stack: str) -> OperationError:
+    said = message_of(error)
+    where = f"{stack}: cluster.{error.key}" if stack else f"--{error.key}"
+    return OperationError(Message("FT-ISO-006", f"{where}: {said}", "correct that, or make the cluster reachable"))
+
+
+def show(reports: list[Report], output: ReportFormat, file: Path | None) -> None:
+    """Print the reports, or write them to a file.
+
+    Raises:
+        OperationError: the file cannot be written.
+    """
+    if output in _RENDERED:
+        text = _RENDERED[output](reports)
+        if file is None:
+            typer.echo(text)
+        else:
+            _write(file, text)
+        return
+    if file is None:
+        # In a pipe the table is as wide as it needs.
+        Console(width=None if sys.stdout.isatty() else WIDTH).print(as_table(reports))
+        return
+    out = io.StringIO()
+    Console(file=out, width=WIDTH).print(as_table(reports))
+    _write(file, out.getvalue())
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise OperationError(
+            Message("FT-ISO-005", f"{file} cannot be written: {error.strerror}", "name another file with --file")
+        ) from None

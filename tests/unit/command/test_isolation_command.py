@@ -1,0 +1,298 @@
+"""`flux-tenancy isolation`: which cluster it attacks, for whom, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from command.app import app
+from command.exits import ExitCode
+from isolation import run
+from isolation.inventory.intent import Intent
+from isolation.model import Discrepancy
+from isolation.scene import Tenancy
+from operations.errors import OperationError
+
+PROJECT = Path(__file__).parents[3]
+SERVER = "https://127.0.0.1:1"
+
+
+def end(*arguments: str) -> tuple[int, str]:
+    done = CliRunner().invoke(app, ["isolation", *arguments])
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return done.exit_code, done.stderr
+
+
+def write_kubeconfig(path: Path, *contexts: str, server: str = SERVER) -> Path:
+    """A kubeconfig with these contexts, of which the first is the current one; the name of each is in its address."""
+    path.write_text(
+        yaml.safe_dump(
+            {
+                "contexts": [{"name": name, "context": {"cluster": name, "user": "a"}} for name in contexts],
+                "current-context": contexts[0],
+                "clusters": [{"name": name, "cluster": {"server": f"{server}/{name}"}} for name in contexts],
+                "users": [{"name": "a", "user": {}}],
+            }
+        )
+    )
+    return path
+
+
+@pytest.fixture(autouse=True)
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A shell outside of any project, whose kubeconfig has the contexts kind and prod."""
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.chdir(home)
+    monkeypatch.delenv("PULUMI_STACK", raising=False)
+    monkeypatch.setenv("KUBECONFIG", str(write_kubeconfig(home / "kubeconfig", "kind", "prod")))
+    return home
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with the stack eu, for a cluster of its own; the shell is in a folder below it."""
+    folder = tmp_path / "project"
+    (folder / "docs").mkdir(parents=True)
+    write_kubeconfig(folder / "kubeconfig", "eu")
+    (folder / "Pulumi.yaml").write_text("name: platform\nruntime: python\n")
+    (folder / "Pulumi.eu.yaml").write_text("config:\n  platform:cluster: {kubeconfig: kubeconfig}\n")
+    monkeypatch.chdir(folder / "docs")
+    monkeypatch.setattr(run, "load_and_render", lambda *_: (None, None))
+    monkeypatch.setattr(Intent, "of", lambda *_: None)
+    return folder
+
+
+def attacked(monkeypatch, *arguments: str) -> str:
+    """The first line of the command, which names the cluster; the run ends there."""
+    monkeypatch.setattr(run._Run, "run", lambda _: run.Outcome([], False))
+    code, said = end(*arguments)
+    assert code == ExitCode.OK, said
+    return said.splitlines()[0]
+
+
+def test_without_a_project_the_current_context_of_the_kubeconfig_is_attacked(monkeypatch):
+    assert attacked(monkeypatch) == f"cluster: kind ({SERVER}/kind)"
+    assert attacked(monkeypatch, "--context", "prod") == f"cluster: prod ({SERVER}/prod)"
+
+
+def test_a_kubeconfig_may_be_named(shell, monkeypatch):
+    other = write_kubeconfig(shell / "other", "other", server="https://admin:pa55word@127.0.0.1:1")
+
+    assert attacked(monkeypatch, "--kubeconfig", str(other)) == f"cluster: other ({SERVER}/other)"
+
+
+def test_in_a_project_the_current_context_is_attacked_unless_a_stack_is_named(project, monkeypatch):
+    assert attacked(monkeypatch) == f"cluster: kind ({SERVER}/kind)"
+    assert attacked(monkeypatch, "-s", "eu") == f"cluster: eu ({SERVER}/eu), stack eu"
+
+
+@pytest.mark.parametrize(
+    ("stack", "cluster"),
+    [("eu", "eu"), ("acme/platform/eu", "eu"), ("us", "kind"), ("..", "kind"), ("", "kind")],
+)
+def test_the_stack_of_the_shell_counts_only_in_its_project(project, shell, monkeypatch, stack, cluster):
+    monkeypatch.setenv("PULUMI_STACK", stack)
+
+    assert attacked(monkeypatch).startswith(f"cluster: {cluster} ")
+
+    monkeypatch.chdir(shell)
+    assert attacked(monkeypatch) == f"cluster: kind ({SERVER}/kind)"
+
+
+@pytest.mark.parametrize("option", [("--context", "prod"), ("--profile", "baseline")])
+def test_options_for_a_cluster_without_a_stack_come_before_the_stack_of_the_shell(project, monkeypatch, option):
+    monkeypatch.setenv("PULUMI_STACK", "eu")
+
+    assert ", stack" not in attacked(monkeypatch, *option)
+
+
+def test_a_stack_outside_of_a_project_is_an_error():
+    code, said = end("--stack", "eu")
+
+    assert code == ExitCode.FAILED and "there is no Pulumi.yaml in" in said
+
+
+def test_a_stack_that_the_project_does_not_have_is_an_error(project):
+    code, said = end("--stack", "us")
+
+    assert code == ExitCode.FAILED and "stack us has no Pulumi.us.yaml (FT-OPS-002)" in said
+
+
+@pytest.mark.parametrize("stack", ["..", "a;b", "acme/../staging"])
+def test_a_name_that_no_stack_may_have_is_refused(stack):
+    code, said = end("--stack", stack)
+
+    assert code == ExitCode.FAILED and "FT-CFG-630" in said
+
+
+def test_a_missing_kubeconfig_is_one_clear_error(tmp_path):
+    path = tmp_path / "kubeconfig"
+
+    code, said = end("--kubeconfig", str(path))
+
+    assert (code, said.splitlines()) == (
+        ExitCode.FAILED,
+        [
+            f"error: --kubeconfig: {path} cannot be read: No such file or directory (FT-ISO-006)",
+            "remedy: correct that, or make the cluster reachable",
+        ],
+    )
+
+
+def test_a_missing_context_is_one_clear_error():
+    code, said = end("--context", "b")
+
+    assert (code, said.splitlines()[0]) == (
+        ExitCode.FAILED,
+        "error: --context: the kubeconfig has no context 'b'; it has kind, prod (FT-ISO-006)",
+    )
+
+
+def test_a_cluster_that_does_not_answer_is_one_clear_error():
+    code, said = end()
+
+    assert code == ExitCode.FAILED
+    assert said.splitlines()[1].startswith(f"error: --kubeconfig: {SERVER}/kind cannot be reached")
+
+
+def test_without_role_requires_live_objects():
+    code, said = end("--without", "role")
+
+    assert code == ExitCode.FAILED
+    assert said.splitlines()[1] == "remedy: add --live"
+
+
+@pytest.mark.parametrize("option", ["--profile", "--context", "--kubeconfig"])
+def test_a_stack_describes_its_own_cluster(option):
+    code, said = end("--stack", "staging", option, "restricted")
+
+    assert (code, said.splitlines()[1]) == (ExitCode.FAILED, f"remedy: leave out --stack or {option}")
+
+
+@pytest.mark.parametrize("arguments", [("--without", "luck"), ("--output", "pdf"), ("--profile", "odd"), ("--no",)])
+def test_usage_errors_have_the_same_exit_code(arguments):
+    code, said = end(*arguments)
+
+    assert code == ExitCode.FAILED
+    assert said.splitlines()[1:] == ["remedy: see `flux-tenancy isolation --help`"]
+
+
+@pytest.fixture
+def leaving(monkeypatch) -> list[str]:
+    """A cluster with two tenants, of which one is leaving; a request as a tenant ends the run. Returns those tried."""
+    asked: list[str] = []
+
+    def tenancy(_, name: str, *__: object) -> Tenancy:
+        asked.append(name)
+        raise OperationError(Message("", "enough", "stop"))
+
+    monkeypatch.setattr(run, "tenants", lambda _: ["blue-team", "dev-team"])
+    monkeypatch.setattr(run, "has_account", lambda _, name: name == "dev-team")
+    monkeypatch.setattr(run, "labelled_namespaces", lambda _, name: [name])
+    monkeypatch.setattr(run, "tenancy", tenancy)
+    monkeypatch.setattr(run, "version", lambda _: "v1.36.3")
+    return asked
+
+
+def test_a_tenant_without_an_account_is_named_and_left_out(leaving):
+    _, said = end()
+
+    assert said.splitlines()[1].startswith("tenant blue-team: no attempts: ")
+    assert leaving == ["dev-team"]
+
+
+def test_a_tenant_with_an_unclear_account_keeps_no_other_one_from_being_tried(leaving, monkeypatch):
+    monkeypatch.setattr(run, "has_account", lambda *_: True)
+
+    code, said = end()
+
+    assert (code, leaving) == (ExitCode.FAILED, ["blue-team", "dev-team"])
+    assert said.splitlines()[1:3] == [
+        "tenant blue-team: no attempts: enough; stop",
+        "tenant dev-team: no attempts: enough; stop",
+    ]
+
+
+@pytest.mark.parametrize("account", [True, False])
+def test_the_inventory_of_a_tenant_needs_no_account(leaving, monkeypatch, account):
+    """Whose account is unclear, and who has none."""
+    seen: list[Tenancy] = []
+    holes: list[Discrepancy] = []
+
+    def inventory(_, who: Tenancy, __) -> tuple[Discrepancy, ...]:
+        seen.append(who)
+        return tuple(holes)
+
+    monkeypatch.setattr(run, "has_account", lambda *_: account)
+    monkeypatch.setattr(run, "read_lists", lambda _: None)
+    monkeypatch.setattr(run, "against_profile", inventory)
+
+    healthy, _ = end("--profile", "restricted")
+    holes.append(Discrepancy("FT-ISO-120", "a", "b", "c", "d", "e", "f"))
+    open_, _ = end("--profile", "restricted")
+
+    assert (healthy, open_) == (ExitCode.FAILED if account else ExitCode.OK, ExitCode.FOUND)
+    assert seen == [Tenancy(name, (name,), "") for name in ("blue-team", "dev-team")] * 2
+
+
+def test_the_report_names_the_cluster_that_was_attacked(leaving, monkeypatch, tmp_path):
+    monkeypatch.setattr(run, "has_account", lambda *_: False)
+    monkeypatch.setattr(run, "read_lists", lambda _: None)
+    monkeypatch.setattr(run, "against_profile", lambda *_: ())
+
+    for output in ("json", "table", "junit", "html"):
+        end("--profile", "restricted", "--context", "prod", "-o", output, "-f", str(tmp_path / output))
+
+    [report, _] = json.loads((tmp_path / "json").read_text())["reports"]
+    assert (report["context"], report["server"]) == ("prod", f"{SERVER}/prod")
+    for output in ("table", "junit", "html"):
+        assert f"of prod ({SERVER}/prod), Kubernetes v1.36.3" in " ".join((tmp_path / output).read_text().split())
+
+
+def test_a_tenant_that_is_named_is_never_left_out(leaving):
+    end("--tenant", "blue-team")
+
+    assert leaving == ["blue-team"]
+
+
+def test_a_run_without_any_tenant_is_an_error(leaving, monkeypatch):
+    monkeypatch.setattr(run, "has_account", lambda *_: False)
+
+    code, said = end()
+
+    assert code == ExitCode.FAILED
+    assert "error: no tenant has a service account with rights" in said
+
+
+@pytest.mark.parametrize(("options", "said"), [(["--live"], "interrupted; the created objects are removed"), ([], "")])
+def test_an_interrupted_run_has_its_own_exit_code(monkeypatch, options, said):
+    def interrupt(_: object) -> run.Outcome:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run._Run, "run", interrupt)
+
+    code, error = end(*options)
+
+    assert code == ExitCode.INTERRUPTED
+    assert error.splitlines()[1:] == [said] if said else "interrupted" not in error
+
+
+def test_a_file_that_cannot_be_written_is_an_error(leaving, monkeypatch, tmp_path):
+    monkeypatch.setattr(run._Run, "run", lambda _: run.Outcome([], False))
+
+    code, said = end("-o", "json", "-f", str(tmp_path / "missing" / "report.json"))
+
+    assert code == ExitCode.FAILED and "(FT-ISO-005)" in said
+
+
+def test_the_choices_are_importable_without_the_product():
+    loaded = "import isolation.choices, sys; print(*(name for name in sys.modules if name.startswith('components')))"
+
+    assert subprocess.run([sys.executable, "-c", loaded], cwd=PROJECT, capture_output=True, text=True).stdout == "\n"
