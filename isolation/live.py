@@ -107,7 +107,7 @@ class LiveObjects:
                 Message(
                     "FT-ISO-032",
                     f"not removed from {self._scene.tenancy.home}: {names}",
-                    f"delete what has the label {LABEL}",
+                    f"delete the objects with the label {LABEL}",
                 )
             )
         self._made.clear()
