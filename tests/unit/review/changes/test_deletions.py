@@ -79,7 +79,7 @@ def test_everything_in_a_namespace_goes_with_it():
     sync = kubernetes("Kustomization", "dev-team", "apps", spec={"prune": True})
 
     assert list(only(kubernetes("Namespace", "apps"), sync).consequences()) == [
-        "with namespace apps goes everything in it, including what Flux applied from the Git of dev-team"
+        "everything in namespace apps is deleted, including the objects that Flux applied from the Git of dev-team"
     ]
 
 
@@ -117,7 +117,7 @@ def test_a_release_of_a_tenant_is_uninstalled_unless_its_namespace_goes():
 def test_every_object_of_its_chart_goes_with_a_helm_release():
     [said] = only(helm_release("kyverno")).consequences()
 
-    assert said == "with the Helm release kyverno goes every object of its chart, custom resources included"
+    assert said == "every object of the Helm release kyverno is deleted, including custom resources"
 
 
 def test_keys_and_webhooks_at_github_are_named_by_their_repository():

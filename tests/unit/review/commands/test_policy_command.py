@@ -80,7 +80,7 @@ def test_a_grant_that_soon_stops_updates_is_a_warning_and_no_finding(project):
     done = ran()
 
     assert (done.exit_code, done.stdout) == (0, "staging: no findings\n")
-    assert done.stderr.startswith("warning: staging: tenant dev-team: grants[0] (TICKET-12) expires after ")
+    assert done.stderr.startswith("warning: staging: tenant dev-team: grants[0] (TICKET-12) expires on ")
     assert done.stderr.endswith(" (FT-TEN-411)\n")
 
 

@@ -45,7 +45,7 @@ def secure(value):
         (side(sync(x=1)), side(sync(x=2)), "1 object changed"),
         (side(sync(x=1)), side(sync(x=2), kubernetes("Role", "a")), "1 object added, 1 object changed"),
         (side(sync(), kubernetes("Role", "a")), side(sync()), "1 object removed"),
-        (side(sync()), side(sync()), "Nothing that is applied changes"),
+        (side(sync()), side(sync()), "No applied object changes"),
         (
             side(kubernetes("Role", "a")),
             side(kubernetes("Role", "a", metadata={"labels": {"a": "b"}})),
@@ -64,7 +64,7 @@ def secure(value):
         (
             side(sync(prune=True, path="a")),
             side(sync(prune=True, path="b")),
-            "1 risk: dev-team syncs from another path: Flux deletes what it applied and no longer finds there",
+            "1 risk: dev-team syncs from another path: Flux deletes the applied objects that are missing there",
         ),
         (
             side(kubernetes("Namespace", "a"), sync()),
