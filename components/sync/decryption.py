@@ -157,7 +157,7 @@ def _check_public_halves(key: str, given: tuple[str, ...], derived: list[str]) -
             (key,),
             Message(
                 "FT-CFG-201",
-                f"contains {', '.join(strangers)}, for which there is no private key here",
+                f"contains {', '.join(strangers)}, which have no private key here",
                 f"set it to {expected}",
             ),
         )

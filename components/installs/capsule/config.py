@@ -63,15 +63,15 @@ class CapsuleConfig(Section):
     )
     administrators: tuple[Subject, ...] = Field(
         min_length=1,
-        description="Who applies this stack: the users, groups and service accounts that may add namespaces to any "
-        "tenant and take them away.",
+        description="Users, groups and service accounts that apply this stack; they may add namespaces to any "
+        "tenant and remove them.",
     )
     replicas: int = Field(
         2,
         ge=1,
         le=9,
-        description="Replicas of the controller; without one, nobody can create, change or delete a namespace. With "
-        "more than one, node drains leave one of them.",
+        description="Replicas of the controller; while none runs, namespaces cannot be created, changed or "
+        "deleted. With more than one, node drains leave one of them.",
     )
     resources: Resources | None = Field(
         None, description="Compute resources of the controller, merged over the chart's."

@@ -112,7 +112,7 @@ class Impersonation(Section):
                 Message(
                     "FT-CFG-313",
                     "belongs to the cluster's own components, whose Secrets Flux could then read",
-                    "run the account and its Flux objects in a namespace of their own",
+                    "use a separate namespace for the account and its Flux objects",
                 )
             )
         return namespace
@@ -164,8 +164,8 @@ class FluxConfig(Section):
     )
     controller_rights: ControllerRights = Field(
         ControllerRights.IMPERSONATE,
-        description="The rights of Flux's controllers under the multi-tenant profile; under the single-tenant profile "
-        "they have those of the release.",
+        description="The rights of Flux's controllers under the multi-tenant profile; under the single-tenant "
+        "profile they have the release's rights.",
     )
     impersonate: tuple[Impersonation, ...] = Field(
         (),
@@ -179,12 +179,12 @@ class FluxConfig(Section):
     )
     workload_identity: bool = Field(
         False,
-        description="Let controllers create service account tokens, which workload identity of objects needs.",
+        description="Allow controllers to create service account tokens; required for workload identity of objects.",
     )
     extra_args: dict[Controller, tuple[ControllerArgument, ...]] = Field(
         default_factory=dict,
-        description="Additional arguments of a controller, e.g. `--concurrent=8`; under the multi-tenant profile, not "
-        "those that the profile sets or refuses (docs/lockdown.md).",
+        description="Additional arguments of a controller, e.g. `--concurrent=8`; under the multi-tenant profile, "
+        "except those that the profile sets or refuses (docs/lockdown.md).",
     )
     resources: dict[Controller, Resources] = Field(
         default_factory=dict, description="Compute resources of a controller, merged over the release's."
@@ -196,11 +196,11 @@ class FluxConfig(Section):
     )
     vaults: tuple[VaultServer, ...] = Field(
         (),
-        description="OpenBao or Vault servers that service accounts of tenants may decrypt with; none by default.",
+        description="OpenBao or Vault servers that tenants' service accounts may use for decryption; none by default.",
     )
     egress: FluxEgress = Field(
         default_factory=FluxEgress,
-        description="What the controllers may connect to, in addition to what they always need.",
+        description="Allowed connections of the controllers, in addition to those that they always need.",
     )
     sync: PlatformSyncConfig | None = Field(
         None, description="The platform's own repository, applied after the controllers; none by default."
@@ -208,8 +208,8 @@ class FluxConfig(Section):
 
     notifications: dict[DnsLabel, Notification] = Field(
         default_factory=dict,
-        description="Messages about `flux.sync`, by name; `tenancy.notifications` are about tenants "
-        "(docs/notifications.md).",
+        description="Notifications about the platform's own sync, by name; for those about tenants, use "
+        "`tenancy.notifications` (docs/notifications.md).",
     )
 
     @property
@@ -235,8 +235,8 @@ class FluxConfig(Section):
             raise ValueError(
                 Message(
                     "FT-CFG-306",
-                    "is a service account of Flux itself, with whose rights everything in flux-system without an "
-                    "account of its own would be applied",
+                    "is one of Flux's own service accounts; objects in flux-system that name no account would run "
+                    "with its permissions",
                     "choose another name",
                 )
             )
@@ -260,8 +260,8 @@ class FluxConfig(Section):
                 ("notifications",),
                 Message(
                     "FT-MSG-061",
-                    "are about flux.sync, which is not set",
-                    "set it, or use tenancy.notifications for those about tenants",
+                    "reports on flux.sync, which is not set",
+                    "set flux.sync, or use tenancy.notifications for notifications about tenants",
                 ),
             )
         return self
@@ -278,7 +278,7 @@ class FluxConfig(Section):
                     path,
                     Message(
                         "FT-CFG-309",
-                        f"lists {', '.join(strangers)}, which flux.components does not",
+                        f"lists {', '.join(strangers)}, but flux.components does not",
                         "add it there, or remove it here",
                     ),
                 )
@@ -287,7 +287,7 @@ class FluxConfig(Section):
                 ("egress", "allowed"),
                 Message(
                     "FT-TEN-530",
-                    "would keep controllers from the API server",
+                    "would cut controllers off from the API server",
                     "list its endpoints in flux.egress.apiServer; `kubectl get endpointslices kubernetes` shows them",
                 ),
             )
@@ -302,7 +302,7 @@ class FluxConfig(Section):
                         ("extraArgs",),
                         Message(
                             "FT-CFG-312",
-                            f"enables the feature gate {SECRETS_CACHE}, with which {controller.value} watches all "
+                            f"enables the feature gate {SECRETS_CACHE}, which makes {controller.value} watch all "
                             "Secrets of the cluster; controllerRights: impersonate does not allow that",
                             "remove the gate",
                         ),

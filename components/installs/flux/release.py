@@ -123,7 +123,7 @@ def read_release(config: FluxConfig, project: Path) -> list[Manifest]:
             "manifests",
             Message(
                 "FT-FLX-002",
-                f"{pinned.source} is not an install manifest: it holds documents that are not Kubernetes objects",
+                f"{pinned.source} is not an install manifest: it contains documents that are not Kubernetes objects",
                 "use the release's install.yaml",
             ),
         )

@@ -84,8 +84,9 @@ class KyvernoConfig(Section):
         3,
         ge=1,
         le=9,
-        description="Replicas of the admission controller; without one, nothing that a policy matches is admitted. "
-        f"With more than one, the other controllers have {STANDBY_REPLICAS}, and node drains leave one of each.",
+        description="Replicas of the admission controller; while none runs, requests that a policy matches are "
+        f"refused. With more than one, the other controllers have {STANDBY_REPLICAS}, and node drains leave one of "
+        "each.",
     )
     reports: bool = Field(
         False,

@@ -59,7 +59,7 @@ def held_namespaces(config: StackConfig, holds: Mapping[str, NamespaceHolds | No
             Message(
                 "FT-CLU-110",
                 f"namespace {namespace!r} is still being deleted, and finalizers block it",
-                "once nothing needs these finalizers, remove them and run the command "
+                "when nothing needs these finalizers, remove them and run the command "
                 f"again:{found.listing(config.cluster.context)}",
             )
             if found
@@ -119,8 +119,8 @@ def _foreign(config: StackConfig, cluster: ClusterFacts, stack_file: str) -> lis
             Message(
                 "FT-CLU-107",
                 f"namespace {namespace!r} exists in the cluster and does not belong to this tenant",
-                "choose another name, or, if all that is in it is this tenant's, hand it over with `kubectl label "
-                f"namespace {namespace} --overwrite {_of_stack(tenant)}`",
+                "choose another name, or, if everything in it belongs to this tenant, transfer it with `kubectl "
+                f"label namespace {namespace} --overwrite {_of_stack(tenant)}`",
             ),
         )
         for namespace, tenant in config.tenant_of_namespaces.items()

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 OBJECT_HELD = Wording(
     "FT-TEN-016",
     "{object} still exists",
-    "check that {controller} is healthy. Once nothing needs its finalizers, remove them and run `pulumi up` "
+    "check that {controller} is healthy. When nothing needs its finalizers, remove them and run `pulumi up` "
     "again:{finalizers}",
 )
 SYNC_HELD = Wording(
@@ -191,9 +191,7 @@ class Offboarding:
         try:
             found = find_object(self._api, manifest) or {"metadata": {}}
         except ClusterUnavailable as error:
-            return Message(
-                "FT-TEN-015", f"{_label(manifest)} still exists; cannot read what blocks its deletion: {error}"
-            )
+            return Message("FT-TEN-015", f"{_label(manifest)} still exists; cannot read its finalizers: {error}")
         kind, metadata = manifest["kind"], manifest["metadata"]
         held = Held(kind.lower(), metadata["name"], tuple(found["metadata"].get("finalizers", ())))
         finalizers = NamespaceHolds(metadata["namespace"], (held,)).listing(self._context)
@@ -232,7 +230,11 @@ class Offboarding:
         try:
             holds = await in_thread(read_namespace_holds, self._api, namespace)
         except ClusterUnavailable as error:
-            log.error(Message("FT-TEN-018", f"namespace {namespace}: cannot read what blocks its deletion: {error}"))
+            log.error(
+                Message(
+                    "FT-TEN-018", f"namespace {namespace}: cannot read the objects that block its deletion: {error}"
+                )
+            )
             return False
         if holds is None:
             return True
@@ -263,8 +265,8 @@ class Offboarding:
             log.warn(
                 Message(
                     "FT-TEN-020",
-                    f"namespace {namespace}: Flux did not finalize {len(of_flux)} of its objects in time; they "
-                    "are deleted without, since nobody has access to them any more",
+                    f"namespace {namespace}: Flux did not finalize {len(of_flux)} of its objects in time; their "
+                    "finalizers were removed, because nobody has access any more",
                 )
             )
             return True
@@ -294,7 +296,7 @@ def held_message(holds: NamespaceHolds, context: str | None) -> Message:
     return Message(
         "FT-TEN-021",
         f"namespace {holds.namespace} is still being deleted, and the objects below block it",
-        "once nothing needs their finalizers, remove them and run `pulumi up` again; until then, `pulumi up "
+        "when nothing needs their finalizers, remove them and run `pulumi up` again; until then, `pulumi up "
         f"--continue-on-error` removes other tenants:{holds.listing(context)}",
     )
 

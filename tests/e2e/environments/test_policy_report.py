@@ -153,7 +153,7 @@ def test_the_policy_report_predicts_the_refusals(rollout: Rollout) -> None:
     audited = rollout.found("audit")
 
     # The binding is told wherever somebody looks, and not judged.
-    assert f"warning: tenant dev-team has more than its role: {TOLD}" in text
+    assert f"warning: tenant dev-team has rights beyond its role: {TOLD}" in text
     assert rollout.beside_its_role() == [TOLD]
     report = rollout.report()
     assert not isinstance(report, str), report

@@ -169,5 +169,6 @@ def test_more_namespaces_than_a_tenant_may_have_are_named(tmp_path_factory, most
 
     assert [each.code for each in answer] == codes
     assert all(
-        "has 2 namespaces besides its home and may have 1: dev-team-jobs, dev-team-web" in each for each in answer
+        "has 2 namespaces in addition to its home; the maximum is 1: dev-team-jobs, dev-team-web" in each
+        for each in answer
     )
