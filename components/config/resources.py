@@ -17,9 +17,9 @@ class Resources(Section):
 
     requests: Quantities = Field(
         default_factory=dict,
-        description="Reserved resources, e.g. `cpu: 100m`; resources that are not listed keep the release's values.",
+        description="Reserved resources, e.g. `cpu: 100m`; resources that are not listed keep their defaults.",
     )
     limits: Quantities = Field(
         default_factory=dict,
-        description="Maximum resources, e.g. `memory: 1Gi`; resources that are not listed keep the release's values.",
+        description="Maximum resources, e.g. `memory: 1Gi`; resources that are not listed keep their defaults.",
     )

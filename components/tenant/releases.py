@@ -148,7 +148,7 @@ class ReleaseConfig(Section):
         None, description="Namespace to install into; must belong to the tenant; defaults to its home."
     )
     depends_on: tuple[DnsLabel, ...] = Field(
-        (), description="Releases of the tenant that must be ready first, by name."
+        (), description="Helm releases of the tenant that must be ready first, by name."
     )
     interval: Duration = Field("30m", description="How often to reconcile the Helm release.")
     chart_interval: Duration = Field("5m", description="How often to look for a new version of the chart.")

@@ -22,7 +22,7 @@ from isolation.model import Discrepancy
 LEFT_OUT = Message(
     "FT-ISO-109",
     "Kyverno's settings exclude requests that its policies would refuse",
-    "restore Kyverno's release with `pulumi up --refresh`",
+    "restore Kyverno's Helm release with `pulumi up --refresh`",
 )
 
 _CONFIG_MAP = "kyverno"

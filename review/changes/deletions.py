@@ -65,7 +65,7 @@ class Deletion:
             )
             yield f"everything in {_listed('namespace', namespaces)} is deleted{whose}"
         if definitions := self._names("CustomResourceDefinition"):
-            yield f"every object in the cluster that {_listed('definition', definitions)} defines is deleted"
+            yield f"every object of {_listed('definition', definitions)} is deleted in the whole cluster"
         for sync in self._of_kind("Kustomization"):
             if sync.namespace not in namespaces:
                 yield f"{_fate(sync)} from the Git of {sync.namespace}/{sync.name}"

@@ -36,7 +36,7 @@ CHART_URL = "https://projectcapsule.github.io/charts/capsule-{version}.tgz"
 class CapsuleChart(Section):
     """Where the archive of Capsule's Helm chart comes from, if not from Capsule's own repository."""
 
-    url: WebUrl | None = Field(None, description="Where to fetch it from instead.")
+    url: WebUrl | None = Field(None, description="URL to fetch it from instead.")
     bundle: str | None = Field(
         None,
         description="Path of a local file, for clusters without internet access; relative to the project or absolute.",
@@ -53,13 +53,13 @@ class CapsuleConfig(Section):
     """The Capsule release that admits or denies namespaces of tenants."""
 
     version: CapsuleVersion = Field(
-        description="The release to install, e.g. `0.14.0`; its chart has the same version. Changing it upgrades a "
-        "running cluster."
+        description="The Capsule release to install, e.g. `0.14.0`; its chart has the same version. Changing it "
+        "upgrades a running cluster."
     )
     sha256: Sha256 = Field(description="SHA-256 digest of the chart's archive; any other content is refused.")
     chart: CapsuleChart = Field(
         default_factory=CapsuleChart,
-        description="Where the chart comes from; from Capsule's own repository by default.",
+        description="Source of the chart; by default, Capsule's own repository.",
     )
     administrators: tuple[Subject, ...] = Field(
         min_length=1,

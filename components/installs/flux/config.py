@@ -45,7 +45,7 @@ class Profile(StrEnum):
 class ManifestSource(Section):
     """Where a release's install manifest comes from. Either is checked against the same digest."""
 
-    url: WebUrl | None = Field(None, description="Where to fetch it from; defaults to the published release.")
+    url: WebUrl | None = Field(None, description="URL of the manifest; defaults to that of the published Flux release.")
     bundle: str | None = Field(
         None,
         description="Path of a local file, for clusters without internet access; relative to the project or absolute.",
@@ -129,15 +129,15 @@ class FluxEgress(Section):
     )
     networks: tuple[Network, ...] = Field(
         (),
-        description="Networks that a NetworkPolicy lets kustomize-controller's pod connect to, in addition to DNS and "
-        "pods of `flux-system`: the endpoints of the API server (`kubectl get endpointslices kubernetes`) and those of "
-        "`hosts`. By default, it may connect to anything, as in the release.",
+        description="Networks that a NetworkPolicy lets kustomize-controller's pod connect to, in addition to DNS "
+        "and pods of `flux-system`: the endpoints of the API server (`kubectl get endpointslices kubernetes`) and "
+        "those of `hosts`. By default, it may connect to anything, as in the Flux release.",
     )
     allowed: dict[Controller, tuple[NetworkRange, ...]] = Field(
         default_factory=dict,
-        description="Addresses that a NetworkPolicy lets the pods of a controller connect to, in addition to DNS, pods "
-        "of `flux-system` and `apiServer`. A controller that is not listed may connect to anything, as in the release "
-        "(docs/flux-egress.md).",
+        description="Addresses that a NetworkPolicy lets the pods of a controller connect to, in addition to DNS, "
+        "pods of `flux-system` and `apiServer`. A controller that is not listed may connect to anything, as in the "
+        "Flux release (docs/flux-egress.md).",
     )
     api_server: tuple[NetworkRange, ...] = Field(
         (), description="Endpoints of the API server (`kubectl get endpointslices kubernetes`), for `allowed`."
@@ -153,11 +153,11 @@ class FluxEgress(Section):
 class FluxConfig(Section):
     """The Flux release and how it is locked down."""
 
-    version: FluxVersion = Field(description="The release to install; changing it upgrades a running cluster.")
-    sha256: Sha256 = Field(description="SHA-256 digest of the release's `install.yaml`; any other content is refused.")
-    manifests: ManifestSource = Field(
-        default_factory=ManifestSource, description="Where the install manifest comes from."
+    version: FluxVersion = Field(description="The Flux release to install; changing it upgrades a running cluster.")
+    sha256: Sha256 = Field(
+        description="SHA-256 digest of the Flux release's `install.yaml`; any other content is refused."
     )
+    manifests: ManifestSource = Field(default_factory=ManifestSource, description="Source of the install manifest.")
     components: tuple[Controller, ...] = Field(DEFAULT_CONTROLLERS, description="The controllers to install.")
     profile: Profile = Field(
         Profile.MULTI_TENANT, description="The security profile; it can be changed on a running cluster."
@@ -165,7 +165,7 @@ class FluxConfig(Section):
     controller_rights: ControllerRights = Field(
         ControllerRights.IMPERSONATE,
         description="The rights of Flux's controllers under the multi-tenant profile; under the single-tenant "
-        "profile they have the release's rights.",
+        "profile they have those of the Flux release.",
     )
     impersonate: tuple[Impersonation, ...] = Field(
         (),
@@ -187,7 +187,7 @@ class FluxConfig(Section):
         "except those that the profile sets or refuses (docs/lockdown.md).",
     )
     resources: dict[Controller, Resources] = Field(
-        default_factory=dict, description="Compute resources of a controller, merged over the release's."
+        default_factory=dict, description="Compute resources of a controller, merged over those of the Flux release."
     )
     webhook_url: WebUrl | None = Field(
         None,

@@ -124,7 +124,7 @@ def read_release(config: FluxConfig, project: Path) -> list[Manifest]:
             Message(
                 "FT-FLX-002",
                 f"{pinned.source} is not an install manifest: it contains documents that are not Kubernetes objects",
-                "use the release's install.yaml",
+                "use the install.yaml of a Flux release",
             ),
         )
     return select_components(manifests, config)

@@ -179,7 +179,7 @@ def exposed(sections: Mapping[str, Any], secrets: SecretValues, origins: Origins
                     Message(
                         "FT-TEN-320",
                         "is encrypted, but would be in plain text in Flux's object",
-                        "use secretValues of the release, or a Secret with substituteFrom",
+                        "use secretValues of the Helm release, or a Secret with substituteFrom",
                     ),
                 )
             )

@@ -108,7 +108,7 @@ REFUSED: tuple[tuple[str, dict[str, Any], str], ...] = (
     ),
     ("serviceTypes[0]", {"serviceTypes": ["Nodeport"]}, "'Nodeport' is not one of"),
     *(
-        ("exceptions[0].policy", {"exceptions": [{"policy": policy}]}, f"'{policy}' has no exceptions")
+        ("exceptions[0].policy", {"exceptions": [{"policy": policy}]}, f"'{policy}' allows no exceptions")
         for policy in ("host-access", "tenant-access", "service-exposure", "unknown")
     ),
     (

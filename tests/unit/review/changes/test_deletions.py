@@ -87,7 +87,7 @@ def test_every_object_of_a_kind_goes_with_its_definition():
     definitions = [kubernetes("CustomResourceDefinition", f"{name}.example.com") for name in ("a", "b")]
 
     assert list(only(*definitions).consequences()) == [
-        "with definitions a.example.com, b.example.com goes every object of their kinds in the cluster"
+        "every object of definitions a.example.com, b.example.com is deleted in the whole cluster"
     ]
 
 
@@ -95,8 +95,8 @@ def test_every_object_of_a_kind_goes_with_its_definition():
     ("spec", "fate"),
     [
         ({"prune": True}, "deletes"),
-        ({"prune": False}, "leaves"),
-        ({"prune": True, "deletionPolicy": "Orphan"}, "leaves"),
+        ({"prune": False}, "keeps"),
+        ({"prune": True, "deletionPolicy": "Orphan"}, "keeps"),
         ({"prune": False, "deletionPolicy": "Delete"}, "deletes"),
         ({"prune": True, "deletionPolicy": "MirrorPrune"}, "deletes"),
     ],
@@ -104,7 +104,7 @@ def test_every_object_of_a_kind_goes_with_its_definition():
 def test_a_sync_says_what_flux_does_with_its_objects(spec, fate):
     [said] = only(kubernetes("Kustomization", "dev-team", "apps", spec=spec)).consequences()
 
-    assert said == f"Flux {fate} what it applied from the Git of apps/dev-team"
+    assert said == f"Flux {fate} the objects that it applied from the Git of apps/dev-team"
 
 
 def test_a_release_of_a_tenant_is_uninstalled_unless_its_namespace_goes():

@@ -174,7 +174,7 @@ def test_a_missing_acknowledgement_says_what_goes_and_how_to_accept_it():
     text = as_markdown(report(compared(before, side())))
 
     assert "> [!CAUTION]\n> **Deletions that need an acknowledgement**\n>\n> - **Tenant dev-team** on staging: " in text
-    assert "2 objects are deleted; with namespace apps goes everything in it" in text
+    assert "2 objects are deleted; everything in namespace apps is deleted" in text
     assert f"add `{deletion.token}` to `review.acknowledge` in `Pulumi.staging.yaml`." in text
 
 
@@ -211,7 +211,7 @@ def test_violations_of_the_rules_come_with_the_risks_and_waivers_after_them():
 
     text = as_markdown(report(*found))
 
-    assert text.startswith("## 1 violation of the rules\n")
+    assert text.startswith("## 1 violation of the review rules\n")
     before, after = text.split("### Waivers\n\n")
     assert (
         "### Violations of the review rules\n\n- **one and two**: no-policy-engine: policies.engine is none" in before

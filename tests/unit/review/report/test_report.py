@@ -168,7 +168,7 @@ def test_a_deletion_that_is_acknowledged_is_in_the_section_of_its_owner():
     found = report(compared(before, side(review={"acknowledge": [missing.token]})))
 
     assert found.missing_acknowledgements == ()
-    assert found.sections[0].groups[0].said[0].text.startswith("with namespace a goes everything")
+    assert found.sections[0].groups[0].said[0].text.startswith("everything in namespace a is deleted")
 
 
 def test_a_deletion_that_is_not_acknowledged_is_not_repeated_in_a_section():
