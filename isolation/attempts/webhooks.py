@@ -12,7 +12,7 @@ from components.vocabulary.manifests import Manifest
 from isolation.attempts.looking import selects
 from isolation.model import Attempt, Finding, Layer, State
 from isolation.scene import Scene
-from operations.policies_in_force import PolicyInForce
+from operations.cluster_policies import PolicyInForce
 
 _SELECTING = ("excludeResourceRules", "namespaceSelector", "objectSelector")
 # What a validation that depends on the request reads, and one that refuses all.

@@ -12,7 +12,7 @@ from components.config.messages import Message
 from components.installs.capsule.serving import DENIALS, FOREIGN_PROBE, NAMESPACES_PATH
 from components.policies.config import PolicyEngine
 from components.policies.probe import PROBE_NAME, PROBE_PATH, probe_request
-from components.recovery.lost_namespaces import CREATED_AGAIN
+from components.recovery.missing_namespaces import CREATED_AGAIN
 from components.tenant.annotations import EXCEPTIONS as EXCEPTIONS_ANNOTATION
 from components.tenant.annotations import PREFIX, SERVICE_TYPES
 from components.tenant.capsule.names import BOUND_BY, BOUND_BY_LABEL, CAPSULE_TENANT_LABEL

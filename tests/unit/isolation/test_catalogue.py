@@ -19,7 +19,7 @@ from isolation.attempts import NOT_ASKED, attempts, controls
 from isolation.attempts.looking import METADATA_ADDRESS, arguments, reaches_in, reaches_out, selects
 from isolation.model import Access, Finding, Layer, Live, Request, State, Verdict
 from isolation.verdicts import judged
-from operations.policies_in_force import PolicyInForce
+from operations.cluster_policies import PolicyInForce
 from tests.support.policy_cases import CONFIGS, RELAXED
 
 SCENE = scene()
