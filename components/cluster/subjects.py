@@ -64,7 +64,7 @@ class Subject(Section):
 
 
 class Person(Section):
-    """A user, or a group of users, as the cluster's identity provider knows them."""
+    """A user or a group of the cluster's identity provider."""
 
     kind: PersonKind = Field(description="Kind of the subject.")
     name: str = Field(

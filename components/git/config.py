@@ -148,7 +148,7 @@ class Webhook(Section):
 
 
 class CommitVerification(Section):
-    """Whose signatures are required. Source: https://fluxcd.io/flux/components/source/gitrepositories/#verification"""
+    """Required signatures. Source: https://fluxcd.io/flux/components/source/gitrepositories/#verification"""
 
     mode: Literal["HEAD", "Tag", "TagAndHEAD"] = Field(
         "HEAD", description="Objects that must be signed: the commit, the tag, or both."

@@ -52,7 +52,7 @@ FinalizerName = Annotated[
 
 
 class ImageSignature(Section):
-    """Images that have to be signed, and by whom.
+    """Images that must be signed, and their signers.
 
     An image that several entries match needs the signature of one of them, so that a key can be replaced.
     """
@@ -96,7 +96,7 @@ class RegistryAccess(Section):
 
 
 class PolicyEngine(StrEnum):
-    """What enforces the policies: Kubernetes' ValidatingAdmissionPolicies, Kyverno, both, or nothing."""
+    """Engine that enforces the admission policies: Kubernetes' ValidatingAdmissionPolicies, Kyverno, both, or none."""
 
     NATIVE = "native"
     KYVERNO = "kyverno"
@@ -113,7 +113,7 @@ class PolicyEngine(StrEnum):
 
 
 class PolicyMode(StrEnum):
-    """What happens to a request that violates a policy."""
+    """Reaction to a request that violates an admission policy."""
 
     ENFORCE = "enforce"
     AUDIT = "audit"
@@ -162,7 +162,7 @@ TokenLifetime = Annotated[Duration, AfterValidator(_token_lifetime)]
 
 
 class AllowedSources(Section):
-    """Where tenants' sources may come from."""
+    """Allowed sources of tenants."""
 
     allowed: Annotated[
         tuple[SourcePatternText, ...], Allows("fetch sources from {}", "fetch sources from any URL", own=SOURCES)
@@ -213,7 +213,7 @@ class AllowedSources(Section):
 
 
 class AllowedImages(Section):
-    """Which container images tenants may run."""
+    """Allowed container images of tenants."""
 
     allowed: Annotated[
         tuple[ImagePatternText, ...] | None,
@@ -236,7 +236,7 @@ class AllowedImages(Section):
 
 
 class AllowedNotifications(Section):
-    """What notification-controller may send for tenants, if these may write Providers or Receivers."""
+    """Allowed notifications of tenants that may write Providers or Receivers."""
 
     types: Annotated[tuple[ProviderTypeName, ...], Allows("write Providers of the type {}")] = Field(
         (), description="Types of Providers that tenants may write, e.g. `slack`; needed to open the kind `Provider`."
@@ -252,7 +252,7 @@ class AllowedNotifications(Section):
 
 
 class IngressRules(Section):
-    """What tenants may publish through the cluster's Ingress controllers."""
+    """Allowed host names and annotations of tenants' Ingresses."""
 
     hosts: Annotated[
         tuple[IngressHost, ...] | None,
@@ -270,7 +270,7 @@ class IngressRules(Section):
 
 
 class PoliciesConfig(Section):
-    """Admission in tenants' namespaces."""
+    """Admission policies for tenants' namespaces."""
 
     engine: Annotated[PolicyEngine, SeenOtherwise()] = Field(
         PolicyEngine.NATIVE, description="What enforces the policies; `kyverno` and `both` need the section `kyverno`."

@@ -157,7 +157,7 @@ _OCI = "oci://"
 
 
 class ClientCertificate(Section):
-    """A certificate with which source-controller logs in to the server."""
+    """A certificate that source-controller uses to log in to the server."""
 
     certificate: CertificateAuthority = Field(description="The certificate, PEM, then those of its authorities.")
     private_key: ClientKey = Field(description="Its private key, PEM, without a passphrase.")
@@ -173,7 +173,7 @@ class ClientCertificate(Section):
 
 
 class Proxy(Section):
-    """An HTTP proxy; admission refuses it unless the policy `source-options` is off."""
+    """An HTTP proxy, which the admission policy `source-options` refuses unless the policy is off."""
 
     address: WebUrl = Field(description="URL of the proxy, e.g. `http://proxy.example.com:3128`.")
     username: str | None = Field(None, min_length=1, description="User name for the proxy.")
@@ -300,7 +300,7 @@ class LayerSelector(Section):
 
 
 class ArtifactVerification(Section):
-    """Whose signatures are required. Source: https://fluxcd.io/flux/components/source/ocirepositories/#verification"""
+    """Required signatures. Source: https://fluxcd.io/flux/components/source/ocirepositories/#verification"""
 
     provider: Literal["cosign"] = Field("cosign", description="Tool that signed the artifact.")
     keys: dict[SignerName, CosignPublicKey] = Field(
@@ -430,7 +430,7 @@ class BucketSource(_Fetched):
 
 
 class ExternalArtifactSource(Section):
-    """An artifact that another controller makes in the tenant's home, such as source-watcher; nothing is created.
+    """An artifact of another controller in the tenant's home, such as source-watcher; the stack creates nothing.
 
     Source: https://fluxcd.io/flux/components/source/externalartifacts/
     """

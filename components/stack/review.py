@@ -14,7 +14,7 @@ from components.config.section import Section
 
 
 class RuleName(StrEnum):
-    """What no stack may do, or only with a waiver (docs/review.md#rules)."""
+    """A review rule; some of them can be waived (docs/review.md#rules)."""
 
     ADMIN_BINDING = "admin-binding"
     WRITABLE_DEPLOY_KEY = "writable-deploy-key"
@@ -72,7 +72,7 @@ def _waivable(value: RuleName) -> RuleName:
 
 
 class Waiver(Section):
-    """A rule that the stack may break until a date."""
+    """A review rule that the stack may violate until a date."""
 
     rule: Annotated[
         RuleName,

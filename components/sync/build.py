@@ -217,7 +217,7 @@ class PostBuild(Section):
 
 
 class HealthCheck(Section):
-    """An object that has to be ready."""
+    """An object that must be ready."""
 
     api_version: str = Field(min_length=1, description="API version, e.g. `apps/v1`.")
     kind: str = Field(min_length=1, description="Kind, e.g. `Deployment`.")

@@ -68,7 +68,7 @@ class OpenPgpKeys(Section):
 
 
 class WorkloadIdentity(Section):
-    """A key management service, used as a service account of its own; needs `flux.workloadIdentity`.
+    """A key management service, used with a separate service account; needs `flux.workloadIdentity`.
 
     Source: https://fluxcd.io/flux/components/kustomize/kustomizations/#decryption
     """
@@ -116,7 +116,7 @@ class WorkloadIdentity(Section):
 
 
 class Decryption(Section):
-    """What decrypts the Secrets of a repository; several are possible, e.g. while a key is replaced.
+    """Decryption of a repository's Secrets; several ways are possible, e.g. while a key is replaced.
 
     Source: https://fluxcd.io/flux/components/kustomize/kustomizations/#decryption
     """

@@ -228,7 +228,7 @@ MessagePattern = Annotated[str, regular_expression("(?i)forbidden|denied")]
 
 
 class Notification(Section):
-    """Messages about Flux's events: a Provider and an Alert.
+    """Notifications about Flux's events: a Provider and an Alert.
 
     Source: https://fluxcd.io/flux/components/notification/
     """

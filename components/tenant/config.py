@@ -30,7 +30,7 @@ FOREIGN_TARGET_NAMESPACE = Wording("FT-CFG-404", "is not a namespace of the tena
 
 
 class TenantPolicies(Section):
-    """What a tenant may use in addition to what all tenants may."""
+    """A tenant's additions to the allow-lists of all tenants."""
 
     kinds: tuple[OpenedKind, ...] = Field(
         (), description="Kinds of objects that the tenant may write, in addition to `tenancy.kinds`."
@@ -58,7 +58,7 @@ class SyncConfig(TenantSync, Reconciliation):
 
 
 class TenantState(StrEnum):
-    """Whether a tenant is to stay."""
+    """Whether a tenant stays or is leaving."""
 
     ACTIVE = "active"
     LEAVING = "leaving"

@@ -214,7 +214,7 @@ class PolicyException(Section):
 
 
 class Grant(Section):
-    """Something that one tenant may do in addition to what its role and the policies allow."""
+    """Additional rights of one tenant, beyond its role and the admission policies."""
 
     reason: Reason = Field(description="Reason, for readers of the file, the outputs and the reports.")
     expires: LastDay | None = Field(

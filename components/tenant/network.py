@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 class NamespaceOpening(Section):
-    """A namespace of the platform whose Pods may connect to the tenant's, e.g. that of an Ingress controller."""
+    """A namespace of the platform whose Pods may connect to the tenant's Pods, e.g. of an Ingress controller."""
 
     from_namespace: DnsLabel = Field(description="Name of a namespace that belongs to no tenant.")
     ports: tuple[NetworkPort, ...] = Field((), description="Ports of the tenant's Pods; all by default.")
 
 
 class TenantsOpening(Section):
-    """Other tenants that this one exchanges traffic with; each opening is agreed on in both tenants' files."""
+    """Other tenants that this tenant exchanges traffic with; both tenants' files must list each opening."""
 
     to: tuple[TenantName, ...] = Field(
         (),
@@ -43,7 +43,7 @@ class TenantsOpening(Section):
 
 
 class NetworkOpenings(Section):
-    """What a tenant's Pods may connect to, and who may connect to them, in addition to `default-deny`."""
+    """Connections to and from a tenant's Pods that are allowed in addition to `default-deny`."""
 
     ingress: tuple[NamespaceOpening, ...] = Field(
         (), description="Namespaces of the platform that may connect to the tenant's Pods."

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class TenantPeople(Section):
-    """Who has access to the namespaces of a tenant, besides Flux."""
+    """Users and groups with access to a tenant's namespaces."""
 
     viewers: tuple[Person, ...] = Field(
         (), description="Users and groups that may read everything in the tenant's namespaces except Secrets and logs."
@@ -43,7 +43,7 @@ class TenantPeople(Section):
 
 
 class TenancyPeople(Section):
-    """What people of all tenants may do."""
+    """Rights of all tenants' people."""
 
     exec: bool = Field(
         False,

@@ -80,7 +80,7 @@ class ValuesReference(Section):
 
 
 class DriftDetection(Section):
-    """What happens when somebody changes objects of the release.
+    """Reaction to changes of the Helm release's objects in the cluster.
 
     Source: https://fluxcd.io/flux/components/helm/helmreleases/#drift-detection
     """

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Role(StrEnum):
-    """What a tenant may do in its namespaces: the project's own role, or Kubernetes' role of that name."""
+    """Rights of a tenant in its namespaces: the project's own role, or Kubernetes' role of that name."""
 
     TENANT = "tenant"
     ADMIN = "admin"

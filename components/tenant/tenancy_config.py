@@ -88,14 +88,14 @@ class TenantLimits(Section):
 
 
 class TenantNetwork(StrEnum):
-    """What Pods of a tenant may connect to, if the cluster's network enforces NetworkPolicies."""
+    """Allowed connections of a tenant's Pods, if the cluster's network enforces NetworkPolicies."""
 
     NONE = "none"
     DEFAULT_DENY = "default-deny"
 
 
 class TenancyMode(StrEnum):
-    """Who makes tenants' namespaces."""
+    """Who creates tenants' namespaces."""
 
     NAMESPACES = "namespaces"
     CAPSULE = "capsule"

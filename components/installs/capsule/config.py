@@ -50,7 +50,7 @@ class CapsuleChart(Section):
 
 
 class CapsuleConfig(Section):
-    """The Capsule release that admits or denies namespaces of tenants."""
+    """The Capsule release that checks namespaces of tenants."""
 
     version: CapsuleVersion = Field(
         description="The Capsule release to install, e.g. `0.14.0`; its chart has the same version. Changing it "

@@ -119,7 +119,7 @@ class Impersonation(Section):
 
 
 class FluxEgress(Section):
-    """What Flux's controllers may connect to under the multi-tenant profile, in addition to what they always need."""
+    """Allowed connections of Flux's controllers under the multi-tenant profile, beyond those always needed."""
 
     hosts: tuple[EgressHost, ...] = Field(
         (),

@@ -75,7 +75,7 @@ class ChartSource(Section):
 
 
 class KyvernoConfig(Section):
-    """The Kyverno release that admits or denies requests of tenants."""
+    """The Kyverno release that checks requests of tenants."""
 
     version: KyvernoVersion = Field(
         description="The Kyverno release to install; changing it upgrades a running cluster."

@@ -12,7 +12,7 @@ from components.keys.types import CertificateAuthority
 
 
 class CapsuleLimits(Section):
-    """What Capsule limits for a tenant in all of its namespaces except its home."""
+    """Capsule's limits for a tenant in all of its namespaces except its home."""
 
     namespaces: int = Field(
         5,
@@ -83,7 +83,7 @@ class CapsuleProxy(Section):
 
 
 class CapsuleTenancy(CapsuleLimits):
-    """What holds for all tenants of Capsule."""
+    """Capsule's limits and settings for all tenants."""
 
     proxy: CapsuleProxy | None = Field(
         None, description="How Flux applies the tenants' syncs through capsule-proxy; directly by default."

@@ -217,5 +217,5 @@ def test_violations_of_the_rules_come_with_the_risks_and_waivers_after_them():
         "### Violations of the review rules\n\n- **one and two**: no-policy-engine: policies.engine is none" in before
     )
     assert "or agree on a waiver" in before
-    assert after.startswith("- **one and two**: admin-binding of tenant dev-team: RoleBinding apps/admin allows a")
+    assert after.startswith("- **one and two**: admin-binding of tenant dev-team: RoleBinding apps/admin grants a")
     assert f"waived until {today()}: Until \\[they" in after and "*leave*." not in after
