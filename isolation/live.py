@@ -99,7 +99,11 @@ class LiveObjects:
             left = self._removed()
         except ClusterUnavailable as error:
             raise OperationError(
-                Message("FT-ISO-031", f"created objects may still exist: {error}", f"delete what has the label {LABEL}")
+                Message(
+                    "FT-ISO-031",
+                    f"created objects may still exist: {error}",
+                    f"delete the objects with the label {LABEL}",
+                )
             ) from None
         if left:
             names = ", ".join(f"{each['kind']} {each['metadata']['name']}" for each in left)

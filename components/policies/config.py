@@ -273,14 +273,15 @@ class PoliciesConfig(Section):
     """Admission policies for tenants' namespaces."""
 
     engine: Annotated[PolicyEngine, SeenOtherwise()] = Field(
-        PolicyEngine.NATIVE, description="What enforces the policies; `kyverno` and `both` need the section `kyverno`."
+        PolicyEngine.NATIVE,
+        description="Engine that enforces the admission policies; `kyverno` and `both` need the section `kyverno`.",
     )
     mode: Annotated[PolicyMode, SeenOtherwise()] = Field(
         PolicyMode.ENFORCE,
         description="Deny violations (`enforce`), or allow and report them (`audit`), see `make policy-report`.",
     )
     modes: Annotated[dict[PolicyName, PolicyMode], SeenOtherwise()] = Field(
-        default_factory=dict, description="A different mode for a policy, by its name (docs/policies.md)."
+        default_factory=dict, description="A different mode for an admission policy, by its name (docs/policies.md)."
     )
     sources: AllowedSources = Field(default_factory=AllowedSources, description="Sources of tenants.")
     images: AllowedImages = Field(default_factory=AllowedImages, description="Container images of tenants.")

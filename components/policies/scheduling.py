@@ -39,7 +39,7 @@ def node_placement(config: PoliciesConfig, *, makes_namespaces: bool = False) ->
     own = is_own("name", "variables.own", makes_namespaces=makes_namespaces)
     if config.tolerations is None:
         allowed = f"({key} in {texts(USUAL_TAINTS)} || ({key} != '' && !{key}.matches({text(OWN_TAINTS)})))"
-        remedy = "tolerate, by key, only taints of nodes that are meant for your pods, not Kubernetes' own"
+        remedy = "tolerate by key, and only taints of nodes that are meant for your pods, not Kubernetes' own taints"
     else:
         allowed = boolean(True) if ANY_TAINT in config.tolerations else f"({key} in {_listed(config.tolerations)})"
         remedy = f"allowed taints: {', '.join(config.tolerations) or 'none'}"

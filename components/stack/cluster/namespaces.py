@@ -9,7 +9,7 @@ from components.cluster.component import known_cluster_uid
 from components.config.errors import Problem
 from components.config.messages import Message
 from components.engine.state import State
-from components.recovery.lost_namespaces import LostNamespaces
+from components.recovery.missing_namespaces import LostNamespaces
 from components.stack.config import StackConfig
 from components.tenant.capsule.names import CAPSULE_TENANT_LABEL, TENANT_TYPE
 from components.tenant.leaving.blocked_namespaces import NamespaceHolds

@@ -137,8 +137,8 @@ class Offboarding:
         log.warn(
             Message(
                 "FT-TEN-010",
-                f"tenant {sync.tenant}: Flux did not prune {_label(failed.old_inputs)} in time; its role "
-                "bindings and service account are deleted now, and what Flux applied goes with the "
+                f"tenant {sync.tenant}: Flux did not prune {_label(failed.old_inputs)} in time; its role bindings "
+                "and service account are deleted now, and the objects that Flux applied are deleted with the "
                 "namespaces",
             )
         )
@@ -155,8 +155,9 @@ class Offboarding:
                     log.info(
                         Message(
                             "FT-TEN-012",
-                            f"{_CONTROLLERS[part['kind']]} has not removed its finalizer from {_label(part)} within "
-                            f"{_CLEANING_SECONDS} s; it is asked to reconcile it and gets as long again",
+                            f"{_CONTROLLERS[part['kind']]} has not removed its finalizer from {_label(part)} "
+                            f"within {_CLEANING_SECONDS} s; a reconciliation is requested, and the wait is "
+                            "repeated once",
                         )
                     )
                 case 2:
@@ -165,8 +166,8 @@ class Offboarding:
                         Message(
                             "FT-TEN-013",
                             f"{_CONTROLLERS[part['kind']]} has not removed its finalizer from {_label(part)} in "
-                            f"{2 * _CLEANING_SECONDS} s; it is deleted without. What the controller has stored "
-                            "of it goes when its pod restarts",
+                            f"{2 * _CLEANING_SECONDS} s; the finalizer was removed; the controller's copy is "
+                            "deleted when its pod restarts",
                         )
                     )
                 case _:
