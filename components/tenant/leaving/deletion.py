@@ -166,7 +166,7 @@ class Offboarding:
                         Message(
                             "FT-TEN-013",
                             f"{_CONTROLLERS[part['kind']]} has not removed its finalizer from {_label(part)} in "
-                            f"{2 * _CLEANING_SECONDS} s; the finalizer was removed; the controller's copy is "
+                            f"{2 * _CLEANING_SECONDS} s. The finalizer was removed; the controller's copy is "
                             "deleted when its pod restarts",
                         )
                     )
