@@ -100,7 +100,11 @@ class LiveObjects:
             left = self._removed()
         except ClusterUnavailable as error:
             raise OperationError(
-                Message("FT-ISO-031", f"created objects may still exist: {error}", f"delete what has the label {LABEL}")
+                Message(
+                    "FT-ISO-031",
+                    f"created objects may still exist: {error}",
+                    f"delete the objects with the label {LABEL}",
+                )
             ) from None
         if left:
             names = ", ".join(f"{each['kind']} {each['metadata']['name']}" for each in left)
@@ -108,7 +112,7 @@ class LiveObjects:
                 Message(
                     "FT-ISO-032",
                     f"not removed from {self._scene.tenancy.home}: {names}",
-                    f"delete what has the label {LABEL}",
+                    f"delete the objects with the label {LABEL}",
                 )
             )
         self._made.clear()

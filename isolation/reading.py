@@ -14,8 +14,8 @@ from components.vocabulary.names import TENANT_LABEL, Controller
 from isolation.inventory.intent import Intent
 from isolation.kinds import served
 from isolation.scene import Scene, Tenancy
+from operations.cluster_policies import policies_in_force
 from operations.errors import OperationError
-from operations.policies_in_force import policies_in_force
 
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 _ADMISSION = "/apis/admissionregistration.k8s.io/v1"

@@ -30,7 +30,7 @@ _CONTROL_CLASSES = {**_ATTEMPT_CLASSES, Verdict.REFUSED: "bad", Verdict.PASSED: 
 def as_html(reports: Sequence[Report]) -> str:
     """All reports of a run."""
     body = "".join(_section(report) for report in reports)
-    not_asked = _table(("threat", "why it is not tried"), (_row([str(n), why]) for n, why in NOT_ASKED.items()))
+    not_asked = _table(("threat", "reason"), (_row([str(n), why]) for n, why in NOT_ASKED.items()))
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>Isolation of tenants</title>\n'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"

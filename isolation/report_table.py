@@ -29,9 +29,9 @@ STYLES = {
 }
 
 
-AS_INTENDED = "everything in force is as intended"
+AS_INTENDED = "everything in the cluster is as intended"
 """What is said of an inventory that has found nothing."""
-INVENTORY = ("object", "what is wrong", "there", "intended", "what to do")
+INVENTORY = ("object", "problem", "found", "intended", "remedy")
 """The headings of an inventory."""
 
 
@@ -70,7 +70,7 @@ def in_cells(each: Discrepancy) -> tuple[str, ...]:
 def inventory(report: Report) -> str:
     """One sentence about the inventory of a report."""
     if report.inventory is None:
-        return "No inventory: name the --stack, or a --profile, that says what is intended."
+        return "No inventory: add --stack or --profile, which set the intended state."
     return f"Inventory: {len(report.inventory)} not as intended."
 
 

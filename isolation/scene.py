@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from components.policies.names import PolicyName
 from components.vocabulary.manifests import Manifest
 from components.vocabulary.names import Controller
+from operations.cluster_policies import PolicyInForce
 from operations.dry_run import Kind
-from operations.policies_in_force import PolicyInForce
 
 
 @dataclass(frozen=True)

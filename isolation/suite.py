@@ -143,7 +143,7 @@ class Suite:
         at = REQUEST_ORDER.index(who.layer)
         for layer in asked:
             if REQUEST_ORDER.index(layer) < at:
-                yield Finding(layer, State.OPEN, f"{layer} lets it pass")
+                yield Finding(layer, State.OPEN, f"{layer} allows it")
             elif layer is not who.layer:
                 yield Finding(layer, State.UNPROVEN, f"not reached: {who.layer} refuses first")
 
@@ -153,7 +153,7 @@ class Suite:
             return "" if who.layer in request.layers else f"refused by {who.layer}, which is not tested here"
         baseline = self._asked(Request(request.baseline, ()), user)
         if baseline.refused and refusal(baseline.status, baseline.message) == who:
-            return "the same object without the attempt is refused, too"
+            return "the same object without the attempt is also refused"
         return ""
 
     def _asked(self, request: Request, user: str) -> Answer:

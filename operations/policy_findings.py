@@ -21,9 +21,9 @@ from components.tenant.kinds import flux_kinds_by_group, resources_of
 from components.vocabulary.manifests import Manifest
 from components.vocabulary.names import TENANT_LABEL
 from operations.admission_answers import Answer, objections
+from operations.cluster_policies import PolicyInForce
 from operations.dry_run import Kind, objects, served_kinds, tenant_namespaces, would_be_created
 from operations.errors import OperationError
-from operations.policies_in_force import PolicyInForce
 
 _WEBHOOK_IS_DOWN = re.compile(r'failed calling webhook "(?P<name>[^"]+)": (?P<reason>.*)', re.DOTALL)
 # The authorizer's message names the user; messages of admission do not.

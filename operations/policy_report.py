@@ -21,10 +21,10 @@ from components.policies.table import policies
 from components.stack.files.names import stack_file_name
 from components.tenant.further_access import read_bindings, read_further_access, tenants_of
 from components.tenant.grants import relaxed_policies
+from operations.cluster_policies import check_in_force, policies_in_force
 from operations.described_cluster import described_cluster, described_grants, described_kinds, described_policies
 from operations.dry_run import tenant_namespaces
 from operations.errors import invalid
-from operations.policies_in_force import check_in_force, policies_in_force
 from operations.policy_findings import closed_kinds, find
 from operations.policy_report_text import WIDTH, FurtherAccess, as_json, as_table, grant_lines
 

@@ -19,7 +19,7 @@ from components.policies.config import PolicyEngine, PolicyMode
 from components.policies.names import PolicyName
 from components.tenant.further_access import FurtherBinding
 from components.tenant.grants import Grant, has_expired, in_words
-from operations.policies_in_force import PolicyInForce
+from operations.cluster_policies import PolicyInForce
 from operations.policy_findings import Finding, Findings, Place
 
 WIDTH = 160

@@ -10,8 +10,8 @@ from kubernetes import client
 from components.policies.policy import Subject
 from components.policies.table import policies
 from components.stack.files.names import stack_file_name
+from operations.cluster_policies import check_in_force, policies_in_force
 from operations.described_cluster import described_policies
-from operations.policies_in_force import check_in_force, policies_in_force
 from operations.policy_findings import find
 
 

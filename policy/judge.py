@@ -109,7 +109,7 @@ def _not_told_apart(secret: RenderedObject) -> Finding:
         resource_of(secret),
         Message(
             "FT-REV-114",
-            "may be in plain text, which the pack can tell only if its policy `rules` has the level remediate",
-            "do not configure another level (`--policy-pack-config`)",
+            "may be in plain text; the policy pack can check this only if its policy `rules` has the level remediate",
+            "remove the other level from `--policy-pack-config`",
         ),
     )

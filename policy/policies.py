@@ -44,8 +44,8 @@ class Rules(ResourceValidationPolicy):
                     coded(
                         Message(
                             "FT-REV-121",
-                            f"the configuration of the stack has errors ({len(error.problems)}), so it cannot be held "
-                            "to the rules",
+                            f"the configuration of the stack has errors ({len(error.problems)}), so it cannot be "
+                            "checked against the review rules",
                             "correct them",
                         )
                     ),

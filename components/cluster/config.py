@@ -33,14 +33,14 @@ class ClusterConfig(Section):
     context: str | None = Field(None, description="Context of the kubeconfig; defaults to its current context.")
     uid: ClusterUid | None = Field(
         None,
-        description="Expected identity of the cluster: the uid of its namespace `kube-system`. "
-        "By default, the one that the first `pulumi up` found.",
+        description="Expected identity of the cluster: the uid of its namespace `kube-system`. Defaults to the uid "
+        "that the first `pulumi up` found.",
     )
 
     adopt: bool = Field(
         False,
-        description="Take over objects that exist in the cluster, such as those of `flux bootstrap`, instead of "
-        "refusing to change them (docs/adoption.md).",
+        description="Take over objects that already exist in the cluster, such as those of `flux bootstrap`, "
+        "instead of refusing to change them (docs/adoption.md).",
     )
     production: bool | None = Field(
         None,
@@ -54,13 +54,13 @@ class ClusterConfig(Section):
     )
     previewers: tuple[Subject, ...] = Field(
         (),
-        description="Who may preview the stack and compare the cluster with it, without a right to change anything or "
-        "to read Secrets (docs/previews.md).",
+        description="Users, groups and service accounts that may preview the stack and detect drift, but may not "
+        "change anything or read Secrets (docs/previews.md).",
     )
     auditors: tuple[Subject, ...] = Field(
         (),
-        description="Who may read everything in the cluster except Secrets, without a right to change anything "
-        "(docs/people.md); none by default.",
+        description="Users, groups and service accounts that may read everything in the cluster except Secrets, "
+        "but may not change anything (docs/people.md); none by default.",
     )
 
     @model_validator(mode="after")

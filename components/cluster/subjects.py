@@ -30,7 +30,7 @@ class SubjectKind(StrEnum):
 
 
 class PersonKind(StrEnum):
-    """The kind of a subject that stands for people."""
+    """Kind of a person: user or group."""
 
     USER = "User"
     GROUP = "Group"
@@ -40,7 +40,7 @@ class Subject(Section):
     """A user, group or service account of the platform."""
 
     kind: SubjectKind = Field(description="Kind of the subject.")
-    name: str = Field(min_length=1, description="Its name, as the API server knows it.")
+    name: str = Field(min_length=1, description="Name of the subject in the API server.")
     namespace: DnsLabel | None = Field(None, description="Namespace of a service account.")
 
     @model_validator(mode="after")
@@ -64,11 +64,11 @@ class Subject(Section):
 
 
 class Person(Section):
-    """A user, or a group of users, as the cluster's identity provider knows them."""
+    """A user or a group of the cluster's identity provider."""
 
     kind: PersonKind = Field(description="Kind of the subject.")
     name: str = Field(
-        min_length=1, description="Its name, as the API server knows it, with the prefix of its identity provider."
+        min_length=1, description="Name of the subject in the API server, with the prefix of its identity provider."
     )
 
     @model_validator(mode="after")
@@ -91,7 +91,7 @@ def _refuse_kubernetes_own(kind: StrEnum, name: str) -> None:
         raise ValueError(
             Message(
                 "FT-CFG-184",
-                f"{kind} {name} is one of Kubernetes' own, which tenants' accounts may belong to",
-                "name a user or group of your own",
+                f"{kind} {name} is built into Kubernetes, and tenants' accounts may belong to it",
+                "set a user or group of your identity provider",
             )
         )

@@ -40,7 +40,7 @@ class NetworkPort(Section):
         if self.end_port is not None and self.end_port < self.port:
             raise MisplacedValueError(
                 ("endPort",),
-                Message("FT-TEN-510", f"is less than port, which is {self.port}", "write the first port in port").of(
+                Message("FT-TEN-510", f"is less than port ({self.port})", "write the first port in port").of(
                     self.end_port
                 ),
             )
@@ -51,7 +51,7 @@ class NetworkRange(Section):
     """Addresses outside of the cluster, and ports at them."""
 
     cidr: Network = Field(description="The addresses, e.g. `10.20.0.0/16`.")
-    excluded: tuple[Network, ...] = Field((), alias="except", description="Addresses among them that are left out.")
+    excluded: tuple[Network, ...] = Field((), alias="except", description="Excluded addresses of `cidr`.")
     ports: tuple[NetworkPort, ...] = Field((), description="Ports; all by default.")
 
     @model_validator(mode="after")

@@ -17,9 +17,9 @@ class Resources(Section):
 
     requests: Quantities = Field(
         default_factory=dict,
-        description="What is reserved for it, e.g. `cpu: 100m`; others are those of the release.",
+        description="Reserved resources, e.g. `cpu: 100m`; resources that are not listed keep their defaults.",
     )
     limits: Quantities = Field(
         default_factory=dict,
-        description="What it may use at most, e.g. `memory: 1Gi`; others are those of the release.",
+        description="Maximum resources, e.g. `memory: 1Gi`; resources that are not listed keep their defaults.",
     )

@@ -304,7 +304,7 @@ def _not_every_pods(account: str) -> str:
         raise ValueError(
             Message(
                 "FT-CFG-400",
-                "is the service account of every pod that names none, which would get the tenant's rights",
+                "is the default service account of pods, which would then have the tenant's rights",
                 "choose another name",
             )
         )

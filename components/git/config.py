@@ -79,7 +79,9 @@ class HttpsCredentials(Section):
     """Credentials for a Git host over HTTPS."""
 
     username: str | None = Field(None, description="User name, which GitHub and GitLab ignore; defaults to `git`.")
-    password: SecretText | None = Field(None, description="Password or token; one that may only read this repository.")
+    password: SecretText | None = Field(
+        None, description="Password or token, with only read access to this repository."
+    )
     bearer_token: SecretText | None = Field(
         None, description="Token for a host that expects a bearer token, e.g. Bitbucket Data Center."
     )
@@ -146,10 +148,10 @@ class Webhook(Section):
 
 
 class CommitVerification(Section):
-    """Whose signatures are required. Source: https://fluxcd.io/flux/components/source/gitrepositories/#verification"""
+    """Required signatures. Source: https://fluxcd.io/flux/components/source/gitrepositories/#verification"""
 
     mode: Literal["HEAD", "Tag", "TagAndHEAD"] = Field(
-        "HEAD", description="What must be signed: the commit, the tag, or both."
+        "HEAD", description="Objects that must be signed: the commit, the tag, or both."
     )
     keys: dict[SignerName, SigningKey] = Field(
         min_length=1,
@@ -170,7 +172,7 @@ class GitSource(Section):
     interval: Duration = Field("1m", description="How often to look for new commits.")
     timeout: FetchTimeout = Field("60s", description="How long a fetch may take.")
     ignore: str | None = Field(None, description="Files to leave out, in the format of .gitignore.")
-    suspend: bool = Field(False, description="Fetch nothing; what was fetched before stays.")
+    suspend: bool = Field(False, description="Stop fetching; the last fetched revision stays in use.")
     deploy_key: SshPrivateKey | None = Field(
         None,
         description="Private SSH key that may read the repository, without a passphrase: ed25519, ECDSA P-384, or RSA "
@@ -185,7 +187,9 @@ class GitSource(Section):
         None, description="The repository on GitHub, to register the deploy key and the webhook."
     )
     webhook: Webhook | None = Field(None, description="Fetch each push at once; `{}` for GitHub.")
-    verify: CommitVerification | None = Field(None, description="Reconcile only what one of these keys has signed.")
+    verify: CommitVerification | None = Field(
+        None, description="Reconcile only content that is signed by one of these keys."
+    )
 
     removed_keys: ClassVar = {"kind": "this source is always a GitRepository"}
 
@@ -195,7 +199,9 @@ class GitSource(Section):
         if len(given) > 1:
             raise ValueError(
                 Message(
-                    "FT-CFG-264", f"sets {' and '.join(given)}, of which Flux can follow only one", "keep one of them"
+                    "FT-CFG-264",
+                    f"sets {' and '.join(given)}, but Flux can follow only one of them",
+                    "keep one of them",
                 )
             )
         return self
@@ -208,14 +214,14 @@ class GitSource(Section):
         if len(given) > 1:
             raise ValueError(
                 Message(
-                    "FT-CFG-265", f"sets {' and '.join(given)}, each of which is a login of its own", "keep one of them"
+                    "FT-CFG-265", f"sets {' and '.join(given)}, but a source has only one login", "keep one of them"
                 )
             )
         if scheme == "ssh" and given != ["deployKey"]:
             problem = (
                 Message(
                     "FT-CFG-267",
-                    f"begins with ssh://, which does not go with {given[0]}",
+                    f"begins with ssh://, which cannot be combined with {given[0]}",
                     "use an https:// URL, or a deployKey",
                 )
                 if given
@@ -294,8 +300,8 @@ class GitHubOwner(Section):
 
     token: SecretText | None = Field(
         None,
-        description="Token that may administer these repositories (fine-grained: Administration and Webhooks, read and "
-        "write); defaults to the environment's `GITHUB_TOKEN` if there is no App either.",
+        description="Token that may administer these repositories (fine-grained: Administration and Webhooks, read "
+        "and write); defaults to the environment's `GITHUB_TOKEN` if `app` is not set either.",
     )
     app: GitHubAppCredentials | None = Field(None, description="An App with these rights, instead of the token.")
 
@@ -314,8 +320,8 @@ class GitHubConfig(Section):
     base_url: WebUrl = Field("https://api.github.com/", description="API of GitHub, or a GitHub Enterprise Server.")
     owners: dict[GitHubName, GitHubOwner] = Field(
         default_factory=dict,
-        description="Organizations and users with their own credentials. For others, and for `{}`, the environment's "
-        "`GITHUB_TOKEN` is used.",
+        description="Organizations and users with their own credentials. Other owners, and owners with `{}`, use "
+        "the environment's `GITHUB_TOKEN`.",
     )
 
     def identity(self, owner: str) -> GitHubOwner:

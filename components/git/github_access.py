@@ -141,7 +141,7 @@ def _explained(error: GithubException, path: str, owner: str) -> Message:
         return Message(
             "FT-GIT-006",
             f"GitHub's rate limit is exceeded{_until(headers)}",
-            "try again later, or use an App, which has a rate limit of its own",
+            "try again later, or use an App, which has a separate rate limit",
         )
     return Message(
         "FT-GIT-007", f"GitHub answers {error.status} for {path}", "check GitHub's status page and try again"

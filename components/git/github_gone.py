@@ -77,9 +77,9 @@ def gone_registrations(sources: Sources, previous: PreviousKeys, state: State) -
         log.warn(
             Message(
                 "FT-GIT-015",
-                f"{_label(each, state)} of {state.resources[each]['repository']} does not exist at GitHub any "
-                "more, or the credentials have no access to it; the next update removes it from the state "
-                "without deleting it",
+                f"{_label(each, state)} of {state.resources[each]['repository']} no longer exists at GitHub, or "
+                "the credentials have no access to it; the next update removes it from the state without deleting "
+                "it",
                 "if it is still at GitHub, delete it there",
             )
         )

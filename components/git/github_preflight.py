@@ -68,9 +68,9 @@ def lost_repositories(
         if known or _fetched_before(name, sources, state) == source.github.repository.lower():
             lost[name] = Message(
                 "FT-GIT-014",
-                f"{github_key_path(name)}: {source.github.repository} does not exist any more, or the "
-                f"credentials of github.owners.{source.github.owner} have no access to it: nothing new is "
-                "registered there, and everything else is applied",
+                f"{github_key_path(name)}: {source.github.repository} no longer exists, or the credentials of "
+                f"github.owners.{source.github.owner} have no access to it: nothing new is registered there, and "
+                "everything else is applied",
                 "correct the repository or the credentials, or remove the tenant",
             )
     return lost

@@ -21,7 +21,7 @@ from pulumi.output import UNKNOWN
 from components.cluster.client import ClusterUnavailable
 from components.config.messages import Message
 from components.engine import log
-from components.git.fetch_proof import lacking_proof, secret_name
+from components.git.fetch_status import lacking_proof, secret_name
 from components.git.github import RegisteredKey, deploy_key_name, recorded_keys, registered_key, source_of_deploy_key
 from components.git.sources import Sources, object_name, repository_in
 from components.keys.ssh_keys import fingerprint

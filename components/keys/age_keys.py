@@ -151,7 +151,7 @@ def read_recipient(text: str) -> str:
         raise AgeKeyError(
             Message(
                 "FT-CFG-707",
-                "is an age identity, a private key, which was readable here",
+                "is an age identity, which is a private key and was readable here",
                 "withdraw it, and set the recipient (age1…) of another identity",
             )
         )
@@ -201,8 +201,8 @@ def _read(line: str, number: int) -> AgeIdentity:
         raise AgeKeyError(
             Message(
                 "FT-CFG-704",
-                f"line {number} begins a file that is protected by a passphrase, which Flux cannot enter",
-                "set what is in it: `age --decrypt <file> | pulumi config set --secret --path <key>`",
+                f"line {number} begins a file that is protected by a passphrase, but Flux cannot enter one",
+                "set its content: `age --decrypt <file> | pulumi config set --secret --path <key>`",
             )
         )
     raise AgeKeyError(Message("FT-CFG-705", f"line {number} is not an age identity", _NEW_AGE_IDENTITY))

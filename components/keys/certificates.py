@@ -36,7 +36,7 @@ def read_app_key(text: str) -> str:
         key = serialization.load_pem_private_key(normalized.encode(), password=None)
     except TypeError:  # there is no password to decrypt it with
         raise AppKeyError(
-            Message("FT-CFG-115", "is protected by a passphrase, which Flux cannot enter", _APP_KEY)
+            Message("FT-CFG-115", "is protected by a passphrase, but Flux cannot enter one", _APP_KEY)
         ) from None
     except (ValueError, UnsupportedAlgorithm):
         raise AppKeyError(Message("FT-CFG-117", "is an incomplete or damaged private key", _APP_KEY)) from None

@@ -75,7 +75,7 @@ def parse(line: str) -> HostKey:
         )
     if words and words[0].startswith("|"):
         raise KnownHostError(
-            Message("FT-CFG-102", "has a hashed host, so nobody can review whom it trusts", _HOST_LINE)
+            Message("FT-CFG-102", "has a hashed host, so reviewers cannot see which host it trusts", _HOST_LINE)
         )
     if words and words[0] in _TYPES:
         raise KnownHostError(Message("FT-CFG-103", "does not begin with a host", _HOST_LINE))

@@ -158,7 +158,7 @@ def _read(block: str) -> OpenPgpKey:
             raise OpenPgpKeyError(
                 Message(
                     "FT-CFG-727",
-                    "is protected by a passphrase, which Flux cannot enter",
+                    "is protected by a passphrase, but Flux cannot enter one",
                     "create a separate key with `flux-tenancy key sops --openpgp`, which stores it encrypted",
                 )
             ) from None

@@ -87,7 +87,7 @@ def read_private_key(text: str) -> SshKey:
         raise SshKeyError(
             Message(
                 "FT-CFG-139",
-                "is protected by a passphrase, which Flux cannot enter",
+                "is protected by a passphrase, but Flux cannot enter one",
                 "create a separate key with `flux-tenancy key deploy`, which stores it encrypted",
             )
         ) from None

@@ -75,13 +75,13 @@ def _tenant_namespace(policy: Policy) -> Policy:
         f"{_value('object', 'labels', key)} == {text(value)}" for key, value in (SELF_MADE | _POD_SECURITY).items()
     )
     held = concatenated(
-        text("Namespace "), NAME, text(": only the platform sets finalizers and owner references; leave them out"), ASK
+        text("Namespace "), NAME, text(": only the platform sets finalizers and owner references; remove them"), ASK
     )
     reserved = f"{texts(RESERVED_PREFIXES)}.exists(prefix, {NAME}.startsWith(prefix))"
     return replace(
         policy,
-        refuses="namespaces of other tenants and of the platform, and labels and annotations of the tenant's own that "
-        "the platform sets",
+        refuses="namespaces of other tenants and of the platform, and platform labels and annotations on the tenant's "
+        "namespaces",
         resources=(
             Resources("", ("namespaces",), ANY_CHANGE),
             Resources("", ("namespaces/finalize", "namespaces/status"), ("UPDATE",)),
@@ -99,8 +99,8 @@ def _tenant_namespace(policy: Policy) -> Policy:
                     text("Namespace "),
                     NAME,
                     text(
-                        " is not one that this tenant has made; it and its labels, annotations and finalizers are the "
-                        "platform's"
+                        " was not created by this tenant; only the platform team may change it and its labels, "
+                        "annotations and finalizers"
                     ),
                     ASK,
                 ),
@@ -111,9 +111,9 @@ def _tenant_namespace(policy: Policy) -> Policy:
                 concatenated(
                     text("Namespace "),
                     NAME,
-                    text(" does not have a name and labels of this tenant; choose a name that begins with "),
+                    text(" lacks this tenant's name prefix or labels; choose a name that starts with "),
                     tenant,
-                    text("-, and leave out the labels that the platform sets"),
+                    text("-, and remove the labels that the platform sets"),
                 ),
             ),
             Validation(
@@ -123,7 +123,7 @@ def _tenant_namespace(policy: Policy) -> Policy:
                     NAME,
                     text(": only the platform sets "),
                     joined("variables.foreign"),
-                    text("; leave it out"),
+                    text("; remove it"),
                     ASK,
                 ),
             ),

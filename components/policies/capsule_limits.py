@@ -64,7 +64,7 @@ def _policy(api_version: str, kind: str) -> Manifest:
                 "excludeResourceRules": list(_by_kubernetes()),
             },
             # A binding denies where its limit is missing.
-            "validations": [{"expression": own, "message": f"the {kind} of this namespace is another tenant's"}],
+            "validations": [{"expression": own, "message": f"the {kind} of this namespace belongs to another tenant"}],
         },
     }
 

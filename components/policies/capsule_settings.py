@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _API = "admissionregistration.k8s.io/v1"
 _NAME = f"{OBJECT_PREFIX}made-settings"
 _MESSAGE = (
-    "the annotations of this namespace are not those that the platform sets for this tenant; leave them out, and ask "
+    "the annotations of this namespace differ from the platform's settings for this tenant; remove them, and ask "
     "the platform team whether Capsule is healthy"
 )
 

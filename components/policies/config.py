@@ -52,7 +52,7 @@ FinalizerName = Annotated[
 
 
 class ImageSignature(Section):
-    """Images that have to be signed, and by whom.
+    """Images that must be signed, and their signers.
 
     An image that several entries match needs the signature of one of them, so that a key can be replaced.
     """
@@ -64,8 +64,8 @@ class ImageSignature(Section):
     keyless: KeylessSigner | None = Field(None, description="Identity of the signer.")
     transparency_log: bool = Field(
         True,
-        description="Require an entry in Sigstore's public transparency log; `false` for a key whose signatures are in "
-        "none.",
+        description="Require an entry in Sigstore's public transparency log; `false` for a key whose signatures "
+        "are not logged.",
     )
 
     @model_validator(mode="after")
@@ -96,7 +96,7 @@ class RegistryAccess(Section):
 
 
 class PolicyEngine(StrEnum):
-    """What enforces the policies: Kubernetes' ValidatingAdmissionPolicies, Kyverno, both, or nothing."""
+    """Engine that enforces the admission policies: Kubernetes' ValidatingAdmissionPolicies, Kyverno, both, or none."""
 
     NATIVE = "native"
     KYVERNO = "kyverno"
@@ -113,7 +113,7 @@ class PolicyEngine(StrEnum):
 
 
 class PolicyMode(StrEnum):
-    """What happens to a request that violates a policy."""
+    """Reaction to a request that violates an admission policy."""
 
     ENFORCE = "enforce"
     AUDIT = "audit"
@@ -162,7 +162,7 @@ TokenLifetime = Annotated[Duration, AfterValidator(_token_lifetime)]
 
 
 class AllowedSources(Section):
-    """Where tenants' sources may come from."""
+    """Allowed sources of tenants."""
 
     allowed: Annotated[
         tuple[SourcePatternText, ...], Allows("fetch sources from {}", "fetch sources from any URL", own=SOURCES)
@@ -189,12 +189,13 @@ class AllowedSources(Section):
         Allows("let sources trust certificate authorities of their own choice"),
     ] = Field(
         False,
-        description="Allow tenants to set `certSecretRef` in their own sources; those of the stack always may.",
+        description="Allow tenants to set `certSecretRef` in their own sources; sources of the stack may "
+        "always have it.",
     )
     submodules: Annotated[bool, Allows("fetch Git submodules of any URL")] = Field(
         False,
-        description="Allow GitRepositories to fetch submodules, from any URL in the repository: admission does not see "
-        "them.",
+        description="Allow GitRepositories to fetch submodules, from any URL in the repository; admission policies "
+        "cannot check them.",
     )
     verified: Annotated[
         tuple[VerifiedKind, ...],
@@ -212,7 +213,7 @@ class AllowedSources(Section):
 
 
 class AllowedImages(Section):
-    """Which container images tenants may run."""
+    """Allowed container images of tenants."""
 
     allowed: Annotated[
         tuple[ImagePatternText, ...] | None,
@@ -226,7 +227,8 @@ class AllowedImages(Section):
         False, description="Require images by digest."
     )
     signatures: tuple[ImageSignature, ...] = Field(
-        (), description="Images that have to be signed, and by whom; Kyverno verifies them (docs/images.md)."
+        (),
+        description="Images that must be signed, and their signers; Kyverno verifies the signatures (docs/images.md).",
     )
     registries: RegistryAccess = Field(
         default_factory=RegistryAccess, description="How Kyverno reads signatures from registries."
@@ -234,7 +236,7 @@ class AllowedImages(Section):
 
 
 class AllowedNotifications(Section):
-    """What notification-controller may send for tenants, if these may write Providers or Receivers."""
+    """Allowed notifications of tenants that may write Providers or Receivers."""
 
     types: Annotated[tuple[ProviderTypeName, ...], Allows("write Providers of the type {}")] = Field(
         (), description="Types of Providers that tenants may write, e.g. `slack`; needed to open the kind `Provider`."
@@ -250,7 +252,7 @@ class AllowedNotifications(Section):
 
 
 class IngressRules(Section):
-    """What tenants may publish through the cluster's Ingress controllers."""
+    """Allowed host names and annotations of tenants' Ingresses."""
 
     hosts: Annotated[
         tuple[IngressHost, ...] | None,
@@ -268,10 +270,11 @@ class IngressRules(Section):
 
 
 class PoliciesConfig(Section):
-    """Admission in tenants' namespaces."""
+    """Admission policies for tenants' namespaces."""
 
     engine: Annotated[PolicyEngine, SeenOtherwise()] = Field(
-        PolicyEngine.NATIVE, description="What enforces the policies; `kyverno` and `both` need the section `kyverno`."
+        PolicyEngine.NATIVE,
+        description="Engine that enforces the admission policies; `kyverno` and `both` need the section `kyverno`.",
     )
     mode: Annotated[PolicyMode, SeenOtherwise()] = Field(
         PolicyMode.ENFORCE,
@@ -279,7 +282,7 @@ class PoliciesConfig(Section):
         "`flux-tenancy tenant violations`.",
     )
     modes: Annotated[dict[PolicyName, PolicyMode], SeenOtherwise()] = Field(
-        default_factory=dict, description="A different mode for a policy, by its name (docs/policies.md)."
+        default_factory=dict, description="A different mode for an admission policy, by its name (docs/policies.md)."
     )
     sources: AllowedSources = Field(default_factory=AllowedSources, description="Sources of tenants.")
     images: AllowedImages = Field(default_factory=AllowedImages, description="Container images of tenants.")
@@ -309,8 +312,9 @@ class PoliciesConfig(Section):
     )
     maximum_timeout: Annotated[Duration, Bounds("set timeouts of up to {}", "set timeouts of more than {}")] = Field(
         "1h",
-        description="Maximum `timeout` of Flux's objects, for which they can occupy a worker that all tenants share; "
-        "applies also to a Kustomization without one, whose timeout is its interval.",
+        description="Maximum `timeout` of Flux's objects, during which they can occupy a worker that all tenants "
+        "share. It also limits the interval of a Kustomization without a timeout, because the timeout defaults to "
+        "the interval.",
     )
     service_types: Annotated[tuple[ServiceType, ...], Allows("create Services of type {}", own=SERVICE_TYPES)] = Field(
         ("ClusterIP",), description="Types that a Service may have."
@@ -321,8 +325,8 @@ class PoliciesConfig(Section):
     ] = Field(
         (),
         description="Annotations that tenants may set on Services of type LoadBalancer, e.g. "
-        "`service.beta.kubernetes.io/aws-load-balancer-type`, or `metallb.io/*` for all that begin so; by default only "
-        "those that Flux, Helm and kubectl set.",
+        "`service.beta.kubernetes.io/aws-load-balancer-type`, or `metallb.io/*` for all with that prefix; by "
+        "default, only those that Flux, Helm and kubectl set.",
     )
     load_balancer_classes: Annotated[tuple[str, ...], Allows("choose the class {} of load balancers")] = Field(
         (), description="Values of `spec.loadBalancerClass` that tenants may set; none by default."
@@ -333,7 +337,7 @@ class PoliciesConfig(Section):
     finalizers: Annotated[tuple[FinalizerName, ...], Allows("set the finalizer {}")] = Field(
         (),
         description="Finalizers that tenants may set in addition to those of Kubernetes and Flux, e.g. "
-        "`example.com/cleanup`; a controller with cluster-wide rights needs no entry for its own.",
+        "`example.com/cleanup`; finalizers that a controller with cluster-wide rights sets need no entry.",
     )
     maximum_release_size: Annotated[
         int, Bounds("store Helm releases of up to {}", "store Helm releases of more than {}", unit=" KiB")
@@ -349,7 +353,7 @@ class PoliciesConfig(Section):
         Duration, Bounds("run pods that may take up to {} to end", "run pods that may take more than {} to end")
     ] = Field(
         "1h",
-        description="Maximum `terminationGracePeriodSeconds` of pods, for which they can hold up the drain of a node.",
+        description="Maximum `terminationGracePeriodSeconds` of pods, during which they can delay a node drain.",
     )
     csi_drivers: Annotated[tuple[str, ...], Allows("mount volumes of the CSI driver {} without a claim")] = Field(
         (),

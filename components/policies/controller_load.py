@@ -41,7 +41,8 @@ def reconciliation_timeout(config: PoliciesConfig) -> Policy:
     """No object occupies a controller's worker for longer than the platform allows."""
     return Policy(
         name=PolicyName.RECONCILIATION_TIMEOUT,
-        refuses="timeouts of Flux's objects that are too long, also where one is missing and follows from the interval",
+        refuses="timeouts of Flux's objects that are too long, including a missing timeout that defaults to the "
+        "interval",
         settings=("policies.maximumTimeout",),
         threats=(31,),
         subject=Subject.CONTENT,
@@ -57,8 +58,8 @@ def controller_load() -> Policy:
     """No object makes a controller check too many objects, or evaluate expressions that exhaust its memory."""
     return Policy(
         name=PolicyName.CONTROLLER_LOAD,
-        refuses=f"more than {MOST_HEALTH_CHECKS} health checks or {MOST_EXPRESSIONS} expressions of one kind in one of "
-        f"Flux's objects, and expressions that are longer than {LONGEST_EXPRESSION} characters or multiply texts",
+        refuses=f"more than {MOST_HEALTH_CHECKS} health checks or {MOST_EXPRESSIONS} expressions of one kind in a Flux "
+        f"object, and expressions that are longer than {LONGEST_EXPRESSION} characters or can multiply strings",
         threats=(31,),
         subject=Subject.CONTENT,
         resources=FLUX,
@@ -78,9 +79,7 @@ def _short_enough(path: str, longest: str) -> Validation:
     value = field_of("object.spec", path)
     return Validation(
         f"duration({value}.orValue('0s')) <= duration({text(longest)})",
-        concatenated(
-            text(f"spec.{path} is "), f"{value}.orValue('')", text(f"; the longest that is allowed is {longest}")
-        ),
+        concatenated(text(f"spec.{path} is "), f"{value}.orValue('')", text(f"; the maximum is {longest}")),
     )
 
 
@@ -90,7 +89,7 @@ def _short_by_default(longest: str) -> Validation:
         f"!(object.kind in {texts(_TIMEOUT_BY_INTERVAL)}) || has(object.spec.timeout) || "
         f"duration({interval}.orValue('0s')) - duration({text(_LESS_THAN_INTERVAL)}) <= duration({text(longest)})",
         concatenated(
-            text(f"spec.timeout is missing, and would be spec.interval less {_LESS_THAN_INTERVAL}, which is longer "),
+            text(f"spec.timeout is missing and defaults to spec.interval minus {_LESS_THAN_INTERVAL}, which is more "),
             text(f"than {longest}; set spec.timeout to {longest} or less"),
         ),
     )
@@ -103,7 +102,7 @@ def _at_most(path: str, most: int) -> Validation:
         concatenated(
             text(f"spec.{path} has "),
             f"string({count})",
-            text(f" entries; at most {most} are allowed: divide them among several objects"),
+            text(f" entries; the maximum is {most}: split them across several objects"),
         ),
     )
 
@@ -141,6 +140,6 @@ def _is_plain(expression: str) -> str:
 def _not_plain(field: str) -> str:
     return text(
         f"{field} must have at most {LONGEST_EXPRESSION} characters, no replace, quote, join or format, and no + "
-        "beside all, exists, map or filter: such an expression can outgrow the controller's memory; compare fields "
-        "instead"
+        "next to all, exists, map or filter: such an expression can exhaust the controller's memory; compare "
+        "fields instead"
     )

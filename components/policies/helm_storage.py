@@ -32,8 +32,8 @@ def release_size(config: PoliciesConfig) -> Policy:
     characters = -(-most * _KIBIBYTE // 3) * 4
     return Policy(
         name=PolicyName.RELEASE_SIZE,
-        refuses="Secrets of Helm releases that are too large for the controller that reads them, or whose name, labels "
-        "and type are not those that Helm gives",
+        refuses="Secrets of Helm releases that are too large for helm-controller's memory, or that have only some "
+        "of the name, labels and type of Helm's release Secrets",
         settings=("policies.maximumReleaseSize",),
         threats=(46,),
         subject=Subject.TENANTS,
@@ -55,8 +55,8 @@ def release_size(config: PoliciesConfig) -> Policy:
                     text(": the stored release has "),
                     "variables.kibibytes",
                     text(
-                        f" KiB; at most {most} KiB are allowed, because helm-controller loads it into memory: split "
-                        "the chart, or exclude files that it does not need with .helmignore"
+                        f" KiB; the maximum is {most} KiB, because helm-controller loads it into memory: split the "
+                        "chart, or exclude unneeded files with .helmignore"
                     ),
                     ASK,
                 ),
@@ -69,9 +69,9 @@ def release_size(config: PoliciesConfig) -> Policy:
                 concatenated(
                     OBJECT,
                     text(
-                        f": only Helm keeps its releases like this: with the label {_OWNER_LABEL}: {_OWNER}, the type "
-                        f"{_TYPE}, and the name {_PREFIX}<name>.v<version> after its labels name and version; give it "
-                        "all three, or another name, no such label and another type"
+                        f": Helm's release Secrets have the label {_OWNER_LABEL}: {_OWNER}, the type {_TYPE}, and "
+                        f"the name {_PREFIX}<name>.v<version>, as in their labels name and version; set all three, "
+                        "or none of them"
                     ),
                 ),
             ),

@@ -55,7 +55,7 @@ def tenant_images(signatures: Sequence[ImageSignature], registries: RegistryAcce
         namespaces=TENANT_NAMESPACES,
         failure_policy="Fail",
         credentials=_credentials(registries),
-        remedy="sign it by its digest with `cosign sign` as one of those that policies.images.signatures names",
+        remedy="sign it by digest with `cosign sign`, as a signer that policies.images.signatures lists",
     )
 
 
@@ -76,7 +76,7 @@ def flux_images(images: Sequence[str], mode: PolicyMode) -> Manifest:
         namespaces={"matchLabels": {"kubernetes.io/metadata.name": FLUX_NAMESPACE}},
         failure_policy="Ignore",
         credentials={},
-        remedy="take the image of the release, or look into why its registry has another one",
+        remedy="use the image of the Flux release, or find out why its registry serves another one",
     )
 
 

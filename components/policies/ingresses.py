@@ -42,8 +42,9 @@ def allowed_hosts(config: IngressRules) -> Policy:
     )
     return Policy(
         name=PolicyName.ALLOWED_HOSTS,
-        refuses="host names of Ingresses, and in annotations that publish further ones, that are on neither the "
-        "stack's nor the tenant's list or cannot be compared with it; an Ingress without a host is for every one",
+        refuses="host names, in Ingresses and in annotations that publish more of them, that are on neither the "
+        "stack's nor the tenant's allow-list or cannot be compared with it; an Ingress without a host matches every "
+        "host",
         settings=("policies.ingress.hosts", "tenant: policies.hosts"),
         threats=(41,),
         subject=Subject.CONTENT,
@@ -62,10 +63,10 @@ def allowed_hosts(config: IngressRules) -> Policy:
                 "variables.anywhere || size(variables.foreign) == 0",
                 concatenated(
                     text("host "),
-                    joined("variables.foreign.map(name, name == '*' ? 'left out, which means every one,' : name)"),
-                    text(" is not an allowed host of the tenant "),
+                    joined("variables.foreign.map(name, name == '*' ? '* (an Ingress without a host)' : name)"),
+                    text(" is not an allowed host for tenant "),
                     TENANT,
-                    text("; allowed are: "),
+                    text("; allowed: "),
                     ENTRIES_OR_NONE,
                     ASK,
                 ),
@@ -75,7 +76,10 @@ def allowed_hosts(config: IngressRules) -> Policy:
                 concatenated(
                     text("metadata.annotations: "),
                     joined("variables.unreadable"),
-                    text(" may publish hosts that cannot be compared with the allowed ones; list hosts in spec.rules"),
+                    text(
+                        " may publish hosts that cannot be compared with the allowed hosts; list the hosts in "
+                        "spec.rules"
+                    ),
                     ASK,
                 ),
             ),
@@ -88,7 +92,7 @@ def ingress_snippets(config: IngressRules) -> Policy:
     snippets = _keys(_SNIPPET)
     return Policy(
         name=PolicyName.INGRESS_SNIPPETS,
-        refuses="annotations of Ingresses that hold pieces of the proxy's own configuration",
+        refuses="annotations of Ingresses that contain proxy configuration",
         settings=("policies.ingress.snippets",),
         threats=(41,),
         subject=Subject.CONTENT,
@@ -101,7 +105,7 @@ def ingress_snippets(config: IngressRules) -> Policy:
                 concatenated(
                     text("metadata.annotations: "),
                     joined("variables.snippets"),
-                    text(" writes configuration of the proxy that all tenants share; use its other annotations"),
+                    text(" changes the configuration of the proxy that all tenants share; use other annotations"),
                     ASK,
                 ),
             ),

@@ -68,7 +68,7 @@ def allowed_kinds(tenancy: TenancyConfig) -> Policy:
     )
     return Policy(
         name=PolicyName.ALLOWED_KINDS,
-        refuses="objects of kinds that are not open to tenants, unknown ones included, and charts from Git and "
+        refuses="objects of kinds that are not open to tenants, including unknown kinds, and charts from Git and "
         "Buckets, whose dependencies may come from anywhere",
         settings=("tenancy.kinds", "tenancy.extraRules", "tenant: policies.kinds", "tenant: grants"),
         threats=(2, 3, 12, 22, 35, 36, 44),
@@ -94,7 +94,7 @@ def allowed_kinds(tenancy: TenancyConfig) -> Policy:
                     text(".sourceRef.kind is "),
                     _CHART_SOURCE,
                     text(
-                        ": such a chart may have dependencies from anywhere; take it from a HelmRepository or an "
+                        ": such a chart can have dependencies from anywhere; use a HelmRepository or an "
                         "OCIRepository, or ask the platform team for: HelmChart"
                     ),
                     _IN_KINDS,

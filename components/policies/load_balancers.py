@@ -33,7 +33,7 @@ def load_balancers(config: PoliciesConfig) -> Policy:
     """
     return Policy(
         name=PolicyName.LOAD_BALANCERS,
-        refuses="Services of the type LoadBalancer with a node port or a class of the tenant's choice, or with "
+        refuses="Services of the type LoadBalancer with a node port or a class that the tenant chose, or with "
         "annotations that are not listed",
         settings=("policies.serviceAnnotations", "policies.loadBalancerClasses"),
         threats=(20,),
@@ -61,7 +61,7 @@ def load_balancers(config: PoliciesConfig) -> Policy:
                 concatenated(
                     text("metadata.annotations: "),
                     joined("variables.foreign"),
-                    text(" is not allowed on a Service of type LoadBalancer; leave it out"),
+                    text(" is not allowed on a Service of type LoadBalancer; remove it"),
                     ASK,
                     text(" (policies.serviceAnnotations)"),
                 ),
@@ -71,7 +71,7 @@ def load_balancers(config: PoliciesConfig) -> Policy:
                 concatenated(
                     text("spec.loadBalancerClass "),
                     "variables.class",
-                    text(" is not allowed; leave it out"),
+                    text(" is not allowed; remove it"),
                     ASK,
                     text(" (policies.loadBalancerClasses)"),
                 ),
@@ -79,7 +79,7 @@ def load_balancers(config: PoliciesConfig) -> Policy:
             Validation(
                 "!variables.chosen",
                 concatenated(
-                    text("spec.ports[].nodePort and spec.healthCheckNodePort are chosen by Kubernetes; leave them out"),
+                    text("Kubernetes chooses spec.ports[].nodePort and spec.healthCheckNodePort; remove them"),
                     ASK,
                 ),
             ),

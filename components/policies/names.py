@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class PolicyName(StrEnum):
-    """A policy. `components.policies.table` says what each of them is; docs/policies.md what it is for."""
+    """An admission policy (docs/policies.md). `components.policies.table` defines each of them."""
 
     # Limits what objects in a tenant's namespace may contain, whoever writes them.
     ALLOWED_SOURCES = "allowed-sources"

@@ -137,8 +137,8 @@ def notification_addresses(config: AllowedNotifications) -> Policy:
     secret = "object.spec.?secretRef.?name.orValue('')"
     return Policy(
         name=PolicyName.NOTIFICATION_ADDRESSES,
-        refuses="Providers of types or with Secrets that are not listed; Providers that post to, and "
-        "Receivers that ask, hosts that are on neither the stack's nor the tenant's list, several at once, or any "
+        refuses="Providers with a type or a Secret that is not listed; Providers that post to, and Receivers that "
+        "contact, a host that is on neither the stack's nor the tenant's allow-list, several hosts at once, or a host "
         "without TLS",
         settings=_SETTINGS,
         threats=(36,),
@@ -160,7 +160,7 @@ def notification_addresses(config: AllowedNotifications) -> Policy:
                 concatenated(
                     text("spec.type "),
                     type_,
-                    text(f" is not allowed; allowed are: {', '.join(config.types) or 'none'}"),
+                    text(f" is not allowed; allowed: {', '.join(config.types) or 'none'}"),
                     ASK,
                 ),
                 exempts_platform_objects=True,
@@ -182,7 +182,7 @@ def notification_addresses(config: AllowedNotifications) -> Policy:
                 "size(variables.origins) == size(variables.addresses)",
                 concatenated(
                     "variables.field",
-                    text(" is not a single URL that can be compared with what is allowed; "),
+                    text(" is not a single URL that can be compared with the allowed hosts; "),
                     text("write it like https://hooks.example.com/path"),
                 ),
                 exempts_platform_objects=True,
@@ -198,7 +198,7 @@ def notification_addresses(config: AllowedNotifications) -> Policy:
                     "variables.field",
                     "' '",
                     _SHOWN,
-                    text(" is not an allowed host; allowed are: "),
+                    text(" is not an allowed host; allowed: "),
                     ENTRIES_OR_NONE,
                     ASK,
                 ),
@@ -219,9 +219,9 @@ def notification_secrets(config: PoliciesConfig) -> Policy:
     values = "variables.decoded.filter(each, each.startsWith(key + '=')).map(each, each.substring(size(key) + 1))"
     return Policy(
         name=PolicyName.NOTIFICATION_SECRETS,
-        refuses="Secrets of Providers with a key that their type does not read or that has another form, or with an "
-        "address that is not allowed or cannot be read in full; Secrets with the base URL of a GitHub App on a host "
-        "that is not allowed",
+        refuses="Secrets of Providers with a key that their type does not read or a malformed value, or with an "
+        "address that is not allowed or cannot be read in full; Secrets with a GitHub App's base URL on a host that is "
+        "not allowed",
         settings=(*_SETTINGS, "policies.sources.allowed", "tenant: policies.sources"),
         threats=(36,),
         subject=Subject.TENANTS,
@@ -254,7 +254,7 @@ def notification_secrets(config: PoliciesConfig) -> Policy:
                 concatenated(
                     text("the keys "),
                     joined("variables.unlisted"),
-                    text(" are not allowed in a Secret of a Provider of the type "),
+                    text(" are not allowed in the Secret of a Provider of type "),
                     joined("variables.types"),
                     text("; remove them, or give the Secret another name if no Provider reads it"),
                 ),
@@ -265,8 +265,8 @@ def notification_secrets(config: PoliciesConfig) -> Policy:
                     text("the keys "),
                     joined("variables.malformed"),
                     text(
-                        " are not of the form that a Provider reads: digits for ids, a plain name for an owner, lines "
-                        "like Name: value for headers, and keys of NATS as it writes them; at most 900 bytes of ASCII"
+                        " are malformed: ids must be digits, an owner a plain name, headers lines like Name: "
+                        "value, and NATS keys in NATS's own format; at most 900 bytes of ASCII"
                     ),
                 ),
             ),
@@ -276,7 +276,7 @@ def notification_secrets(config: PoliciesConfig) -> Policy:
                 concatenated(
                     text(f"the keys address and {BASE_URL} of a Secret must be a single URL with "),
                     text("" if config.notifications.plain_http else "https:// and "),
-                    text("an allowed host, without white space or a line break around it; allowed are: "),
+                    text("an allowed host, without white space or a line break around it; allowed: "),
                     f"(size(variables.entries + variables.git) == 0 ? 'none' : "
                     f"{joined('variables.entries + variables.git')})",
                     ASK,

@@ -25,7 +25,7 @@ def flux_requests() -> Policy:
     return Policy(
         name=PolicyName.FLUX_REQUESTS,
         refuses="changes of Flux's objects except annotations `reconcile.fluxcd.io/*` and `spec.suspend`, by users who "
-        "may patch but not update them, as developers of a tenant",
+        "may patch but not update them, such as developers of a tenant",
         threats=(43,),
         subject=Subject.PATCHERS,
         resources=tuple(each.on(("UPDATE",)) for each in FLUX),
@@ -45,8 +45,8 @@ def flux_requests() -> Policy:
                 concatenated(
                     OBJECT,
                     text(
-                        ": with the right to patch and not to update it, you may ask for a reconciliation, suspend and "
-                        "resume it, and nothing else; change it in Git"
+                        ": you may patch it only to request a reconciliation, to suspend it and to resume it; make "
+                        "other changes in Git"
                     ),
                 ),
             ),

@@ -89,8 +89,8 @@ def pod_identity(config: PoliciesConfig) -> Policy:
     expires = "source.?serviceAccountToken.?expirationSeconds.orValue(0)"
     return Policy(
         name=PolicyName.POD_IDENTITY,
-        refuses="pods and templates of pods that run as the service account that Flux impersonates, or mount tokens "
-        "that are valid for longer than is allowed",
+        refuses="pods and pod templates that run as the service account that Flux impersonates, or mount tokens that "
+        "are valid for longer than the maximum",
         settings=("policies.maximumTokenLifetime",),
         threats=(33,),
         subject=Subject.CONTENT,
@@ -109,8 +109,8 @@ def pod_identity(config: PoliciesConfig) -> Policy:
                 of_pod(
                     "serviceAccountName ",
                     FLUX_ACCOUNT,
-                    " is the account that Flux applies everything in this namespace with; create a ServiceAccount of "
-                    "the pods' own, and ask the platform team for what it has to be allowed",
+                    " is the account that Flux uses to apply everything in this namespace; create a separate "
+                    "ServiceAccount for the pods, and ask the platform team for the rights that it needs",
                 ),
             ),
             Validation(
@@ -118,8 +118,7 @@ def pod_identity(config: PoliciesConfig) -> Policy:
                 of_pod(
                     "volumes[].projected.sources[].serviceAccountToken.expirationSeconds of ",
                     joined("variables.lasting"),
-                    f" is longer than {longest}, the longest that is allowed; shorten it: kubelet renews the token "
-                    "in time",
+                    f" is longer than {longest}, the maximum; shorten it: the kubelet renews the token in time",
                 ),
             ),
         ),

@@ -107,8 +107,8 @@ def wait_until_in_force(
     def missing() -> str | None:
         answer = asked(probe_request(engine))
         if answer is None:
-            return "the cluster accepts an object that they forbid"
-        return None if refusal(digest) in answer else f"the cluster answers with another refusal: {answer}"
+            return "the cluster accepts an object that they refuse"
+        return None if refusal(digest) in answer else f"the cluster refuses it for another reason: {answer}"
 
     if reason := wait_for(missing, timeout_seconds, clock, sleep):
         raise NotInForce(

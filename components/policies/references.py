@@ -50,7 +50,7 @@ def tenant_service_account() -> Policy:
                 concatenated(
                     "(variables.account == '' ? 'spec.serviceAccountName is missing' : "
                     "'spec.serviceAccountName is ' + variables.account)",
-                    text("; everything in this namespace is applied as its tenant: set it to "),
+                    text("; Flux applies everything in this namespace as its tenant: set it to "),
                     "variables.expected",
                 ),
             ),
@@ -73,9 +73,7 @@ def no_kubeconfig(*, through_proxy: bool = False) -> Policy:
         validations=(
             Validation(
                 "!has(object.spec.kubeConfig)",
-                concatenated(
-                    text("spec.kubeConfig leads to another cluster or with other credentials; leave it out"), ASK
-                ),
+                concatenated(text("spec.kubeConfig selects another cluster or other credentials; remove it"), ASK),
                 exempts_platform_objects=through_proxy,
             ),
         ),
@@ -90,7 +88,7 @@ def own_namespaces(*, makes_namespaces: bool = False) -> Policy:
     """
     return Policy(
         name=PolicyName.OWN_NAMESPACES,
-        refuses="a `targetNamespace` or `storageNamespace` that is not the tenant's",
+        refuses="a `targetNamespace` or `storageNamespace` that does not belong to the tenant",
         threats=(9,),
         subject=Subject.CONTENT,
         resources=_APPLYING,
@@ -101,7 +99,7 @@ def own_namespaces(*, makes_namespaces: bool = False) -> Policy:
                 concatenated(
                     text(f"spec.{name} is "),
                     f"object.spec.{name}",
-                    text(", which is not this tenant's; leave it out or use one of: "),
+                    text(", which does not belong to this tenant; remove it or use one of: "),
                     joined("variables.own"),
                 ),
             )
@@ -114,7 +112,7 @@ def no_cross_namespace_references() -> Policy:
     """Flux's objects refer only to objects of their own namespace."""
     return Policy(
         name=PolicyName.NO_CROSS_NAMESPACE_REFERENCES,
-        refuses="references to Flux's objects of another namespace, be it the same tenant's",
+        refuses="references to Flux's objects in another namespace, even one of the same tenant",
         threats=(1, 2, 3),
         subject=Subject.CONTENT,
         resources=FLUX,
@@ -129,7 +127,7 @@ def reconciliation_interval(config: PoliciesConfig) -> Policy:
     """No object is reconciled more often than the platform allows."""
     return Policy(
         name=PolicyName.RECONCILIATION_INTERVAL,
-        refuses="intervals of Flux's objects, and between two attempts, that are too short",
+        refuses="intervals and retry intervals of Flux's objects that are too short",
         settings=("policies.minimumInterval",),
         threats=(24,),
         subject=Subject.CONTENT,
@@ -159,7 +157,7 @@ def _foreign(field: str, value: str) -> str:
     return concatenated(
         text(f"{field} is "),
         value,
-        text("; objects may refer to those of their own namespace only: leave it out or use "),
+        text("; objects may refer only to objects in their own namespace: remove it or use "),
         "request.namespace",
     )
 
@@ -168,7 +166,5 @@ def _long_enough(path: str, shortest: str) -> Validation:
     value = field_of("object.spec", path)
     return Validation(
         f"duration({value}.orValue({text(shortest)})) >= duration({text(shortest)})",
-        concatenated(
-            text(f"spec.{path} is "), f"{value}.orValue('')", text(f"; the shortest that is allowed is {shortest}")
-        ),
+        concatenated(text(f"spec.{path} is "), f"{value}.orValue('')", text(f"; the minimum is {shortest}")),
     )

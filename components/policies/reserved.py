@@ -43,8 +43,8 @@ def platform_objects() -> Policy:
     made = " || ".join(f"{each}.exists(template, {labelled('template')})" for each in templates("object").values())
     return Policy(
         name=PolicyName.PLATFORM_OBJECTS,
-        refuses="writing, changing and deleting objects with the label `toolkit.fluxcd.io/tenant`, which are "
-        "the platform's, applying them unchanged, and taking their names; asking Flux to reconcile them is allowed",
+        refuses="creating, changing and deleting platform objects (label `toolkit.fluxcd.io/tenant`), applying them "
+        "unchanged, and using their names; requests for their reconciliation are allowed",
         threats=(11, 14, 39),
         subject=Subject.TENANTS,
         resources=writable_resources(ANY_CHANGE),
@@ -66,7 +66,7 @@ def platform_objects() -> Policy:
                 f"{NAME}.substring(size({TENANT})).matches({text('^' + SECRET_SUFFIX)})))",
                 concatenated(
                     OBJECT,
-                    text(" has a name that is kept for what the platform puts here; choose another one"),
+                    text(" uses a name reserved for platform objects; choose another"),
                 ),
             ),
             Validation(
@@ -78,8 +78,8 @@ def platform_objects() -> Policy:
                 concatenated(
                     OBJECT,
                     text(
-                        f" has the label {TENANT_LABEL}, which marks what the platform put here; a tenant neither "
-                        "writes nor makes such objects: leave the label out, or ask the platform team for the change"
+                        f" has the label {TENANT_LABEL}, which marks platform objects; tenants cannot create or "
+                        "change them: remove the label, or ask the platform team for the change"
                     ),
                 ),
             ),
@@ -90,8 +90,8 @@ def platform_objects() -> Policy:
                 concatenated(
                     OBJECT,
                     text(
-                        " is the platform's, and applying it, even unchanged, would make the tenant an owner of its "
-                        "fields; leave it out of what is applied"
+                        " belongs to the platform; applying it, even unchanged, would make the tenant an owner of "
+                        "its fields; remove it from your manifests"
                     ),
                 ),
             ),
@@ -117,7 +117,7 @@ def tenant_namespace() -> Policy:
                 concatenated(
                     text("Namespace "),
                     NAME,
-                    text(" and its labels, annotations and finalizers are the platform's"),
+                    text(": only the platform team may change it and its labels, annotations and finalizers"),
                     ASK,
                 ),
             ),
@@ -141,7 +141,7 @@ def tenant_limits() -> Policy:
         validations=(
             Validation(
                 _NEVER,
-                concatenated("request.kind.kind", text(" objects of this namespace are the platform's alone"), ASK),
+                concatenated("request.kind.kind", text(": only the platform team may change these objects"), ASK),
             ),
         ),
     )
@@ -159,7 +159,7 @@ def tenant_access(*, makes_namespaces: bool = False) -> Policy:
     own = f"subject.kind == 'ServiceAccount' && {namespace}"
     return Policy(
         name=PolicyName.TENANT_ACCESS,
-        refuses="role bindings to anybody but the tenant's own service accounts, and tokens of service accounts "
+        refuses="role bindings for subjects other than the tenant's service accounts, and service account tokens "
         "outside of pods",
         threats=(10, 18),
         subject=Subject.TENANTS,
@@ -182,9 +182,9 @@ def tenant_access(*, makes_namespaces: bool = False) -> Policy:
                         "subject.kind + ' ' + subject.?namespace.orValue('') + "
                         "(subject.?namespace.orValue('') == '' ? '' : '/') + subject.name)"
                     ),
-                    text(" is no service account of the tenant "),
+                    text(" is not a service account of tenant "),
                     TENANT,
-                    text("; name service accounts of these namespaces only: "),
+                    text("; bind only service accounts of these namespaces: "),
                     joined(OWN_NAMESPACES),
                     ASK,
                 ),
@@ -192,12 +192,12 @@ def tenant_access(*, makes_namespaces: bool = False) -> Policy:
             Validation(
                 "request.kind.kind != 'Secret'",
                 concatenated(
-                    text(f"type {_TOKEN} asks for a token that never expires; use a projected volume of the pod"), ASK
+                    text(f"type {_TOKEN} creates a token that never expires; use a projected volume of the pod"), ASK
                 ),
             ),
             Validation(
                 "request.kind.kind != 'TokenRequest'",
-                concatenated(text("tokens of service accounts are given to pods only; use a projected volume"), ASK),
+                concatenated(text("service account tokens are issued only to pods; use a projected volume"), ASK),
             ),
         ),
     )
@@ -232,7 +232,7 @@ def status_writes() -> Policy:
                 f"!{of_flux}",
                 concatenated(
                     OBJECT,
-                    text(": what has been fetched is told by Flux's controllers alone; change the spec of the source"),
+                    text(": only Flux's controllers may write this status; change the source's spec instead"),
                 ),
             ),
             Validation(
@@ -240,8 +240,8 @@ def status_writes() -> Policy:
                 concatenated(
                     OBJECT,
                     text(
-                        ": only Kubernetes may write what a StatefulSet or DaemonSet was; leave it out, and change the "
-                        "StatefulSet or DaemonSet"
+                        ": only Kubernetes may write ControllerRevisions; remove it, and change the StatefulSet or "
+                        "DaemonSet instead"
                     ),
                 ),
             ),
@@ -249,7 +249,7 @@ def status_writes() -> Policy:
                 of_flux,
                 concatenated(
                     OBJECT,
-                    text(": what has been counted, placed and opened is told by Kubernetes alone; change the spec"),
+                    text(": only Kubernetes may write this status; change the spec instead"),
                 ),
             ),
         ),
@@ -266,7 +266,8 @@ def policy_objects() -> Policy:
         resources=tuple(Resources(group, ("*/*",), ANY_CHANGE) for group in ("kyverno.io", "policies.kyverno.io")),
         validations=(
             Validation(
-                _NEVER, concatenated("request.kind.kind", text(" objects of Kyverno are the platform's alone"), ASK)
+                _NEVER,
+                concatenated("request.kind.kind", text(": only the platform team may change objects of Kyverno"), ASK),
             ),
         ),
     )
@@ -283,7 +284,9 @@ def ephemeral_containers() -> Policy:
         validations=(
             Validation(
                 _NEVER,
-                concatenated(text("ephemeral containers are the platform's to add; debug in a pod of its own"), ASK),
+                concatenated(
+                    text("only the platform team may add ephemeral containers; use a separate debug pod"), ASK
+                ),
             ),
         ),
     )

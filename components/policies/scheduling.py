@@ -39,15 +39,14 @@ def node_placement(config: PoliciesConfig, *, makes_namespaces: bool = False) ->
     own = is_own("name", "variables.own", makes_namespaces=makes_namespaces)
     if config.tolerations is None:
         allowed = f"({key} in {texts(USUAL_TAINTS)} || ({key} != '' && !{key}.matches({text(OWN_TAINTS)})))"
-        remedy = "tolerate, by key, only taints of nodes that are meant for your pods, not Kubernetes' own"
+        remedy = "tolerate by key, and only taints of nodes that are meant for your pods, not Kubernetes' own taints"
     else:
         allowed = boolean(True) if ANY_TAINT in config.tolerations else f"({key} in {_listed(config.tolerations)})"
         remedy = f"allowed taints: {', '.join(config.tolerations) or 'none'}"
     return Policy(
         name=PolicyName.NODE_PLACEMENT,
-        refuses="pods and templates of pods that tolerate every taint, or those of control planes and of nodes that "
-        "are being drained, that choose a node by its name, or whose affinity to other pods leaves the tenant's "
-        "namespaces",
+        refuses="pods and pod templates that tolerate every taint, or the taints of control planes and of nodes that "
+        "are being drained, that select a node by name, or whose pod affinity covers namespaces of other tenants",
         settings=("policies.tolerations", "policies.nodeNames"),
         threats=(41, 48),
         subject=Subject.TENANTS,
@@ -88,8 +87,8 @@ def node_placement(config: PoliciesConfig, *, makes_namespaces: bool = False) ->
                 of_pod(
                     "affinity.podAffinity or podAntiAffinity: ",
                     joined("variables.elsewhere"),
-                    " selects pods of other tenants, and could prevent their scheduling; remove it, or list only these "
-                    "in namespaces: ",
+                    " selects pods of other tenants, and could prevent their scheduling; remove it, or list only "
+                    "these namespaces: ",
                     joined("variables.own"),
                     ASK,
                 ),

@@ -28,7 +28,7 @@ _IMAGES = text("the images of its charts in the tenant's policies.images")
 _FOREIGN = concatenated(
     text(" is not an allowed source for tenant "),
     TENANT,
-    text("; allowed are: "),
+    text("; allowed: "),
     ENTRIES_OR_NONE,
 )
 _PLAIN = concatenated(
@@ -115,8 +115,8 @@ def allowed_sources(config: PoliciesConfig) -> Policy:
     sources = config.sources
     return Policy(
         name=PolicyName.ALLOWED_SOURCES,
-        refuses="sources that are on neither the stack's nor the tenant's list, whose URL cannot be compared "
-        "with them, or that are fetched without TLS",
+        refuses="sources that are on neither the stack's nor the tenant's allow-list, whose URL cannot be compared "
+        "with it, or that are fetched without TLS",
         settings=(
             "policies.sources.allowed",
             "policies.sources.plainHttp",
@@ -144,8 +144,9 @@ def allowed_sources(config: PoliciesConfig) -> Policy:
                     "variables.field",
                     "(variables.url.contains('@') ? '' : ' ' + variables.url)",
                     text(
-                        " cannot be compared with what is allowed: no user but SSH's, no capital letters in the host, "
-                        f"no percent signs but %20, no empty, '.' or '..' parts and no query or tag; {EXAMPLE}"
+                        " cannot be compared with the allowed sources: use no user except SSH's, no capital "
+                        "letters in the host, no percent signs except %20, no empty, '.' or '..' parts, and no "
+                        f"query or tag; {EXAMPLE}"
                     ),
                 ),
             ),
@@ -163,9 +164,9 @@ def source_options(config: AllowedSources, *, with_certificates: bool = False) -
     """
     return Policy(
         name=PolicyName.SOURCE_OPTIONS,
-        refuses="sources that go through a proxy, trust an authority of their own, log in to a cloud that is not "
-        "allowed or as the controller, or lie in another region; Git submodules, and charts outside of the repository "
-        "that they name",
+        refuses="sources that use a proxy, trust a private certificate authority, log in to a cloud that is not "
+        "allowed or as the controller, or are in a region that is not allowed; Git submodules, and charts outside of "
+        "the repository that they name",
         settings=(
             "policies.sources.providers",
             "policies.sources.bucketRegions",
@@ -185,24 +186,21 @@ def source_options(config: AllowedSources, *, with_certificates: bool = False) -
             Validation(
                 "!has(object.spec.proxySecretRef)",
                 concatenated(
-                    text("spec.proxySecretRef sends it through a proxy of the tenant's choice; leave it out"), ASK
+                    text("spec.proxySecretRef sends requests through a proxy that the tenant chooses; remove it"), ASK
                 ),
             ),
             Validation(
                 f"{boolean(config.client_certificates)} || "
                 "(!has(object.spec.certSecretRef) && !object.spec.?sts.?certSecretRef.hasValue())",
                 concatenated(
-                    text("spec.certSecretRef trusts a certificate authority of the tenant's choice; leave it out"), ASK
+                    text("spec.certSecretRef trusts a certificate authority that the tenant chooses; remove it"), ASK
                 ),
                 exempts_platform_objects=with_certificates,
             ),
             Validation(
                 f"{boolean(config.submodules)} || !object.spec.?recurseSubmodules.orValue(false)",
                 concatenated(
-                    text(
-                        "spec.recurseSubmodules fetches what the repository's .gitmodules names, from anywhere; "
-                        "leave it out"
-                    ),
+                    text("spec.recurseSubmodules fetches every URL in the repository's .gitmodules; remove it"),
                     ASK,
                 ),
             ),
@@ -221,7 +219,7 @@ def source_options(config: AllowedSources, *, with_certificates: bool = False) -
                 concatenated(
                     text("spec.provider "),
                     "variables.provider",
-                    text(f" is not allowed; allowed are: {', '.join(('generic', 'github', *config.providers))}"),
+                    text(f" is not allowed; allowed: {', '.join(('generic', 'github', *config.providers))}"),
                     ASK,
                 ),
             ),
@@ -230,7 +228,7 @@ def source_options(config: AllowedSources, *, with_certificates: bool = False) -
                 concatenated(
                     text("spec.serviceAccountName is missing: with spec.provider "),
                     "variables.provider",
-                    text(" a source logs in as a service account of its own namespace; name it"),
+                    text(" a source logs in as a service account of its namespace; set the account's name"),
                 ),
             ),
             Validation(
@@ -241,7 +239,7 @@ def source_options(config: AllowedSources, *, with_certificates: bool = False) -
                     text("spec.sts logs in at "),
                     "object.spec.sts.provider",
                     text(
-                        ", which is not allowed; allowed over https are: "
+                        ", which is not allowed; allowed over https: "
                         f"{', '.join(name for name in config.providers if name == 'aws') or 'none'}"
                     ),
                     ASK,
@@ -253,7 +251,7 @@ def source_options(config: AllowedSources, *, with_certificates: bool = False) -
                 concatenated(
                     text("spec.region "),
                     "object.spec.region",
-                    text(f" is not allowed; allowed are: {', '.join(config.bucket_regions)}"),
+                    text(f" is not allowed; allowed: {', '.join(config.bucket_regions)}"),
                     ASK,
                 ),
             ),
@@ -265,7 +263,7 @@ def verified_sources(config: AllowedSources) -> Policy:
     """Kinds that a stack or a tenant wants verified have `verify`."""
     return Policy(
         name=PolicyName.VERIFIED_SOURCES,
-        refuses="sources without `verify` of a kind that must be verified, and charts by a way around it",
+        refuses="sources without `verify` whose kind must be verified, and charts that bypass verification",
         settings=(
             "policies.sources.verified",
             "tenant: policies.verified",
@@ -298,8 +296,8 @@ def verified_sources(config: AllowedSources) -> Policy:
                 concatenated(
                     "variables.prefix",
                     text(
-                        "sourceRef names no HelmRepository: Flux verifies no other charts; "
-                        "take the chart from an OCI HelmRepository"
+                        "sourceRef must name a HelmRepository: Flux does not verify other charts; use an OCI "
+                        "HelmRepository"
                     ),
                 ),
             ),
@@ -311,8 +309,8 @@ def verified_sources(config: AllowedSources) -> Policy:
                     text("spec.chartRef names an object of the kind "),
                     "object.spec.chartRef.kind",
                     text(
-                        ", which need not be signed here, and charts must be; name a HelmChart, or take the chart by "
-                        "spec.chart with verify"
+                        ", which need not be signed here, but charts must be; use a HelmChart, or spec.chart with "
+                        "verify"
                     ),
                     ASK,
                 ),

@@ -11,8 +11,8 @@ from components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
 from components.policies.controller_load import controller_load, reconciliation_timeout
 from components.policies.exceptions import may_be_excepted, with_exceptions
 from components.policies.fields import allowed_fields
+from components.policies.finalizers import unheld_deletion
 from components.policies.helm_storage import release_size
-from components.policies.holds import unheld_deletion
 from components.policies.ingresses import allowed_hosts, ingress_snippets
 from components.policies.kinds import allowed_kinds
 from components.policies.kyverno import kyverno

@@ -66,11 +66,11 @@ def _of_free_names() -> list[Manifest]:
             is_free(name),
             text(subject),
             name,
-            text(f" is no name that a tenant can have: it is reserved or no DNS label; {remedy}"),
+            text(f" is not a valid tenant name: it is reserved or not a DNS label; {remedy}"),
         )
         for subject, name, remedy in (
-            (f"label {TENANT_LABEL} ", TENANT_NAME, "choose another one"),
-            ("namespace ", _NAME, f"take the label {TENANT_LABEL} off"),
+            (f"label {TENANT_LABEL} ", TENANT_NAME, "choose another name"),
+            ("namespace ", _NAME, f"remove the label {TENANT_LABEL}"),
         )
     ]
 
@@ -89,11 +89,11 @@ def _of_listed_tenants(*, makes_namespaces: bool) -> list[Manifest]:
             f"params.metadata.labels[{text(TENANT_LABEL)}] != {TENANT_NAME} || {allowed}",
             text("namespace "),
             _NAME,
-            text(" is none of those that the stack lists for tenant "),
+            text(" is not a namespace that the stack lists for tenant "),
             TENANT_NAME,
             text(
-                f"; take the label {TENANT_LABEL} off, or list the namespace for this tenant and set the label "
-                f"{MANAGED_BY_LABEL}={MANAGER} with it, as the platform"
+                f"; remove the label {TENANT_LABEL}, or, as the platform team, list the namespace for this tenant "
+                f"and set the label {MANAGED_BY_LABEL}={MANAGER} as well"
             ),
         )
     ]

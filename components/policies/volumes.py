@@ -51,8 +51,8 @@ def volume_claims(config: PoliciesConfig) -> Policy:
     """
     return Policy(
         name=PolicyName.VOLUME_CLAIMS,
-        refuses="volume claims, and templates of such, that take a volume that exists already: by name, by selector, "
-        "by an empty class, or by no class where the cluster has no default one; and classes that are not listed",
+        refuses="volume claims and claim templates that bind an existing volume: by name, by selector, by an empty "
+        "class, or without a class where the cluster has no default class; and classes that are not listed",
         settings=("policies.storageClasses",),
         threats=(20, 34),
         subject=Subject.TENANTS,
@@ -80,7 +80,7 @@ def volume_claims(config: PoliciesConfig) -> Policy:
                         "variables.claims.filter(claim, claim.spec.?volumeName.orValue('') != '')"
                         ".map(claim, claim.spec.volumeName)"
                     ),
-                    text(" takes a volume that exists already; leave it out and get a new one"),
+                    text(" selects an existing volume; remove it to get a new volume"),
                     ASK,
                 ),
             ),
@@ -88,9 +88,9 @@ def volume_claims(config: PoliciesConfig) -> Policy:
                 "!variables.claims.exists(claim, has(claim.spec.selector)) && !('' in variables.classes)",
                 concatenated(
                     text(
-                        "a volume claim with a selector, or with an empty class, be it as storageClassName or as the "
-                        f"annotation {_CLASS_ANNOTATION}, takes a volume that exists already; leave these out and get "
-                        "a new one"
+                        "a volume claim with a selector, or with an empty class (storageClassName or the "
+                        f"annotation {_CLASS_ANNOTATION}), binds an existing volume; remove these fields to get a "
+                        "new volume"
                     ),
                     ASK,
                 ),
@@ -109,8 +109,8 @@ def volume_classes(config: PoliciesConfig) -> Policy:
     """
     return Policy(
         name=PolicyName.VOLUME_CLASSES,
-        refuses="claims that Kubernetes makes for templates in StatefulSets and pods without a class, where the "
-        "cluster has no default one, or of a class that is not listed",
+        refuses="claims that Kubernetes creates from templates in StatefulSets and pods, without a class where the "
+        "cluster has no default class, or with a class that is not listed",
         settings=("policies.storageClasses",),
         threats=(34,),
         subject=Subject.CONTENT,
@@ -126,8 +126,8 @@ def pod_volumes(config: PoliciesConfig) -> Policy:
     types = texts((*_VOLUME_TYPES, *config.volume_types))
     return Policy(
         name=PolicyName.POD_VOLUMES,
-        refuses="volumes that pods and templates of pods name by themselves: of a CSI driver that is not listed, or "
-        "network storage; a namespace of the level `privileged` is left to Pod Security",
+        refuses="inline volumes of pods and pod templates: of a CSI driver that is not listed, or network storage; "
+        "namespaces with the Pod Security level `privileged` are not checked",
         settings=("policies.csiDrivers", "policies.volumeTypes"),
         threats=(34, 41),
         subject=Subject.CONTENT,
@@ -147,8 +147,7 @@ def pod_volumes(config: PoliciesConfig) -> Policy:
                 of_pod(
                     "volumes[].csi.driver: ",
                     joined("variables.drivers"),
-                    f" is not allowed; allowed are: {', '.join(config.csi_drivers) or 'none'}; use a "
-                    "PersistentVolumeClaim",
+                    f" is not allowed; allowed: {', '.join(config.csi_drivers) or 'none'}; use a PersistentVolumeClaim",
                     ASK,
                 ),
             ),
@@ -157,7 +156,7 @@ def pod_volumes(config: PoliciesConfig) -> Policy:
                 of_pod(
                     "volumes[].",
                     joined("variables.types"),
-                    " takes storage that exists already; use a PersistentVolumeClaim",
+                    " uses existing storage; use a PersistentVolumeClaim instead",
                     ASK,
                 ),
             ),
@@ -179,8 +178,8 @@ def _has_a_class(applies: str = "true") -> Validation:
         f"!({applies}) || !({text(_UNSET)} in variables.classes)",
         concatenated(
             text(
-                "a volume claim without a storageClassName takes a volume that exists already, since the cluster has "
-                "no default class; name a class and get a new one"
+                "a volume claim without a storageClassName binds an existing volume, because the cluster has no "
+                "default class; set a class to get a new volume"
             ),
             ASK,
         ),

@@ -65,11 +65,11 @@ def service_exposure(config: PoliciesConfig, *, with_grants: bool = False) -> Po
             ),
             Validation(
                 "size(object.spec.?externalIPs.orValue([])) == 0",
-                text("spec.externalIPs would take traffic that is another's; leave it out"),
+                text("spec.externalIPs could take over another tenant's traffic; remove it"),
             ),
             Validation(
                 f"{boolean('LoadBalancer' in config.service_types)} || object.spec.?loadBalancerIP.orValue('') == ''",
-                concatenated(text("spec.loadBalancerIP is not allowed; leave it out"), ASK),
+                concatenated(text("spec.loadBalancerIP is not allowed; remove it"), ASK),
             ),
         ),
     )
@@ -79,9 +79,9 @@ def host_access() -> Policy:
     """Pods have no access to their node, except in namespaces with the Pod Security level `privileged`."""
     return Policy(
         name=PolicyName.HOST_ACCESS,
-        refuses="pods and templates of pods that share the node's network, processes, folders or ports, that "
-        "are privileged, add capabilities beyond their namespace's Pod Security level, or name their "
-        "node; a namespace of the level `privileged` is left to Pod Security",
+        refuses="pods and pod templates that share the node's network, processes, folders or ports, are privileged, "
+        "add capabilities beyond their namespace's Pod Security level, or set their node's name; namespaces with the "
+        "level `privileged` are not checked",
         threats=(19,),
         subject=Subject.CONTENT,
         resources=WORKLOADS,
@@ -113,14 +113,14 @@ def host_access() -> Policy:
             _no_container(
                 "container.?securityContext.?privileged.orValue(false)",
                 "securityContext.privileged",
-                "may do anything on the node; leave it out",
+                "has full access to the node; remove it",
             ),
             Validation(
                 "size(variables.added) == 0",
                 of_pod(
                     "containers[].securityContext.capabilities.add: ",
                     joined("variables.added"),
-                    " is not allowed; allowed are: ",
+                    " is not allowed; allowed: ",
                     joined("variables.capabilities"),
                 ),
             ),
@@ -132,7 +132,7 @@ def host_access() -> Policy:
             # Only the scheduler sets nodeName; a pod that sets it itself bypasses taints.
             Validation(
                 "(object.kind == 'Pod' && request.operation == 'UPDATE') || variables.pod.?nodeName.orValue('') == ''",
-                of_pod("nodeName ", "variables.pod.nodeName", " goes past the scheduler; use a nodeSelector"),
+                of_pod("nodeName ", "variables.pod.nodeName", " bypasses the scheduler; use a nodeSelector"),
             ),
         ),
     )
@@ -146,8 +146,8 @@ def priority_classes(config: PoliciesConfig) -> Policy:
     """
     return Policy(
         name=PolicyName.PRIORITY_CLASSES,
-        refuses="pods and templates of pods with a priority class that is not listed; a cluster's default class "
-        "must be listed for tenants that create pods by hand",
+        refuses="pods and pod templates with a priority class that is not listed; a cluster's default class must be "
+        "listed for tenants that create pods by hand",
         settings=("policies.priorityClasses",),
         threats=(20,),
         subject=Subject.TENANTS,
@@ -160,7 +160,7 @@ def priority_classes(config: PoliciesConfig) -> Policy:
                 of_pod(
                     "priorityClassName ",
                     "variables.class",
-                    " is not allowed; leave it out"
+                    " is not allowed; remove it"
                     + (
                         f" or use one of these: {', '.join(config.priority_classes)}" if config.priority_classes else ""
                     ),
@@ -176,8 +176,8 @@ def allowed_images(config: AllowedImages) -> Policy:
     any_image = unrestricted(IMAGES, config.allowed)
     return Policy(
         name=PolicyName.ALLOWED_IMAGES,
-        refuses="images that are on neither the stack's nor the tenant's list, or that are named by a tag where "
-        "digests are asked for",
+        refuses="images that are on neither the stack's nor the tenant's allow-list, or that are referenced by tag "
+        "where digests are required",
         settings=(
             "policies.images.allowed",
             "policies.images.digests",
@@ -205,11 +205,11 @@ def allowed_images(config: AllowedImages) -> Policy:
                 of_pod(
                     "containers[].image: ",
                     joined("variables.foreign"),
-                    " is no allowed image of the tenant ",
+                    " is not an allowed image for tenant ",
                     TENANT,
-                    text("; allowed are: "),
+                    text("; allowed: "),
                     ENTRIES_OR_NONE,
-                    text("; use one of these, or ask the platform team for it in the tenant's policies.images"),
+                    text("; use one of these, or ask the platform team to add it to the tenant's policies.images"),
                 ),
             ),
             Validation(
@@ -217,7 +217,7 @@ def allowed_images(config: AllowedImages) -> Policy:
                 of_pod(
                     "containers[].image: ",
                     joined("variables.undigested"),
-                    " is named by a tag, which may be moved; name it by its digest: name@sha256:...",
+                    " is referenced by tag, which can move; use its digest: name@sha256:...",
                 ),
             ),
         ),
@@ -227,7 +227,7 @@ def allowed_images(config: AllowedImages) -> Policy:
 def _unset(name: str) -> Validation:
     return Validation(
         f"!variables.pod.?{name}.orValue(false)",
-        of_pod(name, "''", " shares the node's own; leave it out"),
+        of_pod(name, "''", " breaks the pod's isolation from the node; remove it"),
     )
 
 

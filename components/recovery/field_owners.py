@@ -88,8 +88,8 @@ def take_back(api: client.ApiClient, owners: Iterable[CoOwner]) -> None:
                 owner.message(
                     Wording(
                         "FT-CLU-012",
-                        "{kind} {name}: field manager {manager!r} owns parts of its spec and keeps what the "
-                        "stack no longer sets: {reason}",
+                        "{kind} {name}: field manager {manager!r} owns parts of its spec, and keeps fields that "
+                        "the stack no longer sets: {reason}",
                     ),
                     reason=error,
                 )

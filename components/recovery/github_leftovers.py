@@ -170,8 +170,8 @@ def clear_github(config: GitHubConfig, leftovers: Iterable[Leftover]) -> None:
             log.warn(
                 Message(
                     "FT-GIT-020",
-                    f"{each.label} of {each.repository.repository} is not in the stack's state; it has been "
-                    "used, so it stays",
+                    f"{each.label} of {each.repository.repository} is not in the stack's state; it is kept, "
+                    "because it has been used",
                     "remove it at GitHub unless another project uses it",
                 )
             )

@@ -131,13 +131,13 @@ def clear_release(api: client.ApiClient, product: Product, found: LeftoverReleas
     log.info(
         Message(
             f"FT-{product.area}-005",
-            f"an interrupted update has left {product.title}'s release {found.status}; the update finishes it",
+            f"an interrupted update has left {product.title}'s Helm release {found.status}; the update finishes it",
         )
         if found.recorded
         else Message(
             f"FT-{product.area}-006",
-            f"an interrupted update has left {product.title}'s release {found.status}; the update installs it again "
-            "over what is there",
+            f"an interrupted update has left {product.title}'s Helm release {found.status}; the update installs it "
+            "again over what is there",
         )
     )
     if pulumi.runtime.is_dry_run():

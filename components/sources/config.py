@@ -138,8 +138,8 @@ ClientKey = Annotated[SecretStr, *secret(read_client_key, "secret private key, P
 
 NO_PROVIDER_ACCOUNT = Wording(
     "FT-SRC-026",
-    "is {provider}, with which a source logs in as a service account of the tenant",
-    "set serviceAccountName to one that is annotated with its identity in the cloud",
+    "is {provider}, which requires a service account of the tenant",
+    "set serviceAccountName to an account that is annotated with its cloud identity",
 )
 
 
@@ -147,7 +147,7 @@ ACCOUNT_WITHOUT_PROVIDER = Wording(
     "FT-SRC-027", "is used only to log in to a cloud", "set provider to aws, azure or gcp, or remove it"
 )
 CREDENTIALS_WITH_PROVIDER = Wording(
-    "FT-SRC-028", "does not go with serviceAccountName", "keep one of the ways to log in"
+    "FT-SRC-028", "cannot be combined with serviceAccountName", "keep one of the ways to log in"
 )
 
 CloudProvider = Literal["aws", "azure", "gcp"]
@@ -157,7 +157,7 @@ _OCI = "oci://"
 
 
 class ClientCertificate(Section):
-    """A certificate with which source-controller logs in to the server."""
+    """A certificate that source-controller uses to log in to the server."""
 
     certificate: CertificateAuthority = Field(description="The certificate, PEM, then those of its authorities.")
     private_key: ClientKey = Field(description="Its private key, PEM, without a passphrase.")
@@ -173,11 +173,11 @@ class ClientCertificate(Section):
 
 
 class Proxy(Section):
-    """An HTTP proxy; admission refuses it unless the policy `source-options` is off."""
+    """An HTTP proxy, which the admission policy `source-options` refuses unless the policy is off."""
 
-    address: WebUrl = Field(description="Its URL, e.g. `http://proxy.example.com:3128`.")
-    username: str | None = Field(None, min_length=1, description="User name at the proxy.")
-    password: SecretText | None = Field(None, description="Password at the proxy.")
+    address: WebUrl = Field(description="URL of the proxy, e.g. `http://proxy.example.com:3128`.")
+    username: str | None = Field(None, min_length=1, description="User name for the proxy.")
+    password: SecretText | None = Field(None, description="Password for the proxy.")
 
     @model_validator(mode="after")
     def _whole_login(self) -> Proxy:
@@ -189,9 +189,9 @@ class Proxy(Section):
 class _Fetched(Section):
     """What sources of all kinds but Git have in common."""
 
-    interval: Duration = Field("5m", description="How often to look for something new.")
+    interval: Duration = Field("5m", description="How often to check for a new revision.")
     timeout: FetchTimeout = Field("60s", description="How long a fetch may take.")
-    suspend: bool = Field(False, description="Fetch nothing; what was fetched before stays.")
+    suspend: bool = Field(False, description="Stop fetching; the last fetched revision stays in use.")
     certificate_authority: CertificateAuthority | None = Field(
         None,
         description="Certificate, PEM, of the authority that issued the server's certificate.",
@@ -211,14 +211,14 @@ class ChartCredentials(Section):
     """Login at a chart repository."""
 
     username: str = Field(min_length=1, description="User name.")
-    password: SecretText = Field(description="Password or token; one that may only read.")
+    password: SecretText = Field(description="Password or token, with only read access.")
 
 
 class HelmRepositorySource(_Fetched):
     """A repository of Helm charts. Source: https://fluxcd.io/flux/components/source/helmrepositories/"""
 
     kind: Literal["HelmRepository"] = Field(description="The kind of source.")
-    url: ChartUrl = Field(description="URL of the repository's index, or `oci://` of the charts' registry.")
+    url: ChartUrl = Field(description="URL of the repository's index, or `oci://` URL of the registry.")
     credentials: ChartCredentials | None = Field(None, description="Login, if the repository is private.")
     pass_credentials: bool = Field(
         False, description="Send the login to the host of the charts as well, if the index names another host."
@@ -234,7 +234,9 @@ class HelmRepositorySource(_Fetched):
         if self.insecure and not self.is_oci:
             raise MisplacedValueError(
                 ("insecure",),
-                Message("FT-SRC-034", "is used only with an oci:// URL; an http:// URL says the same", "remove it"),
+                Message(
+                    "FT-SRC-034", "is used only with an oci:// URL; an http:// URL is enough without it", "remove it"
+                ),
             )
         if self.pass_credentials and self.is_oci:
             raise MisplacedValueError(
@@ -248,16 +250,17 @@ class RegistryCredentials(Section):
     """Login at a container registry."""
 
     username: str | None = Field(None, min_length=1, description="User name.")
-    password: SecretText | None = Field(None, description="Password or token; one that may only pull.")
+    password: SecretText | None = Field(None, description="Password or token, with only pull access.")
     docker_config: DockerConfig | None = Field(
-        None, description="Instead of them, a Docker config.json with `auths`, such as a registry issues it."
+        None,
+        description="Docker config.json with `auths`, as issued by registries, instead of `username` and `password`.",
     )
 
     @model_validator(mode="after")
     def _one_login(self) -> RegistryCredentials:
         pair = {self.username is not None, self.password is not None}
         if len(pair) > 1 or pair == {self.docker_config is not None}:
-            raise ValueError(Message("FT-SRC-020", "needs username and password, or dockerConfig alone"))
+            raise ValueError(Message("FT-SRC-020", "needs username and password, or only dockerConfig"))
         return self
 
 
@@ -269,7 +272,7 @@ class ArtifactReference(Section):
     semver_filter: RegularExpression | None = Field(
         None, description="With semver, a regular expression that the tags must match."
     )
-    digest: OciDigest | None = Field(None, description="Digest, which never changes.")
+    digest: OciDigest | None = Field(None, description="Digest, which selects an immutable artifact.")
 
     @model_validator(mode="after")
     def _one_reference(self) -> ArtifactReference:
@@ -277,7 +280,9 @@ class ArtifactReference(Section):
         if len(given) > 1:
             raise ValueError(
                 Message(
-                    "FT-SRC-023", f"sets {' and '.join(given)}, each of which names an artifact", "keep one of them"
+                    "FT-SRC-023",
+                    f"sets {' and '.join(given)}, but only one of them can select the artifact",
+                    "keep one of them",
                 )
             )
         if self.semver_filter is not None and self.semver is None:
@@ -295,9 +300,9 @@ class LayerSelector(Section):
 
 
 class ArtifactVerification(Section):
-    """Whose signatures are required. Source: https://fluxcd.io/flux/components/source/ocirepositories/#verification"""
+    """Required signatures. Source: https://fluxcd.io/flux/components/source/ocirepositories/#verification"""
 
-    provider: Literal["cosign"] = Field("cosign", description="What has signed it.")
+    provider: Literal["cosign"] = Field("cosign", description="Tool that signed the artifact.")
     keys: dict[SignerName, CosignPublicKey] = Field(
         default_factory=dict,
         description="Public keys, the content of cosign.pub, by the name of the signer; one is enough.",
@@ -322,7 +327,9 @@ class OCIRepositorySource(_Fetched):
     ref: ArtifactReference | None = Field(None, description="Which artifact to use.")
     layer_selector: LayerSelector | None = Field(None, description="Which of its layers to use.")
     ignore: str | None = Field(None, description="Files to leave out, in the format of .gitignore.")
-    verify: ArtifactVerification | None = Field(None, description="Reconcile only what one of these has signed.")
+    verify: ArtifactVerification | None = Field(
+        None, description="Reconcile only content that is signed by one of these signers."
+    )
     credentials: RegistryCredentials | None = Field(None, description="Login, if the repository is private.")
     provider: CloudProvider | None = Field(
         None,
@@ -423,7 +430,7 @@ class BucketSource(_Fetched):
 
 
 class ExternalArtifactSource(Section):
-    """An artifact that another controller makes in the tenant's home, such as source-watcher; nothing is created.
+    """An artifact of another controller in the tenant's home, such as source-watcher; the stack creates nothing.
 
     Source: https://fluxcd.io/flux/components/source/externalartifacts/
     """
@@ -454,7 +461,9 @@ def _check_account(provider: str | None, account: str | None) -> None:
 class SharedSource(Section):
     """A source that is offered to tenants, each of which gets a copy in its home (docs/sources.md)."""
 
-    tenants: tuple[TenantName, ...] = Field(description="Names of the tenants that may use it; nobody else can.")
+    tenants: tuple[TenantName, ...] = Field(
+        description="Names of the tenants that may use the source; other tenants cannot."
+    )
     source: Source = Field(description="The source; each of these tenants can read its credentials.")
 
     @model_validator(mode="after")

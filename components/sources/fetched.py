@@ -1,7 +1,7 @@
 """Whether the further sources of tenants have been fetched with the credentials that they now refer to.
 
 Until then, the previous credentials must stay valid. It is the proof by which previous deploy keys are removed
-(`components.git.fetch_proof`); logins at registries and object stores are created and revoked by their owners.
+(`components.git.fetch_status`); logins at registries and object stores are created and revoked by their owners.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pulumi
 from pulumi.output import UNKNOWN
 
 from components.cluster.client import ClusterUnavailable
-from components.git.fetch_proof import not_fetched
+from components.git.fetch_status import not_fetched
 from components.sources.config import ExternalArtifactSource, HelmRepositorySource
 from components.vocabulary.manifests import Manifest
 

@@ -41,14 +41,14 @@ class StackConfig(Section):
     )
     tenancy: TenancyConfig = Field(default_factory=TenancyConfig, description="Settings for all tenants of the stack.")
     policies: PoliciesConfig = Field(
-        default_factory=PoliciesConfig, description="What admission denies in tenants' namespaces (docs/policies.md)."
+        default_factory=PoliciesConfig, description="Admission policies for tenants' namespaces (docs/policies.md)."
     )
     git: GitConfig = Field(default_factory=GitConfig, description="Host keys of Git hosts.")
     github: GitHubConfig = Field(
         default_factory=GitHubConfig, description="GitHub, where deploy keys and webhooks are registered."
     )
     review: ReviewConfig = Field(
-        default_factory=ReviewConfig, description="What reviewers of this stack have decided (docs/review.md)."
+        default_factory=ReviewConfig, description="Decisions of this stack's reviewers (docs/review.md)."
     )
     shared: dict[DnsLabel, SharedSource] = Field(
         default_factory=dict, description="Sources that are offered to tenants, by name (docs/sources.md)."

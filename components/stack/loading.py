@@ -80,7 +80,7 @@ def load_sections(
                 dotted(differences[0]),
                 Message(
                     "FT-CFG-620",
-                    "differs from what Pulumi read, which was another file or an earlier state of this one",
+                    "does not match what Pulumi read: another file, or an older version of this one",
                     "run the command again, if necessary without `--config-file`",
                 ),
             )

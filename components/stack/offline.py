@@ -20,7 +20,7 @@ from components.config.sealed import SealedText
 from components.config.yaml_files import read_mapping
 from components.engine.state import State
 from components.recovery.leftover_releases import LeftoverRelease
-from components.recovery.lost_namespaces import LostNamespaces
+from components.recovery.missing_namespaces import LostNamespaces
 from components.stack.cluster.checks import ClusterFindings
 from components.stack.cluster.preflight import Preflight, read_releases
 from components.stack.cluster.protection import protected_resources
@@ -107,9 +107,9 @@ def _sealed(value: Any, path: KeyPath, seal: partial[SealedText], file: str, pro
                     Message(
                         "FT-CFG-649",
                         "is encrypted but is not a secret, so a review cannot read it",
-                        "if it is no secret, set it again as plain text; a secret stays encrypted and belongs to "
-                        "a key that takes one (docs/secrets.md): `pulumi config set --secret --path <key>` reads "
-                        "it from standard input",
+                        "if it is not a secret, set it again as plain text; if it is one, move it to a key of the "
+                        "type secret (docs/secrets.md): `pulumi config set --secret --path <key>` reads it from "
+                        "standard input",
                     ),
                 )
             )

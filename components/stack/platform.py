@@ -25,11 +25,11 @@ from components.plan.planned import Stage, of_stage
 from components.plan.registration import register, register_planned
 from components.policies.capsule_limits import limits_first
 from components.policies.capsule_settings import made_settings
-from components.stack.admission import capsule_installation, kyverno_installation, policies_in_force, serves
 from components.stack.cluster.made_namespaces import owned_namespaces
 from components.stack.cluster.preflight import Preflight
 from components.stack.config import StackConfig
 from components.stack.plan import Plan, stack_plan
+from components.stack.policy_engines import capsule_installation, kyverno_installation, policies_in_force, serves
 from components.stack.stack_facts import stack_facts
 from components.tenant import Tenant, TenantArgs
 from components.tenant.capsule.names import MADE_BY_TENANT, TENANT_OWNER, TENANT_TYPE

@@ -14,7 +14,7 @@ from components.config.section import Section
 
 
 class RuleName(StrEnum):
-    """What no stack may do, or only with a waiver (docs/review.md#rules)."""
+    """A review rule; some of them can be waived (docs/review.md#rules)."""
 
     ADMIN_BINDING = "admin-binding"
     WRITABLE_DEPLOY_KEY = "writable-deploy-key"
@@ -44,7 +44,7 @@ def _in_time(value: date) -> date:
         raise ValueError(
             Message(
                 "FT-CFG-691",
-                f"has passed (today is {now}), so the waiver does not hold any more",
+                f"has passed (today is {now}): the waiver has expired",
                 "comply with the rule and remove the waiver, or have the reviewers agree to a later date",
             )
         )
@@ -63,14 +63,16 @@ def _waivable(value: RuleName) -> RuleName:
     if value not in WAIVABLE:
         raise ValueError(
             Message(
-                "FT-CFG-693", "is a rule that cannot be waived", f"comply with it; these can be: {', '.join(WAIVABLE)}"
+                "FT-CFG-693",
+                "is a review rule that cannot be waived",
+                f"comply with it; rules that can be waived: {', '.join(WAIVABLE)}",
             )
         )
     return value
 
 
 class Waiver(Section):
-    """A rule that the stack may break until a date."""
+    """A review rule that the stack may violate until a date."""
 
     rule: Annotated[
         RuleName,
@@ -78,11 +80,13 @@ class Waiver(Section):
         WithJsonSchema({"type": "string", "enum": list(WAIVABLE), "description": " or ".join(WAIVABLE)}),
     ] = Field(description="Name of the rule.")
     resource: str | None = Field(
-        None, description="What may break it, as the finding names it; by default, everything in the stack."
+        None,
+        description="Resource that may violate the rule, as the finding names it; by default, every resource "
+        "of the stack.",
     )
-    reason: Reason = Field(description="Why, for whoever reads the stack file or the review.")
+    reason: Reason = Field(description="Reason, for readers of the stack file and of the review.")
     expires: Annotated[LastDay, AfterValidator(_in_time)] = Field(
-        description="The last day, in UTC, on which the waiver holds, e.g. `2027-01-31`; at most a year ahead. "
+        description="Last day, in UTC, on which the waiver is valid, e.g. `2027-01-31`; at most a year ahead. "
         "Afterwards, the stack has an error until the waiver is renewed or removed."
     )
 
@@ -93,8 +97,8 @@ class ReviewConfig(Section):
     acknowledge: tuple[str, ...] = Field(
         (),
         description="Deletions that the reviewers accept, each as the diff of a pull request prints it: "
-        "`<owner>:<digest>`. An entry fits exactly one set of deletions, so a forgotten one permits nothing else.",
+        "`<owner>:<digest>`. An entry matches exactly one set of deletions, so a stale entry permits nothing else.",
     )
     waivers: tuple[Waiver, ...] = Field(
-        (), description="Rules that this stack may break for a time (docs/review.md#rules)."
+        (), description="Review rules that this stack may violate for a limited time (docs/review.md#rules)."
     )

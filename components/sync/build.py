@@ -117,9 +117,9 @@ class PatchOperation(Section):
     """An operation of a JSON patch. Source: RFC 6902."""
 
     op: Operator = Field(description="The operation.")
-    path: JsonPointer = Field(description="Where, e.g. `/spec/replicas`.")
+    path: JsonPointer = Field(description="JSON pointer to the field, e.g. `/spec/replicas`.")
     value: Any = Field(None, description="add, replace, test: the value.")
-    from_: JsonPointer | None = Field(None, alias="from", description="move, copy: where the value comes from.")
+    from_: JsonPointer | None = Field(None, alias="from", description="move, copy: JSON pointer to the original field.")
 
     @model_validator(mode="after")
     def _operands(self) -> PatchOperation:
@@ -154,7 +154,7 @@ class Patch(Section):
             raise ValueError(
                 Message(
                     "FT-SYN-306",
-                    "does not say which objects it changes",
+                    "has no target",
                     "set target, or in merge apiVersion, kind and metadata.name of one object",
                 )
             )
@@ -185,7 +185,7 @@ class SubstituteReference(Section):
 
     kind: Literal["ConfigMap", "Secret"] = Field(description="`ConfigMap` or `Secret`.")
     name: str = Field(min_length=1, description="Its name.")
-    optional: bool = Field(False, description="Whether it may be missing.")
+    optional: bool = Field(False, description="Whether the object may be missing.")
 
 
 class PostBuild(Section):
@@ -195,7 +195,9 @@ class PostBuild(Section):
         default_factory=dict, description="Values of variables; Flux removes line breaks from them."
     )
     substitute_from: tuple[SubstituteReference, ...] = Field(
-        (), description="Where more values are; later ones override earlier ones, and `substitute` overrides all."
+        (),
+        description="ConfigMaps and Secrets with more values; later entries override earlier ones, and "
+        "`substitute` overrides all.",
     )
     substitute_strategy: Literal["WithVariables", "Always"] = Field(
         "WithVariables", description="`Always` substitutes defaults even if there are no variables."
@@ -215,7 +217,7 @@ class PostBuild(Section):
 
 
 class HealthCheck(Section):
-    """An object that has to be ready."""
+    """An object that must be ready."""
 
     api_version: str = Field(min_length=1, description="API version, e.g. `apps/v1`.")
     kind: str = Field(min_length=1, description="Kind, e.g. `Deployment`.")

@@ -70,7 +70,7 @@ class OpenPgpKeys(Section):
 
 
 class WorkloadIdentity(Section):
-    """A key management service, used as a service account of its own; needs `flux.workloadIdentity`.
+    """A key management service, used with a separate service account; needs `flux.workloadIdentity`.
 
     Source: https://fluxcd.io/flux/components/kustomize/kustomizations/#decryption
     """
@@ -118,7 +118,7 @@ class WorkloadIdentity(Section):
 
 
 class Decryption(Section):
-    """What decrypts the Secrets of a repository; several are possible, e.g. while a key is replaced.
+    """Decryption of a repository's Secrets; several ways are possible, e.g. while a key is replaced.
 
     Source: https://fluxcd.io/flux/components/kustomize/kustomizations/#decryption
     """
@@ -161,7 +161,7 @@ def _check_public_halves(key: str, given: tuple[str, ...], derived: list[str]) -
             (key,),
             Message(
                 "FT-CFG-201",
-                f"contains {', '.join(strangers)}, for which there is no private key here",
+                f"contains {', '.join(strangers)}, which have no private key here",
                 f"set it to {expected}",
             ),
         )

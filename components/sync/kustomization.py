@@ -49,18 +49,20 @@ class SyncOptions(Section):
     ignore_missing_components: bool = Field(False, description="Leave out components that the source lacks.")
     patches: tuple[Patch, ...] = Field((), description="Changes of objects (docs/syncs.md).")
     images: tuple[ImageReplacement, ...] = Field((), description="Replacements of image names, tags and digests.")
-    name_prefix: NamePart | None = Field(None, description="What the names of all objects get in front.")
-    name_suffix: NamePart | None = Field(None, description="What the names of all objects get at the end.")
+    name_prefix: NamePart | None = Field(None, description="Prefix for the names of all objects.")
+    name_suffix: NamePart | None = Field(None, description="Suffix for the names of all objects.")
     common_metadata: CommonMetadata | None = Field(None, description="Labels and annotations of all objects.")
     post_build: PostBuild | None = Field(None, description="Substitution of variables (docs/syncs.md).")
     health_checks: tuple[HealthCheck, ...] = Field(
-        (), description="Objects that have to be ready, with `wait: false`; others need not be."
+        (), description="Objects that must be ready, with `wait: false`; other objects are not checked."
     )
     health_check_exprs: tuple[HealthCheckExpressions, ...] = Field(
         (), description="When objects of custom kinds are ready, as CEL."
     )
     ignore: tuple[IgnoreRule, ...] = Field(
-        (), description="Fields whose drift is left alone; what of a repository is not fetched is said by its source."
+        (),
+        description="Fields whose drift Flux does not correct. To leave files out of the fetch, set `ignore` "
+        "of the source.",
     )
 
     @model_validator(mode="after")

@@ -166,7 +166,7 @@ SECRET_STARTS: Mapping[str, str] = {"creds": base64.b64encode(b"-----BEGIN NATS 
 
 
 ADDRESS_NOT_A_URL = Wording("FT-MSG-002", "is not a URL with a host", "write it like {example}")
-TOO_LONG_ADDRESS = Wording("FT-MSG-003", "is longer than the {longest} characters that Flux takes")
+TOO_LONG_ADDRESS = Wording("FT-MSG-003", "is longer than the {longest} characters that Flux accepts")
 
 EventKind = Literal[
     "ArtifactGenerator",
@@ -228,28 +228,28 @@ MessagePattern = Annotated[str, regular_expression("(?i)forbidden|denied")]
 
 
 class Notification(Section):
-    """Messages about Flux's events: a Provider and an Alert.
+    """Notifications about Flux's events: a Provider and an Alert.
 
     Source: https://fluxcd.io/flux/components/notification/
     """
 
     type: ProviderTypeName = Field(
-        description="What receives the messages, e.g. `slack`, `msteams`, `generic`, `github`, "
+        description="Receiver of the messages, e.g. `slack`, `msteams`, `generic`, `github`, "
         "`giteapullrequestcomment`: a type of Flux's Provider (docs/notifications.md)."
     )
     address: PlainAddress | None = Field(
         None,
-        description="Where messages go, if this URL is no credential; for commit statuses and comments on pull "
-        "requests a repository, by default that of the sync.",
+        description="URL of the receiver, if the URL is not a credential; for commit statuses and pull request "
+        "comments, the URL of a repository, by default the sync's.",
     )
     secret_address: SecretAddress | None = Field(
-        None, description="Where messages go, if this URL is a credential, such as the webhook of a channel."
+        None, description="URL of the receiver, if the URL is a credential, such as the webhook of a channel."
     )
     token: SecretText | None = Field(
         None, description="Token for the receiver's API, or the key that signs messages of `generic-hmac`."
     )
     username: str | None = Field(
-        None, min_length=1, description="User name for `password`; without one, the name that messages appear under."
+        None, min_length=1, description="User name for `password`; without a password, the sender's name in messages."
     )
     password: SecretText | None = Field(None, description="Password, for receivers with basic authentication.")
     channel: str | None = Field(None, min_length=1, max_length=2048, description="Channel, room, topic or environment.")
@@ -271,7 +271,8 @@ class Notification(Section):
         (), description="Regular expressions (RE2); messages that match one of them are not sent."
     )
     metadata: dict[str, str] = Field(
-        default_factory=dict, description="Added to each message, e.g. `summary: the shop of Europe`, `env: staging`."
+        default_factory=dict,
+        description="Metadata of each message, e.g. `summary: the shop of Europe`, `env: staging`.",
     )
 
     @property
@@ -307,7 +308,7 @@ class Notification(Section):
                 Message(
                     "FT-MSG-005",
                     f"has no address, which {self.type} needs",
-                    "set secretAddress with `pulumi config set --secret`, or address if the URL is no credential",
+                    "set secretAddress with `pulumi config set --secret`, or address if the URL is not a credential",
                 )
             )
         # An incoming webhook of Slack is a credential, and its API takes a token instead.
@@ -317,7 +318,7 @@ class Notification(Section):
                 ("address",),
                 Message(
                     "FT-MSG-006",
-                    f"is a credential for {self.type}: whoever knows it can post messages",
+                    f"is a credential for {self.type}: anyone who has it can post messages",
                     "set secretAddress with `pulumi config set --secret` instead",
                 ),
             )

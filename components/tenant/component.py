@@ -15,7 +15,7 @@ from components.tenant.capsule.names import CAPSULE_API
 from components.vocabulary.names import applied_key
 
 if TYPE_CHECKING:
-    from components.recovery.lost_namespaces import LostNamespaces
+    from components.recovery.missing_namespaces import LostNamespaces
     from components.tenant.leaving.deletion import Offboarding
     from components.tenant.scope import TenantScope
     from components.vocabulary.manifests import Manifest

@@ -30,26 +30,26 @@ FOREIGN_TARGET_NAMESPACE = Wording("FT-CFG-404", "is not a namespace of the tena
 
 
 class TenantPolicies(Section):
-    """What a tenant may use in addition to what all tenants may."""
+    """A tenant's additions to the allow-lists of all tenants."""
 
     kinds: tuple[OpenedKind, ...] = Field(
-        (), description="Kinds of objects that it may write, in addition to `tenancy.kinds`."
+        (), description="Kinds of objects that the tenant may write, in addition to `tenancy.kinds`."
     )
 
     sources: tuple[SourcePatternText, ...] = Field(
-        (), description="URL patterns of its sources, in addition to `policies.sources.allowed`."
+        (), description="URL patterns for the tenant's sources, in addition to `policies.sources.allowed`."
     )
     images: tuple[ImagePatternText, ...] = Field(
-        (), description="Image repositories that it may run, in addition to `policies.images.allowed`."
+        (), description="Image repositories for the tenant's containers, in addition to `policies.images.allowed`."
     )
     verified: tuple[VerifiedKind, ...] = Field(
         (), description="Kinds whose content must be verified, in addition to `policies.sources.verified`."
     )
     notifications: tuple[HostPatternText, ...] = Field(
-        (), description="Hosts that its notifications may go to, in addition to `policies.notifications.hosts`."
+        (), description="Hosts for the tenant's notifications, in addition to `policies.notifications.hosts`."
     )
     hosts: tuple[IngressHost, ...] = Field(
-        (), description="Host names of its Ingresses, in addition to `policies.ingress.hosts`."
+        (), description="Host names for the tenant's Ingresses, in addition to `policies.ingress.hosts`."
     )
 
 
@@ -58,7 +58,7 @@ class SyncConfig(TenantSync, Reconciliation):
 
 
 class TenantState(StrEnum):
-    """Whether a tenant is to stay."""
+    """Whether a tenant stays or is leaving."""
 
     ACTIVE = "active"
     LEAVING = "leaving"
@@ -74,7 +74,7 @@ class TenantConfig(Section):
 
     namespaces: tuple[NamespaceConfig, ...] = Field(
         min_length=1,
-        description="Namespaces of the tenant; the first is its home, which holds source and sync.",
+        description="Namespaces of the tenant; the first is its home, with its source and sync.",
     )
     source: GitSource | None = Field(
         None,
@@ -86,7 +86,7 @@ class TenantConfig(Section):
         default_factory=dict,
         description="Further sources in the tenant's home, by name (docs/sources.md).",
     )
-    sync: SyncConfig = Field(default_factory=SyncConfig, description="How they are applied.")
+    sync: SyncConfig = Field(default_factory=SyncConfig, description="How the manifests are applied.")
     syncs: dict[DnsLabel, FurtherSync] = Field(
         default_factory=dict,
         description="Further folders to apply, by the names of their Kustomizations (docs/syncs.md).",
@@ -105,31 +105,32 @@ class TenantConfig(Section):
     )
     notifications: dict[DnsLabel, Notification] = Field(
         default_factory=dict,
-        description="Messages about Flux's events in its namespaces, by name; none by default (docs/notifications.md).",
+        description="Notifications about Flux's events in the tenant's namespaces, by name; none by default "
+        "(docs/notifications.md).",
     )
     policies: TenantPolicies = Field(
-        default_factory=TenantPolicies, description="What it may use in addition to what all tenants may."
+        default_factory=TenantPolicies, description="Additions to the allow-lists of all tenants."
     )
     grants: tuple[Grant, ...] = Field(
-        (), description="What this tenant alone may do in addition, each with a reason (docs/grants.md)."
+        (), description="Additional rights of this tenant, each with a reason (docs/grants.md)."
     )
     network: NetworkOpenings = Field(
         default_factory=NetworkOpenings,
-        description="Openings in `tenancy.networkPolicy`: who may connect to its Pods, and what they may connect to; "
+        description="Openings in `tenancy.networkPolicy`: additional connections to and from the tenant's Pods; "
         "none by default (docs/network.md).",
     )
     people: TenantPeople = Field(
         default_factory=TenantPeople,
-        description="Who has access to its namespaces, besides Flux; nobody by default (docs/people.md).",
+        description="Users and groups with access to the tenant's namespaces; none by default (docs/people.md).",
     )
     capsule: CapsuleLimits = Field(
         default_factory=CapsuleLimits,
-        description="What Capsule limits for it, where that differs from `tenancy.capsule` (docs/capsule.md).",
+        description="Capsule's limits for this tenant, where they differ from `tenancy.capsule` (docs/capsule.md).",
     )
     state: TenantState = Field(
         TenantState.ACTIVE,
-        description="`leaving` is the first step of an offboarding: the sync, which prunes, and all access go; "
-        "the namespaces stay with what is left in them until the tenant is removed (docs/tenants.md).",
+        description="`leaving` is the first step of an offboarding: it removes the sync, which prunes, and all "
+        "access. The namespaces and their remaining objects stay until the tenant is removed (docs/tenants.md).",
     )
 
     @property

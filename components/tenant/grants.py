@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 WITHHELD_GROUP = Wording(
     "FT-TEN-402",
-    "belongs to {owner}, and what the tenant role does not allow of it is withheld on purpose",
+    "belongs to {owner}; permissions beyond the tenant role cannot be granted",
     "name the API group of a custom resource, e.g. cert-manager.io",
 )
 
@@ -101,8 +101,8 @@ def _excepted(policy: str) -> str:
         raise ValueError(
             Message(
                 "FT-TEN-409",
-                "has no exceptions: it protects the platform or other tenants, or has a setting of its own for a "
-                "tenant",
+                "allows no exceptions: it protects the platform or other tenants, or has its own setting in a "
+                "tenant's file",
                 f"choose one of {', '.join(ExceptedPolicy)} (docs/grants.md)",
             )
         )
@@ -147,7 +147,7 @@ class GrantedRule(Section):
         min_length=1, description="API groups of `tenancy.grantableGroups`, e.g. `cert-manager.io`."
     )
     resources: tuple[ResourceName, ...] = Field(min_length=1, description="Plural names, e.g. `certificates`.")
-    verbs: tuple[Verb, ...] = Field(min_length=1, description="What is allowed.")
+    verbs: tuple[Verb, ...] = Field(min_length=1, description="Allowed verbs.")
 
 
 class ClusterObject(Section):
@@ -159,7 +159,7 @@ class ClusterObject(Section):
     resource: ResourceName = Field(description="Plural name of a cluster-scoped resource, e.g. `clusterissuers`.")
     name: ObjectName = Field(description="Name of the object.")
     verbs: tuple[NamedVerb, ...] = Field(
-        min_length=1, description="What is allowed; no `delete` for a CustomResourceDefinition."
+        min_length=1, description="Allowed verbs; no `delete` for a CustomResourceDefinition."
     )
 
     @property
@@ -179,7 +179,7 @@ class ClusterObject(Section):
                 ("name",),
                 Message(
                     "FT-TEN-407",
-                    f"is the definition of a kind of {owner}, which is withheld on purpose",
+                    f"defines a kind of {owner}, and tenants cannot be granted these",
                     "name the definition of one of the tenant's own kinds, e.g. widgets.example.com",
                 ).of(self.name),
             )
@@ -188,7 +188,7 @@ class ClusterObject(Section):
                 ("verbs", self.verbs.index("delete")),
                 Message(
                     "FT-TEN-406",
-                    "would delete every object of this kind, those of other tenants included",
+                    "would delete every object of this kind, including other tenants' objects",
                     "leave it out for customresourcedefinitions",
                 ).of("delete"),
             )
@@ -199,7 +199,7 @@ class PolicyException(Section):
     """An exception from one admission policy in the tenant's namespaces."""
 
     policy: Annotated[str, AfterValidator(_excepted), _choice(*ExceptedPolicy)] = Field(
-        description="Name of the policy (docs/policies.md)."
+        description="Name of the admission policy (docs/policies.md)."
     )
     names: tuple[ObjectName, ...] = Field(
         (),
@@ -214,13 +214,13 @@ class PolicyException(Section):
 
 
 class Grant(Section):
-    """Something that one tenant may do in addition to what its role and the policies allow."""
+    """Additional rights of one tenant, beyond its role and the admission policies."""
 
-    reason: Reason = Field(description="Why, for whoever reads the file, the outputs or the reports.")
+    reason: Reason = Field(description="Reason, for readers of the file, the outputs and the reports.")
     expires: LastDay | None = Field(
         None,
-        description="The last day, in UTC, on which the grant holds, e.g. `2027-03-31`. Afterwards, the stack has an "
-        "error until the grant is renewed or removed.",
+        description="Last day, in UTC, on which the grant is valid, e.g. `2027-03-31`. Afterwards, the stack has "
+        "an error until the grant is renewed or removed.",
     )
     rules: tuple[GrantedRule, ...] = Field(
         (), description="Rights over objects of custom resources in the tenant's namespaces."
@@ -231,7 +231,7 @@ class Grant(Section):
     service_types: tuple[ServiceType, ...] = Field(
         (), description="Types of Services, in addition to `policies.serviceTypes`."
     )
-    exceptions: tuple[PolicyException, ...] = Field((), description="Exceptions from policies.")
+    exceptions: tuple[PolicyException, ...] = Field((), description="Exceptions from admission policies.")
 
     @model_validator(mode="after")
     def _grants_something(self) -> Grant:

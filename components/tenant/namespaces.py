@@ -58,15 +58,15 @@ class NamespaceConfig(Section):
     )
     delegated_to: ServiceAccountName | None = Field(
         None,
-        description="Service account as which Flux applies everything in this namespace instead of the tenant's, for a "
-        "team below the tenant, which creates and binds it (docs/grants.md#teams-below-a-tenant).",
+        description="Service account that Flux uses in this namespace instead of the tenant's. For a team below "
+        "the tenant; the tenant creates the account and binds it (docs/grants.md#teams-below-a-tenant).",
     )
     labels: dict[str, str] = Field(
         default_factory=dict,
-        description="Additional labels, e.g. a cost center; none that the platform sets itself.",
+        description="Additional labels, e.g. a cost center, except those that the platform sets.",
     )
     annotations: dict[str, str] = Field(
-        default_factory=dict, description="Additional annotations; none that the platform sets itself."
+        default_factory=dict, description="Additional annotations, except those that the platform sets."
     )
 
     @field_validator("labels", "annotations")

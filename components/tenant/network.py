@@ -20,33 +20,36 @@ if TYPE_CHECKING:
 
 
 class NamespaceOpening(Section):
-    """A namespace of the platform whose Pods may connect to the tenant's, e.g. that of an Ingress controller."""
+    """A namespace of the platform whose Pods may connect to the tenant's Pods, e.g. of an Ingress controller."""
 
-    from_namespace: DnsLabel = Field(description="Its name; not a tenant's.")
+    from_namespace: DnsLabel = Field(description="Name of a namespace that belongs to no tenant.")
     ports: tuple[NetworkPort, ...] = Field((), description="Ports of the tenant's Pods; all by default.")
 
 
 class TenantsOpening(Section):
-    """Other tenants that this one exchanges traffic with; each opening is agreed on in both tenants' files."""
+    """Other tenants that this tenant exchanges traffic with; both tenants' files must list each opening."""
 
     to: tuple[TenantName, ...] = Field(
-        (), description="Tenants whose Pods it connects to; each lists this tenant in its `network.tenants.from`."
+        (),
+        description="Tenants that this tenant's Pods may connect to; each must list this tenant in its "
+        "`network.tenants.from`.",
     )
     from_: tuple[TenantName, ...] = Field(
         (),
         alias="from",
-        description="Tenants whose Pods connect to its own; each lists this tenant in its `network.tenants.to`.",
+        description="Tenants whose Pods may connect to this tenant's Pods; each must list this tenant in its "
+        "`network.tenants.to`.",
     )
 
 
 class NetworkOpenings(Section):
-    """What a tenant's Pods may connect to, and who may connect to them, in addition to `default-deny`."""
+    """Connections to and from a tenant's Pods that are allowed in addition to `default-deny`."""
 
     ingress: tuple[NamespaceOpening, ...] = Field(
-        (), description="Namespaces of the platform that may connect to its Pods."
+        (), description="Namespaces of the platform that may connect to the tenant's Pods."
     )
     tenants: TenantsOpening = Field(default_factory=TenantsOpening, description="Traffic with other tenants.")
-    egress: tuple[NetworkRange, ...] = Field((), description="Addresses that its Pods may connect to.")
+    egress: tuple[NetworkRange, ...] = Field((), description="Addresses that the tenant's Pods may connect to.")
 
     @property
     def is_empty(self) -> bool:

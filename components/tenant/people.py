@@ -30,25 +30,25 @@ if TYPE_CHECKING:
 
 
 class TenantPeople(Section):
-    """Who has access to the namespaces of a tenant, besides Flux."""
+    """Users and groups with access to a tenant's namespaces."""
 
     viewers: tuple[Person, ...] = Field(
-        (), description="Users and groups that may read everything in its namespaces except Secrets and logs."
+        (), description="Users and groups that may read everything in the tenant's namespaces except Secrets and logs."
     )
     developers: tuple[Person, ...] = Field(
         (),
-        description="Users and groups that may also read logs, ask Flux to reconcile, and suspend and resume the "
+        description="Users and groups that may also read logs, request reconciliations, and suspend and resume the "
         "tenant's own Flux objects.",
     )
 
 
 class TenancyPeople(Section):
-    """What people of all tenants may do."""
+    """Rights of all tenants' people."""
 
     exec: bool = Field(
         False,
-        description="Let developers run commands in Pods (`kubectl exec`) and forward ports to them, and so read every "
-        "Secret that a Pod has.",
+        description="Allow developers to run commands in Pods (`kubectl exec`) and to forward ports; they can then "
+        "read every Secret that a Pod mounts.",
     )
 
 

@@ -94,8 +94,8 @@ class QuotaStatus:
             raise NotCounting(
                 Message(
                     "FT-TEN-001",
-                    f"the cluster has not started to count {uncounted} in namespace {namespace} within "
-                    f"{TIMEOUT_SECONDS:.0f} s and refuses such objects until it does",
+                    f"after {TIMEOUT_SECONDS:.0f} s, the quota controller does not count {uncounted} in namespace "
+                    f"{namespace} yet, and the API server refuses such objects until it does",
                     "check that kube-controller-manager is healthy, and run the update again",
                 )
             )

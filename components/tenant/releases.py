@@ -71,14 +71,16 @@ class ValuesReference(Section):
     name: str = Field(min_length=1, description="Its name.")
     values_key: ValuesKey | None = Field(None, description="Its key with the values; defaults to `values.yaml`.")
     target_path: ValuesPath | None = Field(
-        None, description="Where the value of the key belongs, e.g. `redis.password`; defaults to all values."
+        None,
+        description="Path that the value of the key sets, e.g. `redis.password`; by default, the value is "
+        "merged as all values.",
     )
-    optional: bool = Field(False, description="Whether it may be missing.")
-    literal: bool = Field(False, description="Whether Helm takes the value of `targetPath` as it is.")
+    optional: bool = Field(False, description="Whether the object may be missing.")
+    literal: bool = Field(False, description="Whether Helm uses the value of `targetPath` literally.")
 
 
 class DriftDetection(Section):
-    """What happens when somebody changes objects of the release.
+    """Reaction to changes of the Helm release's objects in the cluster.
 
     Source: https://fluxcd.io/flux/components/helm/helmreleases/#drift-detection
     """
@@ -86,7 +88,7 @@ class DriftDetection(Section):
     mode: Literal["enabled", "warn", "disabled"] = Field(
         "disabled", description="`enabled` corrects changes, `warn` reports them."
     )
-    ignore: tuple[IgnoreRule, ...] = Field((), description="Fields whose drift is left alone.")
+    ignore: tuple[IgnoreRule, ...] = Field((), description="Fields whose drift Flux does not correct.")
 
     @model_validator(mode="after")
     def _something_to_ignore(self) -> DriftDetection:
@@ -123,7 +125,9 @@ class ReleaseConfig(Section):
     )
     values: dict[str, Any] = Field(default_factory=dict, description="Values; the stack's are merged over the base's.")
     values_from: tuple[ValuesReference, ...] = Field(
-        (), description="Where more values are; later ones override earlier ones, and `values` overrides all."
+        (),
+        description="ConfigMaps and Secrets with more values; later entries override earlier ones, and "
+        "`values` overrides all.",
     )
     secret_values: dict[ValuesPath, SecretText] = Field(
         default_factory=dict,
@@ -134,22 +138,25 @@ class ReleaseConfig(Section):
     )
     reconcile_strategy: Literal["ChartVersion", "Revision"] = Field(
         "ChartVersion",
-        description="What makes a chart from a GitRepository or Bucket a new one: its version, or each revision.",
+        description="When a chart from a GitRepository or Bucket counts as new: with a new version, or with "
+        "each revision.",
     )
-    release_name: ReleaseName | None = Field(None, description="Helm's name for the release; defaults to its name.")
+    release_name: ReleaseName | None = Field(
+        None, description="Name of the Helm release; defaults to the name of the HelmRelease."
+    )
     target_namespace: NamespaceName | None = Field(
-        None, description="Namespace to install into: one of the tenant's own; defaults to its home."
+        None, description="Namespace to install into; must belong to the tenant; defaults to its home."
     )
     depends_on: tuple[DnsLabel, ...] = Field(
-        (), description="Releases of the tenant that must be ready first, by name."
+        (), description="Helm releases of the tenant that must be ready first, by name."
     )
-    interval: Duration = Field("30m", description="How often to compare with what is released.")
+    interval: Duration = Field("30m", description="How often to reconcile the Helm release.")
     chart_interval: Duration = Field("5m", description="How often to look for a new version of the chart.")
     timeout: Duration = Field("5m", description="How long each step of Helm may take.")
     strategy: Literal["RetryOnFailure", "RemediateOnFailure"] = Field(
         "RetryOnFailure",
-        description="What follows a failed installation or upgrade: another attempt, or for applications without state "
-        "a rollback.",
+        description="Reaction to a failed installation or upgrade: another attempt, or, for stateless "
+        "applications, a rollback.",
     )
     retry_interval: Duration | None = Field(
         None, description="RetryOnFailure: how soon to try again; defaults to `5m`."
@@ -158,7 +165,7 @@ class ReleaseConfig(Section):
         None, ge=0, description="RemediateOnFailure: how often to try again before Flux gives up; defaults to 3."
     )
     drift_detection: DriftDetection = Field(
-        default_factory=DriftDetection, description="What happens when somebody changes objects of the release."
+        default_factory=DriftDetection, description="Reaction to changes of the Helm release's objects in the cluster."
     )
     test: bool = Field(False, description="Run the chart's tests after each installation and upgrade.")
     suspend: bool = Field(False, description="Suspend reconciling.")

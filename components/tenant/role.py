@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Role(StrEnum):
-    """What a tenant may do in its namespaces: the project's own role, or Kubernetes' role of that name."""
+    """Rights of a tenant in its namespaces: the project's own role, or Kubernetes' role of that name."""
 
     TENANT = "tenant"
     ADMIN = "admin"
@@ -37,7 +37,7 @@ class PolicyRule(Section):
     resources: tuple[str, ...] = Field(
         min_length=1, description="Resources by their plural names, e.g. `certificates`."
     )
-    verbs: tuple[str, ...] = Field(min_length=1, description="What is allowed, e.g. `get`, `list`, `watch`, `create`.")
+    verbs: tuple[str, ...] = Field(min_length=1, description="Allowed verbs, e.g. `get`, `list`, `watch`, `create`.")
     resource_names: tuple[str, ...] = Field((), description="Names of the objects; defaults to all.")
 
 

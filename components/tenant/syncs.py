@@ -35,12 +35,12 @@ class TenantSync(SyncOptions):
     path: RepositoryPath = Field("./", description="Folder of the source to apply.")
     target_namespace: NamespaceName | None = Field(
         None,
-        description="Namespace for all objects of the repository; one of the tenant's own.",
+        description="Namespace for all objects of the repository; must belong to the tenant.",
     )
     deletion_policy: Literal["MirrorPrune", "Delete", "WaitForTermination", "Orphan"] = Field(
         "WaitForTermination",
-        description="What happens to the applied objects when the tenant is removed: delete and wait, delete, keep "
-        "(`Orphan`), or as `prune` says (`MirrorPrune`).",
+        description="Whether Flux deletes the applied objects when the tenant is removed: delete and wait, delete, "
+        "keep (`Orphan`), or follow `prune` (`MirrorPrune`).",
     )
     depends_on: tuple[DnsLabel, ...] = Field(
         (),

@@ -50,8 +50,8 @@ class TenantLimits(Section):
     kustomizations: int = Field(
         5,
         ge=1,
-        description="Maximum number of Kustomizations, at most `fluxObjects`; Flux builds one at a time, so a tenant's "
-        "push waits for those of others.",
+        description="Maximum number of Kustomizations, at most `fluxObjects`; Flux builds one at a time, so a "
+        "tenant's push waits for other tenants' pushes.",
     )
     # Each may occupy a worker until its timeout, and a release that is in progress keeps its chart in memory.
     helm_releases: int = Field(
@@ -72,8 +72,8 @@ class TenantLimits(Section):
     )
     containers: ContainerLimits = Field(
         default_factory=ContainerLimits,
-        description="Default requests and limits of containers, and their maximum; none by default, since limits could "
-        "throttle or kill Pods that run well without them.",
+        description="Default requests and limits of containers, and their maximum; none by default, because limits "
+        "could throttle or kill Pods that run well without them.",
     )
 
     @property
@@ -88,14 +88,14 @@ class TenantLimits(Section):
 
 
 class TenantNetwork(StrEnum):
-    """What Pods of a tenant may connect to, if the cluster's network enforces NetworkPolicies."""
+    """Allowed connections of a tenant's Pods, if the cluster's network enforces NetworkPolicies."""
 
     NONE = "none"
     DEFAULT_DENY = "default-deny"
 
 
 class TenancyMode(StrEnum):
-    """Who makes tenants' namespaces."""
+    """Who creates tenants' namespaces."""
 
     NAMESPACES = "namespaces"
     CAPSULE = "capsule"
@@ -113,18 +113,18 @@ class TenancyConfig(Section):
 
     mode: TenancyMode = Field(
         TenancyMode.NAMESPACES,
-        description="Who makes tenants' namespaces: only the stack (`namespaces`), or the stack and the tenants "
+        description="Who creates tenants' namespaces: only the stack (`namespaces`), or the stack and the tenants "
         "themselves, within Capsule's limits (`capsule`, docs/capsule.md).",
     )
     capsule: CapsuleTenancy = Field(
         default_factory=CapsuleTenancy,
-        description="What Capsule limits for each tenant, in the mode `capsule` (docs/capsule.md).",
+        description="Capsule's limits for each tenant, with `mode: capsule` (docs/capsule.md).",
     )
     limits: TenantLimits = Field(default_factory=TenantLimits, description="Limits for each namespace of a tenant.")
     network_policy: TenantNetwork = Field(
         TenantNetwork.NONE,
-        description="What Pods of the stack's tenants may connect to: anything (`none`), or only the tenant's own "
-        "namespaces and DNS (`default-deny`); a tenant cannot change that itself (docs/tenants.md).",
+        description="Allowed connections of tenants' Pods: any (`none`), or only those to the tenant's own "
+        "namespaces and DNS (`default-deny`); tenants cannot change this (docs/tenants.md).",
     )
     protected_networks: tuple[Network, ...] = Field(
         (),
@@ -133,13 +133,13 @@ class TenancyConfig(Section):
     )
     extra_rules: Annotated[tuple[PolicyRule, ...], Allows(_OPENS, read=_resources_of_rules)] = Field(
         (),
-        description="Additional rules of the tenant role, e.g. for the platform's own custom resources; those that do "
-        "more than read need `grantableGroups`.",
+        description="Additional rules of the tenant role, e.g. for the platform's own custom resources; rules that "
+        "allow more than reading need `grantableGroups`.",
     )
     grantable_groups: tuple[CustomGroup, ...] = Field(
         (),
-        description="API groups that `grants` and `extraRules` may give rights over, e.g. `cert-manager.io`; none by "
-        "default, since whoever writes an object uses the rights of its controller (docs/grants.md).",
+        description="API groups that `grants` and `extraRules` may give rights over, e.g. `cert-manager.io`; none "
+        "by default, because a tenant that writes an object uses the rights of its controller (docs/grants.md).",
     )
     kinds: Annotated[tuple[OpenedKind, ...], Allows(_OPENS, own=KINDS, read=resources_of)] = Field(
         (),
@@ -148,7 +148,7 @@ class TenancyConfig(Section):
         "of other controllers, e.g. `certificates.cert-manager.io` (docs/tenants.md).",
     )
     people: TenancyPeople = Field(
-        default_factory=TenancyPeople, description="What people of tenants may do (docs/people.md)."
+        default_factory=TenancyPeople, description="Rights of tenants' people (docs/people.md)."
     )
     service_account_name: ServiceAccountName | None = Field(
         None,
@@ -157,13 +157,14 @@ class TenancyConfig(Section):
     )
     notifications: dict[DnsLabel, Notification] = Field(
         default_factory=dict,
-        description="Messages to the platform about every tenant, by name; without credentials, since tenants can read "
-        "those in their namespaces (docs/notifications.md).",
+        description="Notifications to the platform team about every tenant, by name; without credentials, because "
+        "tenants can read them in their namespaces (docs/notifications.md).",
     )
     settle_timeout: Duration = Field(
         "60s",
-        description="How long `pulumi up` waits for Flux to reconcile each sync that the update changes, and at most "
-        "10 s of it for all others; a tenant that is not ready by then is reported and never fails the update.",
+        description="How long `pulumi up` waits for Flux to reconcile each sync that the update changes; for all "
+        "other syncs, at most 10 s of it. A tenant that is not ready by then is reported and never fails the "
+        "update.",
     )
     offboarding_timeout: Duration = Field(
         "5m",

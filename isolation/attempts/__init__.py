@@ -43,15 +43,15 @@ _PARTS = (
 )
 
 NOT_ASKED: Mapping[int, str] = {
-    26: "the key belongs to the Git host; the program registers it read-only (tests/e2e/test_private_repositories.py)",
+    26: "the Git host enforces it; the program registers the key read-only (tests/e2e/test_private_repositories.py)",
     27: "refused before anything is applied (tests/unit/components/stack/test_configuration_loading.py)",
     28: "refused before anything is applied (tests/unit/components/stack/test_configuration_secrets.py)",
     39: "not refused: `pulumi up` detects, reports and reverts it",
     40: "not refused: the suite removes control characters from everything that it shows",
     42: "refused before anything is applied (tests/unit/components/stack/test_configuration_secrets.py)",
-    43: "what a person may do is not what a tenant's repository may (tests/e2e/tenants/test_people.py)",
-    44: "which kinds are open is the platform's choice; the inventory compares the policy and the "
-    "annotations that open them (tests/support/policy_cases.py)",
+    43: "people have other rights than a tenant's repository (tests/e2e/tenants/test_people.py)",
+    44: "the platform chooses which kinds are open; the inventory compares the admission policy and the annotations "
+    "that open them (tests/support/policy_cases.py)",
 }
 """Threats that cannot be tried on a cluster, with the reason."""
 

@@ -117,7 +117,7 @@ def remote_files(scene: Scene) -> Iterator[Attempt]:
         yield Attempt(
             f"45-{each}-ports",
             45,
-            f"metrics and profiles of {each}, fetched by itself from a loopback address",
+            f"metrics and profiles of {each}, fetched through its loopback address",
             (looked(scene, each, Layer.CONTROLLERS, _is_not_on_loopback),),
         )
     labels = scene.namespace["metadata"].get("labels", {})

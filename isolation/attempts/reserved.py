@@ -269,7 +269,7 @@ def holding(scene: Scene) -> Iterator[Attempt]:
     finalizers = {"finalizers": ["isolation.example.com/hold"]}
     finalizer = made(scene, "ConfigMap", data={}, metadata=finalizers)
     yield Attempt.at_admission(
-        "32-finalizer", 32, "an object with a finalizer that nobody removes", finalizer, baseline=baseline
+        "32-finalizer", 32, "an object with a finalizer that no controller removes", finalizer, baseline=baseline
     )
     of_pods = deployment(scene)
     of_pods["spec"]["template"]["metadata"] |= finalizers

@@ -74,14 +74,14 @@ def options(scene: Scene) -> Iterator[Attempt]:
     yield Attempt.at_admission(
         "14-proxy",
         14,
-        "a source through a proxy of the tenant's choice",
+        "a source through a proxy that the tenant chooses",
         git_repository(scene, proxySecretRef=_SECRET),
         baseline=baseline,
     )
     yield Attempt.at_admission(
         "14-certificate",
         14,
-        "a source with a certificate authority of the tenant's choice",
+        "a source with a certificate authority that the tenant chooses",
         source(scene, "OCIRepository", certSecretRef=_SECRET),
     )
     for kind, cloud in (("OCIRepository", "aws"), ("Bucket", "azure"), ("ImageRepository", "gcp")):
@@ -123,7 +123,7 @@ def notifications(scene: Scene) -> Iterator[Attempt]:
     yield Attempt.at_admission(
         "36-provider-address",
         36,
-        "notifications to an address of the tenant's choice",
+        "notifications to an address that the tenant chooses",
         provider(scene),
         by_choice=_opened(scene, "Provider", _ANY_HOST),
     )
@@ -144,7 +144,7 @@ def notifications(scene: Scene) -> Iterator[Attempt]:
     yield Attempt.at_admission(
         "36-provider-proxy",
         36,
-        "notifications through a proxy of the tenant's choice",
+        "notifications through a proxy that the tenant chooses",
         provider(scene, proxySecretRef=_SECRET),
     )
     issuer = {"issuerURL": f"https://{UNKNOWN_HOST}/", "audience": NAME}
@@ -153,7 +153,7 @@ def notifications(scene: Scene) -> Iterator[Attempt]:
     yield Attempt.at_admission(
         "36-receiver-issuer",
         36,
-        "a Receiver that trusts an issuer of the tenant's choice",
+        "a Receiver that trusts an issuer that the tenant chooses",
         receiver(scene, type="generic-oidc", secretRef=None, oidcProviders=trusted),
         by_choice=_opened(scene, "Receiver", _ANY_HOST),
     )

@@ -13,7 +13,7 @@ from isolation.attempts.looking import selects
 from isolation.choices import Layer
 from isolation.model import Attempt, Finding, State
 from isolation.scene import Scene
-from operations.policies_in_force import PolicyInForce
+from operations.cluster_policies import PolicyInForce
 
 _SELECTING = ("excludeResourceRules", "namespaceSelector", "objectSelector")
 # What a validation that depends on the request reads, and one that refuses all.
@@ -22,7 +22,9 @@ _GROUPS = ("kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io", "source.tool
 
 
 def webhooks(scene: Scene) -> Iterator[Attempt]:
-    yield Attempt("23-webhook-down", 23, "any attempt while the admission webhook is down", (_while_down(scene),))
+    yield Attempt(
+        "23-webhook-down", 23, "any attempt while the admission webhook does not answer", (_while_down(scene),)
+    )
 
     engines = dict.fromkeys(each.engine for each in scene.policies)
     offered = {each.name for each in policies(PoliciesConfig())}
@@ -42,13 +44,15 @@ def _alone(scene: Scene, policy: PolicyName, engine: PolicyEngine) -> Attempt:
     if said or audited:
         found = Finding(Layer.ADMISSION, State.OPEN, said or "it is in Audit")
     else:
-        found = Finding(Layer.ADMISSION, State.HOLDS, "it denies, and is as strict as elsewhere", engine.value)
+        found = Finding(
+            Layer.ADMISSION, State.HOLDS, "it denies, and is as strict as in the other engine", engine.value
+        )
     return Attempt(
         f"23-{engine.value}-{policy.value}",
         23,
-        f"what {policy.value} refuses, as {engine.value} alone judges it",
+        f"requests against {policy.value}, as only {engine.value} evaluates it",
         (found,),
-        by_choice="the stack has it in audit" if audited and not said and policy in scene.audited else "",
+        by_choice="the stack sets it to audit" if audited and not said and policy in scene.audited else "",
     )
 
 
@@ -68,11 +72,11 @@ def _weaker(own: Manifest, other: Manifest) -> str:
     if _empty(other):
         return ""
     if missing := _rules(other) - _rules(own):
-        return f"rules that another engine has are missing: {len(missing)}"
+        return f"rules of another engine are missing: {len(missing)}"
     if missing := _validations(other) - _validations(own):
-        return f"validations that another engine has are missing: {len(missing)}"
+        return f"validations of another engine are missing: {len(missing)}"
     if further := _exempting(own) - _exempting(other):
-        return f"conditions that another engine does not have: {len(further)}"
+        return f"conditions that another engine lacks: {len(further)}"
     return ""
 
 
@@ -81,7 +85,7 @@ def _empty(spec: Manifest) -> str:
     if not _rules(spec):
         return "it has no rules"
     if not any(expression == _NEVER or any(each in expression for each in _READ) for expression in _validations(spec)):
-        return "it has no validations that may fail"
+        return "it has no validations that can fail"
     return ""
 
 

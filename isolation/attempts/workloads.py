@@ -134,7 +134,7 @@ def volumes(scene: Scene) -> Iterator[Attempt]:
         yield Attempt.at_admission(
             "34-volume-by-no-class",
             34,
-            "an existing volume without a class, as the cluster has no default class",
+            "an existing volume through a claim without a class, because the cluster has no default class",
             claim(scene, storageClassName=None),
         )
 
@@ -242,7 +242,7 @@ def others(scene: Scene) -> Iterator[Attempt]:
     yield Attempt.at_admission(
         "48-anti-affinity",
         48,
-        "pods that keep those of all namespaces from their nodes",
+        "pods that keep the pods of all namespaces from their nodes",
         deployment(scene, affinity=apart),
         baseline=deployment(scene),
     )

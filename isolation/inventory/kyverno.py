@@ -21,8 +21,8 @@ from isolation.model import Discrepancy
 
 LEFT_OUT = Message(
     "FT-ISO-109",
-    "Kyverno is set to leave out what its policies would refuse",
-    "restore Kyverno's release with `pulumi up --refresh`",
+    "Kyverno's settings exclude requests that its policies would refuse",
+    "restore Kyverno's Helm release with `pulumi up --refresh`",
 )
 
 _CONFIG_MAP = "kyverno"

@@ -12,7 +12,7 @@ from components.config.messages import Message
 from components.installs.capsule.serving import DENIALS, FOREIGN_PROBE, NAMESPACES_PATH
 from components.policies.config import PolicyEngine
 from components.policies.probe import PROBE_NAME, PROBE_PATH, probe_request
-from components.recovery.lost_namespaces import CREATED_AGAIN
+from components.recovery.missing_namespaces import CREATED_AGAIN
 from components.tenant.annotations import EXCEPTIONS as EXCEPTIONS_ANNOTATION
 from components.tenant.annotations import PREFIX, SERVICE_TYPES
 from components.tenant.capsule.names import BOUND_BY, BOUND_BY_LABEL, CAPSULE_TENANT_LABEL
@@ -49,7 +49,7 @@ from operations.foreign_grants import applied_by_flux, entry_of, grant_of
 
 DIFFERS = Message(
     "FT-ISO-100",
-    "an object of the stack was changed",
+    "an object of the stack differs from the stack",
     "restore it with `flux-tenancy drift repair` and `pulumi up`, or declare the change in the stack",
 )
 NOT_ENFORCED = Message(
@@ -135,7 +135,7 @@ class StackInventory:
                     ),
                     each,
                     NOTHING,
-                    "the object as the stack has it",
+                    "the object as in the stack",
                 )
             elif each["kind"] == "Namespace":
                 yield from _of_namespace(each, now, is_listed=name_of(each) in self._intent.tenant_of)
@@ -149,8 +149,8 @@ class StackInventory:
                     yield _about(
                         Message(
                             "FT-ISO-108",
-                            "the API server does not say how it would store an object of the stack",
-                            "use credentials with cluster-admin rights, and see that the cluster's webhooks answer",
+                            "the API server does not answer the dry run of an object of the stack",
+                            "use credentials with cluster-admin rights, and check that the cluster's webhooks answer",
                         ),
                         each,
                         str(error),
@@ -173,7 +173,7 @@ class StackInventory:
                 yield _about(
                     Message(
                         "FT-ISO-104",
-                        "a namespace belongs to a tenant that does not have it in the stack",
+                        "a namespace has the label of a tenant that does not list it in the stack",
                         f"list it in the tenant's namespaces, or remove the label {TENANT_LABEL}",
                     ),
                     each,
@@ -246,7 +246,7 @@ class StackInventory:
                 yield _about(
                     Message(
                         "FT-ISO-103",
-                        "a network policy opens what the stack keeps closed",
+                        "a network policy opens connections that the stack closes",
                         "delete it, or declare the opening under network of the tenant",
                     ),
                     each,
@@ -349,7 +349,7 @@ class StackInventory:
                 yield Discrepancy.of(
                     Message(
                         "FT-ISO-107",
-                        "Kyverno is not asked, or need not answer, about a tenant's namespace",
+                        "Kyverno's webhooks leave out a tenant's namespace, or fail open",
                         "compare the webhooks with Kyverno's settings, and restart Kyverno's admission controller",
                     ),
                     name,

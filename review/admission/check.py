@@ -19,10 +19,10 @@ from review.render.rendered import Render
 
 NOT_CHECKED = Wording(
     "FT-REV-301",
-    "the objects are not held against schemas and policies, since {program} is not on PATH",
+    "schemas and policies were not checked: {program} is not on PATH",
     "build it with `make tools`, or set {variable} to its path",
 )
-FOUND = Wording("FT-REV-303", "an API server would not accept {count} of {total} objects:{listed}")
+FOUND = Wording("FT-REV-303", "an API server would reject {count} of {total} objects:{listed}")
 
 
 def check_admission(render: Render, project: Path, meanwhile: Callable[[], None] = lambda: None) -> bool:
@@ -50,7 +50,7 @@ def check_admission(render: Render, project: Path, meanwhile: Callable[[], None]
     denied = [each.statement.text for each in refusals(None, answers, render) if each.denied]
     found = [*map(str, schema_errors(render, answers)), *map(printable, denied)]
     if not found:
-        typer.echo(f"{len(answers)} objects match their schemas, and no policy refuses one")
+        typer.echo(f"{len(answers)} objects match their schemas, and no admission policy refuses any")
         return True
     count = sum(1 for answer in answers.values() if answer != Answer())
     listed = "".join(f"\n  {line}" for line in found)

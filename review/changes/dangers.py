@@ -42,13 +42,16 @@ def dangers(changes: Iterable[ObjectChange], objects: Collection[RenderedObject]
             field.path == (PROTECT,) and field.before for field in change.fields
         )
         if change.action is Action.REMOVED and found.kind in _BOUNDS and found.namespace in namespaces:
-            yield found.owner, f"loses a {found.kind}, which bounds what its Pods take from others"
+            yield found.owner, f"loses a {found.kind}, which limits its Pods"
         elif change.action is Action.CHANGED and found.kind in _CONTENT and (found.namespace, found.name) in pruning:
             changed = {field.name for field in change.fields}
             keys = [key for key in _CONTENT[found.kind] if any(name.startswith(key) for name in changed)]
             if keys:
                 names = " and ".join(key.removeprefix("spec.") for key in keys)
-                yield found.owner, f"syncs from another {names}: Flux deletes what it applied and no longer finds there"
+                yield (
+                    found.owner,
+                    f"syncs from another {names}: Flux deletes the applied objects that are missing there",
+                )
     for (owner, kind), count in unprotected.items():
         if count:
             what, each = (f"a {kind}", "it") if count == 1 else (f"{count} {kind}s", "each")

@@ -58,10 +58,14 @@ class Deletion:
         """What goes with the objects, one sentence each, without a period."""
         namespaces = self._names("Namespace")
         if namespaces:
-            whose = "" if self.owner == PLATFORM else f", including what Flux applied from the Git of {self.owner}"
-            yield f"with {_listed('namespace', namespaces)} goes everything in {_them(namespaces)}{whose}"
+            whose = (
+                ""
+                if self.owner == PLATFORM
+                else f", including the objects that Flux applied from the Git of {self.owner}"
+            )
+            yield f"everything in {_listed('namespace', namespaces)} is deleted{whose}"
         if definitions := self._names("CustomResourceDefinition"):
-            yield f"with {_listed('definition', definitions)} goes every object of {_its(definitions)} in the cluster"
+            yield f"every object of {_listed('definition', definitions)} is deleted in the whole cluster"
         for sync in self._of_kind("Kustomization"):
             if sync.namespace not in namespaces:
                 yield f"{_fate(sync)} from the Git of {sync.namespace}/{sync.name}"
@@ -69,7 +73,7 @@ class Deletion:
             if release.namespace not in namespaces:
                 yield f"Flux uninstalls the Helm release {release.namespace}/{release.name}"
         for release in (each for each in self.objects if each.type == RELEASE_TYPE):
-            yield f"with the Helm release {release.name} goes every object of its chart, custom resources included"
+            yield f"every object of the Helm release {release.name} is deleted, including custom resources"
         if keys := self._repositories(DEPLOY_KEY_TYPE):
             yield f"its deploy key is removed from {', '.join(keys)} at GitHub"
         if webhooks := self._repositories(WEBHOOK_TYPE):
@@ -134,16 +138,8 @@ def _fate(sync: RenderedObject) -> str:
     """
     policy = sync.manifest["spec"].get("deletionPolicy", "MirrorPrune")
     stays = policy == _ORPHAN or (policy == "MirrorPrune" and not sync.manifest["spec"].get("prune", False))
-    return "Flux leaves what it applied" if stays else "Flux deletes what it applied"
+    return "Flux keeps the objects that it applied" if stays else "Flux deletes the objects that it applied"
 
 
 def _listed(noun: str, names: list[str]) -> str:
     return f"{noun}{'s' if len(names) > 1 else ''} {', '.join(names)}"
-
-
-def _them(names: list[str]) -> str:
-    return "them" if len(names) > 1 else "it"
-
-
-def _its(names: list[str]) -> str:
-    return "their kinds" if len(names) > 1 else "its kind"

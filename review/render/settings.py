@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from components.policies.config import PoliciesConfig
-from components.stack.admission import relaxed_by
+from components.stack.policy_engines import relaxed_by
 from components.tenant.annotations import NAMESPACES, namespace_lists
 from components.tenant.config import TenantConfig
 from components.tenant.tenancy_config import TenancyConfig

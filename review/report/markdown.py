@@ -110,7 +110,7 @@ def _blocks(report: Report) -> Iterator[_Block]:
     )
     yield _list("### Risks", [f"{_on(each.stacks)}{_sentence(each.sentence)}" for each in report.risks], _Keep.RISKS)
     violations = [f"{_on(stacks)}{_sentence(violation(each))}" for each, stacks in report.violations.items()]
-    yield _list("### Violations of the rules", violations, _Keep.RISKS)
+    yield _list("### Violations of the review rules", violations, _Keep.RISKS)
     yield _Block(_Keep.RISKS, [_releases(report)])
     waivers = [f"{_on(stacks)}{_sentence(waiver(each))}" for each, stacks in report.waived.items()]
     yield _list("### Waivers", waivers, _Keep.MEANING)
@@ -221,7 +221,7 @@ def _approval(report: Report) -> str:
         return ""
     commands = [f"flux-tenancy up --stack {each.stack} --approved {each.digest}" for each in stacks]
     return "\n\n".join(
-        ["### Approve", "These commands apply what is described here, and nothing else:", fenced(commands, "console")]
+        ["### Approve", "These commands apply exactly the changes described here:", fenced(commands, "console")]
     )
 
 

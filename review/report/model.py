@@ -230,7 +230,7 @@ class Report:
             *(_upgrade(each) for each in self.releases),
             *_counted("secret", self._rotated, "rotated"),
             *_counted("risk", self.risks),
-            *_counted("violation", self.violations, "of the rules"),
+            *_counted("violation", self.violations, "of the review rules"),
             *_counted("stack", [each for each in self.stacks if not each.is_compared], "not compared"),
         ]
         if missing := len(self.missing_acknowledgements):
@@ -252,7 +252,7 @@ class Report:
             for entry in group.entries * len(section.owners)
         ]
         if not entries:
-            return ["Nothing that is applied changes"]
+            return ["No applied object changes"]
         meant = [each for each in entries if not each.noise]
         if not meant:
             return ["Only labels and annotations change"]

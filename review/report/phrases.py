@@ -50,7 +50,7 @@ def remarks(report: Report) -> list[str]:
             notes.setdefault(note, []).append(each.stack)
     found += [f"{listed(stacks)}: {note}" for note, stacks in notes.items()]
     return found + [
-        f"{each.stack}: {entry} in review.acknowledge fits no deletion; remove it"
+        f"{each.stack}: {entry} in review.acknowledge matches no deletion; remove it"
         for each in report.stacks
         for entry in each.unused
     ]

@@ -46,7 +46,7 @@ def _parts(report: Report) -> Iterator[RenderableType]:
         yield _heading("Risks", "bold red")
         yield from (_item(f"{listed(each.stacks)}: {each.sentence}") for each in report.risks)
     if report.violations:
-        yield _heading("Violations of the rules", "bold red")
+        yield _heading("Violations of the review rules", "bold red")
         yield from (_item(f"{listed(stacks)}: {violation(each)}") for each, stacks in report.violations.items())
     if report.waived:
         yield _heading("Waivers")

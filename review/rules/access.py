@@ -77,7 +77,7 @@ def admin_bindings(objects: Sequence[RenderedObject], setting: RuleSetting) -> I
             reach = f"in the namespace {found.namespace}" if found.namespace else "in the whole cluster"
             message = Message(
                 "FT-REV-102",
-                f"allows {found.subject} of the tenant everything {reach}, through {found.role}",
+                f"grants {found.subject} of the tenant all rights {reach}, through {found.role}",
                 f"bind a role with fewer rights, {WAIVE} {RuleName.ADMIN_BINDING}",
             )
             yield Finding(RuleName.ADMIN_BINDING, tenant, resource_of(binding), message)
@@ -148,8 +148,8 @@ def _of_namespace(binding: RenderedObject, tenant: str, role: RoleReference) -> 
     named = printable(", ".join(subjects)) or "nobody yet"
     message = Message(
         "FT-REV-101",
-        f"allows {named} everything in the tenant's namespace {printable(binding.namespace)}, through "
-        f"{role[0]} {printable(role[2])}",
+        f"grants {named} all rights in the tenant's namespace {printable(binding.namespace)}, through {role[0]} "
+        f"{printable(role[2])}",
         f"bind a role with fewer rights (tenants.{printable(tenant)}.role), {WAIVE} {RuleName.ADMIN_BINDING}",
     )
     return Finding(RuleName.ADMIN_BINDING, tenant, resource_of(binding), message)

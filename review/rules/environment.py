@@ -19,7 +19,7 @@ def missing_engine(objects: Sequence[RenderedObject], setting: RuleSetting) -> I
         rule = RuleName.NO_POLICY_ENGINE
         message = Message(
             "FT-REV-109",
-            "is none in a production environment, so admission refuses nothing of what tenants apply",
+            "is none in a production environment, so no admission policy applies to tenants",
             f"set policies.engine to native, kyverno or both, {WAIVE} {rule}",
         )
         yield Finding(rule, PLATFORM, "policies.engine", message)
@@ -79,7 +79,7 @@ def unprotected(subject: RenderedObject, is_protected: bool, setting: RuleSettin
         message = Message(
             "FT-REV-113",
             f"is not protected, so this update may delete or replace it, with {TAKEN_ALONG[subject.kind]}",
-            "run `pulumi up`, which protects all that it does not have to replace; where it has to, agree on "
-            f"a waiver in review.waivers: {rule} with a reason and an expiry date",
+            "run `pulumi up`, which protects every object that it need not replace; for a replacement, agree on a "
+            f"waiver in review.waivers: {rule} with a reason and an expiry date",
         )
         yield Finding(rule, subject.owner, resource_of(subject), message)

@@ -42,12 +42,12 @@ def _messages(controller: Controller, flags: dict[str, str], default_account: st
             yield Message(
                 "FT-REV-106",
                 f"lacks {argument}, without which a tenant could {flag.purpose}",
-                f"remove what overrides it in flux.extraArgs.{controller} (docs/lockdown.md)",
+                f"remove the argument that overrides it from flux.extraArgs.{controller} (docs/lockdown.md)",
             )
     for name in sorted(unknown_to(controller) & flags.keys()):
         yield Message(
             "FT-REV-107",
-            f"has --{name}, which {controller} does not know; it would not start",
+            f"has --{name}, which {controller} does not support; it would not start",
             f"remove it from flux.extraArgs.{controller} (docs/lockdown.md)",
         )
     for name in sorted(FORBIDDEN_FLAGS.keys() & flags.keys()):

@@ -67,14 +67,16 @@ class Rendering:
             self._process = _Fork(self._errors, str(TODAY), str(self._folder), str(self._renders), *stacks)
             return
         has_render = (self._folder / "review" / "render" / "stack.py").is_file()
-        self._note = "" if has_render else "the merge base has a program that cannot render; today's rendered it"
+        self._note = (
+            "" if has_render else "the program of the merge base cannot render; the current program rendered it"
+        )
         self._process = self._start(self._folder if has_render else TODAY)
 
     def versions(self) -> dict[str, Version]:
         """Wait for the renders; returns them by stack."""
         found, reason = self._wait()
         if found is None and not self._note:
-            self._note = f"the program of the merge base failed ({reason}); today's rendered it"
+            self._note = f"the program of the merge base failed ({reason}); the current program rendered it"
             self._process = self._start(TODAY)
             found, reason = self._wait()
         if found is None:

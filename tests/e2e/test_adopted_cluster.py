@@ -172,7 +172,7 @@ def test_a_bootstrapped_cluster_is_adopted_without_replacing_an_object(
         "ClusterRoleBinding gotk-reconciler for ServiceAccount apps/dev-team: "
         "ClusterRole cluster-admin adds everything in the whole cluster"
     )
-    assert f"warning: tenant dev-team has more than its role: {beside}" in preview.text
+    assert f"warning: tenant dev-team has rights beyond its role: {beside}" in preview.text
     imported = project.imports(NAME)
     assert "Deployment flux-system/kustomize-controller" in imported
     assert "GitRepository flux-system/flux-system" in imported

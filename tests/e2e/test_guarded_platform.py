@@ -62,7 +62,7 @@ OWN_NAMESPACES = {"default", "kube-node-lease", "kube-public", "kube-system"}
 POLICY_KINDS = ("validatingadmissionpolicies", "validatingadmissionpolicybindings")
 WEBHOOK_KINDS = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
 MISSING = (
-    "spec.serviceAccountName is missing; everything in this namespace is applied as its tenant: set it to dev-team"
+    "spec.serviceAccountName is missing; Flux applies everything in this namespace as its tenant: set it to dev-team"
 )
 
 
@@ -392,7 +392,7 @@ class TestGuardedPlatform:
         assert f"'{object_name(PolicyName.TENANT_SERVICE_ACCOUNT)}' denied request" in refusal
         cluster.apply({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "by-hand", "namespace": "tools"}})
         left = stack.project.run("preview", "--stack", NAME)
-        assert "left in namespace tools: 1 Secret;" in left.text, left.text
+        assert "remaining in namespace tools: 1 Secret;" in left.text, left.text
 
         del stack.config["tenants"]["ops-team"], stack.config["cluster"]["protect"]
         assert deleted(stack.up(), OFFBOARDING) == list(OFFBOARDING[-1:])

@@ -183,7 +183,7 @@ def test_a_nodes_user_name_or_group_alone_does_not_make_a_node(
     # The API server reads the new binding a moment later; until then it refuses without asking a policy.
     eventually(lambda: "cannot patch resource" not in refusal(), what="the binding")
 
-    assert "ResourceQuota objects of this namespace are the platform's alone" in refusal()
+    assert "ResourceQuota: only the platform team may change these objects" in refusal()
 
 
 def test_a_claim_needs_no_class_if_the_cluster_has_a_default_class(
@@ -251,7 +251,7 @@ def test_pods_in_a_tenants_namespace_are_scheduled_and_get_a_status(
 LISTED_TENANT, ITS_HOME = "store", "store-home"
 OF_STACK = {"app.kubernetes.io/managed-by": "flux-tenancy"}
 OF_CAPSULE = [{"apiVersion": "capsule.clastix.io/v1beta2", "kind": "Tenant", "name": LISTED_TENANT, "uid": "a"}]
-RESERVED, NOT_ITS = " is no name that a tenant can have", " is none of those that the stack lists for tenant store"
+RESERVED, NOT_ITS = " is not a valid tenant name", " is not a namespace that the stack lists for tenant store"
 
 
 @pytest.fixture(scope="module")

@@ -86,13 +86,13 @@ def _namespaces() -> list[Case]:
     cases.good("a namespace of the tenant's own", namespace())
     flux = {"kustomize.toolkit.fluxcd.io/name": TENANT, "app.kubernetes.io/name": "web"}
     cases.good("as Flux and Helm label it", namespace(labels=flux, annotations={"meta.helm.sh/release-name": "web"}))
-    name = "does not have a name and labels of this tenant; choose a name that begins with dev-team-"
+    name = "lacks this tenant's name prefix or labels; choose a name that starts with dev-team-"
     cases.bad("another's name", namespace("other-web"), name)
     cases.bad("another level", namespace(labels={"pod-security.kubernetes.io/enforce": "privileged"}), name)
     cases.bad("no warning", namespace(labels={"pod-security.kubernetes.io/warn": None}), name)
     cases.bad("another's tenant", namespace(labels={TENANT_LABEL: FOREIGN}), name.partition(";")[0])
     cases.bad("another's in Capsule", namespace(labels={CAPSULE_TENANT_LABEL: FOREIGN}), name)
-    whose = "is not one that this tenant has made"
+    whose = "was not created by this tenant"
     cases.bad("as the stack's own", namespace(labels={"app.kubernetes.io/managed-by": "flux-tenancy"}), whose)
     cases.bad("without a tenant", UNLABELED, whose)
     cases.bad("another's owner", namespace(annotations={OWNER: "system:serviceaccount:other:other"}), whose)
@@ -107,7 +107,7 @@ def _namespaces() -> list[Case]:
 
     own = {"apiVersion": "capsule.clastix.io/v1beta2", "kind": "Tenant", "name": TENANT, "uid": "its-own"}
     cases.good("owned by the tenant's Tenant", merged(namespace(), {"metadata": {"ownerReferences": [own]}}))
-    held = "only the platform sets finalizers and owner references; leave them out"
+    held = "only the platform sets finalizers and owner references; remove them"
     for what, more in {
         "held from the start": {"metadata": {"finalizers": ["example.com/hold"]}},
         "held from the start by its spec": {"spec": {"finalizers": ["kubernetes", "example.com/hold"]}},
@@ -146,19 +146,21 @@ def _namespaced() -> list[Case]:
     there = MADE["metadata"]["name"]
     target = _Cases(PolicyName.OWN_NAMESPACES, CONFIG)
     target.good("a namespace that the tenant makes", kustomization(targetNamespace=f"{TENANT}-web"))
-    target.bad("another's", kustomization(targetNamespace=FOREIGN), "spec.targetNamespace is other, which is not this")
+    target.bad(
+        "another's", kustomization(targetNamespace=FOREIGN), "spec.targetNamespace is other, which does not belong"
+    )
     proxied = kustomization(kubeConfig={"configMapRef": {"name": f"{TENANT}-capsule-proxy"}})
     kubeconfig = _Cases(PolicyName.NO_KUBECONFIG, CONFIG)
-    kubeconfig.bad("through the proxy by a tenant", proxied, "spec.kubeConfig leads to another cluster")
+    kubeconfig.bad("through the proxy by a tenant", proxied, "spec.kubeConfig selects another cluster")
     labeled = merged(proxied, {"metadata": {"labels": {TENANT_LABEL: TENANT}}})
     kubeconfig.good("through the proxy by the platform", labeled, user=User.PLATFORM)
-    kubeconfig.bad("as the platform by a tenant", labeled, "spec.kubeConfig leads to another cluster")
+    kubeconfig.bad("as the platform by a tenant", labeled, "spec.kubeConfig selects another cluster")
     access = _Cases(PolicyName.TENANT_ACCESS, CONFIG, User.MEMBER)
     access.good("an account of a made namespace", binding(account("ci", f"{TENANT}-web")))
     access.bad("another's account", binding(account("ci", FOREIGN)), "ServiceAccount other/ci is no service account")
     limits = _Cases(PolicyName.TENANT_LIMITS, CONFIG, User.MEMBER)
     open_ = made("NetworkPolicy", {"podSelector": {}, "ingress": [{}]}, namespace=there)
-    limits.bad("an open network in a made namespace", open_, "are the platform's alone")
+    limits.bad("an open network in a made namespace", open_, ": only the platform team may change these objects")
     kinds = _Cases(PolicyName.POLICY_OBJECTS, CONFIG, User.MEMBER)
     kinds.bad("a replication", made("TenantResource", {}, namespace=there), "of Kyverno and Capsule are the platform's")
     return [*target.made, *kubeconfig.made, *access.made, *limits.made, *kinds.made]

@@ -553,7 +553,7 @@ def _allowed_sources() -> list[Case]:
             {"interval": "10m", "url": "oci://10.0.0.7:5000/charts", "type": "oci", "insecure": True},
             namespace=LISTED,
         ),
-        "spec.url oci://10.0.0.7:5000/charts is not an allowed source for tenant dev-team; allowed are: "
+        "spec.url oci://10.0.0.7:5000/charts is not an allowed source for tenant dev-team; allowed: "
         "https://git.example.com/dev-team/*, oci://registry.example.com/dev-team/app; it is not encrypted "
         "(spec.insecure is true); use one of these with TLS, or ask the platform team for: "
         "oci://10.0.0.7:5000/charts/* in the tenant's policies.sources, policies.sources.plainHttp: true in the "
@@ -562,9 +562,9 @@ def _allowed_sources() -> list[Case]:
     cases.bad(
         "another tenant's list does not count",
         git("https://git.example.com/org/app", namespace=LISTED, verify=_VERIFY_GIT),
-        "spec.url https://git.example.com/org/app is not an allowed source for tenant dev-team; "
-        "allowed are: https://git.example.com/dev-team/*, oci://registry.example.com/dev-team/app; use one of these, "
-        "or ask the platform team for: https://git.example.com/org/app in the tenant's policies.sources",
+        "spec.url https://git.example.com/org/app is not an allowed source for tenant dev-team; allowed: "
+        "https://git.example.com/dev-team/*, oci://registry.example.com/dev-team/app; use one of these, or ask the "
+        "platform team for: https://git.example.com/org/app in the tenant's policies.sources",
     )
     cases.good(
         "the tenant's own list", git("https://git.example.com/dev-team/app", namespace=LISTED, verify=_VERIFY_GIT)
@@ -637,7 +637,7 @@ def _allowed_sources() -> list[Case]:
 
 def _listed_sources() -> list[Case]:
     cases = _Cases(PolicyName.ALLOWED_SOURCES, config="unlisted")
-    nothing = "is not an allowed source for tenant dev-team; allowed are: none; ask the platform team for: "
+    nothing = "is not an allowed source for tenant dev-team; allowed: none; ask the platform team for: "
     cases.bad("nothing is listed", git(), f"{nothing}https://git.example.com/org/app in the tenant's policies.sources")
     cases.bad("nothing is listed for charts", helm_repository(), nothing)
     cases.bad("the platform's by hand", git(), nothing, user=User.PLATFORM)
@@ -679,7 +679,7 @@ def _source_options() -> list[Case]:
     cases.bad(
         "a cloud",
         oci(provider="aws", serviceAccountName="own"),
-        "spec.provider aws is not allowed; allowed are: generic, github",
+        "spec.provider aws is not allowed; allowed: generic, github",
     )
     cases.good("no submodules", git(recurseSubmodules=False))
     cases.bad("submodules", git(recurseSubmodules=True), "spec.recurseSubmodules fetches what the repository's .gitm")
@@ -719,7 +719,7 @@ def _source_options() -> list[Case]:
     cases.bad("a cloud as the controller", bucket(provider="aws"), "spec.serviceAccountName is missing")
     cases.bad("another cloud", bucket(provider="azure", serviceAccountName="own"), "spec.provider azure is not")
     cases.good("submodules that may be", git(recurseSubmodules=True))
-    cases.bad("another region", bucket(region="us-east-1"), "spec.region us-east-1 is not allowed; allowed are: eu-")
+    cases.bad("another region", bucket(region="us-east-1"), "spec.region us-east-1 is not allowed; allowed: eu-")
     cases.config = "granted"
     certified = helm_repository(certSecretRef=secret)
     of_stack = merged(certified, {"metadata": {"labels": PLATFORMS_OWN}})
@@ -742,7 +742,7 @@ def _verified_sources() -> list[Case]:
         for kind in ("HelmChart", "OCIRepository", "ExternalArtifact")
     }
     cases.good("a chart that is verified by its own kind", by_reference["HelmChart"])
-    around = "which need not be signed here, and charts must be; name a HelmChart, or take the chart by spec.chart"
+    around = "which need not be signed here, but charts must be; use a HelmChart, or spec.chart with verify"
     for kind in ("OCIRepository", "ExternalArtifact"):
         cases.bad(f"a chart by way of an {kind}", by_reference[kind], f"of the kind {kind}, {around}")
     cases.bad("not signed", git(own, namespace=LISTED), "spec.verify is missing")
@@ -755,7 +755,7 @@ def _verified_sources() -> list[Case]:
             namespace=LISTED,
             template={"verify": {"provider": "cosign"}, "sourceRef": {"kind": "GitRepository", "name": "app"}},
         ),
-        "spec.chart.spec.sourceRef names no HelmRepository",
+        "spec.chart.spec.sourceRef must name a HelmRepository",
     )
     dropped = git(own, namespace=LISTED, verify=_VERIFY_GIT)
     dropped["metadata"]["name"] = "signed"
@@ -790,7 +790,7 @@ def _allowed_kinds() -> list[Case]:
     message = f"Widget {closed}; {ask.format('widgets.example.com')}"
     cases.bad("a kind that nobody knows", widget, message, user=User.MEMBER)
     from_git = {"sourceRef": {"kind": "GitRepository", "name": "app"}}
-    message = "sourceRef.kind is GitRepository: such a chart may have dependencies from anywhere"
+    message = "sourceRef.kind is GitRepository: such a chart can have dependencies from anywhere"
     cases.bad("a chart from Git", release(namespace=CLOSED, template=from_git), f"spec.chart.spec.{message}")
     cases.bad("a chart from Git by hand", chart(namespace=CLOSED, **from_git), f"spec.{message}")
     cases.bad("what a chart asks for", release(namespace=CLOSED, template=from_git), ask.format("HelmChart"))
@@ -853,11 +853,11 @@ def _notification_addresses() -> list[Case]:
         name, posted = f"{address!r} of {entry}", provider(address, namespace=namespaces[entry])
         cases.good(name, posted) if allowed else cases.bad(name, posted, "spec.address ")
     slack = "https://hooks.slack.com/services/a"
-    cases.bad("nothing is listed", provider(slack), "https://hooks.slack.com is not an allowed host; allowed are: none")
+    cases.bad("nothing is listed", provider(slack), "https://hooks.slack.com is not an allowed host; allowed: none")
     cases.bad(
         "another type",
         provider(slack, type="discord", namespace=namespaces["hooks.slack.com"]),
-        "spec.type discord is not allowed; allowed are: generic, slack; ask the platform team",
+        "spec.type discord is not allowed; allowed: generic, slack; ask the platform team",
     )
     declared = provider("https://alertmanager.monitoring.svc", type="alertmanager")
     declared = merged(declared, {"metadata": {"labels": PLATFORMS_OWN}})
@@ -875,7 +875,7 @@ def _notification_addresses() -> list[Case]:
         cases.bad(f"the type {type}", provider("https://example.com/a", type=type), f"spec.type {type} is not allowed")
     cases.good("a repository over SSH", provider("ssh://git@github.com/org/app", type="github", secretRef=secret))
     cases.good("a repository as Git writes it", provider("git@gitlab.com:org/app.git", type="gitlab"))
-    foreign = "is not an allowed host; allowed are: *.com, *.org, *.com:4222; ask the platform team"
+    foreign = "is not an allowed host; allowed: *.com, *.org, *.com:4222; ask the platform team"
     inside = "spec.address https://git.other.svc"
     cases.bad("a repository inside", provider("git@git.other.svc:org/app", type="gitea"), f"{inside} {foreign}")
     cases.bad("no repository", provider("git@example.com:org/app"), f"spec.address {comparable}")
@@ -911,7 +911,7 @@ def _notification_addresses() -> list[Case]:
         "the tenant's beside the stack's",
         provider("https://key@o1.ingest.sentry.io/2", namespace=namespaces["*.ingest.sentry.io"]),
     )
-    foreign = "is not an allowed host; allowed are: hooks.slack.com, alertmanager.monitoring.svc:9093; ask the"
+    foreign = "is not an allowed host; allowed: hooks.slack.com, alertmanager.monitoring.svc:9093; ask the"
     cases.bad("another", provider("https://example.com/a"), f"spec.address https://example.com {foreign}")
     cases.bad(
         "another by its type",
@@ -935,7 +935,7 @@ def _notification_secrets() -> list[Case]:
     cases.bad("nothing is listed", secret(slack), f"{message}, without white space or a line break around it; allowed")
     cases.good("all keys of its type", secret(slack, namespace=here, token="a", username="b", password="c"))
     cases.good("its second name", secret(slack, namespace=here, name="provider-slack-ops"))
-    keys = "are not allowed in a Secret of a Provider of the type"
+    keys = "are not allowed in the Secret of a Provider of type"
     cases.bad("a proxy", secret(slack, namespace=here, proxy=slack), f"the keys proxy {keys} slack; remove them")
     cases.bad("a key of another type", secret(slack, namespace=here, headers="a"), f"the keys headers {keys} slack")
     cases.good("a key of its type", secret(slack, namespace=here, name="provider-generic", headers="a: b"))
@@ -967,7 +967,7 @@ def _notification_secrets() -> list[Case]:
     cases.good("of a Provider, too", merged(made("Secret", name="provider-github", data=app | ghe), fetched))
     cases.bad("another app's API", merged(made("Secret", data=elsewhere), fetched), message)
     cases.bad("messages to such a host", merged(secret("https://git.example.com/a"), fetched), message)
-    form = "are not of the form that a Provider reads"
+    form = "are malformed: ids must be digits"
     github = {"name": "provider-github", "namespace": here}
     whole = {"githubAppID": "12", "githubAppInstallationID": "34", "githubAppInstallationOwner": "my-org"}
     cases.good("an app", secret(slack, **github, **whole, githubAppPrivateKey="-----BEGIN RSA PRIVATE KEY-----"))
@@ -992,7 +992,7 @@ def _notification_secrets() -> list[Case]:
     cases.bad("the content of what is older", {"data": {"token": "Yg=="}}, message, old=older)
     cases.config = "listed"
     cases.good("without TLS", secret("http://alertmanager.monitoring.svc:9093", name="provider-alertmanager"))
-    cases.bad("not the stack's", secret("https://example.com/a"), "allowed are: hooks.slack.com, alertmanager.monitor")
+    cases.bad("not the stack's", secret("https://example.com/a"), "allowed: hooks.slack.com, alertmanager.monitor")
     return cases.made
 
 
@@ -1003,7 +1003,8 @@ def _identities() -> list[Case]:
     cases.bad(
         "none",
         kustomization(serviceAccountName=None),
-        "spec.serviceAccountName is missing; everything in this namespace is applied as its tenant: set it to dev-team",
+        "spec.serviceAccountName is missing; Flux applies everything in this namespace as its tenant: set it to "
+        "dev-team",
     )
     cases.bad("empty", kustomization(serviceAccountName=""), "spec.serviceAccountName is missing")
     cases.bad("another", kustomization(serviceAccountName="default"), "spec.serviceAccountName is default;")
@@ -1017,8 +1018,8 @@ def _identities() -> list[Case]:
         cases.bad(
             f"the tenant's name in {place}",
             release(namespace=place),
-            "spec.serviceAccountName is dev-team; everything in this namespace is applied as its tenant: set it to "
-            "flux",
+            "spec.serviceAccountName is dev-team; Flux applies everything in this namespace as its tenant: set it "
+            "to flux",
         )
     cases.bad("none in the first", release(namespace=NAMED, serviceAccountName=None), "set it to flux")
     cases.good("none in the second", release(namespace=IMPLIED, serviceAccountName=None))
@@ -1028,7 +1029,7 @@ def _identities() -> list[Case]:
     config = {"secretRef": {"name": "own"}}
     cases.good("this cluster", kustomization())
     cases.good("this cluster for a release", release())
-    cases.bad("a secret", kustomization(kubeConfig=config), "spec.kubeConfig leads to another cluster")
+    cases.bad("a secret", kustomization(kubeConfig=config), "spec.kubeConfig selects another cluster")
     cases.bad("a reference", kustomization(kubeConfig={"configMapRef": {"name": "own"}}), "spec.kubeConfig")
     cases.bad("a release's", release(kubeConfig=config), "spec.kubeConfig")
     deleted = kustomization(name="leaving")
@@ -1044,7 +1045,8 @@ def _identities() -> list[Case]:
     cases.bad(
         "another tenant's",
         kustomization(targetNamespace=FOREIGN),
-        "spec.targetNamespace is other, which is not this tenant's; leave it out or use one of: apps, apps-listed",
+        "spec.targetNamespace is other, which does not belong to this tenant; remove it or use one of: apps, "
+        "apps-listed",
     )
     cases.bad("the platform's", release(targetNamespace="flux-system"), "spec.targetNamespace is flux-system")
     cases.bad("storage", release(storageNamespace=FOREIGN), "spec.storageNamespace is other")
@@ -1063,7 +1065,7 @@ def _references() -> list[Case]:
         "all of its own",
         alert(),
     )
-    only = "is other; objects may refer to those of their own namespace only: leave it out or use apps"
+    only = "is other; objects may refer only to objects in their own namespace: remove it or use apps"
     cases.bad("a source", kustomization(sourceRef=foreign), f"spec.sourceRef.namespace {only}")
     cases.bad(
         "a dependency",
@@ -1121,7 +1123,7 @@ def _references() -> list[Case]:
     cases.good("the shortest", kustomization(interval="30s"))
     cases.good("in parts", kustomization(interval="1h30m", retryInterval="0.5h", timeout="5m"))
     cases.good("none", image_repository("nginx"))
-    cases.bad("a second", kustomization(interval="1s"), "spec.interval is 1s; the shortest that is allowed is 30s")
+    cases.bad("a second", kustomization(interval="1s"), "spec.interval is 1s; the minimum is 30s")
     cases.bad("milliseconds", git(interval="29999ms"), "spec.interval is 29999ms")
     cases.bad("nothing", oci(interval="0s"), "spec.interval is 0s")
     cases.bad("trying again", kustomization(retryInterval="1s"), "spec.retryInterval is 1s")
@@ -1133,7 +1135,7 @@ def _references() -> list[Case]:
     cases.bad("an installation's", release(install=strategy), "spec.install.strategy.retryInterval is 1s")
     cases.bad("an upgrade's", release(upgrade=strategy), "spec.upgrade.strategy.retryInterval is 1s")
     cases.config = "listed"
-    cases.bad("the stack's", kustomization(interval="4m59s"), "the shortest that is allowed is 5m")
+    cases.bad("the stack's", kustomization(interval="4m59s"), "the minimum is 5m")
     cases.good("the stack's own", kustomization(interval="5m"))
     return made_cases + cases.made
 
@@ -1145,8 +1147,8 @@ def _timeouts() -> list[Case]:
     cases.good("a long interval with a timeout of its own", kustomization(interval="24h", timeout="5m"))
     cases.good("the longest that follows from the interval", kustomization(interval="1h30s"))
     cases.good("a release's, which does not follow from it", release(interval="24h"))
-    cases.bad("a year", kustomization(timeout="8760h"), "spec.timeout is 8760h; the longest that is allowed is 1h")
-    missing = "spec.timeout is missing, and would be spec.interval less 30s, which is longer than 1h"
+    cases.bad("a year", kustomization(timeout="8760h"), "spec.timeout is 8760h; the maximum is 1h")
+    missing = "spec.timeout is missing and defaults to spec.interval minus 30s, which is more than 1h"
     cases.bad("what follows from the interval", kustomization(interval="1h31s"), missing)
     cases.bad("a scan's", image_repository("nginx", interval="2h"), missing)
     for kind, object in {
@@ -1158,7 +1160,7 @@ def _timeouts() -> list[Case]:
         "images": image_repository("nginx", interval="10m", timeout="61m"),
         "notifications": made("Provider", {"type": "generic", "timeout": "61m"}),
     }.items():
-        cases.bad(kind, object, "; the longest that is allowed is 1h")
+        cases.bad(kind, object, "; the maximum is 1h")
     for action in ("install", "upgrade", "rollback", "test", "uninstall"):
         cases.bad(
             f"on {action}", merged(release(), {"spec": {action: {"timeout": "2h"}}}), f"spec.{action}.timeout is 2h"
@@ -1169,7 +1171,7 @@ def _timeouts() -> list[Case]:
     cases.good("shorter", {"spec": {"timeout": "1m"}}, old=older)
     cases.config = "listed"
     cases.good("the stack's own", kustomization(timeout="30m"))
-    cases.bad("the stack's", kustomization(timeout="31m"), "the longest that is allowed is 30m")
+    cases.bad("the stack's", kustomization(timeout="31m"), "the maximum is 30m")
     return cases.made
 
 
@@ -1197,7 +1199,9 @@ def _controller_load() -> list[Case]:
     named = "res.metadata.name == req.repository.split('/')[0]"
     cases.good("a filter", made("Receiver", receiver | {"resourceFilter": named}))
     cases.bad(
-        "too many checks", kustomization(healthChecks=checks(101)), "spec.healthChecks has 101 entries; at most 100"
+        "too many checks",
+        kustomization(healthChecks=checks(101)),
+        "spec.healthChecks has 101 entries; the maximum is 100",
     )
     cases.bad(
         "too many expressions", release(healthCheckExprs=health(ready, 21)), "spec.healthCheckExprs has 21 entries"
@@ -1250,7 +1254,11 @@ def _services() -> list[Case]:
     cases.bad("opened later", {"spec": {"type": "NodePort"}}, "spec.type NodePort", old=older)
     cases.good("labels", {"metadata": {"labels": {"a": "b"}}}, old=older)
     cases.bad("a name", service(type="ExternalName", externalName="a.example.com"), "spec.type ExternalName")
-    cases.bad("another's address", service(externalIPs=["192.0.2.1"]), "spec.externalIPs would take traffic")
+    cases.bad(
+        "another's address",
+        service(externalIPs=["192.0.2.1"]),
+        "spec.externalIPs could take over another tenant's traffic",
+    )
     cases.bad("an address of a load balancer", service(loadBalancerIP="192.0.2.1"), "spec.loadBalancerIP")
     cases.config = "listed"
     cases.good("a load balancer that may be", service(type="LoadBalancer", loadBalancerIP="192.0.2.1"))
@@ -1291,7 +1299,7 @@ def _load_balancers() -> list[Case]:
     cases.bad(
         "another class", balanced(loadBalancerClass="example.com/public"), "spec.loadBalancerClass example.com/public"
     )
-    port = "spec.ports[].nodePort and spec.healthCheckNodePort are chosen by Kubernetes"
+    port = "Kubernetes chooses spec.ports[].nodePort and spec.healthCheckNodePort"
     cases.bad("a port of its choice", balanced(port={"nodePort": 30007}), port)
     chosen = {"spec": {"ports": [{"port": 80, "nodePort": 30008}]}}
     cases.bad("a port of its choice later", chosen, port, old=balanced("port-later"))
@@ -1316,7 +1324,7 @@ def _host_access() -> list[Case]:
     cases.good("a low port", deployment(container=adds))
     for name in ("hostNetwork", "hostPID", "hostIPC"):
         shared: Object = {name: True}
-        cases.bad(name, deployment(**shared), f"spec.template.spec.{name} shares the node's own")
+        cases.bad(name, deployment(**shared), f"spec.template.spec.{name} breaks the pod's isolation from the node")
     cases.bad("a folder", pod(**host_path), "spec.volumes[].hostPath: /etc is a folder of the node")
     cases.bad(
         "a privileged container", pod(container=privileged), "spec.containers[].securityContext.privileged of app"
@@ -1328,12 +1336,12 @@ def _host_access() -> list[Case]:
     cases.bad(
         "capabilities",
         deployment(container=many),
-        "capabilities.add: NET_ADMIN, CHOWN is not allowed; allowed are: NET_B",
+        "capabilities.add: NET_ADMIN, CHOWN is not allowed; allowed: NET_B",
     )
     cases.bad(
         "a port", deployment(container={"ports": [{"containerPort": 80, "hostPort": 80}]}), "ports[].hostPort of app"
     )
-    cases.bad("a node", pod(nodeName="a"), "spec.nodeName a goes past the scheduler")
+    cases.bad("a node", pod(nodeName="a"), "spec.nodeName a bypasses the scheduler")
     cases.bad("a node in a template", deployment(nodeName="a"), "spec.template.spec.nodeName a")
     for kind in TEMPLATES:
         path = "spec.jobTemplate.spec.template.spec" if kind == "CronJob" else "spec.template.spec"
@@ -1383,7 +1391,7 @@ def token(lifetime: int) -> Object:
 
 def _pod_identity() -> list[Case]:
     cases = _Cases(PolicyName.POD_IDENTITY)
-    account = "serviceAccountName dev-team is the account that Flux applies everything in this namespace with; create"
+    account = "serviceAccountName dev-team is the account that Flux uses to apply everything in this namespace; create"
     cases.good("as an account of its own", deployment(serviceAccountName="app"))
     cases.good("without a token", pod(automountServiceAccountToken=False))
     cases.good("a token of a day, as AWS's webhook mounts", deployment(volumes=[token(86400)]))
@@ -1392,7 +1400,7 @@ def _pod_identity() -> list[Case]:
     for kind in ("Job", "CronJob", "StatefulSet"):
         runs = template_of(kind, {"containers": [container()], "serviceAccountName": TENANT})
         cases.bad(f"a {kind} as Flux's account", runs, account)
-    long = "volumes[].projected.sources[].serviceAccountToken.expirationSeconds of token is longer than 24h, the lon"
+    long = "volumes[].projected.sources[].serviceAccountToken.expirationSeconds of token is longer than 24h, the max"
     cases.bad("a token of years", pod(volumes=[token(10 * 365 * 86400)]), f"spec.{long}")
     cases.bad("in a template", deployment(volumes=[token(86401)]), f"spec.template.spec.{long}")
     older = merged(deployment(serviceAccountName=TENANT), {"metadata": {"name": "as-flux"}})
@@ -1401,7 +1409,7 @@ def _pod_identity() -> list[Case]:
     cases.config = "listed"
     own: Object = {"container": {"image": DIGESTED}}
     cases.good("the token that Kubernetes mounts, with the shortest limit", pod(**own))
-    cases.bad("longer than the stack's limit", pod(volumes=[token(7200)], **own), "longer than 1h, the longest that")
+    cases.bad("longer than the stack's limit", pod(volumes=[token(7200)], **own), "longer than 1h, the maximum")
     return cases.made
 
 
@@ -1433,13 +1441,13 @@ def _volume_claims() -> list[Case]:
     new: Object = {"storageClassName": "fast"}
     cases.good("a new volume", claim(**new))
     cases.good("bound by the platform", claim(volumeName="a"), user=User.PLATFORM)
-    cases.bad("a volume", claim(volumeName="a", **new), "volumeName a takes a volume that exists already")
+    cases.bad("a volume", claim(volumeName="a", **new), "volumeName a selects an existing volume")
     cases.bad("by labels", claim(selector={"matchLabels": {"a": "b"}}, **new), "a volume claim with a selector")
-    empty = "with an empty class, be it as storageClassName or as the annotation volume.beta.kubernetes.io/storage-cl"
+    empty = "with an empty class (storageClassName or the annotation volume.beta.kubernetes.io/storage-cl"
     cases.bad("any that is there", claim(storageClassName=""), empty)
     annotated: Object = {"metadata": {"annotations": {_CLASS_ANNOTATION: ""}}}
     cases.bad("any that is there, by the annotation", merged(claim(**new), annotated), empty)
-    no_default = "without a storageClassName takes a volume that exists already, since the cluster has no default"
+    no_default = "without a storageClassName binds an existing volume, because the cluster has no default"
     cases.bad("any that is there, without a class", claim(), no_default)
     stateful = template_of("StatefulSet", {"containers": [container()]})
 
@@ -1500,7 +1508,7 @@ def _node_placement() -> list[Case]:
     affinity: Object = {"nodeAffinity": required({"matchExpressions": [labelled]}), "podAntiAffinity": apart}
     cases.good("nodes of a kind, apart from each other", deployment(tolerations=usual, affinity=affinity))
     cases.good("a pod", pod(tolerations=usual, nodeSelector={"kubernetes.io/os": "linux"}))
-    every = "tolerations: every taint (no key) is not allowed; tolerate, by key, only taints of nodes"
+    every = "tolerations: every taint (no key) is not allowed; tolerate by key, and only taints of nodes"
     daemons = template_of("DaemonSet", {"containers": [container()], "tolerations": [{"operator": "Exists"}]})
     cases.bad("every taint", daemons, f"spec.template.spec.{every}")
     cases.bad("every taint of an effect", pod(tolerations=[gone]), f"spec.{every}")
@@ -1558,11 +1566,11 @@ def _pod_volumes() -> list[Case]:
     ]
     cases.good("of the namespace", deployment(volumes=usual))
     csi = volume(csi={"driver": "secrets-store.csi.k8s.io"})
-    no_driver = "volumes[].csi.driver: secrets-store.csi.k8s.io is not allowed; allowed are: none; use a Persistent"
+    no_driver = "volumes[].csi.driver: secrets-store.csi.k8s.io is not allowed; allowed: none; use a Persistent"
     cases.bad("a driver", pod(**csi), f"spec.{no_driver}")
     cases.bad("a driver in a template", deployment(**csi), f"spec.template.spec.{no_driver}")
     nfs = volume(nfs={"server": "storage.example.com", "path": "/"})
-    cases.bad("another's files", deployment(namespace=BASELINE, **nfs), "volumes[].nfs takes storage that exists")
+    cases.bad("another's files", deployment(namespace=BASELINE, **nfs), "volumes[].nfs uses existing storage")
     cases.good("a level that leaves it to Pod Security", deployment(namespace=PRIVILEGED, **nfs))
     cases.config = "listed"
     cases.good("a driver that is listed", pod(container={"image": DIGESTED}, **csi))
@@ -1609,11 +1617,11 @@ def _ingresses() -> list[Case]:
     issuer = {"cert-manager.io/cluster-issuer": "letsencrypt", "nginx.ingress.kubernetes.io/rewrite-target": "/"}
     cases.good("its own", ingress("shop.example.com", namespace=LISTED, tls=tls, annotations=issuer))
     cases.good("below its own", ingress("*.dev.example.com", "a.b.dev.example.com", namespace=LISTED))
-    foreign = " is not an allowed host of the tenant dev-team; allowed are: shop.example.com, *.dev.example.com; ask"
+    foreign = " is not an allowed host for tenant dev-team; allowed: shop.example.com, *.dev.example.com; ask"
     for host in ("shop.example.com.evil.example", "evil-shop.example.com", "evildev.example.com", "dev.example.com"):
         cases.bad(f"not {host}", ingress(host, namespace=LISTED), f"host {host}{foreign}")
-    cases.bad("every one", ingress("", namespace=LISTED), f"host left out, which means every one,{foreign}")
-    cases.bad("what nobody serves", ingress(namespace=LISTED, **every), f"every one,{foreign}")
+    cases.bad("every one", ingress("", namespace=LISTED), f"host * (an Ingress without a host){foreign}")
+    cases.bad("what nobody serves", ingress(namespace=LISTED, **every), f"(an Ingress without a host){foreign}")
     others = [{"hosts": ["shop.example.com", "login.example.com"]}]
     cases.bad("another's certificate", ingress("shop.example.com", namespace=LISTED, tls=others), "host login.example")
     alias = {"nginx.ingress.kubernetes.io/server-alias": "a.dev.example.com, LOGIN.example.com"}
@@ -1635,7 +1643,7 @@ def _ingresses() -> list[Case]:
         cases.good(
             f"{key}, its own", ingress("shop.example.com", namespace=LISTED, annotations={key: "a.dev.example.com"})
         )
-    unreadable = " may publish hosts that cannot be compared with the allowed ones; list hosts in spec.rules; ask"
+    unreadable = " may publish hosts that cannot be compared with the allowed hosts; list the hosts in spec.rules; ask"
     for key, value in {
         "ingress.kubernetes.io/server-alias-regex": "^.*$",
         "nginx.ingress.kubernetes.io/from-to-www-redirect": "true",
@@ -1660,16 +1668,16 @@ def _ingresses() -> list[Case]:
     cases.bad("another name", {"spec": {"rules": [{"host": "login.example.com"}]}}, "host login.", old=older)
     cases.config = "listed"
     cases.good("the stack's", ingress("a.apps.example.com"))
-    cases.bad("not the stack's", ingress("example.com"), "allowed are: *.apps.example.com")
+    cases.bad("not the stack's", ingress("example.com"), "allowed: *.apps.example.com")
     made_cases = cases.made
 
     cases = _Cases(PolicyName.INGRESS_SNIPPETS)
     snippet = "nginx.ingress.kubernetes.io/configuration-snippet"
-    message = f"metadata.annotations: {snippet} writes configuration of the proxy that all tenants share"
+    message = f"metadata.annotations: {snippet} changes the configuration of the proxy that all tenants share"
     cases.good("what an annotation is for", ingress("shop.example.com", annotations=issuer))
     cases.bad("a snippet", ingress("shop.example.com", annotations={snippet: "a"}), message)
     for key in ("nginx.org/server-snippets", "haproxy-ingress.github.io/config-backend"):
-        cases.bad(key, ingress("shop.example.com", annotations={key: "a"}), f"metadata.annotations: {key} writes")
+        cases.bad(key, ingress("shop.example.com", annotations={key: "a"}), f"metadata.annotations: {key} changes")
     several = {snippet: "a", "nginx.ingress.kubernetes.io/server-snippet": "b"}
     older = merged(ingress("shop.example.com", annotations=several), {"metadata": {"name": "with-snippets"}})
     cases.good("what a controller notes down", {"metadata": {"annotations": {"a.example.com/b": "c"}}}, old=older)
@@ -1684,7 +1692,7 @@ def _volume_classes() -> list[Case]:
     cases = _Cases(PolicyName.VOLUME_CLASSES, user=User.CONTROLLER)
     cases.good("of a template with a class", claim(storageClassName="fast"))
     cases.good("of the platform's own template", claim(storageClassName="", volumeName="a"))
-    cases.bad("of a template without a class", claim(), "since the cluster has no default class")
+    cases.bad("of a template without a class", claim(), "because the cluster has no default class")
     cases.config = "listed"
     cases.good("of a class that is listed", claim(storageClassName="fast"))
     cases.bad("of a default class that is not listed", claim(storageClassName="static"), "use one of these: fast")
@@ -1697,7 +1705,7 @@ def _allowed_images() -> list[Case]:
     cases.good("by a tag", pod(namespace=LISTED, container={"image": "registry.example.com/dev-team/app:v1"}))
     cases.good("of Docker Hub", deployment(namespace=LISTED, container={"image": "nginx:1.27"}))
     cases.good("of Docker Hub in full", pod(namespace=LISTED, container={"image": "docker.io/nginx"}))
-    foreign = " is no allowed image of the tenant dev-team; allowed are: registry.example.com/dev-team/*, docker.io/l"
+    foreign = " is not an allowed image for tenant dev-team; allowed: registry.example.com/dev-team/*, docker.io/l"
     for name, image in {
         "another of Docker Hub": "redis",
         "somebody's copy": "somebody/nginx",
@@ -1725,14 +1733,16 @@ def _allowed_images() -> list[Case]:
     cases.good("by digest", pod(container={"image": f"registry.example.com/org/app{digest}"}))
     cases.good("by tag and digest", pod(container={"image": f"registry.example.com/org/app:v1{digest}"}))
     cases.good("the tenant's beside the stack's", pod(namespace=LISTED, container={"image": f"nginx{digest}"}))
-    cases.bad("by tag alone", pod(container={"image": "registry.example.com/org/app:v1"}), "app:v1 is named by a tag")
-    cases.bad("not the stack's", pod(container={"image": f"nginx{digest}"}), "allowed are: registry.example.com/org/*;")
+    cases.bad(
+        "by tag alone", pod(container={"image": "registry.example.com/org/app:v1"}), "app:v1 is referenced by tag"
+    )
+    cases.bad("not the stack's", pod(container={"image": f"nginx{digest}"}), "allowed: registry.example.com/org/*;")
     return cases.made
 
 
 def _platform_objects() -> list[Case]:
     cases = _Cases(PolicyName.PLATFORM_OBJECTS)
-    message = "has the label toolkit.fluxcd.io/tenant, which marks what the platform put here"
+    message = "has the label toolkit.fluxcd.io/tenant, which marks platform objects"
     sync = merged(kustomization(name="sync"), {"metadata": {"labels": PLATFORMS_OWN, "annotations": {"a": "b"}}})
     key = made("Secret", name="key", labels=PLATFORMS_OWN, stringData={"identity": "not to be shown"})
     own = made("ConfigMap", name="own", data={"a": "b"})
@@ -1753,7 +1763,7 @@ def _platform_objects() -> list[Case]:
         cases.bad(
             f"{user} applies what is there",
             {key: sync[key] for key in ("apiVersion", "kind", "spec")} | {"metadata": {"name": "sync"}},
-            "Kustomization sync is the platform's, and applying it, even unchanged, would make the tenant an owner",
+            "Kustomization sync belongs to the platform; applying it, even unchanged, would make the tenant an owner",
             old=sync,
             applied=True,
         )
@@ -1792,7 +1802,7 @@ def _platform_objects() -> list[Case]:
         cases.bad(f"{user} silences messages", {"spec": {"suspend": True}}, message, old=listening)
         cases.bad(f"{user} ends messages", {}, message, old=listening, operation="DELETE")
         cases.bad(f"{user} labels its own", {"metadata": {"labels": PLATFORMS_OWN}}, message, old=own)
-        kept = "has a name that is kept for what the platform puts here; choose another one"
+        kept = "uses a name reserved for platform objects; choose another"
         for name in ("webhook", "git-01234567", "sops-89abcdef", "signers-01234567"):
             secret = made("Secret", name=f"{TENANT}-{name}", immutable=True)
             cases.bad(f"{user} takes the name of {name}", secret, f"Secret {TENANT}-{name} {kept}")
@@ -1861,7 +1871,7 @@ def _release_size() -> list[Case]:
         return made("Secret", type="helm.sh/release.v1", data={"release": encoded("a" * size)}, **(stored | more))
 
     most = 128 * 1024
-    message = ": the stored release has 129 KiB; at most 128 KiB are allowed, because helm-controller loads it"
+    message = ": the stored release has 129 KiB; the maximum is 128 KiB, because helm-controller loads it"
     for user in (User.TENANT, User.MEMBER):
         cases.user = user
         cases.good(f"a release of {user}", helm(most))
@@ -1879,7 +1889,7 @@ def _release_size() -> list[Case]:
         )
         unlabelled = helm(most + 1024, name=f"to-be-labelled-{user}", labels=None)
         cases.bad(f"one of {user} labelled later", {"metadata": {"labels": stored["labels"]}}, message, old=unlabelled)
-    other = ": only Helm keeps its releases like this"
+    other = ": Helm's release Secrets have the label"
     cases.good(
         "a release of several parts",
         helm(1, name="sh.helm.release.v1.a.v2.v10", labels=labels | {"name": "a.v2", "version": "10"}),
@@ -1968,7 +1978,7 @@ def _unheld_deletion() -> list[Case]:
             f"another owner of a {kind} without one", orphaned, old=merged(each, {"metadata": {"name": "untracked"}})
         )
     slow: Object = {"terminationGracePeriodSeconds": 3601}
-    message = ": terminationGracePeriodSeconds is 3601; at most 3600 (1h) are allowed"
+    message = ": terminationGracePeriodSeconds is 3601; the maximum is 3600 (1h)"
     cases.good("a pod that ends in an hour", pod(terminationGracePeriodSeconds=3600))
     cases.bad("a pod that ends later", pod(**slow), f"Pod app{message}")
     for kind in TEMPLATES:
@@ -2043,7 +2053,7 @@ def _unheld_templates(foreign: str) -> list[Case]:
 
 def _tenant_namespace() -> list[Case]:
     cases = _Cases(PolicyName.TENANT_NAMESPACE, user=User.MEMBER)
-    apps, message = NAMESPACE_OBJECTS[APPS], "Namespace apps and its labels, annotations and finalizers are the pl"
+    apps, message = NAMESPACE_OBJECTS[APPS], "Namespace apps: only the platform team may change it and its labels"
     label = {"metadata": {"labels": {_ENFORCE: "privileged"}}}
     cases.bad("another level", label, message, old=apps)
     cases.bad("no tenant", {"metadata": {"labels": {TENANT_LABEL: None}}}, message, old=apps)
@@ -2066,7 +2076,7 @@ def _tenant_limits() -> list[Case]:
     cases = _Cases(PolicyName.TENANT_LIMITS, user=User.MEMBER)
     quota = made("ResourceQuota", {"hard": {"pods": "50"}}, name="quota")
     network = made("NetworkPolicy", {"podSelector": {}}, name="network")
-    message = "objects of this namespace are the platform's alone"
+    message = ": only the platform team may change these objects"
     cases.bad("a higher quota", {"spec": {"hard": {"pods": "99"}}}, f"ResourceQuota {message}", old=quota)
     cases.bad("no quota", {}, message, old=quota, operation="DELETE")
     cases.bad("an open network", made("NetworkPolicy", {"podSelector": {}, "ingress": [{}]}), message)
@@ -2083,7 +2093,7 @@ def _tenant_limits() -> list[Case]:
 
 def _tenant_access() -> list[Case]:
     cases = _Cases(PolicyName.TENANT_ACCESS, user=User.MEMBER)
-    only = "is no service account of the tenant dev-team; name service accounts of these namespaces only: apps, apps-"
+    only = "is not a service account of tenant dev-team; bind only service accounts of these namespaces: apps, apps-"
     cases.good("its own account", binding(account("ci")))
     cases.good("its other namespace's", binding(account("ci", LISTED)))
     cases.good("nobody", binding())
@@ -2113,7 +2123,7 @@ def _tenant_access() -> list[Case]:
     cases.bad(
         "a token",
         request,
-        "tokens of service accounts are given to pods only",
+        "service account tokens are issued only to pods",
         old=home,
         operation="CREATE",
         subresource="token",
@@ -2131,13 +2141,13 @@ def _tenant_access() -> list[Case]:
     reference = {"apiVersion": "v1", "kind": "Pod", "name": "mounts"}
     of_a_pod = made("TokenRequest", {"audiences": [], "boundObjectRef": reference}, name="default")
     cases.good("a pod's token by its node", of_a_pod, user=User.NODE, **mounts)
-    cases.bad("a pod's token by its tenant", of_a_pod, "tokens of service accounts are given to pods only", **mounts)
+    cases.bad("a pod's token by its tenant", of_a_pod, "service account tokens are issued only to pods", **mounts)
     return cases.made
 
 
 def _status_writes() -> list[Case]:
     cases = _Cases(PolicyName.STATUS_WRITES, user=User.MEMBER)
-    message = "what has been fetched is told by Flux's controllers alone"
+    message = "only Flux's controllers may write this status"
     source = git()
     source["metadata"]["name"] = "source"
     artifact = {"digest": "sha256:" + "0" * 64, "lastUpdateTime": "2026-01-01T00:00:00Z", "path": "a", "revision": "a"}
@@ -2157,7 +2167,7 @@ def _status_writes() -> list[Case]:
 
 def _kubernetes_status() -> list[Case]:
     cases = _Cases(PolicyName.STATUS_WRITES, user=User.MEMBER)
-    message = "what has been counted, placed and opened is told by Kubernetes alone; change the spec"
+    message = "only Kubernetes may write this status; change the spec instead"
     # Nobody schedules it, so that it stays where it is in a whole cluster, too.
     unbound = pod(name="unbound", schedulerName="nobody")
     target: Object = {"target": {"apiVersion": "v1", "kind": "Node", "name": "a"}}
@@ -2183,7 +2193,7 @@ def _kubernetes_status() -> list[Case]:
     cases.good("an address by a controller", address, old=opened, subresource="status", user=User.PATCHER)
     evicted = made("Eviction", name="unbound")
     revision = made("ControllerRevision", name="app", revision=1, data={"spec": {"template": {"spec": {}}}})
-    forged = "ControllerRevision {}: only Kubernetes may write what a StatefulSet or DaemonSet was; leave it out"
+    forged = "ControllerRevision {}: only Kubernetes may write ControllerRevisions; remove it"
     cases.bad("what a StatefulSet never was", revision, forged.format("app"))
     older = merged(revision, {"metadata": {"name": "older"}})
     cases.bad("what it was, later", {"revision": 2}, forged.format("older"), old=older)
@@ -2202,7 +2212,7 @@ def disruption_budget(*, name: str = "app", **spec: Any) -> Object:
 
 def _policy_objects() -> list[Case]:
     cases = _Cases(PolicyName.POLICY_OBJECTS, user=User.MEMBER)
-    message = "objects of Kyverno are the platform's alone"
+    message = ": only the platform team may change objects of Kyverno"
     exception = {"policyRefs": [{"kind": "ValidatingPolicy", "name": "flux-tenancy-host-access"}]}
     cases.bad("an exception", made("PolicyException", exception), f"PolicyException {message}")
     pods = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["CREATE"]}
@@ -2228,7 +2238,7 @@ def _ephemeral_containers() -> list[Case]:
     cases = _Cases(PolicyName.EPHEMERAL_CONTAINERS, user=User.MEMBER)
     running = pod(name="debugged")
     debug = {"spec": {"ephemeralContainers": [container() | {"name": "debug"}]}}
-    message = "ephemeral containers are the platform's to add"
+    message = "only the platform team may add ephemeral containers"
     cases.bad("by the tenant", debug, message, old=running, subresource="ephemeralcontainers")
     cases.bad(
         "elsewhere",
@@ -2252,7 +2262,7 @@ def _grants() -> list[Case]:
             "tolerations",
         ),
         PolicyName.DISRUPTION_BUDGETS: (disruption_budget(maxUnavailable=0), "the budget may allow no eviction"),
-        PolicyName.ALLOWED_IMAGES: (pod(container=image), "is no allowed image"),
+        PolicyName.ALLOWED_IMAGES: (pod(container=image), "is not an allowed image"),
     }
     found: list[Case] = []
     for policy, (attempt, message) in tries.items():
@@ -2289,7 +2299,7 @@ def _at(object: Object, namespace: str, name: str = "app") -> Object:
 
 def _flux_requests() -> list[Case]:
     cases = _Cases(PolicyName.FLUX_REQUESTS, config="listed", user=User.DEVELOPER)
-    message = "with the right to patch and not to update it, you may ask for a reconciliation"
+    message = "you may patch it only to request a reconciliation"
     ask = {"metadata": {"annotations": {"reconcile.fluxcd.io/requestedAt": "now"}}}
     suspend, resume = ({"spec": {"suspend": value}} for value in (True, None))
     marked = {"labels": {"a": "b"}, "annotations": {"a": "b"}}
@@ -2330,7 +2340,7 @@ def _requests_about_the_platforms_objects() -> list[Case]:
     cases = _Cases(PolicyName.PLATFORM_OBJECTS, config="listed", user=User.DEVELOPER)
     sync = merged(kustomization(name="sync"), {"metadata": {"labels": PLATFORMS_OWN, "annotations": {"a": "b"}}})
     ask = {"metadata": {"annotations": {"reconcile.fluxcd.io/requestedAt": "now"}}}
-    message = "which marks what the platform put here"
+    message = "which marks platform objects"
     cases.good("a developer asks for a reconciliation", ask, old=sync)
     cases.bad("a developer suspends the sync", {"spec": {"suspend": True}}, message, old=sync)
     return cases.made

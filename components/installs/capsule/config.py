@@ -36,7 +36,7 @@ CHART_URL = "https://projectcapsule.github.io/charts/capsule-{version}.tgz"
 class CapsuleChart(Section):
     """Where the archive of Capsule's Helm chart comes from, if not from Capsule's own repository."""
 
-    url: WebUrl | None = Field(None, description="Where to fetch it from instead.")
+    url: WebUrl | None = Field(None, description="URL to fetch it from instead.")
     bundle: str | None = Field(
         None,
         description="Path of a local file, for clusters without internet access; relative to the project or absolute.",
@@ -50,28 +50,28 @@ class CapsuleChart(Section):
 
 
 class CapsuleConfig(Section):
-    """The Capsule release that admits or denies namespaces of tenants."""
+    """The Capsule release that checks namespaces of tenants."""
 
     version: CapsuleVersion = Field(
-        description="The release to install, e.g. `0.14.0`; its chart has the same version. Changing it upgrades a "
-        "running cluster."
+        description="The Capsule release to install, e.g. `0.14.0`; its chart has the same version. Changing it "
+        "upgrades a running cluster."
     )
     sha256: Sha256 = Field(description="SHA-256 digest of the chart's archive; any other content is refused.")
     chart: CapsuleChart = Field(
         default_factory=CapsuleChart,
-        description="Where the chart comes from; from Capsule's own repository by default.",
+        description="Source of the chart; by default, Capsule's own repository.",
     )
     administrators: tuple[Subject, ...] = Field(
         min_length=1,
-        description="Who applies this stack: the users, groups and service accounts that may add namespaces to any "
-        "tenant and take them away.",
+        description="Users, groups and service accounts that apply this stack; they may add namespaces to any "
+        "tenant and remove them.",
     )
     replicas: int = Field(
         2,
         ge=1,
         le=9,
-        description="Replicas of the controller; without one, nobody can create, change or delete a namespace. With "
-        "more than one, node drains leave one of them.",
+        description="Replicas of the controller; while none runs, namespaces cannot be created, changed or "
+        "deleted. With more than one, node drains leave one of them.",
     )
     resources: Resources | None = Field(
         None, description="Compute resources of the controller, merged over the chart's."

@@ -46,7 +46,7 @@ wait_until_serving = partial(
     _DRY_RUNS,
     Wording(
         "FT-CAP-007",
-        "Capsule does not serve {seconds:.0f} s after it was installed: {reason}",
+        "Capsule is not ready {seconds:.0f} s after it was installed: {reason}",
         "check `kubectl get pods -n capsule-system` and `kubectl logs -n capsule-system "
         "deploy/capsule-controller-manager`",
     ),
@@ -73,7 +73,7 @@ def wait_until_admitted(refusal: Callable[[str, Manifest], str | None], namespac
         raise NotReady(
             Message(
                 "FT-CAP-009",
-                f"namespace {namespace}: what Capsule writes there is refused for {TIMEOUT_SECONDS:.0f} s: {reason}",
+                f"namespace {namespace}: Capsule's writes were refused for {TIMEOUT_SECONDS:.0f} s: {reason}",
                 "if this is Kyverno's refusal, run `kubectl rollout restart deployment "
                 "kyverno-admission-controller -n kyverno` and the update again",
             )

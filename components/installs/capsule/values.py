@@ -119,8 +119,8 @@ def administrator_problems(config: CapsuleConfig, user: Identity, stack_file: st
             "capsule.administrators",
             Message(
                 "FT-CAP-008",
-                f"does not contain {user.name}, who applies this stack, or a group of this user; Capsule would not "
-                "let it change tenants' namespaces",
+                f"lists neither {user.name}, who applies this stack, nor a group of this user; Capsule would "
+                "refuse this user's changes of tenants' namespaces",
                 "add it",
             ),
         )

@@ -45,7 +45,7 @@ class Profile(StrEnum):
 class ManifestSource(Section):
     """Where a release's install manifest comes from. Either is checked against the same digest."""
 
-    url: WebUrl | None = Field(None, description="Where to fetch it from; defaults to the published release.")
+    url: WebUrl | None = Field(None, description="URL of the manifest; defaults to that of the published Flux release.")
     bundle: str | None = Field(
         None,
         description="Path of a local file, for clusters without internet access; relative to the project or absolute.",
@@ -112,14 +112,14 @@ class Impersonation(Section):
                 Message(
                     "FT-CFG-313",
                     "belongs to the cluster's own components, whose Secrets Flux could then read",
-                    "run the account and its Flux objects in a namespace of their own",
+                    "use a separate namespace for the account and its Flux objects",
                 )
             )
         return namespace
 
 
 class FluxEgress(Section):
-    """What Flux's controllers may connect to under the multi-tenant profile, in addition to what they always need."""
+    """Allowed connections of Flux's controllers under the multi-tenant profile, beyond those always needed."""
 
     hosts: tuple[EgressHost, ...] = Field(
         (),
@@ -129,15 +129,15 @@ class FluxEgress(Section):
     )
     networks: tuple[Network, ...] = Field(
         (),
-        description="Networks that a NetworkPolicy lets kustomize-controller's pod connect to, in addition to DNS and "
-        "pods of `flux-system`: the endpoints of the API server (`kubectl get endpointslices kubernetes`) and those of "
-        "`hosts`. By default, it may connect to anything, as in the release.",
+        description="Networks that a NetworkPolicy lets kustomize-controller's pod connect to, in addition to DNS "
+        "and pods of `flux-system`: the endpoints of the API server (`kubectl get endpointslices kubernetes`) and "
+        "those of `hosts`. By default, it may connect to anything, as in the Flux release.",
     )
     allowed: dict[Controller, tuple[NetworkRange, ...]] = Field(
         default_factory=dict,
-        description="Addresses that a NetworkPolicy lets the pods of a controller connect to, in addition to DNS, pods "
-        "of `flux-system` and `apiServer`. A controller that is not listed may connect to anything, as in the release "
-        "(docs/flux-egress.md).",
+        description="Addresses that a NetworkPolicy lets the pods of a controller connect to, in addition to DNS, "
+        "pods of `flux-system` and `apiServer`. A controller that is not listed may connect to anything, as in the "
+        "Flux release (docs/flux-egress.md).",
     )
     api_server: tuple[NetworkRange, ...] = Field(
         (), description="Endpoints of the API server (`kubectl get endpointslices kubernetes`), for `allowed`."
@@ -153,19 +153,19 @@ class FluxEgress(Section):
 class FluxConfig(Section):
     """The Flux release and how it is locked down."""
 
-    version: FluxVersion = Field(description="The release to install; changing it upgrades a running cluster.")
-    sha256: Sha256 = Field(description="SHA-256 digest of the release's `install.yaml`; any other content is refused.")
-    manifests: ManifestSource = Field(
-        default_factory=ManifestSource, description="Where the install manifest comes from."
+    version: FluxVersion = Field(description="The Flux release to install; changing it upgrades a running cluster.")
+    sha256: Sha256 = Field(
+        description="SHA-256 digest of the Flux release's `install.yaml`; any other content is refused."
     )
+    manifests: ManifestSource = Field(default_factory=ManifestSource, description="Source of the install manifest.")
     components: tuple[Controller, ...] = Field(DEFAULT_CONTROLLERS, description="The controllers to install.")
     profile: Profile = Field(
         Profile.MULTI_TENANT, description="The security profile; it can be changed on a running cluster."
     )
     controller_rights: ControllerRights = Field(
         ControllerRights.IMPERSONATE,
-        description="The rights of Flux's controllers under the multi-tenant profile; under the single-tenant profile "
-        "they have those of the release.",
+        description="The rights of Flux's controllers under the multi-tenant profile; under the single-tenant "
+        "profile they have those of the Flux release.",
     )
     impersonate: tuple[Impersonation, ...] = Field(
         (),
@@ -179,15 +179,15 @@ class FluxConfig(Section):
     )
     workload_identity: bool = Field(
         False,
-        description="Let controllers create service account tokens, which workload identity of objects needs.",
+        description="Allow controllers to create service account tokens; required for workload identity of objects.",
     )
     extra_args: dict[Controller, tuple[ControllerArgument, ...]] = Field(
         default_factory=dict,
-        description="Additional arguments of a controller, e.g. `--concurrent=8`; under the multi-tenant profile, not "
-        "those that the profile sets or refuses (docs/lockdown.md).",
+        description="Additional arguments of a controller, e.g. `--concurrent=8`; under the multi-tenant profile, "
+        "except those that the profile sets or refuses (docs/lockdown.md).",
     )
     resources: dict[Controller, Resources] = Field(
-        default_factory=dict, description="Compute resources of a controller, merged over the release's."
+        default_factory=dict, description="Compute resources of a controller, merged over those of the Flux release."
     )
     webhook_url: WebUrl | None = Field(
         None,
@@ -196,11 +196,11 @@ class FluxConfig(Section):
     )
     vaults: tuple[VaultServer, ...] = Field(
         (),
-        description="OpenBao or Vault servers that service accounts of tenants may decrypt with; none by default.",
+        description="OpenBao or Vault servers that tenants' service accounts may use for decryption; none by default.",
     )
     egress: FluxEgress = Field(
         default_factory=FluxEgress,
-        description="What the controllers may connect to, in addition to what they always need.",
+        description="Allowed connections of the controllers, in addition to those that they always need.",
     )
     sync: PlatformSyncConfig | None = Field(
         None, description="The platform's own repository, applied after the controllers; none by default."
@@ -208,8 +208,8 @@ class FluxConfig(Section):
 
     notifications: dict[DnsLabel, Notification] = Field(
         default_factory=dict,
-        description="Messages about `flux.sync`, by name; `tenancy.notifications` are about tenants "
-        "(docs/notifications.md).",
+        description="Notifications about the platform's own sync, by name; for those about tenants, use "
+        "`tenancy.notifications` (docs/notifications.md).",
     )
 
     @property
@@ -235,8 +235,8 @@ class FluxConfig(Section):
             raise ValueError(
                 Message(
                     "FT-CFG-306",
-                    "is a service account of Flux itself, with whose rights everything in flux-system without an "
-                    "account of its own would be applied",
+                    "is one of Flux's own service accounts; objects in flux-system that name no account would run "
+                    "with its permissions",
                     "choose another name",
                 )
             )
@@ -260,8 +260,8 @@ class FluxConfig(Section):
                 ("notifications",),
                 Message(
                     "FT-MSG-061",
-                    "are about flux.sync, which is not set",
-                    "set it, or use tenancy.notifications for those about tenants",
+                    "reports on flux.sync, which is not set",
+                    "set flux.sync, or use tenancy.notifications for notifications about tenants",
                 ),
             )
         return self
@@ -278,7 +278,7 @@ class FluxConfig(Section):
                     path,
                     Message(
                         "FT-CFG-309",
-                        f"lists {', '.join(strangers)}, which flux.components does not",
+                        f"lists {', '.join(strangers)}, but flux.components does not",
                         "add it there, or remove it here",
                     ),
                 )
@@ -287,7 +287,7 @@ class FluxConfig(Section):
                 ("egress", "allowed"),
                 Message(
                     "FT-TEN-530",
-                    "would keep controllers from the API server",
+                    "would cut controllers off from the API server",
                     "list its endpoints in flux.egress.apiServer; `kubectl get endpointslices kubernetes` shows them",
                 ),
             )
@@ -302,7 +302,7 @@ class FluxConfig(Section):
                         ("extraArgs",),
                         Message(
                             "FT-CFG-312",
-                            f"enables the feature gate {SECRETS_CACHE}, with which {controller.value} watches all "
+                            f"enables the feature gate {SECRETS_CACHE}, which makes {controller.value} watch all "
                             "Secrets of the cluster; controllerRights: impersonate does not allow that",
                             "remove the gate",
                         ),

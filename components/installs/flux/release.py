@@ -123,8 +123,8 @@ def read_release(config: FluxConfig, project: Path) -> list[Manifest]:
             "manifests",
             Message(
                 "FT-FLX-002",
-                f"{pinned.source} is not an install manifest: it holds documents that are not Kubernetes objects",
-                "use the release's install.yaml",
+                f"{pinned.source} is not an install manifest: it contains documents that are not Kubernetes objects",
+                "use the install.yaml of a Flux release",
             ),
         )
     return select_components(manifests, config)

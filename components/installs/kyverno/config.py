@@ -56,7 +56,7 @@ class ChartSource(Section):
         None,
         description="Version of the published chart, e.g. `3.9.1`; it differs from Kyverno's own version.",
     )
-    url: WebUrl | None = Field(None, description="Where to fetch it from instead.")
+    url: WebUrl | None = Field(None, description="URL to fetch it from instead.")
     bundle: str | None = Field(
         None,
         description="Path of a local file, for clusters without internet access; relative to the project or absolute.",
@@ -75,17 +75,20 @@ class ChartSource(Section):
 
 
 class KyvernoConfig(Section):
-    """The Kyverno release that admits or denies requests of tenants."""
+    """The Kyverno release that checks requests of tenants."""
 
-    version: KyvernoVersion = Field(description="The release to install; changing it upgrades a running cluster.")
+    version: KyvernoVersion = Field(
+        description="The Kyverno release to install; changing it upgrades a running cluster."
+    )
     sha256: Sha256 = Field(description="SHA-256 digest of the chart's archive; any other content is refused.")
-    chart: ChartSource = Field(description="Where the chart comes from.")
+    chart: ChartSource = Field(description="Source of the chart.")
     replicas: int = Field(
         3,
         ge=1,
         le=9,
-        description="Replicas of the admission controller; without one, nothing that a policy matches is admitted. "
-        f"With more than one, the other controllers have {STANDBY_REPLICAS}, and node drains leave one of each.",
+        description="Replicas of the admission controller; while none runs, requests that a policy matches are "
+        f"refused. With more than one, the other controllers have {STANDBY_REPLICAS}, and node drains leave one of "
+        "each.",
     )
     reports: bool = Field(
         False,

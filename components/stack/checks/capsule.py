@@ -22,7 +22,7 @@ def _capsule_not_installed(config: StackConfig) -> Iterator[Finding]:
             Message(
                 "FT-CFG-803",
                 "is capsule, but the stack has no section capsule",
-                "add the section, which says what to install, or set the mode to namespaces",
+                "add the section, or set the mode to namespaces",
             ),
         )
 
@@ -45,7 +45,7 @@ INSTALLATION_CHECKS: tuple[Check, ...] = (_capsule_not_installed, _capsule_not_u
 
 LIMITS_WITHOUT_CAPSULE = Wording(
     "FT-CFG-820",
-    "limits what only Capsule lets tenants do, but tenancy.mode is namespaces",
+    "has an effect only with Capsule, but tenancy.mode is namespaces",
     "set tenancy.mode to capsule, or remove it",
 )
 
@@ -70,7 +70,7 @@ def _too_many_namespaces(config: StackConfig) -> Iterator[Finding]:
                 ("tenants", name, "namespaces"),
                 Message(
                     "FT-CFG-821",
-                    f"lists {count} namespaces besides the home, but the tenant may have only {most}",
+                    f"lists {count} namespaces in addition to the home; the tenant's maximum is {most}",
                     "raise capsule.namespaces, or remove namespaces",
                 ),
             )
@@ -88,8 +88,8 @@ def _names_of_made_namespaces(config: StackConfig) -> Iterator[Finding]:
                         path,
                         Message(
                             "FT-CFG-822",
-                            f"begins with {prefix}, as the namespaces do that tenant {maker} makes itself",
-                            "choose another name, or another name for that tenant",
+                            f"starts with {prefix}, which tenant {maker} uses for its own namespaces",
+                            "rename the namespace or that tenant",
                         ).of(namespace),
                     )
 
@@ -103,9 +103,9 @@ def _tenants_of_one_prefix(config: StackConfig) -> Iterator[Finding]:
                     ("tenants", name),
                     Message(
                         "FT-CFG-828",
-                        f"begins with {prefix}, as the namespaces do that tenant {maker} makes itself, so that "
-                        "each could take the other's",
-                        "choose another name for one of them",
+                        f"starts with {prefix}, which tenant {maker} uses for its own namespaces, so names could "
+                        "collide",
+                        "rename one of the two tenants",
                     ),
                 )
 
@@ -128,7 +128,7 @@ def _onboarding(config: StackConfig) -> Iterator[Finding]:
             ("policies", "onboarding"),
             Message(
                 "FT-CFG-824",
-                "would fill the namespaces that tenants make with Capsule a second time",
+                "would provision a second time the namespaces that tenants create with Capsule",
                 "remove it, or set tenancy.mode to namespaces",
             ),
         )
@@ -148,7 +148,7 @@ def _proxy(config: StackConfig) -> Iterator[Finding]:
             path,
             Message(
                 "FT-CFG-827",
-                "makes Flux log in with tokens of the tenants' service accounts, which it may not create",
+                "needs tokens of the tenants' service accounts, which Flux may not create",
                 "set flux.workloadIdentity to true",
             ),
         )

@@ -33,7 +33,7 @@ def expired_grants(config: StackConfig) -> Iterator[Finding]:
                 (*path, "expires"),
                 Message(
                     "FT-TEN-400",
-                    f"has passed (today is {now}), so the grant does not hold any more",
+                    f"has passed (today is {now}): the grant has expired",
                     "remove the grant, or have the platform team agree to a later date",
                 ).of(str(grant.expires)),
             )
@@ -46,10 +46,10 @@ def ungrantable_groups(config: StackConfig) -> Iterator[Finding]:
         if group not in listed:
             refused = refused_group(group) or Message(
                 "FT-TEN-413",
-                "is not in tenancy.grantableGroups: whoever writes objects of this API group uses the rights "
-                "of the controller behind it",
-                "if that controller keeps tenants apart, add to the tenancy section: `grantableGroups: "
-                f"[{', '.join([*listed, group])}]`",
+                "is not in tenancy.grantableGroups: a tenant that writes objects of this API group uses the rights "
+                "of their controller",
+                "if that controller isolates tenants from each other, add to the tenancy section: "
+                f"`grantableGroups: [{', '.join([*listed, group])}]`",
             )
             yield path, refused.of(group)
 
@@ -83,7 +83,8 @@ def expiring_grants(config: StackConfig) -> Iterator[Message]:
             reason = printable(grant.reason)
             yield Message(
                 "FT-TEN-411",
-                f"tenant {tenant}: grants[{index}] ({reason}) expires after {grant.expires}, and no update passes then",
+                f"tenant {tenant}: grants[{index}] ({reason}) expires on {grant.expires}; updates are refused "
+                "after that",
                 "remove the grant, or have the platform team agree to a later date",
             )
 

@@ -25,7 +25,7 @@ def _without_denial(config: StackConfig) -> Iterator[Finding]:
                 path,
                 Message(
                     "FT-TEN-520",
-                    "opens what is not closed: tenancy.networkPolicy is none",
+                    "has no effect: tenancy.networkPolicy is none, so nothing is closed",
                     "set tenancy.networkPolicy to default-deny, or remove the openings",
                 ),
             )
@@ -65,8 +65,8 @@ def _one_sided(config: StackConfig) -> Iterator[Finding]:
                             where,
                             Message(
                                 "FT-TEN-521",
-                                f"is a tenant that does not agree: {agreement} does not list {name}",
-                                "add it there, which is up to that tenant, or remove the opening here",
+                                f"is a tenant that has not listed this one: {agreement} lacks {name}",
+                                "have that tenant add it, or remove the opening here",
                             ).of(other),
                         )
 
@@ -80,9 +80,9 @@ def _for_namespaces_of_tenants(config: StackConfig) -> Iterator[Finding]:
                 key = (*path, "ingress", index, "fromNamespace")
                 yield (
                     key,
-                    Message(
-                        "FT-TEN-524", f"is a namespace of the tenant {owner}, which has to agree", "use network.tenants"
-                    ).of(opening.from_namespace),
+                    Message("FT-TEN-524", f"belongs to tenant {owner}, which must agree", "use network.tenants").of(
+                        opening.from_namespace
+                    ),
                 )
 
 

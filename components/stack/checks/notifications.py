@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 PROVIDERS_WITHOUT_LIST = Wording(
     "FT-MSG-063",
-    "opens Providers to tenant {tenant}, but nothing says what they may contact",
-    "list it in {keys}",
+    "opens Providers to tenant {tenant}, but no allowed host is set",
+    "list the hosts in {keys}",
 )
 
 PROVIDER = "Provider"
@@ -41,7 +41,7 @@ def _without_controller(config: StackConfig) -> Iterator[Finding]:
             yield (
                 path,
                 Message(
-                    "FT-MSG-060", f"need {Controller.NOTIFICATION}, which flux.components does not list", "add it there"
+                    "FT-MSG-060", f"need {Controller.NOTIFICATION}, but flux.components does not list", "add it there"
                 ),
             )
 
@@ -53,7 +53,7 @@ def _names_of_the_platform(config: StackConfig) -> Iterator[Finding]:
             if key in config.tenancy.notifications:
                 yield (
                     ("tenants", name, "notifications", key),
-                    Message("FT-MSG-062", "is also the name of one in tenancy.notifications", "choose another name"),
+                    Message("FT-MSG-062", "is also a name in tenancy.notifications", "choose another name"),
                 )
 
 

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 DEVELOPERS_UNLIMITED = Wording(
     "FT-TEN-500",
-    "need the policy flux-requests, without which they could change every field of Flux's objects, but {reason}",
+    "need the admission policy flux-requests: without it, they could change every field of Flux's objects, but "
+    "{reason}",
     "enforce the policy, or make them viewers",
 )
 
@@ -39,7 +40,7 @@ def _not_installed(config: StackConfig) -> Iterator[Finding]:
             Message(
                 "FT-CFG-670",
                 f"is {config.policies.engine.value}, but the stack has no section kyverno",
-                "add the section, which says what to install, or set engine to native",
+                "add the section, or set engine to native",
             ),
         )
 
@@ -73,7 +74,7 @@ def _signatures_under_other_names(config: StackConfig) -> Iterator[Finding]:
                 "FT-CFG-672",
                 "lists images that policies.images.allowed does not limit, so they could be run unsigned under "
                 "another name",
-                "list there what tenants may run",
+                "add the images that tenants may run to policies.images.allowed",
             ),
         )
 
@@ -123,7 +124,10 @@ def _refused_options(owner: str, tenant: TenantConfig, config: StackConfig) -> I
     rules = config.policies.sources
     for key, source in _sources(owner, tenant, config):
         if getattr(source, "proxy", None) is not None:
-            yield (*key, "proxy"), Message("FT-SRC-049", "is refused by the policy source-options", "remove it")
+            yield (
+                (*key, "proxy"),
+                Message("FT-SRC-049", "is refused by the admission policy source-options", "remove it"),
+            )
         provider = getattr(source, "provider", None)
         if provider not in (None, "generic", *rules.providers):
             yield (
@@ -238,7 +242,7 @@ def _unguarded_delegation(owner: str, tenant: TenantConfig, config: StackConfig)
                 ("tenants", owner, "namespaces", index, "delegatedTo"),
                 Message(
                     "FT-TEN-421",
-                    f"needs the policies {', '.join(lacking)}, which are not enforced",
+                    f"needs the admission policies {', '.join(lacking)}, which are not enforced",
                     "set policies.engine, and enforce them in policies.mode and policies.modes",
                 ),
             )

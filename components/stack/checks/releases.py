@@ -61,9 +61,7 @@ def _sources(tenant: str, config: TenantConfig, stack: StackConfig) -> Iterator[
         if wanted is None and config.source is None:
             yield (
                 path,
-                Message(
-                    "FT-TEN-321", "is required, because the tenant has no `source` of its own", f"choose one of {known}"
-                ),
+                Message("FT-TEN-321", "is required, because the tenant has no `source`", f"choose one of {known}"),
             )
         elif wanted is not None and _kind(config, release) is None and wanted not in stack.shared:
             yield path, UNKNOWN_SOURCE(names=known).of(wanted)
@@ -84,12 +82,14 @@ def _charts(tenant: str, config: TenantConfig, _: StackConfig) -> Iterator[Findi
             if release.chart is None:
                 yield (
                     (*path, "chart"),
-                    Message("FT-TEN-315", f"is required, because a {kind} holds more than one chart"),
+                    Message("FT-TEN-315", f"is required, because a {kind} can contain several charts"),
                 )
             elif ".." in release.chart.split("/"):
                 yield (
                     (*path, "chart"),
-                    Message("FT-TEN-318", "leads out of its source", "name a chart inside of it").of(release.chart),
+                    Message("FT-TEN-318", "is outside of its source", "name a chart inside of the source").of(
+                        release.chart
+                    ),
                 )
             if release.version is not None and kind != HELM_REPOSITORY:
                 yield (

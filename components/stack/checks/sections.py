@@ -71,7 +71,7 @@ def _taken_accounts(config: StackConfig) -> Iterator[Finding]:
                 ("tenants", tenant, "serviceAccountName") if own else ("tenancy", "serviceAccountName"),
                 Message(
                     "FT-CFG-651",
-                    f"is the service account with which the sync of {tenant} decrypts",
+                    f"is the service account that the sync of {tenant} uses for decryption",
                     "choose another name",
                 ),
             )
@@ -197,7 +197,7 @@ def _rival_host_keys(config: StackConfig) -> Iterator[Finding]:
             ("git", "knownHosts"),
             Message(
                 "FT-CFG-658",
-                f"contains two {kind} keys of {address}, of which Flux uses only the first",
+                f"contains two {kind} keys of {address}; Flux uses only the first",
                 "keep the key that the host has",
             ),
         )
@@ -224,9 +224,7 @@ def _repository_of_another_url(path: KeyPath, source: GitSource, _: StackConfig)
     if in_url.lower() != repository.lower():
         yield (
             key,
-            Message("FT-CFG-660", f"is not the repository in url, which is {in_url!r}", "correct one of them").of(
-                repository
-            ),
+            Message("FT-CFG-660", f"is not the repository in url, {in_url!r}", "correct one of them").of(repository),
         )
 
 
@@ -235,7 +233,7 @@ def _webhook_without_controller(path: KeyPath, source: GitSource, config: StackC
         yield (
             (*path, "webhook"),
             Message(
-                "FT-CFG-661", f"needs {Controller.NOTIFICATION}, which flux.components does not list", "add it there"
+                "FT-CFG-661", f"needs {Controller.NOTIFICATION}, but flux.components does not list", "add it there"
             ),
         )
 

@@ -29,7 +29,7 @@ def _without_source(config: StackConfig) -> Iterator[Finding]:
             names = ", ".join(applied or tenant.sources)
             yield (
                 ("tenants", name, "sync", "source"),
-                Message("FT-SRC-040", "is required, since the tenant has no source of its own", f"name one of {names}"),
+                Message("FT-SRC-040", "is required, because the tenant has no `source`", f"name one of {names}"),
             )
         else:
             yield ("tenants", name, "source"), MISSING()
@@ -63,7 +63,7 @@ def _named_as_tenant(config: StackConfig) -> Iterator[Finding]:
                 config.path_of_source(name, name),
                 Message(
                     "FT-SRC-043",
-                    "has the name of the tenant, which is kept for its own repository",
+                    "has the tenant's name, which is reserved for `source`",
                     "choose another name",
                 ),
             )

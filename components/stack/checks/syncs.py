@@ -85,7 +85,7 @@ def unusable_dependencies(
     if found := circle(needed):
         yield (
             paths[found[0]],
-            Message("FT-TEN-312", f"leads back to itself: {' -> '.join(found)}", "remove one of these dependencies"),
+            Message("FT-TEN-312", f"is circular: {' -> '.join(found)}", "remove one of these dependencies"),
         )
 
 

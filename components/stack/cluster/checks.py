@@ -39,7 +39,7 @@ from components.recovery.leftover_releases import (
     half_installed,
     read_leftover_release,
 )
-from components.recovery.lost_namespaces import LostNamespaces
+from components.recovery.missing_namespaces import LostNamespaces
 from components.stack.checks.grants import namespaced_objects
 from components.stack.cluster.closed_objects import closed_objects, read_unmarked
 from components.stack.cluster.foreign_installations import foreign_capsule, foreign_flux, foreign_kyverno, read_capsules

@@ -175,8 +175,8 @@ def _lacking_of_provider(spec: Manifest, own: TenantPolicies, config: StackConfi
             policy,
             Wording(
                 "FT-CFG-683",
-                "{objects}: contacts {entry}, not an allowed host for tenant {tenant}, and is {refused} at "
-                "the next change",
+                "{objects}: contacts {entry}, which is not an allowed host for tenant {tenant}, and is {refused} "
+                "at the next change",
                 "to allow it, add {entry} to policies.notifications of the tenant, or to policies.notifications.hosts",
             ),
             host,

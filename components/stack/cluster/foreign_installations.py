@@ -83,8 +83,8 @@ def foreign_kyverno(
                     "FT-CLU-106",
                     f"the cluster has a Kyverno that does not belong to this stack ({', '.join(found)}); it cannot be "
                     "taken over",
-                    "remove kyverno from the stack and set policies.engine to native; uninstall the other one only "
-                    "once nothing needs its policies",
+                    "remove kyverno from the stack and set policies.engine to native; uninstall the other Kyverno "
+                    "only when nothing needs its policies",
                 ),
             )
         ]

@@ -100,7 +100,8 @@ def surplus_namespaces(config: StackConfig, cluster: ClusterFacts) -> Iterator[M
             namespaces = ", ".join(sorted(owned))
             yield Message(
                 "FT-CAP-055",
-                f"tenant {name} has {len(owned)} namespaces besides its home and may have {most}: {namespaces}",
+                f"tenant {name} has {len(owned)} namespaces in addition to its home; the maximum is {most}: "
+                f"{namespaces}",
                 "have the tenant remove some of them from its repository, or raise capsule.namespaces",
             )
 
@@ -112,8 +113,8 @@ def _unlisted(config: StackConfig, cluster: ClusterFacts, state: State, stack_fi
         if name in own and (made := made_namespaces(cluster, name, applied)):
             message = Message(
                 "FT-CAP-053",
-                f"has made the namespaces {', '.join(made)}, which the change of tenancy.mode would delete "
-                "with Capsule's Tenant",
+                f"has created the namespaces {', '.join(made)}; changing tenancy.mode would delete them with "
+                "Capsule's Tenant",
                 "add them to its namespaces and run `pulumi up` before you change the mode, or have the "
                 "tenant remove them from its repository",
             )

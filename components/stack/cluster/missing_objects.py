@@ -104,7 +104,7 @@ def _missing(
 ) -> Iterable[str]:
     """Kind and name of each missing object, except those of tenants that are no longer listed."""
     listed = config.tenant_of_namespaces.keys()
-    # A lost namespace is reported or re-created as a whole (`components.recovery.lost_namespaces`).
+    # A lost namespace is reported or re-created as a whole (`components.recovery.missing_namespaces`).
     kept = {name for name in cluster.namespaces if name not in state.names(_NAMESPACE_TYPE)} | listed
     kept |= {*_OWN}
     found: dict[str, Collection[str] | None] = {}

@@ -21,17 +21,17 @@ from components.vocabulary.names import TENANT_LABEL
 NAME_TAKEN = Wording(
     "FT-CLU-114",
     "{kind} {name} exists in the cluster and does not belong to the platform, which needs this name",
-    "hand it over with `kubectl label {target} {label}={tenant}`, or, once nothing uses it, delete it with "
-    "`kubectl delete {target}`",
+    "transfer it with `kubectl label {target} {label}={tenant}`, or, when nothing uses it, delete it with `kubectl "
+    "delete {target}`",
 )
 IMMUTABLE_NAME_TAKEN = Wording(
-    "FT-CLU-115", NAME_TAKEN.text, "once nothing uses it, delete it with `kubectl delete {target}`"
+    "FT-CLU-115", NAME_TAKEN.text, "when nothing uses it, delete it with `kubectl delete {target}`"
 )
 PRUNING_NAME_TAKEN = Wording(
     "FT-CLU-117",
     NAME_TAKEN.text,
-    "suspend it with `flux suspend {target}`, so that its deletion leaves what it has applied; then remove it from the "
-    "repository that it comes from, if any, which would bring it back, and delete it with `kubectl delete {target}`",
+    "suspend it with `flux suspend {target}`, so that its deletion keeps the applied objects; then remove it from "
+    "its repository, if any, which would restore it, and delete it with `kubectl delete {target}`",
 )
 
 # Their deletion deletes what they have applied, and a change of their path prunes it.

@@ -9,7 +9,7 @@ from components.cluster.component import known_cluster_uid
 from components.config.errors import Problem
 from components.config.messages import Message
 from components.engine.state import State
-from components.recovery.lost_namespaces import LostNamespaces
+from components.recovery.missing_namespaces import LostNamespaces
 from components.stack.config import StackConfig
 from components.tenant.capsule.names import CAPSULE_TENANT_LABEL, TENANT_TYPE
 from components.tenant.leaving.blocked_namespaces import NamespaceHolds
@@ -59,7 +59,7 @@ def held_namespaces(config: StackConfig, holds: Mapping[str, NamespaceHolds | No
             Message(
                 "FT-CLU-110",
                 f"namespace {namespace!r} is still being deleted, and finalizers block it",
-                "once nothing needs these finalizers, remove them and run the command "
+                "when nothing needs these finalizers, remove them and run the command "
                 f"again:{found.listing(config.cluster.context)}",
             )
             if found
@@ -119,8 +119,8 @@ def _foreign(config: StackConfig, cluster: ClusterFacts, stack_file: str) -> lis
             Message(
                 "FT-CLU-107",
                 f"namespace {namespace!r} exists in the cluster and does not belong to this tenant",
-                "choose another name, or, if all that is in it is this tenant's, hand it over with `kubectl label "
-                f"namespace {namespace} --overwrite {_of_stack(tenant)}`",
+                "choose another name, or, if everything in it belongs to this tenant, transfer it with `kubectl "
+                f"label namespace {namespace} --overwrite {_of_stack(tenant)}`",
             ),
         )
         for namespace, tenant in config.tenant_of_namespaces.items()

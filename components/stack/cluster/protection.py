@@ -113,8 +113,8 @@ def deletion_problems(
             wording, path = (
                 Wording(
                     "FT-TEN-110",
-                    "namespace {namespace} of tenant {tenant} is protected, and removing its tenant would "
-                    "delete all that is in it",
+                    "namespace {namespace} of tenant {tenant} is protected, and removing its tenant would delete "
+                    "everything in it",
                     "restore the entry with `state: leaving` and run `pulumi up` before you remove it "
                     f"(docs/tenants.md), or, to delete everything at once, {_DELETE_ON_PURPOSE}",
                 ),
@@ -124,8 +124,8 @@ def deletion_problems(
                 wording, path = (
                     Wording(
                         "FT-TEN-111",
-                        "namespace {namespace} of tenant {tenant} is protected, and removing it from the "
-                        "list would delete all that is in it",
+                        "namespace {namespace} of tenant {tenant} is protected, and removing it from the list "
+                        "would delete everything in it",
                         f"list it again, or, to delete it on purpose, {_DELETE_ON_PURPOSE}",
                     ),
                     f"{path}.namespaces",

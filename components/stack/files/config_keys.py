@@ -55,9 +55,7 @@ def check_keys(keys: Iterable[str], file: str, project: str) -> list[Problem]:
             )
         if other := written.get(section):
             problems.append(
-                Problem(
-                    file, key, Message("FT-CFG-622", f"is also written as {other}", f"keep only {project}:{section}")
-                )
+                Problem(file, key, Message("FT-CFG-622", f"is also set as {other}", f"keep only {project}:{section}"))
             )
         written.setdefault(section, key)
     return problems

@@ -48,7 +48,7 @@ def sops_values(sections: Mapping[str, Any], origins: Origins) -> list[Problem]:
 def _reason(key: str) -> Message:
     return (
         Message(
-            "FT-CFG-644", "is the metadata of a file that SOPS encrypted", "use the file as it was before encryption"
+            "FT-CFG-644", "is the metadata of a file that SOPS encrypted", "use the file from before its encryption"
         )
         if key.rpartition(".")[2] == _METADATA
         else Message(
@@ -178,8 +178,8 @@ def exposed(sections: Mapping[str, Any], secrets: SecretValues, origins: Origins
                     path,
                     Message(
                         "FT-TEN-320",
-                        "is encrypted, but everybody who may read Flux's object sees it there",
-                        "use secretValues of the release, or a Secret with substituteFrom",
+                        "is encrypted, but would be in plain text in Flux's object",
+                        "use secretValues of the Helm release, or a Secret with substituteFrom",
                     ),
                 )
             )

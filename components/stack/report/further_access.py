@@ -55,7 +55,7 @@ def report_further_access(
             found = await asyncio.to_thread(read_further_access, tenants)
         except ClusterUnavailable as error:
             # The right to read bindings is needed for nothing else, so a lack of it does not fail the update.
-            unknown = Message("FT-TEN-104", f"cannot read what tenants may do in addition to their role: {error}")
+            unknown = Message("FT-TEN-104", f"cannot read the rights of tenants beyond their role: {error}")
             log.warn(unknown)
             return dict.fromkeys(tenants, [str(unknown)])
         owners: dict[str, list[str]] = defaultdict(list)
@@ -63,7 +63,7 @@ def report_further_access(
             for binding in further:
                 owners[binding.summary].append(name)
         for summary, names in owners.items():
-            log.warn(Message("FT-TEN-103", f"tenant {', '.join(names)} has more than its role: {summary}"))
+            log.warn(Message("FT-TEN-103", f"tenant {', '.join(names)} has rights beyond its role: {summary}"))
         return {name: [binding.summary for binding in further] for name, further in found.items()}
 
     if not tenants:

@@ -34,14 +34,14 @@ def report_leaving(
             found = await asyncio.to_thread(read_remains, leaving)
         except ClusterUnavailable as error:
             # Nothing depends on it, so it does not fail the update.
-            log.warn(unknown := Message("FT-TEN-106", f"cannot read what is left of tenants that are leaving: {error}"))
+            log.warn(unknown := Message("FT-TEN-106", f"cannot read the remaining objects of leaving tenants: {error}"))
             return {name: dict.fromkeys(tenant.namespace_names, str(unknown)) for name, tenant in leaving.items()}
         for name, namespaces in found.items():
             for namespace, remains in namespaces.items():
                 log.warn(
                     Message(
                         "FT-TEN-105",
-                        f"tenant {name} is leaving, without a sync and without access; left in namespace "
+                        f"tenant {name} is leaving: its sync and its access are removed; remaining in namespace "
                         f"{namespace}: {remains}",
                         f"to delete the namespace with everything in it, remove tenants.{name} from the stack; to "
                         "take the tenant back, remove its `state` (docs/tenants.md)",

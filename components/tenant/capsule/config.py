@@ -12,13 +12,13 @@ from components.keys.types import CertificateAuthority
 
 
 class CapsuleLimits(Section):
-    """What Capsule limits for a tenant in all of its namespaces except its home."""
+    """Capsule's limits for a tenant in all of its namespaces except its home."""
 
     namespaces: int = Field(
         5,
         ge=1,
-        description="Maximum number of namespaces besides its home: those that the stack lists and those that it makes "
-        "itself.",
+        description="Maximum number of namespaces in addition to the home, whether the stack lists them or the "
+        "tenant creates them.",
     )
     quota: dict[QuotaResource, Quantity] = Field(
         default_factory=dict,
@@ -30,16 +30,16 @@ class CapsuleLimits(Section):
         "PodNodeSelector in the API server.",
     )
     storage_classes: tuple[str, ...] | None = Field(
-        None, min_length=1, description="Storage classes that it may use; all that the policies allow by default."
+        None, min_length=1, description="Allowed storage classes; by default, all that the admission policies allow."
     )
     ingress_classes: tuple[str, ...] | None = Field(
-        None, min_length=1, description="Ingress classes that it may use; all by default."
+        None, min_length=1, description="Allowed ingress classes; all by default."
     )
     priority_classes: tuple[str, ...] | None = Field(
-        None, min_length=1, description="Priority classes that it may use; all that the policies allow by default."
+        None, min_length=1, description="Allowed priority classes; by default, all that the admission policies allow."
     )
     runtime_classes: tuple[str, ...] | None = Field(
-        None, min_length=1, description="Runtime classes that it may use; all by default."
+        None, min_length=1, description="Allowed runtime classes; all by default."
     )
 
     def over(self, defaults: CapsuleLimits) -> CapsuleLimits:
@@ -56,19 +56,19 @@ class CapsuleProxy(Section):
         "short-lived tokens, so nothing secret is stored; needs `flux.workloadIdentity`.",
     )
     certificate_authority: CertificateAuthority | None = Field(
-        None, description="Certificate of the authority that the proxy's certificate comes from, PEM."
+        None, description="Certificate, PEM, of the authority that issued the proxy's certificate."
     )
     audiences: tuple[str, ...] = Field(
-        (), description="Audiences of these tokens, as the proxy expects them; defaults to the address."
+        (), description="Audiences of the tokens that the proxy expects; defaults to the address."
     )
     secret: DnsLabel | None = Field(
         None,
         description="Name of a Secret in each tenant's home with a kubeconfig for the proxy under the key "
-        "`kubeconfig`, which somebody else keeps there.",
+        "`kubeconfig`. The stack does not create it.",
     )
     addon: bool = Field(
         False,
-        description="Whether capsule-addon-fluxcd is in the cluster, which writes such a Secret for each tenant.",
+        description="Whether the cluster has capsule-addon-fluxcd, which writes such a Secret for each tenant.",
     )
 
     @model_validator(mode="after")
@@ -77,13 +77,13 @@ class CapsuleProxy(Section):
             raise ValueError(Message("FT-CFG-825", "needs exactly one of address, secret and addon"))
         if self.address is not None and not self.address.startswith("https://"):
             raise MisplacedValueError(
-                ("address",), Message("FT-CFG-826", "is not encrypted, and Flux sends tokens to it", "use https://")
+                ("address",), Message("FT-CFG-826", "is not encrypted, but Flux sends tokens to it", "use https://")
             )
         return self
 
 
 class CapsuleTenancy(CapsuleLimits):
-    """What holds for all tenants of Capsule."""
+    """Capsule's limits and settings for all tenants."""
 
     proxy: CapsuleProxy | None = Field(
         None, description="How Flux applies the tenants' syncs through capsule-proxy; directly by default."

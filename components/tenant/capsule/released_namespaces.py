@@ -74,7 +74,7 @@ def release(api: client.ApiClient, namespace: str, tenant: str) -> None:
         raise NotReady(
             Message(
                 "FT-CAP-050",
-                f"namespace {namespace} still belongs to Capsule's Tenant {tenant} after {_TIMEOUT_SECONDS} s, "
+                f"after {_TIMEOUT_SECONDS} s, namespace {namespace} still belongs to Capsule's Tenant {tenant}, "
                 "which would delete it",
                 "check that Capsule's controller is healthy (`kubectl describe tenant.capsule.clastix.io "
                 f"{tenant}`), and run `pulumi up` again",

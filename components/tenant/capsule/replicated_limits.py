@@ -46,8 +46,8 @@ def wait_until_replicated(api: client.ApiClient, tenants: Collection[str], tenan
         log.warn(
             Message(
                 "FT-CAP-054",
-                f"the namespaces {missing} do not have all of their limits after {_TIMEOUT_SECONDS:.0f} s; "
-                "nothing can be created there until they do",
+                f"after {_TIMEOUT_SECONDS:.0f} s, the namespaces {missing} still lack limits; nothing can be "
+                "created there until the limits exist",
                 "check that Capsule is healthy (`kubectl get globaltenantresources.capsule.clastix.io`)",
             )
         )

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 OBJECT_HELD = Wording(
     "FT-TEN-016",
     "{object} still exists",
-    "check that {controller} is healthy. Once nothing needs its finalizers, remove them and run `pulumi up` "
+    "check that {controller} is healthy. When nothing needs its finalizers, remove them and run `pulumi up` "
     "again:{finalizers}",
 )
 SYNC_HELD = Wording(
@@ -137,8 +137,8 @@ class Offboarding:
         log.warn(
             Message(
                 "FT-TEN-010",
-                f"tenant {sync.tenant}: Flux did not prune {_label(failed.old_inputs)} in time; its role "
-                "bindings and service account are deleted now, and what Flux applied goes with the "
+                f"tenant {sync.tenant}: Flux did not prune {_label(failed.old_inputs)} in time; its role bindings "
+                "and service account are deleted now, and the objects that Flux applied are deleted with the "
                 "namespaces",
             )
         )
@@ -155,8 +155,9 @@ class Offboarding:
                     log.info(
                         Message(
                             "FT-TEN-012",
-                            f"{_CONTROLLERS[part['kind']]} has not removed its finalizer from {_label(part)} within "
-                            f"{_CLEANING_SECONDS} s; it is asked to reconcile it and gets as long again",
+                            f"{_CONTROLLERS[part['kind']]} has not removed its finalizer from {_label(part)} "
+                            f"within {_CLEANING_SECONDS} s; a reconciliation is requested, and the wait is "
+                            "repeated once",
                         )
                     )
                 case 2:
@@ -165,8 +166,8 @@ class Offboarding:
                         Message(
                             "FT-TEN-013",
                             f"{_CONTROLLERS[part['kind']]} has not removed its finalizer from {_label(part)} in "
-                            f"{2 * _CLEANING_SECONDS} s; it is deleted without. What the controller has stored "
-                            "of it goes when its pod restarts",
+                            f"{2 * _CLEANING_SECONDS} s. The finalizer was removed; the controller's copy is "
+                            "deleted when its pod restarts",
                         )
                     )
                 case _:
@@ -191,9 +192,7 @@ class Offboarding:
         try:
             found = find_object(self._api, manifest) or {"metadata": {}}
         except ClusterUnavailable as error:
-            return Message(
-                "FT-TEN-015", f"{_label(manifest)} still exists; cannot read what blocks its deletion: {error}"
-            )
+            return Message("FT-TEN-015", f"{_label(manifest)} still exists; cannot read its finalizers: {error}")
         kind, metadata = manifest["kind"], manifest["metadata"]
         held = Held(kind.lower(), metadata["name"], tuple(found["metadata"].get("finalizers", ())))
         finalizers = NamespaceHolds(metadata["namespace"], (held,)).listing(self._context)
@@ -232,7 +231,11 @@ class Offboarding:
         try:
             holds = await in_thread(read_namespace_holds, self._api, namespace)
         except ClusterUnavailable as error:
-            log.error(Message("FT-TEN-018", f"namespace {namespace}: cannot read what blocks its deletion: {error}"))
+            log.error(
+                Message(
+                    "FT-TEN-018", f"namespace {namespace}: cannot read the objects that block its deletion: {error}"
+                )
+            )
             return False
         if holds is None:
             return True
@@ -263,8 +266,8 @@ class Offboarding:
             log.warn(
                 Message(
                     "FT-TEN-020",
-                    f"namespace {namespace}: Flux did not finalize {len(of_flux)} of its objects in time; they "
-                    "are deleted without, since nobody has access to them any more",
+                    f"namespace {namespace}: Flux did not finalize {len(of_flux)} of its objects in time; their "
+                    "finalizers were removed, because nobody has access any more",
                 )
             )
             return True
@@ -294,7 +297,7 @@ def held_message(holds: NamespaceHolds, context: str | None) -> Message:
     return Message(
         "FT-TEN-021",
         f"namespace {holds.namespace} is still being deleted, and the objects below block it",
-        "once nothing needs their finalizers, remove them and run `pulumi up` again; until then, `pulumi up "
+        "when nothing needs their finalizers, remove them and run `pulumi up` again; until then, `pulumi up "
         f"--continue-on-error` removes other tenants:{holds.listing(context)}",
     )
 

@@ -131,4 +131,4 @@ def test_somebody_who_is_no_administrator_cannot_apply_the_stack(stack: Environm
         stack.write()
 
     assert not outcome.succeeded
-    assert "does not contain lab:admin" in outcome.text and "(FT-CAP-008)" in outcome.text
+    assert "lists neither lab:admin" in outcome.text and "(FT-CAP-008)" in outcome.text

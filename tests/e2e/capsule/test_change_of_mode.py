@@ -54,7 +54,7 @@ class TestTheWayBack:
         outcome = stack.project.up(stack.cluster.name)
 
         assert not outcome.succeeded
-        assert f"has made the namespaces {LEFT}" in outcome.text and "FT-CAP-053" in outcome.text
+        assert f"has created the namespaces {LEFT}" in outcome.text and "FT-CAP-053" in outcome.text
         gone = stack.cluster.kubectl("delete", "namespace", LEFT, "--wait=false", user=OTHERS_ACCOUNT)
         assert gone.returncode == 0
         eventually(lambda: stack.cluster.find("namespace", LEFT) is None, what="the namespace to be gone")

@@ -154,7 +154,7 @@ def test_the_policy_report_predicts_the_refusals(rollout: Rollout) -> None:
     audited = rollout.found("audit")
 
     # The binding is told wherever somebody looks, and not judged.
-    assert f"warning: tenant dev-team has more than its role: {TOLD}" in text
+    assert f"warning: tenant dev-team has rights beyond its role: {TOLD}" in text
     assert rollout.beside_its_role() == [TOLD]
     report = rollout.report()
     assert not isinstance(report, str), report
@@ -181,7 +181,7 @@ def test_the_policy_report_predicts_the_refusals(rollout: Rollout) -> None:
     # One line for kinds and one for sources, as docs/policies-rollout.md says.
     rollout.environment.config["tenancy"] = {"kinds": ["Alert", "HelmChart"]}
     text = rollout.policies("*", engine="native", mode="enforce")
-    assert "more than its role" not in text
+    assert "rights beyond its role" not in text
     assert _about_older(text) == []
     assert rollout.beside_its_role() == []
     enforced = rollout.found("enforce")

@@ -17,7 +17,7 @@ from tests.support.registry import Registry, Signer
 
 HOME = "signed"
 NOT_SIGNED = "not signed: "
-REMEDY = "; sign it by its digest with `cosign sign` as one of those that policies.images.signatures names"
+REMEDY = "; sign it by digest with `cosign sign`, as a signer that policies.images.signatures lists"
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ class TestMessages:
             done = kubectl("patch", kind, PROVIDER, "-n", NAMESPACE, "--type=merge", "-p", patch, user=ACCOUNT)
             assert "ValidatingAdmissionPolicy 'flux-tenancy-" in done.stderr, done.stderr
             done = kubectl("delete", kind, PROVIDER, "-n", NAMESPACE, user=ACCOUNT)
-            assert "which marks what the platform put here" in done.stderr, done.stderr
+            assert "which marks platform objects" in done.stderr, done.stderr
 
     def test_a_new_address_takes_over_without_a_gap(self, stack: Environment, lab: Lab) -> None:
         """The Secret that the Provider refers to exists all the time."""

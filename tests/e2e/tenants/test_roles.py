@@ -53,7 +53,7 @@ def test_a_forged_revision_is_refused_and_a_rollback_works(stack: Environment) -
     template = {"spec": {"template": {"spec": {"hostNetwork": True}}}}
     forged = {key: first[key] for key in ("apiVersion", "kind")} | {"metadata": metadata, "data": template}
 
-    refused = "only Kubernetes may write what a StatefulSet or DaemonSet was"
+    refused = "only Kubernetes may write ControllerRevisions"
     assert refused in cluster.create(forged | {"revision": 9}, user=ACCOUNT)
     # Kubernetes itself keeps what is in a revision, but not which one is the newest.
     merge = ("--type=merge", "-p", json.dumps({"revision": 9}))

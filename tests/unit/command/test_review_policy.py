@@ -54,7 +54,7 @@ def test_findings_are_shown_with_their_remedy_and_end_with_1(project):
         done.output
         == f"""\
 production: 1 finding, 1 waived
-  admin-binding of tenant dev-team: RoleBinding apps/dev-team-reconciler allows ServiceAccount dev-team everything in \
+  admin-binding of tenant dev-team: RoleBinding apps/dev-team-reconciler grants ServiceAccount dev-team all rights in \
 the tenant's namespace apps, through ClusterRole cluster-admin (FT-REV-101)
     remedy: bind a role with fewer rights (tenants.dev-team.role), or agree on a waiver with a reason and an \
 expiry date in review.waivers: admin-binding
@@ -80,7 +80,7 @@ def test_a_grant_that_soon_stops_updates_is_a_warning_and_no_finding(project):
     done = ran()
 
     assert (done.exit_code, done.stdout) == (0, "staging: no findings\n")
-    assert done.stderr.startswith("warning: staging: tenant dev-team: grants[0] (TICKET-12) expires after ")
+    assert done.stderr.startswith("warning: staging: tenant dev-team: grants[0] (TICKET-12) expires on ")
     assert done.stderr.endswith(" (FT-TEN-411)\n")
 
 
@@ -99,7 +99,7 @@ def test_findings_for_programs_are_json(project):
 
     assert (found["stack"], found["rule"], found["code"]) == ("staging", "admin-binding", "FT-REV-101")
     assert (found["owner"], found["resource"]) == ("dev-team", "RoleBinding apps/dev-team-reconciler")
-    assert found["message"].startswith("allows ") and found["remedy"].startswith("bind a role ")
+    assert found["message"].startswith("grants ") and found["remedy"].startswith("bind a role ")
     assert found["waiver"] == {"reason": "The rollout\nends in June.", "expires": str(EXPIRES)}
 
 

@@ -625,4 +625,4 @@ def test_a_grant_that_is_not_valid_is_an_error_with_its_key(granted):
 
     error, *_ = granted.refused()
 
-    assert error.startswith("error: tenants/dev-team.yaml: grants[1].exceptions[0].policy: has no exceptions")
+    assert error.startswith("error: tenants/dev-team.yaml: grants[1].exceptions[0].policy: allows no exceptions")

@@ -13,7 +13,7 @@ from components.installs.flux.config import PlatformSyncConfig
 from components.installs.flux.platform_sync import PlatformSyncArgs, planned_platform_sync
 from components.plan import register_planned
 from components.plan.planned import Planned, Registered, Stage, of_stage
-from components.recovery.lost_namespaces import LostNamespaces
+from components.recovery.missing_namespaces import LostNamespaces
 from components.sources.objects import AnySource, planned_any_source
 from components.stack.config import StackConfig
 from components.stack.plan import stack_plan

@@ -18,7 +18,7 @@ from components.config.errors import ConfigurationError
 from components.engine.state import State
 from components.git.config import GitSource
 from components.installs.flux.config import FluxConfig
-from components.recovery.lost_namespaces import LostNamespaces
+from components.recovery.missing_namespaces import LostNamespaces
 from components.stack.config import StackConfig
 from components.stack.files.stack_file import StackFile
 from components.stack.loading import load_stack

@@ -20,7 +20,7 @@ from isolation.attempts.looking import METADATA_ADDRESS, arguments, reaches_in, 
 from isolation.choices import Layer
 from isolation.model import Access, Finding, Live, Request, State, Verdict
 from isolation.verdicts import judged
-from operations.policies_in_force import PolicyInForce
+from operations.cluster_policies import PolicyInForce
 from tests.support.policy_cases import CONFIGS, RELAXED
 
 SCENE = scene()

@@ -106,7 +106,7 @@ def test_what_is_not_as_intended_is_in_every_format_and_makes_a_run_unsafe():
     Console(file=out, width=400).print(as_table([report(), as_intended, changed]))
     assert "apps: ResourceQuota objects" in out.getvalue() and MARKUP in out.getvalue()
     for said in (
-        "name the --stack, or a --profile",
+        "add --stack or --profile",
         "Inventory: 0 not as intended",
         "Inventory: 1 not as intended",
     ):

@@ -65,7 +65,7 @@ def test_a_refusal_of_the_baseline_proves_nothing():
     result = suite(says({"attempt": BY_POLICY, "beside": BY_POLICY})).attempt(attempt(request))
 
     assert result.verdict is Verdict.UNPROVEN
-    assert result.message.startswith("the same object without the attempt is refused, too: ")
+    assert result.message.startswith("the same object without the attempt is also refused: ")
 
 
 def test_a_refusal_by_another_layer_counts_if_the_baseline_passes():

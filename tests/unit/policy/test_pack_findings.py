@@ -84,7 +84,7 @@ def test_a_violation_names_rule_resource_and_remedy_and_is_mandatory():
     [(level, message)] = pack.said
 
     assert level == "mandatory"
-    assert message.startswith("admin-binding: RoleBinding apps/powerful allows ServiceAccount dev-team everything in ")
+    assert message.startswith("admin-binding: RoleBinding apps/powerful grants ServiceAccount dev-team all rights in ")
     assert "(FT-REV-101)\nremedy: bind a role with fewer rights" in message
 
 
@@ -197,6 +197,6 @@ def test_a_stack_whose_configuration_has_errors_does_not_pass_and_says_so_once()
     [(level, message)] = pack.said
     assert (
         level == "mandatory"
-        and "has errors (1), so it cannot be held to the rules; correct them (FT-REV-121)" in message
+        and "has errors (1), so it cannot be checked against the review rules; correct them (FT-REV-121)" in message
     )
     assert len(asked) == 1

@@ -18,7 +18,7 @@ from components.installs.flux.release import select_components
 from components.policies.config import PoliciesConfig, PolicyEngine
 from components.policies.kyverno_only import kyverno_only, onboards
 from components.policies.table import policy_set
-from components.stack.admission import relaxed_by
+from components.stack.policy_engines import relaxed_by
 from components.tenant.impersonation import impersonations
 from components.tenant.people import people_roles
 from components.tenant.role import FLUX_GROUPS, MANAGED, tenant_role

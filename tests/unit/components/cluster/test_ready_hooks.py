@@ -15,7 +15,7 @@ from sample_stack import load, removal
 from components.cluster.hooks import hooked, ready_hook
 from components.cluster.waiting import in_thread
 from components.git.source import git_access
-from components.stack.admission import Guard
+from components.stack.policy_engines import Guard
 from components.tenant.component import Tenant
 from components.tenant.quotas import NotCounting, QuotaHooks, QuotaStatus, counted
 

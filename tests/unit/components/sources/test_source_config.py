@@ -10,7 +10,7 @@ from sample_sources import authority
 from sample_stack import FLUX, Secret, load
 
 from components.config.errors import ConfigurationError
-from components.stack.admission import relaxed_by
+from components.stack.policy_engines import relaxed_by
 
 HELM: dict[str, Any] = {"kind": "HelmRepository", "url": "https://charts.example.com"}
 CHARTS: dict[str, Any] = {"kind": "HelmRepository", "url": "oci://registry.example.com/charts"}

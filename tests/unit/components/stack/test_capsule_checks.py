@@ -98,7 +98,7 @@ def test_a_tenant_whose_name_extends_another_ones_is_refused(tmp_path_factory):
 def test_onboarding_by_label_would_fill_the_same_namespaces(tmp_path_factory):
     found = problems_of(tmp_path_factory.mktemp("stack"), tenancy=CAPSULE, tenants={}, policies={"onboarding": True})
 
-    assert any(each.startswith(f"{WHERE}policies.onboarding: would fill") for each in found)
+    assert any(each.startswith(f"{WHERE}policies.onboarding: would provision") for each in found)
 
 
 def problems(projects, namespaces, *, recorded=(), applied=(), existing=(), **sections):
@@ -169,5 +169,6 @@ def test_more_namespaces_than_a_tenant_may_have_are_named(tmp_path_factory, most
 
     assert [each.code for each in answer] == codes
     assert all(
-        "has 2 namespaces besides its home and may have 1: dev-team-jobs, dev-team-web" in each for each in answer
+        "has 2 namespaces in addition to its home; the maximum is 1: dev-team-jobs, dev-team-web" in each
+        for each in answer
     )

@@ -99,7 +99,7 @@ REFUSED: tuple[tuple[str, dict[str, Any], str], ...] = (
     (
         "clusterObjects[0].name",
         {"clusterObjects": [DEFINITION | {"name": "kustomizations.kustomize.toolkit.fluxcd.io", "verbs": ["patch"]}]},
-        "'kustomizations.kustomize.toolkit.fluxcd.io' is the definition of a kind of Flux",
+        "'kustomizations.kustomize.toolkit.fluxcd.io' defines a kind of Flux",
     ),
     (
         "clusterObjects[0].verbs[1]",
@@ -108,7 +108,7 @@ REFUSED: tuple[tuple[str, dict[str, Any], str], ...] = (
     ),
     ("serviceTypes[0]", {"serviceTypes": ["Nodeport"]}, "'Nodeport' is not one of"),
     *(
-        ("exceptions[0].policy", {"exceptions": [{"policy": policy}]}, f"'{policy}' has no exceptions")
+        ("exceptions[0].policy", {"exceptions": [{"policy": policy}]}, f"'{policy}' allows no exceptions")
         for policy in ("host-access", "tenant-access", "service-exposure", "unknown")
     ),
     (

@@ -57,7 +57,7 @@ def test_the_remedy_for_a_kustomization_keeps_what_it_has_applied(tmp_path):
     assert problem.code == "FT-CLU-117"
     steps = (
         "`flux suspend kustomization dev-team -n apps`",
-        "remove it from the repository",
+        "remove it from its repository",
         "`kubectl delete kustomization dev-team -n apps`",
     )
     found_at = [problem.message.find(step) for step in steps]

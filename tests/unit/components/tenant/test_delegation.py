@@ -63,14 +63,14 @@ def test_a_delegation_without_the_policies_that_bound_it_is_an_error(tmp_path, p
     [problem] = problems(tmp_path, tenants={"dev-team": {"namespaces": NAMESPACES}}, policies=policies)
 
     key = "Pulumi.staging.yaml: tenants.dev-team.namespaces[1].delegatedTo"
-    assert problem.startswith(f"{key}: needs the policies {lacking}, which are not enforced")
+    assert problem.startswith(f"{key}: needs the admission policies {lacking}, which are not enforced")
 
 
 @pytest.mark.parametrize(
     ("namespaces", "message"),
     [
         ([{"name": "apps", "delegatedTo": "team"}], "delegatedTo: is the tenant's home"),
-        ([{"name": "apps", "delegatedTo": "default"}], "delegatedTo: 'default' is the service account of every pod"),
+        ([{"name": "apps", "delegatedTo": "default"}], "delegatedTo: 'default' is the default service account of pods"),
         ([{"name": "apps", "delegatedTo": "Team"}], "delegatedTo: 'Team' is not a DNS label"),
     ],
 )

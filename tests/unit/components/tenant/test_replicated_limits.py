@@ -37,4 +37,4 @@ def test_a_namespace_without_its_limits_is_named_and_stops_nobody(monkeypatch, l
 
     assert any("labelSelector=flux-tenancy/limit%3D" in each for each in asked), asked
     assert codes(logged) == ([] if limited else ["FT-CAP-054"])
-    assert all("the namespaces dev-team-web do not" in each for each in logged)
+    assert all("the namespaces dev-team-web still lack" in each for each in logged)

@@ -252,7 +252,7 @@ def test_the_check_fails_with_all_findings(tmp_path, monkeypatch, capsys):
 
     assert not check_admission(render_of(SOURCE), tmp_path)
     assert capsys.readouterr().err.splitlines() == [
-        f"error: an API server would not accept 1 of 1 objects ({FOUND.code}):",
+        f"error: an API server would reject 1 of 1 objects ({FOUND.code}):",
         "  dev-team/apps/gitrepository-app.yaml: spec.a: unknown field",
         "  policy allowed-sources refuses GitRepository apps/app: not allowed",
     ]
@@ -264,7 +264,7 @@ def test_the_check_passes_objects_that_are_accepted_or_only_audited(tmp_path, mo
 
     assert check_admission(render_of(SOURCE), tmp_path)
 
-    assert capsys.readouterr().out == "1 objects match their schemas, and no policy refuses one\n"
+    assert capsys.readouterr().out == "1 objects match their schemas, and no admission policy refuses any\n"
 
 
 def test_without_the_program_the_check_says_so(tmp_path, monkeypatch, capsys):
@@ -274,7 +274,7 @@ def test_without_the_program_the_check_says_so(tmp_path, monkeypatch, capsys):
     assert check_admission(render_of(SOURCE), tmp_path)
 
     said = capsys.readouterr().err
-    assert said.startswith("note: the objects are not held against schemas and policies")
+    assert said.startswith("note: schemas and policies were not checked: ")
     assert NOT_CHECKED.code in said
 
 

@@ -46,7 +46,7 @@ def test_bounds_that_go_with_their_namespace_are_none():
 )
 def test_a_pruning_sync_of_another_path_deletes(changed, said):
     assert found([sync()], [sync(**changed)]) == [
-        ("dev-team", f"syncs from another {said}: Flux deletes what it applied and no longer finds there")
+        ("dev-team", f"syncs from another {said}: Flux deletes the applied objects that are missing there")
     ]
 
 

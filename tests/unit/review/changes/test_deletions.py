@@ -79,7 +79,7 @@ def test_everything_in_a_namespace_goes_with_it():
     sync = kubernetes("Kustomization", "dev-team", "apps", spec={"prune": True})
 
     assert list(only(kubernetes("Namespace", "apps"), sync).consequences()) == [
-        "with namespace apps goes everything in it, including what Flux applied from the Git of dev-team"
+        "everything in namespace apps is deleted, including the objects that Flux applied from the Git of dev-team"
     ]
 
 
@@ -87,7 +87,7 @@ def test_every_object_of_a_kind_goes_with_its_definition():
     definitions = [kubernetes("CustomResourceDefinition", f"{name}.example.com") for name in ("a", "b")]
 
     assert list(only(*definitions).consequences()) == [
-        "with definitions a.example.com, b.example.com goes every object of their kinds in the cluster"
+        "every object of definitions a.example.com, b.example.com is deleted in the whole cluster"
     ]
 
 
@@ -95,8 +95,8 @@ def test_every_object_of_a_kind_goes_with_its_definition():
     ("spec", "fate"),
     [
         ({"prune": True}, "deletes"),
-        ({"prune": False}, "leaves"),
-        ({"prune": True, "deletionPolicy": "Orphan"}, "leaves"),
+        ({"prune": False}, "keeps"),
+        ({"prune": True, "deletionPolicy": "Orphan"}, "keeps"),
         ({"prune": False, "deletionPolicy": "Delete"}, "deletes"),
         ({"prune": True, "deletionPolicy": "MirrorPrune"}, "deletes"),
     ],
@@ -104,7 +104,7 @@ def test_every_object_of_a_kind_goes_with_its_definition():
 def test_a_sync_says_what_flux_does_with_its_objects(spec, fate):
     [said] = only(kubernetes("Kustomization", "dev-team", "apps", spec=spec)).consequences()
 
-    assert said == f"Flux {fate} what it applied from the Git of apps/dev-team"
+    assert said == f"Flux {fate} the objects that it applied from the Git of apps/dev-team"
 
 
 def test_a_release_of_a_tenant_is_uninstalled_unless_its_namespace_goes():
@@ -117,7 +117,7 @@ def test_a_release_of_a_tenant_is_uninstalled_unless_its_namespace_goes():
 def test_every_object_of_its_chart_goes_with_a_helm_release():
     [said] = only(helm_release("kyverno")).consequences()
 
-    assert said == "with the Helm release kyverno goes every object of its chart, custom resources included"
+    assert said == "every object of the Helm release kyverno is deleted, including custom resources"
 
 
 def test_keys_and_webhooks_at_github_are_named_by_their_repository():

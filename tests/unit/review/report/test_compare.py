@@ -129,7 +129,7 @@ def test_the_working_tree_is_compared_with_the_merge_base(clone):
     assert report.commit == base
     assert names(stack.changes) == ["changed Kustomization dev-team"]
     assert [field.name for field in stack.changes[0].fields] == ["spec.interval"]
-    assert stack.note == "the merge base has a program that cannot render; today's rendered it"
+    assert stack.note == "the program of the merge base cannot render; the current program rendered it"
     assert not (clone.folder / ".git" / "worktrees").exists()
 
 
@@ -208,7 +208,7 @@ def test_today_renders_where_the_program_of_the_merge_base_fails(clone, rendered
 
     [stack] = compare(clone.folder, "main").stacks
 
-    assert stack.note == "the program of the merge base failed (order); today's rendered it"
+    assert stack.note == "the program of the merge base failed (order); the current program rendered it"
     assert stack.is_compared
 
 
@@ -387,4 +387,4 @@ class TestCommand:
 
 
 def test_a_report_without_stacks_is_about_nothing():
-    assert Report("main", "0").headline == "Nothing that is applied changes"
+    assert Report("main", "0").headline == "No applied object changes"

@@ -174,7 +174,7 @@ def test_a_missing_acknowledgement_says_what_goes_and_how_to_accept_it():
     text = as_markdown(report(compared(before, side())))
 
     assert "> [!CAUTION]\n> **Deletions that need an acknowledgement**\n>\n> - **Tenant dev-team** on staging: " in text
-    assert "2 objects are deleted; with namespace apps goes everything in it" in text
+    assert "2 objects are deleted; everything in namespace apps is deleted" in text
     assert f"add `{deletion.token}` to `review.acknowledge` in `Pulumi.staging.yaml`." in text
 
 
@@ -187,7 +187,7 @@ def test_releases_link_to_the_changelog():
 def test_a_change_of_nothing_needs_no_approval():
     text = as_markdown(report(compared(side(), side())))
 
-    assert text == "## Nothing that is applied changes\n\nCompared with main at 0123456789.\n"
+    assert text == "## No applied object changes\n\nCompared with main at 0123456789.\n"
 
 
 def test_what_is_particular_about_stacks_is_said_once():
@@ -211,9 +211,11 @@ def test_violations_of_the_rules_come_with_the_risks_and_waivers_after_them():
 
     text = as_markdown(report(*found))
 
-    assert text.startswith("## 1 violation of the rules\n")
+    assert text.startswith("## 1 violation of the review rules\n")
     before, after = text.split("### Waivers\n\n")
-    assert "### Violations of the rules\n\n- **one and two**: no-policy-engine: policies.engine is none" in before
+    assert (
+        "### Violations of the review rules\n\n- **one and two**: no-policy-engine: policies.engine is none" in before
+    )
     assert "or agree on a waiver" in before
-    assert after.startswith("- **one and two**: admin-binding of tenant dev-team: RoleBinding apps/admin allows a")
+    assert after.startswith("- **one and two**: admin-binding of tenant dev-team: RoleBinding apps/admin grants a")
     assert f"waived until {today()}: Until \\[they" in after and "*leave*." not in after

@@ -45,7 +45,7 @@ def secure(value):
         (side(sync(x=1)), side(sync(x=2)), "1 object changed"),
         (side(sync(x=1)), side(sync(x=2), kubernetes("Role", "a")), "1 object added, 1 object changed"),
         (side(sync(), kubernetes("Role", "a")), side(sync()), "1 object removed"),
-        (side(sync()), side(sync()), "Nothing that is applied changes"),
+        (side(sync()), side(sync()), "No applied object changes"),
         (
             side(kubernetes("Role", "a")),
             side(kubernetes("Role", "a", metadata={"labels": {"a": "b"}})),
@@ -64,7 +64,7 @@ def secure(value):
         (
             side(sync(prune=True, path="a")),
             side(sync(prune=True, path="b")),
-            "1 risk: dev-team syncs from another path: Flux deletes what it applied and no longer finds there",
+            "1 risk: dev-team syncs from another path: Flux deletes the applied objects that are missing there",
         ),
         (
             side(kubernetes("Namespace", "a"), sync()),
@@ -168,7 +168,7 @@ def test_a_deletion_that_is_acknowledged_is_in_the_section_of_its_owner():
     found = report(compared(before, side(review={"acknowledge": [missing.token]})))
 
     assert found.missing_acknowledgements == ()
-    assert found.sections[0].groups[0].said[0].text.startswith("with namespace a goes everything")
+    assert found.sections[0].groups[0].said[0].text.startswith("everything in namespace a is deleted")
 
 
 def test_a_deletion_that_is_not_acknowledged_is_not_repeated_in_a_section():

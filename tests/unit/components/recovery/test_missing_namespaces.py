@@ -7,7 +7,7 @@ from sample_stack import removal, tenant_config
 
 from components.engine.state import State
 from components.git.source import GitAccess
-from components.recovery.lost_namespaces import LostNamespaces
+from components.recovery.missing_namespaces import LostNamespaces
 from components.tenant.component import Tenant
 from components.tenant.tenancy_config import TenancyConfig
 

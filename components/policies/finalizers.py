@@ -49,9 +49,9 @@ def unheld_deletion(config: PoliciesConfig) -> Policy:
     too_long = f"{grace} > {int(seconds(longest))} && ({changes(POD)})"
     return Policy(
         name=PolicyName.UNHELD_DELETION,
-        refuses="finalizers that neither Kubernetes nor Flux removes, and `blockOwnerDeletion` on the platform's "
-        "objects, both also in templates; other owners of an object with a finalizer; and pods and templates of pods "
-        "that may take longer to end than is allowed",
+        refuses="finalizers that neither Kubernetes nor Flux removes, and `blockOwnerDeletion` on platform objects, "
+        "including in templates; changes of the owners of an object with a finalizer; and pods and pod templates "
+        "with a termination grace period above the maximum",
         threats=(32, 48, 49),
         subject=Subject.TENANTS,
         # Not those of other kinds: a spec of another form would fail the expressions about templates.
@@ -99,7 +99,7 @@ def unheld_deletion(config: PoliciesConfig) -> Policy:
                     OBJECT,
                     text(": ownerReferences must not change while metadata.finalizers has "),
                     joined("variables.kept"),
-                    text(", which the owner's controller removes; leave them as they are"),
+                    text(", which the owner's controller removes; restore the ownerReferences"),
                 ),
             ),
             Validation(
@@ -108,7 +108,7 @@ def unheld_deletion(config: PoliciesConfig) -> Policy:
                     OBJECT,
                     text(": terminationGracePeriodSeconds is "),
                     f"string({grace})",
-                    text(f"; at most {int(seconds(longest))} ({longest}) are allowed"),
+                    text(f"; the maximum is {int(seconds(longest))} ({longest})"),
                     ASK,
                 ),
             ),

@@ -55,9 +55,9 @@ def test_the_wait_goes_on_while_the_previous_set_or_no_engine_answers():
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        (None, "the cluster accepts an object that they forbid"),
-        (BEFORE, f"the cluster answers with another refusal: {BEFORE}"),
-        (NO_SERVICE, f"the cluster answers with another refusal: {NO_SERVICE}"),
+        (None, "the cluster accepts an object that they refuse"),
+        (BEFORE, f"the cluster refuses it for another reason: {BEFORE}"),
+        (NO_SERVICE, f"the cluster refuses it for another reason: {NO_SERVICE}"),
     ],
 )
 @ENGINES
