@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from command.app import app
 from command.exits import ExitCode
+from components.config.messages import Message
 from isolation import run
 from isolation.inventory.intent import Intent
 from isolation.model import Discrepancy
