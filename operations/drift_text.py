@@ -60,7 +60,7 @@ def _summary(drift: Drift) -> Iterator[str]:
     if {each.what for each in drift.differences} & {What.MISSING, What.CHANGED, What.ADDED}:
         yield "`make up` restores what is missing or changed, and removes what was added."
     if deletable := [each for each in drift.differences if each.what in (What.FOREIGN, What.LEFT)]:
-        yield "What is not of the stack or left over stays. To delete it:"
+        yield "Leftovers and objects that are not part of the stack are not deleted. To delete them:"
         yield from (f"  {_deletion(each)}" for each in deletable)
 
 
