@@ -58,9 +58,11 @@ CASES = {
     "ci stacks": Case(),
     "drift repair": Case(no_cluster="FT-CLU-001"),
     "drift show": Case(no_cluster="FT-CLU-001"),
+    "isolation": Case(no_stack="", no_cluster="FT-CFG-032"),
     "key deploy": Case((TENANT,), unknown_tenant="FT-OPS-004"),
     "key sops": Case((TENANT,), unknown_tenant="FT-OPS-004"),
     "key sops-config": Case((TENANT,), unknown_tenant="FT-OPS-036"),
+    "releases update": Case(no_stack=""),
     "review access": Case((TENANT,), unknown_tenant="FT-OPS-004"),
     "review approval": Case(("--approved", "sha256:" + "0" * 64)),
     "review diff": Case(no_stack="", unknown_stack=""),
@@ -77,6 +79,7 @@ CASES = {
     "tenant resume": Case((TENANT, "--no-preview"), unknown_tenant="FT-OPS-004"),
     "tenant show": Case((TENANT,), no_stack="", unknown_tenant="FT-OPS-314", no_cluster="FT-CLU-001", is_report=True),
     "tenant suspend": Case((TENANT, "--no-preview"), unknown_tenant="FT-OPS-004"),
+    "tenant violations": Case(no_cluster="FT-CLU-001"),
     "up": Case(("--yes",), no_cluster="FT-CLU-001"),
 }
 FOREIGN = ("BRANCH", "NAME", "NAMESPACE", "TENANT", "STACK", "STACKS", "COMMIT", "OUT", "OUTPUT", "REPO")

@@ -39,7 +39,8 @@ CHANGED = render(role(verbs=("get", "escalate")), role("new"))
 
 @pytest.fixture(autouse=True)
 def _in_a_project(tmp_path, monkeypatch) -> None:
-    (tmp_path / "Pulumi.yaml").touch()
+    (tmp_path / "Pulumi.yaml").write_text("name: platform\nruntime: python\n")
+    (tmp_path / "Pulumi.staging.yaml").write_text("config: {}\n")
     monkeypatch.chdir(tmp_path)
 
 
@@ -117,7 +118,8 @@ def test_a_file_that_is_no_list_of_digests_is_an_error(applied, file, content):
     assert codes(check(file).stderr.splitlines()[:1]) == ["FT-REV-503"]
 
 
-def test_the_render_of_another_stack_approves_nothing(applied, file):
+def test_the_render_of_another_stack_approves_nothing(applied, file, tmp_path):
+    (tmp_path / "Pulumi.production.yaml").write_text("config: {}\n")
     refused = check(file, stack="production")
 
     assert refused.exit_code == 2
