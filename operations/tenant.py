@@ -105,8 +105,8 @@ def moved(tenant: str, stacks: Sequence[str], project: Path, preview: bool) -> N
                     Message(
                         "FT-OPS-309",
                         f"tenant {tenant} has not moved yet in stack {each}: {reason}",
-                        f"run `pulumi up --stack {each}` and wait until Flux has applied the new place: if it "
-                        "pruned before, it could delete what runs",
+                        f"run `pulumi up --stack {each}` and wait until Flux has applied the new location; pruning "
+                        "earlier could delete running objects",
                     )
                 )
             left_over = live.left_over()

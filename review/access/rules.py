@@ -1,6 +1,6 @@
 """Who may do what by RBAC, computed from the objects of a render, and what of it one render adds to another.
 
-Rights are compared, not rules: a role that is written in another way, or bound under another name, changes nothing.
+Effective rights are compared: rewriting a role, or binding it under another name, is not a change.
 
 Source: https://kubernetes.io/docs/reference/access-authn-authz/rbac/
 """
