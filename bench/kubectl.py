@@ -39,8 +39,8 @@ NOTES = (
     "preview and no-change up are compared with `kubectl diff --server-side`, first up with `kubectl apply "
     "--server-side`, destroy with `kubectl delete --wait`; the last two return when the namespaces are gone. kubectl "
     "cannot diff an object whose namespace does not exist, so its diff is of existing objects. render is `flux-tenancy "
-    "review render`, which asks no cluster and also renders Flux and the policies; diff is `flux-tenancy review diff` of "
-    "one tenant's change, which renders the stack before and after it.",
+    "review render`, which asks no cluster and also renders Flux and the policies; diff is `flux-tenancy review diff` "
+    "of one tenant's change, which renders the stack before and after it.",
     "up and destroy run without the preview that precedes them by default; `pulumi destroy` selects the tenants with "
     "--target, so that Flux stays.",
     "Flux's controllers are scaled to zero and no sync is waited for: their work costs the same, whoever applied the "
