@@ -146,7 +146,8 @@ def policy(
     checked = check_stacks(project_folder(), stack, base)
     for warning in checked.warnings:
         typer.echo(f"warning: {warning}", err=True)
-    typer.echo((as_json if output is Output.JSON else as_text)(checked.findings))
+    if checked.findings:
+        typer.echo((as_json if output is Output.JSON else as_text)(checked.findings))
     if checked.problems:
         raise ConfigurationError(checked.problems)
     if checked.breaks_a_rule:
