@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.support.environment import Environment
 from tests.support.project import CHECKOUT, PROGRAM
 
-COMMIT = "ad8566d8b19199f80fe108b2266784dd756e2599"
+COMMIT = "70bd9db6490ae6a91f025805dc5e40644d590efb"
 """The last one that changed applied stacks on purpose. After a further one, use that."""
 
 
