@@ -61,7 +61,7 @@ def guarded_by(lab: Lab, project: Project, name: str, version: str, killed: bool
         if killed:
             kill_at(lab, project, "up", name, "Release kyverno creating", lambda: pending(cluster))
             assert pending(cluster)
-            assert "left Kyverno's release pending-install; the update installs it again" in environment.up()
+            assert "left Kyverno's Helm release pending-install; the update installs it again" in environment.up()
         else:
             environment.up()
         cluster.apply(NAMESPACE_OBJECTS[APPS])

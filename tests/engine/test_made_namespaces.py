@@ -37,7 +37,7 @@ CONFIG = TenantConfig.model_validate(
 )
 # Else the policy tenant-namespace refuses it, too.
 ALL_SETTINGS = made_metadata(TENANT, CONFIG, CONFIG.capsule, TENANT, "default")[1][SETTINGS]
-REFUSED = "are not those that the platform sets for this tenant"
+REFUSED = "differ from the platform's settings for this tenant"
 
 
 def namespace(name: str, **annotations: str | None) -> dict[str, Any]:

@@ -157,12 +157,12 @@ def _namespaced() -> list[Case]:
     kubeconfig.bad("as the platform by a tenant", labeled, "spec.kubeConfig selects another cluster")
     access = _Cases(PolicyName.TENANT_ACCESS, CONFIG, User.MEMBER)
     access.good("an account of a made namespace", binding(account("ci", f"{TENANT}-web")))
-    access.bad("another's account", binding(account("ci", FOREIGN)), "ServiceAccount other/ci is no service account")
+    access.bad("another's account", binding(account("ci", FOREIGN)), "ServiceAccount other/ci is not a service account")
     limits = _Cases(PolicyName.TENANT_LIMITS, CONFIG, User.MEMBER)
     open_ = made("NetworkPolicy", {"podSelector": {}, "ingress": [{}]}, namespace=there)
     limits.bad("an open network in a made namespace", open_, ": only the platform team may change these objects")
     kinds = _Cases(PolicyName.POLICY_OBJECTS, CONFIG, User.MEMBER)
-    kinds.bad("a replication", made("TenantResource", {}, namespace=there), "of Kyverno and Capsule are the platform's")
+    kinds.bad("a replication", made("TenantResource", {}, namespace=there), "may change objects of Kyverno and Capsule")
     return [*target.made, *kubeconfig.made, *access.made, *limits.made, *kinds.made]
 
 

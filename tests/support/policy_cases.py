@@ -682,7 +682,7 @@ def _source_options() -> list[Case]:
         "spec.provider aws is not allowed; allowed: generic, github",
     )
     cases.good("no submodules", git(recurseSubmodules=False))
-    cases.bad("submodules", git(recurseSubmodules=True), "spec.recurseSubmodules fetches what the repository's .gitm")
+    cases.bad("submodules", git(recurseSubmodules=True), "spec.recurseSubmodules fetches every URL in the repository's .gitm")
     inside = {"kind": "HelmRepository", "name": "charts"}
     of_git = {"kind": "GitRepository", "name": "app"}
     cases.good("a chart of a repository", chart(chart="app", sourceRef=inside))
@@ -2077,7 +2077,7 @@ def _tenant_limits() -> list[Case]:
     quota = made("ResourceQuota", {"hard": {"pods": "50"}}, name="quota")
     network = made("NetworkPolicy", {"podSelector": {}}, name="network")
     message = ": only the platform team may change these objects"
-    cases.bad("a higher quota", {"spec": {"hard": {"pods": "99"}}}, f"ResourceQuota {message}", old=quota)
+    cases.bad("a higher quota", {"spec": {"hard": {"pods": "99"}}}, f"ResourceQuota{message}", old=quota)
     cases.bad("no quota", {}, message, old=quota, operation="DELETE")
     cases.bad("an open network", made("NetworkPolicy", {"podSelector": {}, "ingress": [{}]}), message)
     cases.bad("a closed one gone", {}, message, old=network, operation="DELETE")
@@ -2085,7 +2085,7 @@ def _tenant_limits() -> list[Case]:
     ends = made("EndpointSlice", addressType="IPv4", endpoints=[{"addresses": ["192.0.2.1"]}])
     cases.bad("another's address behind a Service", ends, message)
     behind = [{"addresses": [{"ip": "192.0.2.1"}], "ports": [{"port": 80}]}]
-    cases.bad("the same in the old way", made("Endpoints", subsets=behind), f"Endpoints {message}")
+    cases.bad("the same in the old way", made("Endpoints", subsets=behind), f"Endpoints{message}")
     cases.good("a quota of the platform", {"spec": {"hard": {"pods": "99"}}}, old=quota, user=User.PLATFORM)
     cases.good("an address by the controller", ends, user=User.PLATFORM)
     return cases.made
@@ -2214,7 +2214,7 @@ def _policy_objects() -> list[Case]:
     cases = _Cases(PolicyName.POLICY_OBJECTS, user=User.MEMBER)
     message = ": only the platform team may change objects of Kyverno"
     exception = {"policyRefs": [{"kind": "ValidatingPolicy", "name": "flux-tenancy-host-access"}]}
-    cases.bad("an exception", made("PolicyException", exception), f"PolicyException {message}")
+    cases.bad("an exception", made("PolicyException", exception), f"PolicyException{message}")
     pods = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["CREATE"]}
     rules = {"matchConstraints": {"resourceRules": [pods]}, "validations": [{"expression": "true"}]}
     cases.bad("a policy", made("NamespacedValidatingPolicy", rules), message)
@@ -2223,7 +2223,7 @@ def _policy_objects() -> list[Case]:
         "match": {"any": [{"resources": {"kinds": ["Pod"]}}]},
         "validate": {"pattern": {"kind": "Pod"}},
     }
-    cases.bad("a policy of the old kind", made("Policy", {"rules": [rule]}), f"Policy {message}")
+    cases.bad("a policy of the old kind", made("Policy", {"rules": [rule]}), f"Policy{message}")
     older = made("PolicyException", exception, name="older")
     cases.bad("an exception gone", {}, message, old=older, operation="DELETE")
     cases.bad(
