@@ -682,7 +682,7 @@ def _source_options() -> list[Case]:
         "spec.provider aws is not allowed; allowed: generic, github",
     )
     cases.good("no submodules", git(recurseSubmodules=False))
-    cases.bad("submodules", git(recurseSubmodules=True), "spec.recurseSubmodules fetches every URL in the repository's .gitm")
+    cases.bad("submodules", git(recurseSubmodules=True), "spec.recurseSubmodules fetches every URL in the repository's")
     inside = {"kind": "HelmRepository", "name": "charts"}
     of_git = {"kind": "GitRepository", "name": "app"}
     cases.good("a chart of a repository", chart(chart="app", sourceRef=inside))
