@@ -5,22 +5,22 @@ from pathlib import Path
 
 import pulumi
 
-from components.cluster.readable import finder
-from components.config.errors import ConfigurationError
-from components.engine.log import leave_out_stack_traces
-from components.engine.state import read_state
-from components.git.github_gone import gone_registrations
-from components.git.rotation import previous_keys, rotations
-from components.stack.cluster.preflight import preflight
-from components.stack.cluster.preparation import prepare
-from components.stack.current import read_stack, stack_file
-from components.stack.platform import register_platform
-from components.stack.report.outputs import Look, report
-from components.sync.changes import watch_changes
-from components.sync.flux_objects import flux_objects
-from components.tenant.further_access import read_further_access
-from components.tenant.leaving.remaining_objects import read_remains
-from review.approval.guard import refuse_unapproved
+from flux_tenancy.components.cluster.readable import finder
+from flux_tenancy.components.config.errors import ConfigurationError
+from flux_tenancy.components.engine.log import leave_out_stack_traces
+from flux_tenancy.components.engine.state import read_state
+from flux_tenancy.components.git.github_gone import gone_registrations
+from flux_tenancy.components.git.rotation import previous_keys, rotations
+from flux_tenancy.components.stack.cluster.preflight import preflight
+from flux_tenancy.components.stack.cluster.preparation import prepare
+from flux_tenancy.components.stack.current import read_stack, stack_file
+from flux_tenancy.components.stack.platform import register_platform
+from flux_tenancy.components.stack.report.outputs import Look, report
+from flux_tenancy.components.sync.changes import watch_changes
+from flux_tenancy.components.sync.flux_objects import flux_objects
+from flux_tenancy.components.tenant.further_access import read_further_access
+from flux_tenancy.components.tenant.leaving.remaining_objects import read_remains
+from flux_tenancy.review.approval.guard import refuse_unapproved
 
 PROJECT = Path(__file__).parent
 

@@ -11,8 +11,8 @@ from bench.report import Results
 from bench.rig import Rig, repositories
 from bench.tenant_client import TenantClient
 from bench.tenant_requests import IMAGES, OUTSIDE, SOURCES, VERBS, Target, forbidden, targets
-from components.policies.config import PolicyEngine
-from operations.admission_answers import objections
+from flux_tenancy.components.policies.config import PolicyEngine
+from flux_tenancy.operations.admission_answers import objections
 from tests.support.lab import eventually
 
 BASELINE = PolicyEngine.NONE

@@ -18,10 +18,10 @@ import yaml
 from bench.measure import Sample, measure
 from bench.report import Results
 from bench.rig import STACK, Rig, repositories
-from components.installs.flux.controller_rights import IMPERSONATION
-from components.vocabulary.manifests import Manifest
-from review.render.rendered import PLATFORM
-from review.render.stack import render_stack
+from flux_tenancy.components.installs.flux.controller_rights import IMPERSONATION
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.review.render.rendered import PLATFORM
+from flux_tenancy.review.render.stack import render_stack
 
 BASELINES = {
     "preview": "kubectl diff",

@@ -15,9 +15,9 @@ import yaml
 from bench.report import Results
 from bench.rig import Rig
 from bench.tenant_client import TenantClient
-from components.cluster.client import path_of
-from components.sync.status import status_of
-from components.vocabulary.manifests import Manifest
+from flux_tenancy.components.cluster.client import path_of
+from flux_tenancy.components.sync.status import status_of
+from flux_tenancy.components.vocabulary.manifests import Manifest
 from lab.errors import LabError
 from lab.git_host import GitHost
 from tests.support.lab import eventually

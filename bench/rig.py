@@ -17,9 +17,9 @@ from typing import Any
 import psutil
 
 from bench.measure import checked
+from flux_tenancy.review.admission.program import PROGRAM, VARIABLE
 from lab.build import ensure, pinned_version
 from lab.pulumi import BUNDLES
-from review.admission.program import PROGRAM, VARIABLE
 from tests.support.lab import Lab, RunningCluster
 from tests.support.project import Project
 
@@ -48,7 +48,7 @@ class Rig:
 
     def review(self, command: str, *options: str) -> subprocess.CompletedProcess[str]:
         """Run a command for reviewers, such as `diff`, on the benchmark's stack."""
-        arguments = [sys.executable, "-m", "command", "review", command, f"--stack={STACK}", *options]
+        arguments = [sys.executable, "-m", "flux_tenancy.command", "review", command, f"--stack={STACK}", *options]
         return subprocess.run(arguments, cwd=self.project.folder, capture_output=True, text=True, check=False)
 
     def kubectl(self, *arguments: str) -> subprocess.CompletedProcess[str]:

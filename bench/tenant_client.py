@@ -12,9 +12,9 @@ from typing import Any
 import httpx
 import yaml
 
-from components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.operations.admission_answers import Answer
 from lab.errors import LabError
-from operations.admission_answers import Answer
 
 _TIMEOUT_SECONDS = 30
 _ATTEMPTS = 5

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from components.cluster.client import path_of
-from components.vocabulary.manifests import Manifest
+from flux_tenancy.components.cluster.client import path_of
+from flux_tenancy.components.vocabulary.manifests import Manifest
 from tests.support.policy_cases import deployment, git, kustomization, made, merged, service
 
 SOURCES = "https://git.example.com/*"

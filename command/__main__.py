@@ -1,5 +1,5 @@
 """`python -m command` is `flux-tenancy`."""
 
-from command.app import main
+from flux_tenancy.command.app import main
 
 main()

@@ -11,10 +11,10 @@ from typing import Annotated
 
 import typer
 
-from command import ci, drift, isolation, key, releases, review, tenant
-from command.exits import MEANINGS
-from command.program import Group, Program
-from command.up import up
+from flux_tenancy.command import ci, drift, isolation, key, releases, review, tenant
+from flux_tenancy.command.exits import MEANINGS
+from flux_tenancy.command.program import Group, Program
+from flux_tenancy.command.up import up
 
 NAME = "flux-tenancy"
 _CWD_VARIABLE = "PULUMI_OPTION_CWD"

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from command.options import Stacks
-from command.project import project_folder
+from flux_tenancy.command.options import Stacks
+from flux_tenancy.command.project import project_folder
 
 app = typer.Typer(help="List stacks for workflows, and post what jobs have found.", no_args_is_help=True)
 
@@ -29,7 +29,7 @@ def stacks(
 
       flux-tenancy ci stacks --chosen '["staging", "production"]'
     """
-    from review.host.stacks import step_outputs
+    from flux_tenancy.review.host.stacks import step_outputs
 
     typer.echo(step_outputs(chosen, project_folder()))
 
@@ -59,7 +59,7 @@ def comment(
     """
     if bool(run) == bool(pull_request and body_file):
         raise typer.BadParameter("name either --run, or --pull-request and --body-file")
-    from review.host.report_comment import comment_on_pull_request, comment_on_run
+    from flux_tenancy.review.host.report_comment import comment_on_pull_request, comment_on_run
 
     if body_file is None:
         typer.echo(comment_on_run(run))
@@ -79,7 +79,7 @@ def approved(
 
       flux-tenancy ci approved --commit "$GITHUB_SHA" --out .approved
     """
-    from review.host.merged_digests import write_approved
+    from flux_tenancy.review.host.merged_digests import write_approved
 
     typer.echo("\n".join(write_approved(commit, out, workflow)))
 
@@ -92,7 +92,7 @@ def drift_issue(run: Run, stack: Stacks) -> None:
 
       flux-tenancy ci drift-issue --run 1658821493 --stack staging,production
     """
-    from review.host.drift_issue import report_drift
+    from flux_tenancy.review.host.drift_issue import report_drift
 
     typer.echo(report_drift(run, stack))
 
@@ -111,6 +111,6 @@ def release_pull_request(
 
       flux-tenancy ci release-pull-request --body-file releases.md
     """
-    from review.host.release_pull_request import propose_changes
+    from flux_tenancy.review.host.release_pull_request import propose_changes
 
     typer.echo(propose_changes(project_folder(), body_file))

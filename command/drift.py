@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import typer
 
-from command.options import HasExitCode, Output, OutputOption, Stack
-from command.program import found
-from command.project import project_folder
+from flux_tenancy.command.options import HasExitCode, Output, OutputOption, Stack
+from flux_tenancy.command.program import found
+from flux_tenancy.command.project import project_folder
 
 app = typer.Typer(help="Find and repair changes that others made to objects of a stack.", no_args_is_help=True)
 
@@ -21,7 +21,7 @@ def show(stack: Stack, output: OutputOption = Output.TABLE, exit_code: HasExitCo
 
       flux-tenancy drift show -s production -o json --exit-code
     """
-    from operations.drift import show_drift
+    from flux_tenancy.operations.drift import show_drift
 
     if show_drift(stack, project_folder(), as_json=output is Output.JSON) and exit_code:
         found()
@@ -38,6 +38,6 @@ def repair(stack: Stack) -> None:
 
       flux-tenancy drift repair --stack staging
     """
-    from operations.repair import repair as repair_stack
+    from flux_tenancy.operations.repair import repair as repair_stack
 
     repair_stack(stack, project_folder())

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from command.options import File, OptionalStack, Tenants, stack_of_shell
-from command.program import failed, found
-from command.project import project_folder
-from isolation.choices import Layer, Profile, ReportFormat
+from flux_tenancy.command.options import File, OptionalStack, Tenants, stack_of_shell
+from flux_tenancy.command.program import failed, found
+from flux_tenancy.command.project import project_folder
+from flux_tenancy.isolation.choices import Layer, Profile, ReportFormat
 
 
 def isolation(
@@ -98,9 +98,9 @@ def isolation(
 
       flux-tenancy isolation --stack staging --tenant shop --live
     """
-    from components.config.messages import Message
-    from isolation.run import Asked, Target, attack, show
-    from operations.errors import OperationError
+    from flux_tenancy.components.config.messages import Message
+    from flux_tenancy.isolation.run import Asked, Target, attack, show
+    from flux_tenancy.operations.errors import OperationError
 
     if Layer.ROLE in without and not live:
         raise OperationError(

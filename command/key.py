@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from command.options import Stack, completed_tenants
-from command.project import project_folder
+from flux_tenancy.command.options import Stack, completed_tenants
+from flux_tenancy.command.project import project_folder
 
 app = typer.Typer(
     help="Create deploy keys and keys for SOPS, stored encrypted in a stack. Private keys are never shown.",
@@ -39,7 +39,7 @@ def deploy(stack: Stack, tenant: _Tenant = "", platform: _Platform = False) -> N
 
       flux-tenancy key deploy --platform --stack staging
     """
-    from operations.deploy_key import deploy_key
+    from flux_tenancy.operations.deploy_key import deploy_key
 
     deploy_key(stack, tenant, platform, project_folder())
 
@@ -68,7 +68,7 @@ def sops(
 
       flux-tenancy key sops shop --stack staging --withdraw age1…
     """
-    from operations.sops_key import sops_key
+    from flux_tenancy.operations.sops_key import sops_key
 
     sops_key(
         stack,
@@ -92,6 +92,6 @@ def sops_config(tenant: _Tenant = "", platform: _Platform = False) -> None:
 
       flux-tenancy key sops-config shop > ../shop-apps/.sops.yaml
     """
-    from operations.sops_config import sops_config as creation_rules
+    from flux_tenancy.operations.sops_config import sops_config as creation_rules
 
     typer.echo(creation_rules(tenant, platform, project_folder()), nl=False)

@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from command.project import find_project, project_folder
+from flux_tenancy.command.project import find_project, project_folder
 
 STACK_VARIABLE = "PULUMI_STACK"
 """The current stack of a shell, as `pulumi` reads it: https://www.pulumi.com/docs/iac/cli/environment-variables/"""
@@ -44,8 +44,8 @@ def _checked(names: Sequence[str]) -> None:
     Raises:
         OperationError: no stack may have such a name.
     """
-    from components.stack.files.names import stack_file_name
-    from operations.errors import reading_files
+    from flux_tenancy.components.stack.files.names import stack_file_name
+    from flux_tenancy.operations.errors import reading_files
 
     with reading_files():
         for name in names:
@@ -60,8 +60,8 @@ def _check_files(names: Sequence[str]) -> None:
     """
     from functools import partial
 
-    from operations.described_stack import stack_path
-    from operations.errors import run_all
+    from flux_tenancy.operations.described_stack import stack_path
+    from flux_tenancy.operations.errors import run_all
 
     _checked(names)
     project = project_folder()
@@ -77,9 +77,9 @@ def _stack(given: str) -> str:
     if name := given or os.environ.get(STACK_VARIABLE, ""):
         _check_files([name])
         return name
-    from components.config.messages import Message
-    from operations.described_stack import described_stacks
-    from operations.errors import OperationError
+    from flux_tenancy.components.config.messages import Message
+    from flux_tenancy.operations.described_stack import described_stacks
+    from flux_tenancy.operations.errors import OperationError
 
     names = described_stacks(project_folder())
     if len(names) == 1:
@@ -122,7 +122,7 @@ def stack_of_shell() -> str:
     name, folder = os.environ.get(STACK_VARIABLE, ""), find_project()
     if not name or folder is None:
         return ""
-    from operations.described_stack import described_stacks
+    from flux_tenancy.operations.described_stack import described_stacks
 
     return name if name.rpartition("/")[2] in described_stacks(folder) else ""
 
@@ -135,7 +135,7 @@ def _stacks(given: list[str]) -> list[str]:
     """
     if given:
         return _named_stacks(given)
-    from operations.described_stack import described_stacks
+    from flux_tenancy.operations.described_stack import described_stacks
 
     return described_stacks(project_folder())
 

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup, TyperOption
 
-from command.exits import ExitCode
+from flux_tenancy.command.exits import ExitCode
 
 
 class _GroupOption(TyperOption):
@@ -95,8 +95,8 @@ def _lines(error: Exception) -> str | None:
         return ""
     if hasattr(error, "format_message"):
         return _usage(error)
-    from components.config.errors import ConfigurationError
-    from operations.errors import OperationError
+    from flux_tenancy.components.config.errors import ConfigurationError
+    from flux_tenancy.operations.errors import OperationError
 
     if isinstance(error, OperationError):
         return error.report
@@ -107,8 +107,8 @@ def _lines(error: Exception) -> str | None:
 
 def _usage(error: Any) -> str:
     """An error in the arguments, with the command whose help says more."""
-    from components.config.errors import coded
-    from components.config.messages import Message, Wording
+    from flux_tenancy.components.config.errors import coded
+    from flux_tenancy.components.config.messages import Message, Wording
 
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "flux-tenancy"

@@ -25,8 +25,8 @@ def project_folder() -> Path:
     """
     if (found := find_project()) is not None:
         return found
-    from components.config.messages import Message
-    from operations.errors import OperationError
+    from flux_tenancy.components.config.messages import Message
+    from flux_tenancy.operations.errors import OperationError
 
     raise OperationError(
         Message(

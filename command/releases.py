@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from command.options import Stacks
-from command.project import project_folder
+from flux_tenancy.command.options import Stacks
+from flux_tenancy.command.project import project_folder
 
 app = typer.Typer(help="Update the pinned releases of Flux and Kyverno.", no_args_is_help=True)
 
@@ -47,6 +47,6 @@ def update(
 
       flux-tenancy releases update --flux-index https://mirror.example.com/flux.json
     """
-    from operations.release_update import update_releases
+    from flux_tenancy.operations.release_update import update_releases
 
     typer.echo(update_releases(stacks, project_folder(), flux_index, kyverno_index))

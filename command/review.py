@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from command.options import ComparedStacks, File, Output, OutputOption, Stack, Stacks, Tenant
-from command.program import found
-from command.project import project_folder
+from flux_tenancy.command.options import ComparedStacks, File, Output, OutputOption, Stack, Stacks, Tenant
+from flux_tenancy.command.program import found
+from flux_tenancy.command.project import project_folder
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from review.report.model import Report
+    from flux_tenancy.review.report.model import Report
 
 _WIDTH = 160
 """Columns of a report that is not for a terminal."""
@@ -47,13 +47,13 @@ def render(
 
       flux-tenancy review render --stack staging --out /tmp/render
     """
-    from operations.described_stack import described_file
-    from operations.errors import OperationError
-    from review.admission.check import check_admission
-    from review.render.files import write_render
-    from review.render.rendered import Render
-    from review.render.stack import render_stack
-    from review.rules.stacks import NO_STACKS
+    from flux_tenancy.operations.described_stack import described_file
+    from flux_tenancy.operations.errors import OperationError
+    from flux_tenancy.review.admission.check import check_admission
+    from flux_tenancy.review.render.files import write_render
+    from flux_tenancy.review.render.rendered import Render
+    from flux_tenancy.review.render.stack import render_stack
+    from flux_tenancy.review.rules.stacks import NO_STACKS
 
     project = project_folder()
     if not stack:
@@ -93,8 +93,8 @@ def diff(
     """
     from rich.console import Console
 
-    from review.render.files import writing
-    from review.report.compare import compare
+    from flux_tenancy.review.render.files import writing
+    from flux_tenancy.review.report.compare import compare
 
     report = compare(project_folder(), base, stack)
     if file is None:
@@ -109,12 +109,12 @@ def diff(
 
 def _print(report: Report, output: DiffOutput, console: Console) -> None:
     if output is DiffOutput.TABLE:
-        from review.report.terminal import as_text
+        from flux_tenancy.review.report.terminal import as_text
 
         console.print(as_text(report), soft_wrap=not console.is_terminal)
         return
-    from review.report.json_report import as_json
-    from review.report.markdown import as_markdown
+    from flux_tenancy.review.report.json_report import as_json
+    from flux_tenancy.review.report.markdown import as_markdown
 
     text = as_json(report) + "\n" if output is DiffOutput.JSON else as_markdown(report)
     print(text, end="", file=console.file)
@@ -139,9 +139,9 @@ def policy(
 
       flux-tenancy review policy --stack production --base origin/main --output json
     """
-    from components.config.errors import ConfigurationError
-    from review.rules.check import check_stacks
-    from review.rules.findings_text import as_json, as_text
+    from flux_tenancy.components.config.errors import ConfigurationError
+    from flux_tenancy.review.rules.check import check_stacks
+    from flux_tenancy.review.rules.findings_text import as_json, as_text
 
     checked = check_stacks(project_folder(), stack, base)
     for warning in checked.warnings:
@@ -166,9 +166,9 @@ def access(tenant: Tenant = "", *, stack: Stack, output: OutputOption = Output.T
     """
     from rich.console import Console
 
-    from operations.described_stack import described_file, described_tenant
-    from review.access.summary import as_json, as_table, who_may_what
-    from review.render.stack import render_stack
+    from flux_tenancy.operations.described_stack import described_file, described_tenant
+    from flux_tenancy.review.access.summary import as_json, as_table, who_may_what
+    from flux_tenancy.review.render.stack import render_stack
 
     project = project_folder()
     described_file(stack, project)  # An unknown stack is refused with the names of those that exist.
@@ -197,7 +197,7 @@ def approval(
 
       flux-tenancy review approval --stack production --approved .approved/production/digest.json
     """
-    from review.approval.check import NotApproved, check_approved
+    from flux_tenancy.review.approval.check import NotApproved, check_approved
 
     try:
         typer.echo(check_approved(stack, approved, project_folder()))
@@ -216,6 +216,6 @@ def previewer_role(stack: Stack) -> None:
 
       flux-tenancy review previewer-role --stack production | kubectl apply -f -
     """
-    from operations.previewer_role import previewer_manifests
+    from flux_tenancy.operations.previewer_role import previewer_manifests
 
     typer.echo(previewer_manifests(stack, project_folder()), nl=False)

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from command.options import ChangedStacks, HasExitCode, Output, OutputOption, Preview, Stacks, Tenant
-from command.program import found
-from command.project import project_folder
-from command.tenant_violations import violations
+from flux_tenancy.command.options import ChangedStacks, HasExitCode, Output, OutputOption, Preview, Stacks, Tenant
+from flux_tenancy.command.program import found
+from flux_tenancy.command.project import project_folder
+from flux_tenancy.command.tenant_violations import violations
 
 app = typer.Typer(
     help="Onboard, show, suspend, move and offboard tenants. Changes files of the project, and no cluster.",
@@ -59,8 +59,8 @@ def new(
 
       flux-tenancy tenant new shop --stack production --folder ./production
     """
-    from operations.new_tenant import NewTenant
-    from operations.tenant import new as onboard
+    from flux_tenancy.operations.new_tenant import NewTenant
+    from flux_tenancy.operations.tenant import new as onboard
 
     given = NewTenant(tenant, repo, tuple(namespace or ()), github, branch, folder)
     onboard(given, stack, project_folder(), preview)
@@ -86,7 +86,7 @@ def list_(
 
       flux-tenancy tenant list -s staging -o html > tenants.html
     """
-    from operations.tenant_list import show_tenants
+    from flux_tenancy.operations.tenant_list import show_tenants
 
     if show_tenants(stack, project_folder(), output.value, policies) and exit_code:
         found()
@@ -105,7 +105,7 @@ def show(tenant: Tenant, stack: Stacks, output: OutputOption = Output.TABLE, exi
 
       flux-tenancy tenant show shop -s production -o json
     """
-    from operations.tenant_details_text import show_tenant
+    from flux_tenancy.operations.tenant_details_text import show_tenant
 
     if show_tenant(tenant, stack, project_folder(), as_json=output is Output.JSON) and exit_code:
         found()
@@ -119,7 +119,7 @@ def suspend(tenant: Tenant, stack: ChangedStacks, preview: Preview = True) -> No
 
       flux-tenancy tenant suspend shop --stack production
     """
-    from operations.tenant import suspend as suspend_tenant
+    from flux_tenancy.operations.tenant import suspend as suspend_tenant
 
     suspend_tenant(tenant, stack, project_folder(), preview)
 
@@ -132,7 +132,7 @@ def resume(tenant: Tenant, stack: ChangedStacks, preview: Preview = True) -> Non
 
       flux-tenancy tenant resume shop --stack production
     """
-    from operations.tenant import resume as resume_tenant
+    from flux_tenancy.operations.tenant import resume as resume_tenant
 
     resume_tenant(tenant, stack, project_folder(), preview)
 
@@ -164,8 +164,8 @@ def move(
 
       flux-tenancy tenant move shop --repo ssh://git@git.example.com/shop/next.git --branch main -s staging
     """
-    from operations.tenant import move as move_tenant
-    from operations.tenant_changes import Move
+    from flux_tenancy.operations.tenant import move as move_tenant
+    from flux_tenancy.operations.tenant_changes import Move
 
     move_tenant(tenant, Move(repo, github, branch, folder, source, sync), stack, project_folder(), preview)
 
@@ -180,7 +180,7 @@ def moved(tenant: Tenant, stack: ChangedStacks, preview: Preview = True) -> None
 
       flux-tenancy tenant moved shop --stack staging
     """
-    from operations.tenant import moved as settle_tenant
+    from flux_tenancy.operations.tenant import moved as settle_tenant
 
     settle_tenant(tenant, stack, project_folder(), preview)
 
@@ -207,7 +207,7 @@ def offboard(
 
       flux-tenancy tenant offboard shop --stack staging --no-backup
     """
-    from operations.tenant import offboard as offboard_tenant
+    from flux_tenancy.operations.tenant import offboard as offboard_tenant
 
     offboard_tenant(tenant, stack, project_folder(), backup, age, preview)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from command.options import HasExitCode, Output, OutputOption, Stack
-from command.program import found
-from command.project import project_folder
+from flux_tenancy.command.options import HasExitCode, Output, OutputOption, Stack
+from flux_tenancy.command.program import found
+from flux_tenancy.command.project import project_folder
 
 
 def violations(stack: Stack, output: OutputOption = Output.TABLE, exit_code: HasExitCode = False) -> None:
@@ -19,7 +19,7 @@ def violations(stack: Stack, output: OutputOption = Output.TABLE, exit_code: Has
 
       flux-tenancy tenant violations -s production -o json --exit-code
     """
-    from operations.policy_report import show_violations
+    from flux_tenancy.operations.policy_report import show_violations
 
     if show_violations(stack, project_folder(), output is Output.JSON) and exit_code:
         found()

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from command.options import Stack
-from command.project import project_folder
+from flux_tenancy.command.options import Stack
+from flux_tenancy.command.project import project_folder
 
 
 def up(
@@ -33,6 +33,6 @@ def up(
 
       flux-tenancy up --stack production --approved digest.json --yes
     """
-    from operations.update import update
+    from flux_tenancy.operations.update import update
 
     update(stack, project_folder(), approved, yes)

@@ -8,15 +8,15 @@ from collections.abc import Mapping
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
-from components.cluster.client import ask, explaining
-from components.config.messages import Message
-from components.config.printable import printable
-from components.vocabulary.manifests import Manifest
-from isolation.model import Access, Request
-from isolation.refusals import is_about_impersonation
-from operations.admission_answers import Answer
-from operations.dry_run import Kind
-from operations.errors import OperationError
+from flux_tenancy.components.cluster.client import ask, explaining
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.isolation.model import Access, Request
+from flux_tenancy.isolation.refusals import is_about_impersonation
+from flux_tenancy.operations.admission_answers import Answer
+from flux_tenancy.operations.dry_run import Kind
+from flux_tenancy.operations.errors import OperationError
 
 _METHODS = {"create": "POST", "patch": "PATCH", "delete": "DELETE"}
 _REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"

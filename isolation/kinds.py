@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from kubernetes import client
 
-from components.tenant.kinds import FLUX_KINDS
-from operations.dry_run import Kind, served_kinds
+from flux_tenancy.components.tenant.kinds import FLUX_KINDS
+from flux_tenancy.operations.dry_run import Kind, served_kinds
 
 RBAC = "rbac.authorization.k8s.io"
 

@@ -11,17 +11,17 @@ from types import FrameType
 
 from kubernetes import client
 
-from components.cluster.client import ClusterUnavailable, explaining, get
-from components.cluster.waiting import wait_for
-from components.config.messages import Message
-from components.config.printable import printable
-from components.vocabulary.manifests import Manifest
-from isolation.asking import Asker
-from isolation.choices import Layer
-from isolation.kinds import RBAC
-from isolation.model import Access, Finding, Live, Request, State
-from isolation.scene import Scene
-from operations.errors import OperationError
+from flux_tenancy.components.cluster.client import ClusterUnavailable, explaining, get
+from flux_tenancy.components.cluster.waiting import wait_for
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.isolation.asking import Asker
+from flux_tenancy.isolation.choices import Layer
+from flux_tenancy.isolation.kinds import RBAC
+from flux_tenancy.isolation.model import Access, Finding, Live, Request, State
+from flux_tenancy.isolation.scene import Scene
+from flux_tenancy.operations.errors import OperationError
 
 LABEL = "flux-tenancy/isolation"
 """The label of everything that the suite creates; its value is the id of the run."""

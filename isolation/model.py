@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from components.config.messages import Message
-from components.config.printable import printable
-from components.vocabulary.manifests import Manifest
-from isolation.choices import Layer
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.isolation.choices import Layer
 
 REQUEST_ORDER = (Layer.ROLE, Layer.POD_SECURITY, Layer.ADMISSION, Layer.QUOTA)
 """The layers that a request passes, in the order in which the API server evaluates them."""

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 
 from kubernetes import client
 
-from components.cluster.client import get, items
-from components.config.messages import Message
-from components.vocabulary.manifests import Manifest
-from components.vocabulary.names import TENANT_LABEL, Controller
-from isolation.inventory.intent import Intent
-from isolation.kinds import served
-from isolation.scene import Scene, Tenancy
-from operations.cluster_policies import policies_in_force
-from operations.errors import OperationError
+from flux_tenancy.components.cluster.client import get, items
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL, Controller
+from flux_tenancy.isolation.inventory.intent import Intent
+from flux_tenancy.isolation.kinds import served
+from flux_tenancy.isolation.scene import Scene, Tenancy
+from flux_tenancy.operations.cluster_policies import policies_in_force
+from flux_tenancy.operations.errors import OperationError
 
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 _ADMISSION = "/apis/admissionregistration.k8s.io/v1"

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from isolation.choices import Layer
+from flux_tenancy.isolation.choices import Layer
 
 # Each matches from just behind the object's name: a tenant's own text may come later.
 _OBJECT = r'(?:[^:]*? )?"?[^":]*"? is forbidden: '

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from isolation.attempts import NOT_ASKED
-from isolation.model import Report, Verdict
-from isolation.report_table import INVENTORY, WORDS, alone, in_cells, refused_by, summary, title
+from flux_tenancy.isolation.attempts import NOT_ASKED
+from flux_tenancy.isolation.model import Report, Verdict
+from flux_tenancy.isolation.report_table import INVENTORY, WORDS, alone, in_cells, refused_by, summary, title
 
 _STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem; color: #1c1e21; background: #fff; }

@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from isolation.attempts import NOT_ASKED
-from isolation.model import AttemptResult, ControlResult, Discrepancy, Report
+from flux_tenancy.isolation.attempts import NOT_ASKED
+from flux_tenancy.isolation.model import AttemptResult, ControlResult, Discrepancy, Report
 
 FORMAT = "flux-tenancy/isolation/v1"
 

@@ -10,8 +10,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from isolation.choices import Layer
-from isolation.model import AttemptResult, Discrepancy, Report, State, Verdict
+from flux_tenancy.isolation.choices import Layer
+from flux_tenancy.isolation.model import AttemptResult, Discrepancy, Report, State, Verdict
 
 WIDTH = 180
 """Columns of a report that is not for a terminal."""

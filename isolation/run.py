@@ -15,27 +15,27 @@ import typer
 from kubernetes import client
 from rich.console import Console
 
-from components.cluster.client import ClusterUnavailable, connect, context_name, explaining
-from components.cluster.config import ClusterConfig
-from components.config.errors import ConfigurationError
-from components.config.messages import Message, message_of
-from components.config.printable import printable
-from isolation.choices import Layer, Profile, ReportFormat
-from isolation.inventory.intent import Intent
-from isolation.inventory.lists import read_lists
-from isolation.inventory.profile import against_profile
-from isolation.inventory.stack import StackInventory
-from isolation.model import AttemptResult, ControlResult, Discrepancy, Report
-from isolation.reading import has_account, labelled_namespaces, read, tenancy, tenants, version
-from isolation.report_html import as_html
-from isolation.report_json import as_json
-from isolation.report_junit import as_junit
-from isolation.report_table import WIDTH, as_table
-from isolation.scene import Tenancy
-from isolation.suite import Suite
-from operations.described_cluster import described_cluster
-from operations.errors import OperationError, invalid
-from review.render.stack import load_and_render
+from flux_tenancy.components.cluster.client import ClusterUnavailable, connect, context_name, explaining
+from flux_tenancy.components.cluster.config import ClusterConfig
+from flux_tenancy.components.config.errors import ConfigurationError
+from flux_tenancy.components.config.messages import Message, message_of
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.isolation.choices import Layer, Profile, ReportFormat
+from flux_tenancy.isolation.inventory.intent import Intent
+from flux_tenancy.isolation.inventory.lists import read_lists
+from flux_tenancy.isolation.inventory.profile import against_profile
+from flux_tenancy.isolation.inventory.stack import StackInventory
+from flux_tenancy.isolation.model import AttemptResult, ControlResult, Discrepancy, Report
+from flux_tenancy.isolation.reading import has_account, labelled_namespaces, read, tenancy, tenants, version
+from flux_tenancy.isolation.report_html import as_html
+from flux_tenancy.isolation.report_json import as_json
+from flux_tenancy.isolation.report_junit import as_junit
+from flux_tenancy.isolation.report_table import WIDTH, as_table
+from flux_tenancy.isolation.scene import Tenancy
+from flux_tenancy.isolation.suite import Suite
+from flux_tenancy.operations.described_cluster import described_cluster
+from flux_tenancy.operations.errors import OperationError, invalid
+from flux_tenancy.review.render.stack import load_and_render
 
 _INVENTORY = "inventory"
 """The name of the inventory for `--only`."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from components.policies.names import PolicyName
-from components.vocabulary.manifests import Manifest
-from components.vocabulary.names import Controller
-from operations.cluster_policies import PolicyInForce
-from operations.dry_run import Kind
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.names import Controller
+from flux_tenancy.operations.cluster_policies import PolicyInForce
+from flux_tenancy.operations.dry_run import Kind
 
 
 @dataclass(frozen=True)

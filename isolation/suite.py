@@ -9,12 +9,12 @@ from dataclasses import replace
 
 from kubernetes import client
 
-from components.vocabulary.manifests import Manifest
-from isolation import attempts as catalogue
-from isolation.asking import Asker
-from isolation.choices import Layer
-from isolation.live import LiveObjects, removed_afterwards
-from isolation.model import (
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.isolation import attempts as catalogue
+from flux_tenancy.isolation.asking import Asker
+from flux_tenancy.isolation.choices import Layer
+from flux_tenancy.isolation.live import LiveObjects, removed_afterwards
+from flux_tenancy.isolation.model import (
     REQUEST_ORDER,
     Access,
     Attempt,
@@ -28,10 +28,10 @@ from isolation.model import (
     State,
     Verdict,
 )
-from isolation.refusals import Refusal, refusal
-from isolation.scene import Scene
-from isolation.verdicts import judged
-from operations.admission_answers import Answer
+from flux_tenancy.isolation.refusals import Refusal, refusal
+from flux_tenancy.isolation.scene import Scene
+from flux_tenancy.isolation.verdicts import judged
+from flux_tenancy.operations.admission_answers import Answer
 
 Selected = Callable[[str], bool]
 TAKEN = "the API server would accept it"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from components.config.printable import printable
-from isolation.choices import Layer
-from isolation.model import REQUEST_ORDER, Attempt, AttemptResult, Finding, LayerState, State, Verdict
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.isolation.choices import Layer
+from flux_tenancy.isolation.model import REQUEST_ORDER, Attempt, AttemptResult, Finding, LayerState, State, Verdict
 
 # The first of these that a layer's findings have is its state: it holds only if all its proofs hold.
 _WORST = (State.OPEN, State.HOLDS, State.UNPROVEN, State.NOT_APPLICABLE)

@@ -9,6 +9,7 @@ import sys
 import sysconfig
 from collections.abc import Mapping
 
+from flux_tenancy.review.admission.program import PROGRAM, VARIABLE
 from lab.built import find_built
 from lab.cluster import Cluster, clusters
 from lab.errors import LabError
@@ -18,7 +19,6 @@ from lab.kubeconfig import use_own_context
 from lab.project import provide_project
 from lab.pulumi import CLI, FOLDER_VARIABLE, STACK_VARIABLE, LabPulumi
 from lab.settings import Settings
-from review.admission.program import PROGRAM, VARIABLE
 
 
 def exports(settings: Settings, stack: str | None = None) -> str:
@@ -53,7 +53,7 @@ def prepare_update(settings: Settings, stack: str) -> None:
     Raises:
         LabError: it failed, or the stack is not what was approved; the command has printed the reason.
     """
-    command = [sys.executable, "-m", "command", "drift", "repair", "--stack", stack]
+    command = [sys.executable, "-m", "flux_tenancy.command", "drift", "repair", "--stack", stack]
     environ = os.environ | _variables(settings, stack)
     if subprocess.run(command, cwd=settings.pulumi_project, env=environ, check=False).returncode:
         raise LabError(f"the stack {stack} was not updated", "fix the error above and run the command again")

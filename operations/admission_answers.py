@@ -13,10 +13,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from components.config.printable import printable
-from components.policies.config import PolicyEngine, PolicyMode
-from components.policies.names import PolicyName
-from components.policies.rendering import POLICIES
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.rendering import POLICIES
 
 _WARNING = re.compile(r'299 \S+ "(?P<text>(?:[^"\\]|\\.)*)"')
 _NATIVE_WARNING = re.compile(

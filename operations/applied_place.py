@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from components.cluster.client import find_object
-from components.config.printable import printable
-from components.sync.status import status_of
-from components.vocabulary.names import GIT_REPOSITORY, SOURCE_API
-from operations.described_syncs import sync_paths, value_at
-from operations.given_values import canonical
-from operations.live_tenant import LiveTenant
+from flux_tenancy.components.cluster.client import find_object
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.sync.status import status_of
+from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY, SOURCE_API
+from flux_tenancy.operations.described_syncs import sync_paths, value_at
+from flux_tenancy.operations.given_values import canonical
+from flux_tenancy.operations.live_tenant import LiveTenant
 
 _DEFAULT_FOLDER = "./"
 

@@ -8,15 +8,15 @@ from typing import Any
 
 from kubernetes import client
 
-from components.cluster.client import items
-from components.config.messages import Message
-from components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
-from components.policies.kyverno import KYVERNO_API
-from components.policies.names import PolicyName
-from components.policies.policy import Policy
-from components.policies.rendering import POLICIES
-from components.vocabulary.manifests import Manifest
-from operations.errors import OperationError
+from flux_tenancy.components.cluster.client import items
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
+from flux_tenancy.components.policies.kyverno import KYVERNO_API
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.policy import Policy
+from flux_tenancy.components.policies.rendering import POLICIES
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.operations.errors import OperationError
 
 _ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 _KYVERNO_WEBHOOK = "vpol.validate.kyverno.svc"

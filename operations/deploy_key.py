@@ -7,15 +7,15 @@ from pathlib import Path
 import typer
 from pydantic import TypeAdapter, ValidationError
 
-from components.config.messages import Message
-from components.git.config import GitUrl
-from components.keys.ssh_keys import SshKeyError, generate, read_private_key
-from components.stack.files.names import tenant_file_name
-from components.stack.files.validation_errors import message
-from operations.described_source import DescribedSource, platform_source, tenant_source
-from operations.described_stack import listed_tenants
-from operations.errors import OperationError, check_one_owner
-from operations.pulumi_config import PulumiConfig
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.git.config import GitUrl
+from flux_tenancy.components.keys.ssh_keys import SshKeyError, generate, read_private_key
+from flux_tenancy.components.stack.files.names import tenant_file_name
+from flux_tenancy.components.stack.files.validation_errors import message
+from flux_tenancy.operations.described_source import DescribedSource, platform_source, tenant_source
+from flux_tenancy.operations.described_stack import listed_tenants
+from flux_tenancy.operations.errors import OperationError, check_one_owner
+from flux_tenancy.operations.pulumi_config import PulumiConfig
 
 _GIT_URL: TypeAdapter[str] = TypeAdapter(GitUrl)
 

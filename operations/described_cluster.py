@@ -8,22 +8,22 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from components.cluster.config import ClusterConfig
-from components.cluster.subjects import Subject
-from components.config.errors import KeyPath as KeyPath
-from components.config.errors import MisplacedValueError, Problem
-from components.config.messages import Message
-from components.config.sealed import SealedText
-from components.config.section import Section
-from components.policies.config import PoliciesConfig
-from components.stack.files.names import Origins, stack_file_name
-from components.stack.files.stack_file import is_encrypted
-from components.stack.files.validation_errors import dotted, message
-from components.tenant.grants import Grant
-from components.tenant.kinds import OpenedKind
-from operations.described_stack import described_section, described_tenant, listed_tenants
-from operations.errors import invalid
-from operations.pulumi_config import PulumiConfig
+from flux_tenancy.components.cluster.config import ClusterConfig
+from flux_tenancy.components.cluster.subjects import Subject
+from flux_tenancy.components.config.errors import KeyPath as KeyPath
+from flux_tenancy.components.config.errors import MisplacedValueError, Problem
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.sealed import SealedText
+from flux_tenancy.components.config.section import Section
+from flux_tenancy.components.policies.config import PoliciesConfig
+from flux_tenancy.components.stack.files.names import Origins, stack_file_name
+from flux_tenancy.components.stack.files.stack_file import is_encrypted
+from flux_tenancy.components.stack.files.validation_errors import dotted, message
+from flux_tenancy.components.tenant.grants import Grant
+from flux_tenancy.components.tenant.kinds import OpenedKind
+from flux_tenancy.operations.described_stack import described_section, described_tenant, listed_tenants
+from flux_tenancy.operations.errors import invalid
+from flux_tenancy.operations.pulumi_config import PulumiConfig
 
 _Section = TypeVar("_Section", bound=Section)
 _CONTENT = "kubeconfigContent"

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from components.stack.files.names import stack_file_name
-from operations.described_stack import described_platform, described_tenant
+from flux_tenancy.components.stack.files.names import stack_file_name
+from flux_tenancy.operations.described_stack import described_platform, described_tenant
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from components.config.errors import Problem
-from components.config.messages import Message, Wording
-from components.config.yaml_files import read_mapping
-from components.stack.files.names import stack_file_name, stack_names, tenant_file_name
-from components.stack.files.project_file import ProjectFile, read_project_file
-from components.stack.files.stack_file import StackFile, is_encrypted, read_stack_file
-from components.stack.files.tenant_files import MergedTenant, read_tenant
-from operations.errors import OperationError, invalid, reading_files
+from flux_tenancy.components.config.errors import Problem
+from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.config.yaml_files import read_mapping
+from flux_tenancy.components.stack.files.names import stack_file_name, stack_names, tenant_file_name
+from flux_tenancy.components.stack.files.project_file import ProjectFile, read_project_file
+from flux_tenancy.components.stack.files.stack_file import StackFile, is_encrypted, read_stack_file
+from flux_tenancy.components.stack.files.tenant_files import MergedTenant, read_tenant
+from flux_tenancy.operations.errors import OperationError, invalid, reading_files
 
 UNKNOWN_STACK = Wording(
     "FT-OPS-002", "stack {stack} has no {file}", "name one that has a file with `--stack`: {stacks}"

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from components.installs.flux.platform_sync import default_path
-from components.stack.files.names import stack_file_name
-from components.tenant.config import SyncConfig
-from operations.described_stack import described_platform, described_tenant
+from flux_tenancy.components.installs.flux.platform_sync import default_path
+from flux_tenancy.components.stack.files.names import stack_file_name
+from flux_tenancy.components.tenant.config import SyncConfig
+from flux_tenancy.operations.described_stack import described_platform, described_tenant
 
 
 @dataclass(frozen=True)

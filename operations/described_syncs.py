@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from operations.yaml_edits import KeyPath
+from flux_tenancy.operations.yaml_edits import KeyPath
 
 _SYNC, _SYNCS = "sync", "syncs"
 

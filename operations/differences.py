@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from components.installs.capsule.objects import CREATED_BY_LABEL
-from components.installs.kyverno.objects import MANAGED_BY_LABEL
-from components.vocabulary.manifests import Manifest
-from operations.managed_fields import MISSING, Manager, Path, managers, normalized, shown, value_at
-from operations.recorded_state import Recorded, is_sealed
+from flux_tenancy.components.installs.capsule.objects import CREATED_BY_LABEL
+from flux_tenancy.components.installs.kyverno.objects import MANAGED_BY_LABEL
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.operations.managed_fields import MISSING, Manager, Path, managers, normalized, shown, value_at
+from flux_tenancy.operations.recorded_state import Recorded, is_sealed
 
 HIDDEN = "(secret)"
 

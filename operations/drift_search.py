@@ -10,8 +10,8 @@ from pathlib import Path
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
-from components.cluster.adoption import WORKERS
-from components.cluster.client import (
+from flux_tenancy.components.cluster.adoption import WORKERS
+from flux_tenancy.components.cluster.client import (
     METADATA_LIST,
     ClusterUnavailable,
     collection_of,
@@ -20,18 +20,18 @@ from components.cluster.client import (
     items,
     read_facts,
 )
-from components.cluster.ownership import carries_marks
-from components.config.messages import Message
-from components.config.printable import printable
-from components.stack.files.names import stack_file_name
-from components.tenant.further_access import FurtherBinding, read_further_access, tenants_of
-from components.vocabulary.manifests import Manifest, name_of, resource_type
-from components.vocabulary.names import KUSTOMIZE_API, TENANT_LABEL
-from operations.described_cluster import described_cluster
-from operations.differences import Difference, What, differences, missing, unowned
-from operations.errors import OperationError, invalid
-from operations.foreign_grants import GRANTING, applied_by_flux, foreign_grants, grant_of
-from operations.recorded_state import RecordedState
+from flux_tenancy.components.cluster.ownership import carries_marks
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.stack.files.names import stack_file_name
+from flux_tenancy.components.tenant.further_access import FurtherBinding, read_further_access, tenants_of
+from flux_tenancy.components.vocabulary.manifests import Manifest, name_of, resource_type
+from flux_tenancy.components.vocabulary.names import KUSTOMIZE_API, TENANT_LABEL
+from flux_tenancy.operations.described_cluster import described_cluster
+from flux_tenancy.operations.differences import Difference, What, differences, missing, unowned
+from flux_tenancy.operations.errors import OperationError, invalid
+from flux_tenancy.operations.foreign_grants import GRANTING, applied_by_flux, foreign_grants, grant_of
+from flux_tenancy.operations.recorded_state import RecordedState
 
 _NAMESPACE = "kubernetes:core/v1:Namespace"
 _SECRET = "kubernetes:core/v1:Secret"

@@ -9,10 +9,10 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from components.config.printable import printable
-from operations.differences import Difference, What
-from operations.drift_search import Drift
-from operations.managed_fields import MISSING
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.operations.differences import Difference, What
+from flux_tenancy.operations.drift_search import Drift
+from flux_tenancy.operations.managed_fields import MISSING
 
 _LONGEST = 300
 # A role binding may have almost any name.

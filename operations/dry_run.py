@@ -13,11 +13,11 @@ from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic.exceptions import NotFoundError
 
-from components.cluster.client import ask, get, items
-from components.vocabulary.manifests import Manifest
-from components.vocabulary.names import TENANT_LABEL
-from operations.admission_answers import Answer
-from operations.dry_run_copies import copy_of
+from flux_tenancy.components.cluster.client import ask, get, items
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.operations.admission_answers import Answer
+from flux_tenancy.operations.dry_run_copies import copy_of
 
 
 @dataclass(frozen=True, order=True)

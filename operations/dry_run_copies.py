@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
-from components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.manifests import Manifest
 
 _KEPT = ("namespace", "labels", "annotations")
 # Labels by which the job controller finds its pods.

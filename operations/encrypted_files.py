@@ -9,8 +9,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from components.config.messages import Message
-from operations.errors import OperationError
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.operations.errors import OperationError
 
 _ENCRYPTED = "ENC[AES256_GCM,"
 # `recipient: age1…` in YAML, `"recipient": "age1…"` in JSON, `sops_age__list_0__map_recipient=age1…` in dotenv and INI.

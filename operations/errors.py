@@ -9,9 +9,9 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
-from components.config.errors import ConfigurationError, Problem, coded
-from components.config.messages import Message
-from components.stack.files.names import stack_file_name
+from flux_tenancy.components.config.errors import ConfigurationError, Problem, coded
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.stack.files.names import stack_file_name
 
 
 class OperationError(Exception):

@@ -13,8 +13,8 @@ import dataclasses
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
-from components.vocabulary.manifests import Manifest
-from operations.differences import Difference, What, unowned
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.operations.differences import Difference, What, unowned
 
 GRANTING = frozenset(
     {"kubernetes:rbac.authorization.k8s.io/v1:RoleBinding", "kubernetes:networking.k8s.io/v1:NetworkPolicy"}

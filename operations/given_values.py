@@ -7,11 +7,11 @@ from functools import partial
 
 from pydantic import TypeAdapter, ValidationError
 
-from components.config.errors import Problem
-from components.config.types import NamespaceName, RepositoryPath, TenantName
-from components.git.config import GitHubRepositoryName, GitReference, GitUrl
-from components.stack.files.validation_errors import message
-from operations.errors import invalid
+from flux_tenancy.components.config.errors import Problem
+from flux_tenancy.components.config.types import NamespaceName, RepositoryPath, TenantName
+from flux_tenancy.components.git.config import GitHubRepositoryName, GitReference, GitUrl
+from flux_tenancy.components.stack.files.validation_errors import message
+from flux_tenancy.operations.errors import invalid
 
 _TYPES: Mapping[str, TypeAdapter[str]] = {
     "TENANT": TypeAdapter(TenantName),

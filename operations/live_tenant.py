@@ -9,18 +9,25 @@ from typing import Any
 
 from kubernetes import client
 
-from components.cluster.client import METADATA_LIST, ClusterUnavailable, connect, explaining, find_object, items
-from components.cluster.namespaced_kinds import NamespacedKind, read_namespaced_kinds
-from components.config.messages import Message
-from components.config.printable import printable
-from components.stack.files.names import stack_file_name
-from components.sync.status import status_of
-from components.tenant.leaving.remaining_objects import goes_by_itself
-from components.vocabulary.names import KUSTOMIZATION, KUSTOMIZE_API
-from operations.described_cluster import described_cluster
-from operations.described_stack import described_tenant
-from operations.errors import OperationError, invalid
-from operations.foreign_grants import applied_by_flux
+from flux_tenancy.components.cluster.client import (
+    METADATA_LIST,
+    ClusterUnavailable,
+    connect,
+    explaining,
+    find_object,
+    items,
+)
+from flux_tenancy.components.cluster.namespaced_kinds import NamespacedKind, read_namespaced_kinds
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.stack.files.names import stack_file_name
+from flux_tenancy.components.sync.status import status_of
+from flux_tenancy.components.tenant.leaving.remaining_objects import goes_by_itself
+from flux_tenancy.components.vocabulary.names import KUSTOMIZATION, KUSTOMIZE_API
+from flux_tenancy.operations.described_cluster import described_cluster
+from flux_tenancy.operations.described_stack import described_tenant
+from flux_tenancy.operations.errors import OperationError, invalid
+from flux_tenancy.operations.foreign_grants import applied_by_flux
 
 # Set by kustomize-controller on what it applies.
 _NAME_LABEL, _NAMESPACE_LABEL = "kustomize.toolkit.fluxcd.io/name", "kustomize.toolkit.fluxcd.io/namespace"

@@ -9,21 +9,21 @@ from dataclasses import dataclass, field
 
 from kubernetes import client
 
-from components.cluster.client import items
-from components.config.messages import Message
-from components.config.printable import printable
-from components.policies.config import PolicyEngine, PolicyMode
-from components.policies.names import PolicyName
-from components.policies.policy import Policy
-from components.stack.cluster.closed_objects import KIND_NOT_OPEN, closed_kind, refused_as
-from components.tenant.annotations import KINDS, WITHOUT_GRANTS
-from components.tenant.kinds import flux_kinds_by_group, resources_of
-from components.vocabulary.manifests import Manifest
-from components.vocabulary.names import TENANT_LABEL
-from operations.admission_answers import Answer, objections
-from operations.cluster_policies import PolicyInForce
-from operations.dry_run import Kind, objects, served_kinds, tenant_namespaces, would_be_created
-from operations.errors import OperationError
+from flux_tenancy.components.cluster.client import items
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.policy import Policy
+from flux_tenancy.components.stack.cluster.closed_objects import KIND_NOT_OPEN, closed_kind, refused_as
+from flux_tenancy.components.tenant.annotations import KINDS, WITHOUT_GRANTS
+from flux_tenancy.components.tenant.kinds import flux_kinds_by_group, resources_of
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.operations.admission_answers import Answer, objections
+from flux_tenancy.operations.cluster_policies import PolicyInForce
+from flux_tenancy.operations.dry_run import Kind, objects, served_kinds, tenant_namespaces, would_be_created
+from flux_tenancy.operations.errors import OperationError
 
 _WEBHOOK_IS_DOWN = re.compile(r'failed calling webhook "(?P<name>[^"]+)": (?P<reason>.*)', re.DOTALL)
 # The authorizer's message names the user; messages of admission do not.

@@ -13,20 +13,25 @@ import typer
 from kubernetes import client
 from rich.console import Console
 
-from components.cluster.client import ClusterUnavailable, connect, explaining
-from components.config.decisions import today
-from components.policies.names import PolicyName
-from components.policies.policy import Subject
-from components.policies.table import policies
-from components.stack.files.names import stack_file_name
-from components.tenant.further_access import read_bindings, read_further_access, tenants_of
-from components.tenant.grants import relaxed_policies
-from operations.cluster_policies import check_in_force, policies_in_force
-from operations.described_cluster import described_cluster, described_grants, described_kinds, described_policies
-from operations.dry_run import tenant_namespaces
-from operations.errors import invalid
-from operations.policy_findings import closed_kinds, find
-from operations.policy_report_text import WIDTH, FurtherAccess, as_json, as_table, grant_lines
+from flux_tenancy.components.cluster.client import ClusterUnavailable, connect, explaining
+from flux_tenancy.components.config.decisions import today
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.policy import Subject
+from flux_tenancy.components.policies.table import policies
+from flux_tenancy.components.stack.files.names import stack_file_name
+from flux_tenancy.components.tenant.further_access import read_bindings, read_further_access, tenants_of
+from flux_tenancy.components.tenant.grants import relaxed_policies
+from flux_tenancy.operations.cluster_policies import check_in_force, policies_in_force
+from flux_tenancy.operations.described_cluster import (
+    described_cluster,
+    described_grants,
+    described_kinds,
+    described_policies,
+)
+from flux_tenancy.operations.dry_run import tenant_namespaces
+from flux_tenancy.operations.errors import invalid
+from flux_tenancy.operations.policy_findings import closed_kinds, find
+from flux_tenancy.operations.policy_report_text import WIDTH, FurtherAccess, as_json, as_table, grant_lines
 
 
 def show_violations(stack: str, project: Path, is_json: bool = False) -> bool:

@@ -14,13 +14,13 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from components.config.printable import printable
-from components.policies.config import PolicyEngine, PolicyMode
-from components.policies.names import PolicyName
-from components.tenant.further_access import FurtherBinding
-from components.tenant.grants import Grant, has_expired, in_words
-from operations.cluster_policies import PolicyInForce
-from operations.policy_findings import Finding, Findings, Place
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.tenant.further_access import FurtherBinding
+from flux_tenancy.components.tenant.grants import Grant, has_expired, in_words
+from flux_tenancy.operations.cluster_policies import PolicyInForce
+from flux_tenancy.operations.policy_findings import Finding, Findings, Place
 
 WIDTH = 160
 """Columns of a report that is not for a terminal."""

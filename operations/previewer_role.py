@@ -9,11 +9,11 @@ from pathlib import Path
 
 import yaml
 
-from components.cluster.component import previewer_access
-from components.config.messages import Message
-from components.stack.files.names import stack_file_name
-from operations.described_cluster import described_previewers
-from operations.errors import OperationError
+from flux_tenancy.components.cluster.component import previewer_access
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.stack.files.names import stack_file_name
+from flux_tenancy.operations.described_cluster import described_previewers
+from flux_tenancy.operations.errors import OperationError
 
 
 def previewer_manifests(stack: str, project: Path) -> str:

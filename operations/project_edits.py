@@ -10,15 +10,15 @@ from typing import Any
 
 import yaml
 
-from components.config.errors import ConfigurationError
-from components.config.messages import Message
-from components.stack.files.config_keys import section_of
-from components.stack.files.names import stack_file_name
-from components.stack.files.validation_errors import dotted
-from components.stack.offline import load_offline
-from operations.described_stack import described_file, described_project
-from operations.errors import OperationError, invalid, run_all
-from operations.yaml_edits import KeyPath, NotEditable, with_value, without
+from flux_tenancy.components.config.errors import ConfigurationError
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.stack.files.config_keys import section_of
+from flux_tenancy.components.stack.files.names import stack_file_name
+from flux_tenancy.components.stack.files.validation_errors import dotted
+from flux_tenancy.components.stack.offline import load_offline
+from flux_tenancy.operations.described_stack import described_file, described_project
+from flux_tenancy.operations.errors import OperationError, invalid, run_all
+from flux_tenancy.operations.yaml_edits import KeyPath, NotEditable, with_value, without
 
 _TENANTS = "tenants"
 # Entries of tenants stay, even if they are empty.

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from components.cluster.client import collection_of
-from components.cluster.component import CLUSTER_TYPE
-from components.vocabulary.manifests import Manifest
-from operations.pulumi_cli import run_pulumi
+from flux_tenancy.components.cluster.client import collection_of
+from flux_tenancy.components.cluster.component import CLUSTER_TYPE
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.operations.pulumi_cli import run_pulumi
 
 # Marks an encrypted value. Source: sdk/go/common/resource/sig/sig.go of Pulumi
 _SIGNATURE = "4dabf18193072939515e22adb298388d"

@@ -12,14 +12,21 @@ from typing import Any
 
 import yaml
 
-from components.installs.flux.release import FLUX
-from components.installs.kyverno.config import KYVERNO
-from components.installs.product import Product
-from components.stack.files.config_keys import section_of
-from components.stack.files.stack_file import StackFile
-from operations.described_stack import described_file, described_project
-from operations.upstream import FLUX_INDEX, KYVERNO_INDEX, UpstreamRelease, flux_releases, kyverno_releases, newest
-from operations.yaml_values import replaced
+from flux_tenancy.components.installs.flux.release import FLUX
+from flux_tenancy.components.installs.kyverno.config import KYVERNO
+from flux_tenancy.components.installs.product import Product
+from flux_tenancy.components.stack.files.config_keys import section_of
+from flux_tenancy.components.stack.files.stack_file import StackFile
+from flux_tenancy.operations.described_stack import described_file, described_project
+from flux_tenancy.operations.upstream import (
+    FLUX_INDEX,
+    KYVERNO_INDEX,
+    UpstreamRelease,
+    flux_releases,
+    kyverno_releases,
+    newest,
+)
+from flux_tenancy.operations.yaml_values import replaced
 
 
 @dataclass(frozen=True)

@@ -23,19 +23,26 @@ from urllib.parse import quote
 import typer
 from kubernetes import client
 
-from components.cluster.client import APPLY_PATCH, ClusterUnavailable, ask, collection_of, explaining
-from components.config.messages import Message
-from components.config.printable import printable
-from components.vocabulary.manifests import Manifest
-from operations import managed_fields
-from operations.differences import Difference, What, foreign_fields, taken_fields
-from operations.drift_search import find_drift
-from operations.drift_text import as_text
-from operations.errors import OperationError
-from operations.managed_fields import denormalized
-from operations.pulumi_cli import run_pulumi
-from operations.recorded_state import Recorded, RecordedState, is_sealed, opened, read_previewed, read_recorded
-from review.approval.guard import VARIABLE, compare_with_approved
+from flux_tenancy.components.cluster.client import APPLY_PATCH, ClusterUnavailable, ask, collection_of, explaining
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.operations import managed_fields
+from flux_tenancy.operations.differences import Difference, What, foreign_fields, taken_fields
+from flux_tenancy.operations.drift_search import find_drift
+from flux_tenancy.operations.drift_text import as_text
+from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.operations.managed_fields import denormalized
+from flux_tenancy.operations.pulumi_cli import run_pulumi
+from flux_tenancy.operations.recorded_state import (
+    Recorded,
+    RecordedState,
+    is_sealed,
+    opened,
+    read_previewed,
+    read_recorded,
+)
+from flux_tenancy.review.approval.guard import VARIABLE, compare_with_approved
 
 _JSON_PATCH = "application/json-patch+json"
 _RESTORED = (What.CHANGED, What.ADDED)

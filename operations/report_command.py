@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from operations.errors import Operation
+from flux_tenancy.operations.errors import Operation
 
 
 class Output(StrEnum):

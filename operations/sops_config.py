@@ -8,17 +8,17 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from components.config.errors import Problem
-from components.config.messages import Message, Wording
-from components.keys.types import AgeRecipient, OpenPgpFingerprint
-from components.stack.files.validation_errors import message
-from components.sync.sops_config import Environment
-from components.sync.sops_config import sops_config as rendered
-from components.sync.workload_identity import PROVIDERS
-from operations.described_stack import PLATFORM, described_file, described_stacks, listed_tenants
-from operations.described_sync import DescribedSync, described_sync
-from operations.errors import OperationError, check_one_owner, invalid
-from operations.sops_keys import AGE, OPENPGP
+from flux_tenancy.components.config.errors import Problem
+from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.keys.types import AgeRecipient, OpenPgpFingerprint
+from flux_tenancy.components.stack.files.validation_errors import message
+from flux_tenancy.components.sync.sops_config import Environment
+from flux_tenancy.components.sync.sops_config import sops_config as rendered
+from flux_tenancy.components.sync.workload_identity import PROVIDERS
+from flux_tenancy.operations.described_stack import PLATFORM, described_file, described_stacks, listed_tenants
+from flux_tenancy.operations.described_sync import DescribedSync, described_sync
+from flux_tenancy.operations.errors import OperationError, check_one_owner, invalid
+from flux_tenancy.operations.sops_keys import AGE, OPENPGP
 
 _TYPES: dict[str, TypeAdapter[str]] = {
     AGE.option: TypeAdapter(AgeRecipient),

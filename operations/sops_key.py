@@ -12,13 +12,13 @@ from shlex import quote
 
 import typer
 
-from components.config.messages import Message, Wording
-from components.config.printable import printable
-from operations.described_sync import DescribedSync, described_sync
-from operations.encrypted_files import EncryptedFile, encrypted_files
-from operations.errors import OperationError, check_one_owner
-from operations.pulumi_config import PulumiConfig
-from operations.sops_keys import AGE, OPENPGP, POST_QUANTUM, KeyKind, SopsKey, kind_of
+from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.operations.described_sync import DescribedSync, described_sync
+from flux_tenancy.operations.encrypted_files import EncryptedFile, encrypted_files
+from flux_tenancy.operations.errors import OperationError, check_one_owner
+from flux_tenancy.operations.pulumi_config import PulumiConfig
+from flux_tenancy.operations.sops_keys import AGE, OPENPGP, POST_QUANTUM, KeyKind, SopsKey, kind_of
 
 
 def sops_key(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from components.keys import age_keys, openpgp_keys
+from flux_tenancy.components.keys import age_keys, openpgp_keys
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import typer
 
-from components.cluster.client import ClusterUnavailable, connect, read_facts
-from components.config.messages import Message
-from operations.described_cluster import described_cluster
-from operations.errors import OperationError
-from operations.pulumi_cli import PULUMI_NOT_FOUND
+from flux_tenancy.components.cluster.client import ClusterUnavailable, connect, read_facts
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.operations.described_cluster import described_cluster
+from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.operations.pulumi_cli import PULUMI_NOT_FOUND
 
-OFFLINE_PREVIEW = (sys.executable, "-m", "command", "review", "diff", "--stack")
+OFFLINE_PREVIEW = (sys.executable, "-m", "flux_tenancy.command", "review", "diff", "--stack")
 
 
 def show_preview(stack: str, project: Path) -> None:

@@ -13,20 +13,20 @@ from pathlib import Path
 import pyrage
 import typer
 
-from components.cluster.client import ClusterUnavailable, connect
-from components.config.messages import Message
-from components.config.printable import printable
-from components.stack.files.names import stack_file_name, tenant_file_name
-from operations import tenant_changes
-from operations.applied_place import not_applied
-from operations.described_cluster import described_cluster
-from operations.described_stack import described_tenant
-from operations.errors import OperationError, invalid, run_all
-from operations.live_tenant import live_tenant
-from operations.new_tenant import NewTenant, Onboarded, onboard
-from operations.project_edits import ProjectEdits
-from operations.stack_preview import show_preview
-from operations.tenant_backup import backup_files, read_contents, read_recipient, write_backup
+from flux_tenancy.components.cluster.client import ClusterUnavailable, connect
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.stack.files.names import stack_file_name, tenant_file_name
+from flux_tenancy.operations import tenant_changes
+from flux_tenancy.operations.applied_place import not_applied
+from flux_tenancy.operations.described_cluster import described_cluster
+from flux_tenancy.operations.described_stack import described_tenant
+from flux_tenancy.operations.errors import OperationError, invalid, run_all
+from flux_tenancy.operations.live_tenant import live_tenant
+from flux_tenancy.operations.new_tenant import NewTenant, Onboarded, onboard
+from flux_tenancy.operations.project_edits import ProjectEdits
+from flux_tenancy.operations.stack_preview import show_preview
+from flux_tenancy.operations.tenant_backup import backup_files, read_contents, read_recipient, write_backup
 
 
 def new(tenant: NewTenant, stacks: Sequence[str], project: Path, preview: bool) -> None:

@@ -15,15 +15,15 @@ import yaml
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
-from components.cluster.client import METADATA_LIST, explaining, items
-from components.cluster.namespaced_kinds import NamespacedKind, read_namespaced_kinds
-from components.config.messages import Message
-from components.config.printable import printable
-from components.tenant.leaving.remaining_objects import goes_by_itself
-from components.vocabulary.manifests import Manifest
-from components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
-from operations.dry_run_copies import as_created
-from operations.errors import OperationError
+from flux_tenancy.components.cluster.client import METADATA_LIST, explaining, items
+from flux_tenancy.components.cluster.namespaced_kinds import NamespacedKind, read_namespaced_kinds
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.tenant.leaving.remaining_objects import goes_by_itself
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
+from flux_tenancy.operations.dry_run_copies import as_created
+from flux_tenancy.operations.errors import OperationError
 
 _SECRETS = "/api/v1", "secrets"
 # They bind a claim to a volume that is deleted with it.

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from components.config.messages import Message
-from components.keys.ssh_keys import SshKey, generate
-from components.stack.files.names import stack_file_name
-from components.tenant.config import TenantState
-from components.vocabulary.names import GIT_REPOSITORY
-from operations.described_stack import described_tenant, listed_tenants
-from operations.described_syncs import applied_paths, sync_paths, syncs_of, value_at
-from operations.errors import OperationError, run_all
-from operations.given_values import value_checks
-from operations.project_edits import ProjectEdits
-from operations.pulumi_config import PulumiConfig
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.keys.ssh_keys import SshKey, generate
+from flux_tenancy.components.stack.files.names import stack_file_name
+from flux_tenancy.components.tenant.config import TenantState
+from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY
+from flux_tenancy.operations.described_stack import described_tenant, listed_tenants
+from flux_tenancy.operations.described_syncs import applied_paths, sync_paths, syncs_of, value_at
+from flux_tenancy.operations.errors import OperationError, run_all
+from flux_tenancy.operations.given_values import value_checks
+from flux_tenancy.operations.project_edits import ProjectEdits
+from flux_tenancy.operations.pulumi_config import PulumiConfig
 
 _SUSPEND = "suspend"
 _PRUNE = "prune"

@@ -8,18 +8,18 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from components.cluster.client import ClusterUnavailable, connect
-from components.config.messages import Message
-from components.stack.files.names import stack_file_name
-from components.sync.status import status_of
-from components.tenant.config import TenantState
-from components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION
-from operations.described_cluster import described_cluster
-from operations.described_stack import described_tenant, listed_tenants
-from operations.described_syncs import has_syncs
-from operations.errors import OperationError, invalid
-from operations.live_tenant import namespaces_of
-from operations.tenant_overview import (
+from flux_tenancy.components.cluster.client import ClusterUnavailable, connect
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.stack.files.names import stack_file_name
+from flux_tenancy.components.sync.status import status_of
+from flux_tenancy.components.tenant.config import TenantState
+from flux_tenancy.components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION
+from flux_tenancy.operations.described_cluster import described_cluster
+from flux_tenancy.operations.described_stack import described_tenant, listed_tenants
+from flux_tenancy.operations.described_syncs import has_syncs
+from flux_tenancy.operations.errors import OperationError, invalid
+from flux_tenancy.operations.live_tenant import namespaces_of
+from flux_tenancy.operations.tenant_overview import (
     Health,
     Observed,
     QuotaUse,

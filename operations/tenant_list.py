@@ -10,12 +10,12 @@ from typing import Literal
 
 import typer
 
-from operations.described_stack import stack_path
-from operations.errors import run_all
-from operations.tenant_overview import Health, read_overview
-from operations.tenant_overview_text import as_json, as_table, print_table
-from operations.tenant_page import as_html
-from operations.tenant_violations import count_violations
+from flux_tenancy.operations.described_stack import stack_path
+from flux_tenancy.operations.errors import run_all
+from flux_tenancy.operations.tenant_overview import Health, read_overview
+from flux_tenancy.operations.tenant_overview_text import as_json, as_table, print_table
+from flux_tenancy.operations.tenant_page import as_html
+from flux_tenancy.operations.tenant_violations import count_violations
 
 
 def show_tenants(

@@ -12,18 +12,18 @@ from typing import Any
 from kubernetes import client
 from kubernetes.utils.quantity import parse_quantity
 
-from components.cluster.client import ClusterUnavailable, connect, explaining, items
-from components.config.errors import coded
-from components.config.printable import printable
-from components.stack.files.names import stack_file_name
-from components.sync.flux_objects import ALL, read_syncs
-from components.sync.status import status_of
-from components.tenant.config import TenantState
-from components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION, TENANT_LABEL
-from operations.described_cluster import described_cluster
-from operations.described_stack import described_tenant, listed_tenants
-from operations.described_syncs import has_syncs
-from operations.errors import OperationError
+from flux_tenancy.components.cluster.client import ClusterUnavailable, connect, explaining, items
+from flux_tenancy.components.config.errors import coded
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.stack.files.names import stack_file_name
+from flux_tenancy.components.sync.flux_objects import ALL, read_syncs
+from flux_tenancy.components.sync.status import status_of
+from flux_tenancy.components.tenant.config import TenantState
+from flux_tenancy.components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION, TENANT_LABEL
+from flux_tenancy.operations.described_cluster import described_cluster
+from flux_tenancy.operations.described_stack import described_tenant, listed_tenants
+from flux_tenancy.operations.described_syncs import has_syncs
+from flux_tenancy.operations.errors import OperationError
 
 
 class Health(StrEnum):

@@ -13,8 +13,8 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from operations.policy_report_text import WIDTH
-from operations.tenant_overview import Health, QuotaUse, StackOverview, TenantLine
+from flux_tenancy.operations.policy_report_text import WIDTH
+from flux_tenancy.operations.tenant_overview import Health, QuotaUse, StackOverview, TenantLine
 
 HEADINGS = ("stack", "tenant", "state", "revision", "last change", "fullest quota", "refused", "message")
 UNREACHABLE = "unknown"

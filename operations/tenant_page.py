@@ -14,8 +14,8 @@ import hashlib
 from collections.abc import Sequence
 from html import escape
 
-from operations.tenant_overview import Health, StackOverview
-from operations.tenant_overview_text import HEADINGS, UNREACHABLE, notes, rows
+from flux_tenancy.operations.tenant_overview import Health, StackOverview
+from flux_tenancy.operations.tenant_overview_text import HEADINGS, UNREACHABLE, notes, rows
 
 _STYLE = """
 :root { color-scheme: light dark; }

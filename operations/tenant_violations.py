@@ -7,12 +7,12 @@ from pathlib import Path
 
 from kubernetes import client
 
-from components.policies.policy import Subject
-from components.policies.table import policies
-from components.stack.files.names import stack_file_name
-from operations.cluster_policies import check_in_force, policies_in_force
-from operations.described_cluster import described_policies
-from operations.policy_findings import find
+from flux_tenancy.components.policies.policy import Subject
+from flux_tenancy.components.policies.table import policies
+from flux_tenancy.components.stack.files.names import stack_file_name
+from flux_tenancy.operations.cluster_policies import check_in_force, policies_in_force
+from flux_tenancy.operations.described_cluster import described_policies
+from flux_tenancy.operations.policy_findings import find
 
 
 def count_violations(api: client.ApiClient, stack: str, project: Path) -> Counter[str]:

@@ -6,11 +6,11 @@ import os
 import subprocess
 from pathlib import Path
 
-from components.config.messages import Message
-from operations.errors import OperationError
-from operations.pulumi_cli import PULUMI_NOT_FOUND
-from operations.repair import repair
-from review.approval.guard import VARIABLE
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.operations.pulumi_cli import PULUMI_NOT_FOUND
+from flux_tenancy.operations.repair import repair
+from flux_tenancy.review.approval.guard import VARIABLE
 
 _DIGEST = "sha256:"
 

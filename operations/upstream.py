@@ -22,10 +22,10 @@ from urllib.parse import urljoin, urlsplit
 import requests
 import yaml
 
-from components.config.messages import Message, Wording
-from components.config.pinned_input import FETCH_TIMEOUT_SECONDS
-from components.config.yaml_files import FastLoader
-from operations.errors import OperationError
+from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.config.pinned_input import FETCH_TIMEOUT_SECONDS
+from flux_tenancy.components.config.yaml_files import FastLoader
+from flux_tenancy.operations.errors import OperationError
 
 INDEX_UNREADABLE = Wording(
     "FT-OPS-060",

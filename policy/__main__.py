@@ -7,9 +7,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from pulumi_policy import PolicyPack
 
-from policy.judge import Judge
-from policy.policies import policies
-from policy.setting import setting_of
+from flux_tenancy.policy.judge import Judge
+from flux_tenancy.policy.policies import policies
+from flux_tenancy.policy.setting import setting_of
 
 PROJECT = Path(__file__).parents[1]
 

@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterable, Iterator
 
 from pulumi_policy import ResourceValidationArgs
 
-from components.config.errors import ConfigurationError
-from components.config.messages import Message
-from components.stack.review import RuleName
-from policy.registered import registered_object, with_secrets
-from review.render.rendered import RenderedObject
-from review.rules.access import BINDINGS, ROLES, reference_of, role_of
-from review.rules.environment import unprotected
-from review.rules.findings import Finding, resource_of, waived
-from review.rules.setting import RuleSetting
-from review.rules.table import RULES
+from flux_tenancy.components.config.errors import ConfigurationError
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.stack.review import RuleName
+from flux_tenancy.policy.registered import registered_object, with_secrets
+from flux_tenancy.review.render.rendered import RenderedObject
+from flux_tenancy.review.rules.access import BINDINGS, ROLES, reference_of, role_of
+from flux_tenancy.review.rules.environment import unprotected
+from flux_tenancy.review.rules.findings import Finding, resource_of, waived
+from flux_tenancy.review.rules.setting import RuleSetting
+from flux_tenancy.review.rules.table import RULES
 
 STACK = "pulumi:pulumi:Stack"
 _OF_STACK = (RuleName.NO_POLICY_ENGINE, RuleName.POLICY_NOT_ENFORCED)

@@ -11,11 +11,11 @@ from contextlib import suppress
 
 from pulumi_policy import EnforcementLevel, Policy, ReportViolation, ResourceValidationArgs, ResourceValidationPolicy
 
-from components.config.errors import ConfigurationError, coded
-from components.config.messages import Message
-from policy.judge import STACK, Judge
-from review.rules.findings import Finding
-from review.rules.findings_text import statement_of, waiver_text
+from flux_tenancy.components.config.errors import ConfigurationError, coded
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.policy.judge import STACK, Judge
+from flux_tenancy.review.rules.findings import Finding
+from flux_tenancy.review.rules.findings_text import statement_of, waiver_text
 
 _PAGE = "docs/review.md#rules"
 

@@ -9,10 +9,10 @@ from pulumi_policy import ResourceValidationArgs
 from pulumi_policy.deserialize import SPECIAL_SECRET_SIG, SPECIAL_SIG_KEY, serialize_properties
 from pulumi_policy.proxy import UnknownValueError, unknown_checking_proxy
 
-from components.vocabulary.names import TENANT_LABEL
-from review.render.recorder import GENERATED
-from review.render.rendered import PLATFORM, RenderedObject
-from review.rules.access import MARKED_AS_SECRET
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.review.render.recorder import GENERATED
+from flux_tenancy.review.render.rendered import PLATFORM, RenderedObject
+from flux_tenancy.review.rules.access import MARKED_AS_SECRET
 
 
 def registered_object(args: ResourceValidationArgs) -> RenderedObject:

@@ -9,11 +9,11 @@ from pathlib import Path
 import pulumi
 from pulumi.runtime.config import CONFIG
 
-from components.stack.current import stack_file
-from components.stack.files.project_file import read_project_file
-from components.stack.loading import load_stack
-from components.stack.offline import load_offline
-from review.rules.setting import RuleSetting
+from flux_tenancy.components.stack.current import stack_file
+from flux_tenancy.components.stack.files.project_file import read_project_file
+from flux_tenancy.components.stack.loading import load_stack
+from flux_tenancy.components.stack.offline import load_offline
+from flux_tenancy.review.rules.setting import RuleSetting
 
 _SENT = "PULUMI_CONFIG"
 

@@ -13,8 +13,8 @@ from rich.text import Text
 from typer.cli import get_docs_for_click
 from typer.testing import CliRunner
 
-from command.app import NAME, app
-from command.exits import MEANINGS
+from flux_tenancy.command.app import NAME, app
+from flux_tenancy.command.exits import MEANINGS
 
 _COLUMNS = 100
 

@@ -14,10 +14,10 @@ from pathlib import Path
 from string import Formatter
 from typing import Any
 
-from components.config.messages import Wording
-from components.installs.capsule.config import CAPSULE
-from components.installs.kyverno.config import KYVERNO
-from components.installs.product import Product
+from flux_tenancy.components.config.messages import Wording
+from flux_tenancy.components.installs.capsule.config import CAPSULE
+from flux_tenancy.components.installs.kyverno.config import KYVERNO
+from flux_tenancy.components.installs.product import Product
 
 PROJECT = Path(__file__).parents[1]
 _FOLDERS = ("command", "components", "isolation", "operations", "policy", "review")

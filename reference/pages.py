@@ -17,14 +17,14 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel, SecretStr, WithJsonSchema
 from pydantic.fields import FieldInfo
 
-from components.config.section import Section, kind_of
-from components.config.types import RESERVED_NAMES, RESERVED_PREFIXES
-from components.git.config import GitSource
-from components.installs.flux.lockdown_environment import LOCKDOWN_ENVIRONMENT
-from components.installs.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS
-from components.sources.config import Source
-from components.stack.config import StackConfig
-from components.sync.build import (
+from flux_tenancy.components.config.section import Section, kind_of
+from flux_tenancy.components.config.types import RESERVED_NAMES, RESERVED_PREFIXES
+from flux_tenancy.components.git.config import GitSource
+from flux_tenancy.components.installs.flux.lockdown_environment import LOCKDOWN_ENVIRONMENT
+from flux_tenancy.components.installs.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS
+from flux_tenancy.components.sources.config import Source
+from flux_tenancy.components.stack.config import StackConfig
+from flux_tenancy.components.sync.build import (
     CommonMetadata,
     HealthCheck,
     HealthCheckExpressions,
@@ -33,11 +33,11 @@ from components.sync.build import (
     Patch,
     PostBuild,
 )
-from components.sync.decryption import Decryption
-from components.sync.notifications import Notification
-from components.tenant.config import TenantConfig
-from components.tenant.namespaces import PROTECTED_LABEL_PREFIXES
-from components.vocabulary.names import Controller
+from flux_tenancy.components.sync.decryption import Decryption
+from flux_tenancy.components.sync.notifications import Notification
+from flux_tenancy.components.tenant.config import TenantConfig
+from flux_tenancy.components.tenant.namespaces import PROTECTED_LABEL_PREFIXES
+from flux_tenancy.components.vocabulary.names import Controller
 from reference.commands import commands_page, pictures
 from reference.messages import Slot, Template, read_messages
 from reference.policies import policies_page

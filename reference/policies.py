@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from inspect import cleandoc
 
-from components.policies.config import PoliciesConfig
-from components.policies.exceptions import may_be_excepted
-from components.policies.names import PolicyName
-from components.policies.policy import Policy, Subject
-from components.policies.rendering import OBJECT_PREFIX
-from components.policies.table import policies
-from components.policies.threats import THREATS, Threat
-from components.tenant.annotations import (
+from flux_tenancy.components.policies.config import PoliciesConfig
+from flux_tenancy.components.policies.exceptions import may_be_excepted
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.policy import Policy, Subject
+from flux_tenancy.components.policies.rendering import OBJECT_PREFIX
+from flux_tenancy.components.policies.table import policies
+from flux_tenancy.components.policies.threats import THREATS, Threat
+from flux_tenancy.components.tenant.annotations import (
     EXCEPTIONS,
     HOSTS,
     IMAGES,
@@ -25,7 +25,7 @@ from components.tenant.annotations import (
     SOURCES,
     VERIFIED,
 )
-from components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 
 _TITLES = {
     Subject.CONTENT: "What objects may contain",

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from components.stack.config import StackConfig
-from components.stack.files.project_file import read_project_file
-from components.tenant.config import TenantConfig
+from flux_tenancy.components.stack.config import StackConfig
+from flux_tenancy.components.stack.files.project_file import read_project_file
+from flux_tenancy.components.tenant.config import TenantConfig
 
 PROJECT_FOLDER = Path(__file__).parents[1]
 SCHEMAS = PROJECT_FOLDER / "schemas"

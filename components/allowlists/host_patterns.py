@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from components.allowlists.cel import text
-from components.config.messages import Message
+from flux_tenancy.components.allowlists.cel import text
+from flux_tenancy.components.config.messages import Message
 
 # RE2 syntax, so that admission can use it as well.
 _HOST = r"([a-z0-9]([a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\])"

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from components.config.messages import Message
+from flux_tenancy.components.config.messages import Message
 
 DEFAULT_REGISTRY = "docker.io"
 OFFICIAL_IMAGES = "library"

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from components.config.messages import Message
+from flux_tenancy.components.config.messages import Message
 
 ANYTHING = "*"
 """The entry that allows every URL."""

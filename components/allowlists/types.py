@@ -6,11 +6,11 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator
 
-from components.allowlists.host_patterns import read_host_pattern
-from components.allowlists.image_patterns import read_image_pattern
-from components.allowlists.source_patterns import read_pattern
-from components.config.messages import Message
-from components.config.types import matching
+from flux_tenancy.components.allowlists.host_patterns import read_host_pattern
+from flux_tenancy.components.allowlists.image_patterns import read_image_pattern
+from flux_tenancy.components.allowlists.source_patterns import read_pattern
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.types import matching
 
 
 def _image_pattern(text: str) -> str:

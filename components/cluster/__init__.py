@@ -3,7 +3,7 @@
 Put here what holds for any Kubernetes object, whoever it is for.
 """
 
-from components.cluster.component import Cluster, ClusterArgs
-from components.cluster.config import ClusterConfig
+from flux_tenancy.components.cluster.component import Cluster, ClusterArgs
+from flux_tenancy.components.cluster.config import ClusterConfig
 
 __all__ = ["Cluster", "ClusterArgs", "ClusterConfig"]

@@ -11,14 +11,21 @@ from typing import TYPE_CHECKING, TypeGuard
 
 import pulumi
 
-from components.cluster.client import METADATA_LIST, AccessDenied, ClusterUnavailable, explaining, get, items
-from components.engine.log import run_error
-from components.vocabulary.manifests import Manifest, name_of, resource_type
+from flux_tenancy.components.cluster.client import (
+    METADATA_LIST,
+    AccessDenied,
+    ClusterUnavailable,
+    explaining,
+    get,
+    items,
+)
+from flux_tenancy.components.engine.log import run_error
+from flux_tenancy.components.vocabulary.manifests import Manifest, name_of, resource_type
 
 if TYPE_CHECKING:
     from kubernetes import client
 
-    from components.engine.state import State
+    from flux_tenancy.components.engine.state import State
 
 # Kinds with immutable fields that the cluster fills in. After an import these would count as the user's own inputs, and
 # the object would be replaced because the program does not set them. Server-side apply takes such an object over, too.

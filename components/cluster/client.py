@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from cryptography import x509
 
-from components.cluster.ownership import carries_marks
-from components.config.errors import Problem
-from components.config.messages import Message, Wording
-from components.config.printable import printable
-from components.vocabulary.manifests import name_of
+from flux_tenancy.components.cluster.ownership import carries_marks
+from flux_tenancy.components.config.errors import Problem
+from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.vocabulary.manifests import name_of
 
 if TYPE_CHECKING:
     from kubernetes import client
     from urllib3 import BaseHTTPResponse
 
-    from components.cluster.config import ClusterConfig
+    from flux_tenancy.components.cluster.config import ClusterConfig
 
 
 KUBECONFIG_UNREADABLE = Wording("FT-CLU-001", "{file} cannot be read: {reason}")

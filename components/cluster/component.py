@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import pulumi
 import pulumi_kubernetes
 
-from components.cluster.subjects import RBAC, Subject, rbac_subject
-from components.plan.registration import register
+from flux_tenancy.components.cluster.subjects import RBAC, Subject, rbac_subject
+from flux_tenancy.components.plan.registration import register
 
 if TYPE_CHECKING:
-    from components.cluster.config import ClusterConfig
-    from components.engine.state import State
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.cluster.config import ClusterConfig
+    from flux_tenancy.components.engine.state import State
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 PREVIEWER = "flux-tenancy-previewer"
 """Name of the ClusterRole and of its binding."""

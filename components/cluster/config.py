@@ -6,10 +6,10 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from components.cluster.subjects import Subject
-from components.config.messages import Message
-from components.config.section import Section
-from components.config.types import SecretText, matching
+from flux_tenancy.components.cluster.subjects import Subject
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.section import Section
+from flux_tenancy.components.config.types import SecretText, matching
 
 ClusterUid = Annotated[
     str,

@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 
 import pulumi
 
-from components.cluster.waiting import in_thread
-from components.vocabulary.manifests import Manifest
+from flux_tenancy.components.cluster.waiting import in_thread
+from flux_tenancy.components.vocabulary.manifests import Manifest
 
 
 class Once:

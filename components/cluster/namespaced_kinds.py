@@ -9,7 +9,7 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
-from components.cluster.client import ask, explaining
+from flux_tenancy.components.cluster.client import ask, explaining
 
 if TYPE_CHECKING:
     from kubernetes import client

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from components.plan.registration import OWNERSHIP
+from flux_tenancy.components.plan.registration import OWNERSHIP
 
 if TYPE_CHECKING:
-    from components.engine.state import State
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.engine.state import State
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 _PROVIDER_TYPE = "pulumi:providers:kubernetes"
 # Prefix of the provider's field managers; the rest of the name is random.

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pulumi
 
-from components.cluster.client import AccessDenied, find_object
-from components.vocabulary.manifests import name_of, resource_type
+from flux_tenancy.components.cluster.client import AccessDenied, find_object
+from flux_tenancy.components.vocabulary.manifests import name_of, resource_type
 
 if TYPE_CHECKING:
     from kubernetes import client
 
-    from components.engine.state import State
+    from flux_tenancy.components.engine.state import State
 
 T = TypeVar("T")
 D = TypeVar("D")

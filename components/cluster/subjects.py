@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field, model_validator
 
-from components.config.messages import Message
-from components.config.section import Section
-from components.config.types import DnsLabel
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.section import Section
+from flux_tenancy.components.config.types import DnsLabel
 
 if TYPE_CHECKING:
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 RBAC = "rbac.authorization.k8s.io"
 _OF_KUBERNETES = "system:"

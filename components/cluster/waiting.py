@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import ParamSpec, TypeVar
 
-from components.config.errors import coded
+from flux_tenancy.components.config.errors import coded
 
 POLL_SECONDS = 1.0
 # The SDK registers resources in the event loop's own threads and keeps each thread until the step is done. A hook that

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 
-from components.config.messages import Message
-from components.config.types import EMPTY
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.types import EMPTY
 
 # A date without quotes is a timestamp to YAML. Pulumi passes it on, and writes it back, in the notation of Go.
 _DATE = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[T ]00:00:00(?:Z|\+00:00| \+0000 UTC)?)?")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from components.config.messages import code_of
-from components.config.printable import without_controls
+from flux_tenancy.components.config.messages import code_of
+from flux_tenancy.components.config.printable import without_controls
 
 KeyPath = tuple[str | int, ...]
 """The path of a value in the configuration: keys and indices."""

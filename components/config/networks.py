@@ -12,10 +12,10 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from components.config.errors import MisplacedValueError
-from components.config.messages import Message
-from components.config.section import Section
-from components.config.types import Network
+from flux_tenancy.components.config.errors import MisplacedValueError
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.section import Section
+from flux_tenancy.components.config.types import Network
 
 IpNetwork = IPv4Network | IPv6Network
 

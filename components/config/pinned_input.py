@@ -7,8 +7,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from components.config.errors import Problem
-from components.config.messages import Message, message_of
+from flux_tenancy.components.config.errors import Problem
+from flux_tenancy.components.config.messages import Message, message_of
 
 FETCH_TIMEOUT_SECONDS = 30
 

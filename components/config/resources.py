@@ -6,8 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from components.config.section import Section
-from components.config.types import Quantity
+from flux_tenancy.components.config.section import Section
+from flux_tenancy.components.config.types import Quantity
 
 Quantities = dict[Literal["cpu", "memory", "ephemeral-storage"], Quantity]
 

@@ -12,9 +12,9 @@ from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, SecretStr, WithJsonSchema
 
-from components.config.errors import SecretValueError
-from components.config.messages import Message, Wording, message_of
-from components.config.sealed import SealedText, is_sealed
+from flux_tenancy.components.config.errors import SecretValueError
+from flux_tenancy.components.config.messages import Message, Wording, message_of
+from flux_tenancy.components.config.sealed import SealedText, is_sealed
 
 EMPTY = Wording("FT-CFG-010", "must not be empty")
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import yaml
 
-from components.config.errors import KeyPath, Problem
-from components.config.messages import Message, Wording
+from flux_tenancy.components.config.errors import KeyPath, Problem
+from flux_tenancy.components.config.messages import Message, Wording
 
 UNREADABLE_FILE = Wording("FT-CFG-020", "cannot be read: {reason}")
 

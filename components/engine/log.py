@@ -8,10 +8,10 @@ import pulumi
 from pulumi.runtime import resource as sdk
 from pulumi.runtime.proto import source_pb2
 
-from components.config.errors import coded
+from flux_tenancy.components.config.errors import coded
 
 if TYPE_CHECKING:
-    from components.config.messages import Message
+    from flux_tenancy.components.config.messages import Message
 
 
 def leave_out_stack_traces() -> None:

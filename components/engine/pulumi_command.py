@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from components.engine.config_file import Process, pulumi_command
+from flux_tenancy.components.engine.config_file import Process, pulumi_command
 
 # Commands that only read or delete. With `--run-program`, they also run the program.
 _CREATING_NOTHING = frozenset({"destroy", "down", "dn", "refresh"})

@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 
 import pulumi
 
-from components.engine.pulumi_command import makes_plan
+from flux_tenancy.components.engine.pulumi_command import makes_plan
 
 T = TypeVar("T")
 

@@ -3,9 +3,9 @@
 Put here what depends on where a repository is and who may read it.
 """
 
-from components.git.config import GitConfig, GitHubConfig, GitSource
-from components.git.source import GitAccess, git_access, planned_source
-from components.git.sources import Sources
+from flux_tenancy.components.git.config import GitConfig, GitHubConfig, GitSource
+from flux_tenancy.components.git.source import GitAccess, git_access, planned_source
+from flux_tenancy.components.git.sources import Sources
 
 __all__ = [
     "GitAccess",

@@ -7,10 +7,10 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
-from components.config.errors import MisplacedValueError
-from components.config.messages import Message
-from components.config.section import Section
-from components.config.types import (
+from flux_tenancy.components.config.errors import MisplacedValueError
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.section import Section
+from flux_tenancy.components.config.types import (
     Duration,
     FetchTimeout,
     SecretText,
@@ -20,7 +20,7 @@ from components.config.types import (
     unusable_url,
     url_parts,
 )
-from components.keys.types import CertificateAuthority, KnownHost, RsaPrivateKey, SigningKey, SshPrivateKey
+from flux_tenancy.components.keys.types import CertificateAuthority, KnownHost, RsaPrivateKey, SigningKey, SshPrivateKey
 
 GIT_REFERENCE = r"^(?!/)(?!.*(//|\.\.|@\{|[\x00-\x20~^:?*\[\\]))[^-].*(?<![/.])$|^[A-Za-z0-9]$"
 # The names of enterprise-managed users end in an underscore and the enterprise's short code.

@@ -13,7 +13,7 @@ from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from components.config.printable import printable
+from flux_tenancy.components.config.printable import printable
 
 # Set at the end of each fetch, the ones that found nothing new included.
 _STORED = "ArtifactInStorage"

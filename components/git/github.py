@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pulumi
 
-from components.keys.ssh_keys import SshKey, read_private_key
+from flux_tenancy.components.keys.ssh_keys import SshKey, read_private_key
 
 if TYPE_CHECKING:
-    from components.engine.state import State
-    from components.git.config import GitHubConfig, GitHubRepository, GitSource
+    from flux_tenancy.components.engine.state import State
+    from flux_tenancy.components.git.config import GitHubConfig, GitHubRepository, GitSource
 
 DEPLOY_KEY_TYPE = "github:index/repositoryDeployKey:RepositoryDeployKey"
 WEBHOOK_TYPE = "github:index/repositoryWebhook:RepositoryWebhook"

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import requests
 from github import Auth, Github, GithubException
 
-from components.config.messages import Message, Wording
+from flux_tenancy.components.config.messages import Message, Wording
 
 if TYPE_CHECKING:
-    from components.git.config import GitHubConfig, GitHubOwner, GitHubRepository
+    from flux_tenancy.components.git.config import GitHubConfig, GitHubOwner, GitHubRepository
 
 
 NO_CREDENTIALS = Wording(

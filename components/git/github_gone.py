@@ -19,19 +19,26 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from components.config.messages import Message
-from components.config.printable import printable
-from components.engine import log
-from components.engine.pulumi_command import refreshes
-from components.git.config import GitHubConfig, GitHubOwner, GitHubRepository
-from components.git.github import DEPLOY_KEY_TYPE, FORGOTTEN, PROVIDER_TYPE, WEBHOOK_TYPE, Registration, registrations
-from components.git.github_preflight import WORKERS
-from components.git.sources import WEBHOOK_ROOT
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.engine import log
+from flux_tenancy.components.engine.pulumi_command import refreshes
+from flux_tenancy.components.git.config import GitHubConfig, GitHubOwner, GitHubRepository
+from flux_tenancy.components.git.github import (
+    DEPLOY_KEY_TYPE,
+    FORGOTTEN,
+    PROVIDER_TYPE,
+    WEBHOOK_TYPE,
+    Registration,
+    registrations,
+)
+from flux_tenancy.components.git.github_preflight import WORKERS
+from flux_tenancy.components.git.sources import WEBHOOK_ROOT
 
 if TYPE_CHECKING:
-    from components.engine.state import State
-    from components.git.rotation import PreviousKeys
-    from components.git.sources import Sources
+    from flux_tenancy.components.engine.state import State
+    from flux_tenancy.components.git.rotation import PreviousKeys
+    from flux_tenancy.components.git.sources import Sources
 
 _PATHS = {DEPLOY_KEY_TYPE: "keys", WEBHOOK_TYPE: "hooks"}
 
@@ -117,7 +124,7 @@ def _is_gone(github: GitHubConfig, owners: frozenset[str], state: State, registr
 
 def _is_not_found(github: GitHubConfig, owner: str, path: str) -> bool:
     # Importing GitHub's client takes a third of a second, which updates that delete nothing there do not need.
-    from components.git.github_access import GitHubUnavailable, github_client
+    from flux_tenancy.components.git.github_access import GitHubUnavailable, github_client
 
     repository = GitHubRepository(repository=f"{owner}/{path.partition('/')[0]}")
     try:

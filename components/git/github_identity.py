@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from components.config.errors import Problem
-from components.config.messages import Message, Wording
-from components.git.config import GitHubOwner, GitSource
-from components.git.github_preflight import WORKERS
+from flux_tenancy.components.config.errors import Problem
+from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.git.config import GitHubOwner, GitSource
+from flux_tenancy.components.git.github_preflight import WORKERS
 
 if TYPE_CHECKING:
-    from components.git.sources import Sources
+    from flux_tenancy.components.git.sources import Sources
 
 UNUSED_OWNER = Wording(
     "FT-GIT-012",
@@ -43,7 +43,7 @@ def identity_problems(sources: Sources, new: Mapping[str, GitSource], stack_file
     if not owners:
         return []
     # Importing GitHub's client takes a third of a second, which stacks without GitHub do not need.
-    from components.git.github_access import unusable
+    from flux_tenancy.components.git.github_access import unusable
 
     with ThreadPoolExecutor(WORKERS) as pool:
         reasons = dict(

@@ -10,22 +10,22 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING
 
-from components.config.errors import Problem
-from components.config.messages import Message
-from components.git.github import (
+from flux_tenancy.components.config.errors import Problem
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.git.github import (
     WEBHOOK_TYPE,
     Registration,
     recorded_keys,
     registrations,
     source_of_deploy_key,
 )
-from components.git.sources import Sources, github_key_path, object_name, repository_in
-from components.vocabulary.manifests import resource_type
-from components.vocabulary.names import GIT_REPOSITORY, SOURCE_API
+from flux_tenancy.components.git.sources import Sources, github_key_path, object_name, repository_in
+from flux_tenancy.components.vocabulary.manifests import resource_type
+from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY, SOURCE_API
 
 if TYPE_CHECKING:
-    from components.engine.state import State
-    from components.git.config import GitSource
+    from flux_tenancy.components.engine.state import State
+    from flux_tenancy.components.git.config import GitSource
 
 WORKERS = 8
 
@@ -36,7 +36,7 @@ def repository_problems(sources: Sources, new: Mapping[str, GitSource], stack_fi
     if not repositories:
         return []
     # Importing GitHub's client takes a third of a second, which updates without anything new do not need.
-    from components.git.github_access import refusal
+    from flux_tenancy.components.git.github_access import refusal
 
     with ThreadPoolExecutor(WORKERS) as pool:
         reasons = dict(

@@ -18,20 +18,26 @@ from typing import TYPE_CHECKING, Any, cast
 import pulumi
 from pulumi.output import UNKNOWN
 
-from components.cluster.client import ClusterUnavailable
-from components.config.messages import Message
-from components.engine import log
-from components.git.fetch_status import lacking_proof, secret_name
-from components.git.github import RegisteredKey, deploy_key_name, recorded_keys, registered_key, source_of_deploy_key
-from components.git.sources import Sources, object_name, repository_in
-from components.keys.ssh_keys import fingerprint
-from components.vocabulary.manifests import Manifest
-from components.vocabulary.names import GIT_REPOSITORY, SOURCE_API, sync_label
+from flux_tenancy.components.cluster.client import ClusterUnavailable
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.engine import log
+from flux_tenancy.components.git.fetch_status import lacking_proof, secret_name
+from flux_tenancy.components.git.github import (
+    RegisteredKey,
+    deploy_key_name,
+    recorded_keys,
+    registered_key,
+    source_of_deploy_key,
+)
+from flux_tenancy.components.git.sources import Sources, object_name, repository_in
+from flux_tenancy.components.keys.ssh_keys import fingerprint
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY, SOURCE_API, sync_label
 
 if TYPE_CHECKING:
-    from components.engine.state import State
-    from components.git.config import GitSource
-    from components.sync.status import Progress
+    from flux_tenancy.components.engine.state import State
+    from flux_tenancy.components.git.config import GitSource
+    from flux_tenancy.components.sync.status import Progress
 
 Find = Callable[[Manifest], Mapping[str, Any] | None]
 """Returns the cluster's object of the same kind, namespace and name, or None."""

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from components.engine.state import made_once
-from components.git.github import (
+from flux_tenancy.components.engine.state import made_once
+from flux_tenancy.components.git.github import (
     DEPLOY_KEY_TYPE,
     WEBHOOK_TYPE,
     GitHub,
@@ -25,22 +25,28 @@ from components.git.github import (
     deploy_key_name,
     registered_key,
 )
-from components.git.github_gone import NOTHING, Gone
-from components.git.sources import WEBHOOK_ROOT
-from components.keys.known_hosts import lines_for
-from components.keys.signing_keys import suffix_of
-from components.keys.ssh_keys import read_private_key
-from components.plan.planned import Make, Planned, Registered, Stage, key_of
-from components.plan.registration import register
-from components.vocabulary.names import GIT_REPOSITORY, SOURCE_API
-from components.vocabulary.object_meta import ObjectMeta, SecretPurpose
+from flux_tenancy.components.git.github_gone import NOTHING, Gone
+from flux_tenancy.components.git.sources import WEBHOOK_ROOT
+from flux_tenancy.components.keys.known_hosts import lines_for
+from flux_tenancy.components.keys.signing_keys import suffix_of
+from flux_tenancy.components.keys.ssh_keys import read_private_key
+from flux_tenancy.components.plan.planned import Make, Planned, Registered, Stage, key_of
+from flux_tenancy.components.plan.registration import register
+from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY, SOURCE_API
+from flux_tenancy.components.vocabulary.object_meta import ObjectMeta, SecretPurpose
 
 if TYPE_CHECKING:
-    from components.git.config import CommitVerification, GitHubAppCredentials, GitHubRepository, GitSource, Webhook
-    from components.git.sources import Sources
-    from components.keys.ssh_keys import SshKey
-    from components.vocabulary.manifests import Manifest
-    from components.vocabulary.object_meta import ObjectMeta
+    from flux_tenancy.components.git.config import (
+        CommitVerification,
+        GitHubAppCredentials,
+        GitHubRepository,
+        GitSource,
+        Webhook,
+    )
+    from flux_tenancy.components.git.sources import Sources
+    from flux_tenancy.components.keys.ssh_keys import SshKey
+    from flux_tenancy.components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 
 
 NOTIFICATION_API = "notification.toolkit.fluxcd.io/v1"

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from components.git.config import GitHubConfig, GitSource
-from components.vocabulary.names import PLATFORM
+from flux_tenancy.components.git.config import GitHubConfig, GitSource
+from flux_tenancy.components.vocabulary.names import PLATFORM
 
 WEBHOOK_ROOT = "/hook/"
 """The beginning of the paths of all Receivers."""

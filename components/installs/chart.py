@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 import yaml
 
-from components.config.messages import Message
-from components.config.pinned_input import PinnedInput, keep, read_pinned
-from components.config.yaml_files import FastLoader
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.pinned_input import PinnedInput, keep, read_pinned
+from flux_tenancy.components.config.yaml_files import FastLoader
 
 if TYPE_CHECKING:
-    from components.installs.product import Product
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.installs.product import Product
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 
 # Inside the project, so that state and previews name the same path on every machine; not in Git.

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from components.cluster.waiting import NotReady, wait_for
+from flux_tenancy.components.cluster.waiting import NotReady, wait_for
 
 if TYPE_CHECKING:
-    from components.config.messages import Wording
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.config.messages import Wording
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 TIMEOUT_SECONDS = 120.0
 

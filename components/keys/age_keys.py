@@ -15,8 +15,8 @@ import pyrage
 from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PrivateKey, MLKEM768PublicKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from components.config.messages import Message
-from components.config.sealed import SealedText
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.sealed import SealedText
 
 _CHARACTERS = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
 _GENERATOR = (0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A1462B3)

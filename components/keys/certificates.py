@@ -7,8 +7,8 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from components.config.messages import Message
-from components.keys import armor
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.keys import armor
 
 _APP_KEY = "use the .pem file from GitHub unchanged"
 

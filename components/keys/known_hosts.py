@@ -20,9 +20,9 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 
-from components.config.errors import Problem
-from components.config.messages import Message, message_of
-from components.config.yaml_files import UNREADABLE_FILE
+from flux_tenancy.components.config.errors import Problem
+from flux_tenancy.components.config.messages import Message, message_of
+from flux_tenancy.components.config.yaml_files import UNREADABLE_FILE
 
 _HOST_LINE = "write it like git.example.com ssh-ed25519 AAAA… or [git.example.com]:2222 ssh-ed25519 AAAA…"
 

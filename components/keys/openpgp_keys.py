@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pysequoia import Cert, Tsk
 from pysequoia.packet import PacketPile, Tag
 
-from components.config.messages import Message, Wording
-from components.config.sealed import SealedText
-from components.keys import armor
+from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.config.sealed import SealedText
+from flux_tenancy.components.keys import armor
 
 EXPORTED_PUBLIC_KEY = "set the output of `gpg --export --armor <key>`"
 _EXPORTED_PRIVATE_KEY = (

@@ -8,11 +8,11 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import load_pem_public_key, load_ssh_public_key
 from pydantic import Field, model_validator
 
-from components.config.messages import Message
-from components.config.section import Section
-from components.config.types import WebUrl, regular_expression
-from components.keys import armor
-from components.keys.openpgp_keys import EXPORTED_PUBLIC_KEY, read_public_key
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.section import Section
+from flux_tenancy.components.config.types import WebUrl, regular_expression
+from flux_tenancy.components.keys import armor
+from flux_tenancy.components.keys.openpgp_keys import EXPORTED_PUBLIC_KEY, read_public_key
 
 
 def read_cosign_key(text: str) -> str:

@@ -18,9 +18,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import dsa, ec, ed25519, rsa
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 
-from components.config.messages import Message, Wording
-from components.config.sealed import SealedText
-from components.keys import armor
+from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.config.sealed import SealedText
+from flux_tenancy.components.keys import armor
 
 _STRONG_SSH_KEY = "use an ed25519 key, an ECDSA P-384 key, or an RSA key of at least 3072 bits"
 _WHOLE_SSH_KEY = "set the whole file with its line breaks: `pulumi config set --secret --path … < file`"

@@ -3,7 +3,7 @@
 Put here what holds for any planned object; what a tenant or the platform wants is planned where its feature is.
 """
 
-from components.plan.planned import Deletion, Planned, Stage
-from components.plan.registration import register_planned
+from flux_tenancy.components.plan.planned import Deletion, Planned, Stage
+from flux_tenancy.components.plan.registration import register_planned
 
 __all__ = ["Deletion", "Planned", "Stage", "register_planned"]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pulumi
 
-from components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.manifests import Manifest
 
 _REFERENCES = ("secretRef", "certSecretRef", "proxySecretRef")
 # In HelmReleases: a list of references to Secrets and ConfigMaps, and values, in which nothing is a reference.

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from components.vocabulary.manifests import Manifest, name_of
-from components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION
+from flux_tenancy.components.vocabulary.manifests import Manifest, name_of
+from flux_tenancy.components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION
 
 if TYPE_CHECKING:
     import pulumi

@@ -7,9 +7,9 @@ from types import MappingProxyType
 
 import pulumi
 
-from components.plan.generated_names import generated_names, referring
-from components.plan.planned import Make, Planned, Registered, Stage, of_stage
-from components.vocabulary.manifests import Manifest, name_of, resource_type
+from flux_tenancy.components.plan.generated_names import generated_names, referring
+from flux_tenancy.components.plan.planned import Make, Planned, Registered, Stage, of_stage
+from flux_tenancy.components.vocabulary.manifests import Manifest, name_of, resource_type
 
 # Registered objects belong to Pulumi alone. Neither a Flux that was bootstrapped before nor a copy in a repository may
 # apply or prune them, and Pulumi wins conflicts with other field managers.

@@ -3,7 +3,7 @@
 Put here what admission refuses, and the probe that proves that it does.
 """
 
-from components.policies.component import KyvernoPolicies, NativePolicies, PoliciesArgs
-from components.policies.config import PoliciesConfig
+from flux_tenancy.components.policies.component import KyvernoPolicies, NativePolicies, PoliciesArgs
+from flux_tenancy.components.policies.config import PoliciesConfig
 
 __all__ = ["KyvernoPolicies", "NativePolicies", "PoliciesArgs", "PoliciesConfig"]

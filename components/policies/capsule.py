@@ -10,16 +10,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from components.allowlists.cel import concatenated, joined, text, texts
-from components.config.types import RESERVED_PREFIXES
-from components.installs.capsule.objects import CAPSULE_GROUP
-from components.policies.names import PolicyName
-from components.policies.policy import ANY_CHANGE, Policy, Resources, Validation
-from components.policies.request import APPLIED_KEYS, ASK, NAME
-from components.tenant.capsule.names import CAPSULE_TENANT_LABEL, MADE_BY_TENANT, OWNER, SELF_MADE, SETTINGS, TENANT
-from components.tenant.namespaces import PodSecurity, pod_security_labels
-from components.tenant.network import NAMESPACE_NAME_LABEL
-from components.vocabulary.names import MANAGED_BY_LABEL, TENANT_LABEL
+from flux_tenancy.components.allowlists.cel import concatenated, joined, text, texts
+from flux_tenancy.components.config.types import RESERVED_PREFIXES
+from flux_tenancy.components.installs.capsule.objects import CAPSULE_GROUP
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.policy import ANY_CHANGE, Policy, Resources, Validation
+from flux_tenancy.components.policies.request import APPLIED_KEYS, ASK, NAME
+from flux_tenancy.components.tenant.capsule.names import (
+    CAPSULE_TENANT_LABEL,
+    MADE_BY_TENANT,
+    OWNER,
+    SELF_MADE,
+    SETTINGS,
+    TENANT,
+)
+from flux_tenancy.components.tenant.namespaces import PodSecurity, pod_security_labels
+from flux_tenancy.components.tenant.network import NAMESPACE_NAME_LABEL
+from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL, TENANT_LABEL
 
 _PLATFORM_VERBS = (
     "{'CREATE': ['list', 'update'], 'UPDATE': ['list', 'update'], 'DELETE': ['delete', 'deletecollection']}"

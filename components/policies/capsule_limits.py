@@ -15,17 +15,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from components.allowlists.cel import text
-from components.policies.policy import Resources, tenant_resources
-from components.policies.rendering import OBJECT_PREFIX, TENANT_NAMESPACES
-from components.policies.request import TENANT
-from components.tenant.capsule.names import LIMIT_LABEL, SELF_MADE
-from components.tenant.capsule.objects import required_limits
-from components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.components.allowlists.cel import text
+from flux_tenancy.components.policies.policy import Resources, tenant_resources
+from flux_tenancy.components.policies.rendering import OBJECT_PREFIX, TENANT_NAMESPACES
+from flux_tenancy.components.policies.request import TENANT
+from flux_tenancy.components.tenant.capsule.names import LIMIT_LABEL, SELF_MADE
+from flux_tenancy.components.tenant.capsule.objects import required_limits
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 
 if TYPE_CHECKING:
-    from components.tenant.tenancy_config import TenancyConfig
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 _API = "admissionregistration.k8s.io/v1"
 _PLURALS = {"LimitRange": "limitranges", "NetworkPolicy": "networkpolicies", "ResourceQuota": "resourcequotas"}

@@ -11,15 +11,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from components.allowlists.cel import text
-from components.policies.policy import Resources
-from components.policies.rendering import OBJECT_PREFIX, TENANT_NAMESPACES
-from components.tenant.annotations import PREFIX
-from components.tenant.capsule.names import CAPSULE_API, OWNER, SELF_MADE, TENANT
-from components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.components.allowlists.cel import text
+from flux_tenancy.components.policies.policy import Resources
+from flux_tenancy.components.policies.rendering import OBJECT_PREFIX, TENANT_NAMESPACES
+from flux_tenancy.components.tenant.annotations import PREFIX
+from flux_tenancy.components.tenant.capsule.names import CAPSULE_API, OWNER, SELF_MADE, TENANT
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 
 if TYPE_CHECKING:
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 _API = "admissionregistration.k8s.io/v1"
 _NAME = f"{OBJECT_PREFIX}made-settings"

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pulumi
 
-from components.cluster.client import refusal
-from components.cluster.hooks import after_changes, before_changes, ready_hook
-from components.plan.registration import register
-from components.policies.config import PolicyEngine
-from components.policies.probe import PROBE_PATH, forget_refusals, wait_until_in_force
+from flux_tenancy.components.cluster.client import refusal
+from flux_tenancy.components.cluster.hooks import after_changes, before_changes, ready_hook
+from flux_tenancy.components.plan.registration import register
+from flux_tenancy.components.policies.config import PolicyEngine
+from flux_tenancy.components.policies.probe import PROBE_PATH, forget_refusals, wait_until_in_force
 
 if TYPE_CHECKING:
     from kubernetes import client
 
-    from components.policies.table import PolicySet
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.policies.table import PolicySet
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 
 @dataclass(frozen=True)

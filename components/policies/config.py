@@ -8,7 +8,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import AfterValidator, Field, model_validator
 
-from components.allowlists.types import (
+from flux_tenancy.components.allowlists.types import (
     HostPatternText,
     ImagePatternText,
     IngressHost,
@@ -16,16 +16,16 @@ from components.allowlists.types import (
     SourcePatternText,
     VerifiedKind,
 )
-from components.config.allowances import Allows, Bounds, SeenOtherwise
-from components.config.errors import MisplacedValueError
-from components.config.messages import Message
-from components.config.section import Section
-from components.config.types import DnsLabel, Duration, matching, seconds
-from components.keys.signing_keys import KeylessSigner
-from components.keys.types import CosignPublicKey
-from components.policies.names import PolicyName
-from components.sync.notifications import ProviderTypeName
-from components.tenant.annotations import HOSTS, IMAGES, NOTIFICATIONS, SERVICE_TYPES, SOURCES, VERIFIED
+from flux_tenancy.components.config.allowances import Allows, Bounds, SeenOtherwise
+from flux_tenancy.components.config.errors import MisplacedValueError
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.section import Section
+from flux_tenancy.components.config.types import DnsLabel, Duration, matching, seconds
+from flux_tenancy.components.keys.signing_keys import KeylessSigner
+from flux_tenancy.components.keys.types import CosignPublicKey
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.sync.notifications import ProviderTypeName
+from flux_tenancy.components.tenant.annotations import HOSTS, IMAGES, NOTIFICATIONS, SERVICE_TYPES, SOURCES, VERIFIED
 
 # One without a domain is Kubernetes' own. Source: IsQualifiedName in
 # staging/src/k8s.io/apimachinery/pkg/util/validation/validation.go of Kubernetes 1.36.

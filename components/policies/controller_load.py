@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from components.allowlists.cel import concatenated, field_of, text, texts
-from components.policies.names import PolicyName
-from components.policies.policy import Policy, Subject, Validation
-from components.policies.references import FLUX
+from flux_tenancy.components.allowlists.cel import concatenated, field_of, text, texts
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.policy import Policy, Subject, Validation
+from flux_tenancy.components.policies.references import FLUX
 
 if TYPE_CHECKING:
-    from components.policies.config import PoliciesConfig
+    from flux_tenancy.components.policies.config import PoliciesConfig
 
 # Fields below `spec` of all of Flux's kinds; in a HelmRelease the limit of each operation of an action.
 TIMEOUTS = (

@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from components.allowlists.cel import text
-from components.policies.request import NAME, listed
-from components.tenant.annotations import EXCEPTIONS, SERVICE_TYPES, WITHOUT_GRANTS
-from components.tenant.grants import ExceptedPolicy
+from flux_tenancy.components.allowlists.cel import text
+from flux_tenancy.components.policies.request import NAME, listed
+from flux_tenancy.components.tenant.annotations import EXCEPTIONS, SERVICE_TYPES, WITHOUT_GRANTS
+from flux_tenancy.components.tenant.grants import ExceptedPolicy
 
 if TYPE_CHECKING:
-    from components.policies.policy import Policy
+    from flux_tenancy.components.policies.policy import Policy
 
 # A dry run with this annotation tells what would be refused without the grants; nobody gains anything by it.
 _WITH_GRANTS = f"!({text(WITHOUT_GRANTS)} in object.metadata.?annotations.orValue({{}}))"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from components.allowlists.cel import concatenated, joined, text, texts
-from components.policies.names import PolicyName
-from components.policies.policy import Policy, Resources, Subject, Validation
-from components.policies.request import ASK
-from components.tenant.kinds import flux_kinds_by_group
+from flux_tenancy.components.allowlists.cel import concatenated, joined, text, texts
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.policy import Policy, Resources, Subject, Validation
+from flux_tenancy.components.policies.request import ASK
+from flux_tenancy.components.tenant.kinds import flux_kinds_by_group
 
 _FETCHED = ("interval", "provider", "secretRef", "suspend", "timeout")
 _APPLIED = (

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from components.allowlists.cel import concatenated, joined, text, texts
-from components.config.types import seconds
-from components.policies.names import PolicyName
-from components.policies.pods import POD, templates
-from components.policies.policy import Policy, Subject, Validation, writable_resources
-from components.policies.rendering import changes
-from components.policies.request import ASK, OBJECT
+from flux_tenancy.components.allowlists.cel import concatenated, joined, text, texts
+from flux_tenancy.components.config.types import seconds
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.pods import POD, templates
+from flux_tenancy.components.policies.policy import Policy, Subject, Validation, writable_resources
+from flux_tenancy.components.policies.rendering import changes
+from flux_tenancy.components.policies.request import ASK, OBJECT
 
 if TYPE_CHECKING:
-    from components.policies.config import PoliciesConfig
+    from flux_tenancy.components.policies.config import PoliciesConfig
 
 # The garbage collector removes the first two from any object. The third is for Flux's own kinds; it has no domain, so
 # Kubernetes refuses it on built-in kinds.

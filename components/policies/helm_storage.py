@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from components.allowlists.cel import concatenated, text
-from components.policies.names import PolicyName
-from components.policies.policy import Policy, Resources, Subject, Validation
-from components.policies.request import ASK, OBJECT
+from flux_tenancy.components.allowlists.cel import concatenated, text
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.policy import Policy, Resources, Subject, Validation
+from flux_tenancy.components.policies.request import ASK, OBJECT
 
 if TYPE_CHECKING:
-    from components.policies.config import PoliciesConfig
+    from flux_tenancy.components.policies.config import PoliciesConfig
 
 # By what Helm finds the Secrets of a release: all by their labels, one revision by its name. It ignores the type.
 # Source: pkg/storage/storage.go and pkg/storage/driver/secrets.go of Helm 4

@@ -12,18 +12,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from components.allowlists.cel import text
-from components.allowlists.image_patterns import DEFAULT_REGISTRY, read_image_pattern, repository_of
-from components.keys.signing_keys import KeylessSigner
-from components.policies.config import ImageSignature, PolicyMode, RegistryAccess
-from components.policies.kyverno import KYVERNO_API
-from components.policies.names import PolicyName
-from components.policies.policy import SPEC
-from components.policies.rendering import ACTIONS, TENANT_NAMESPACES, changes, object_name
-from components.vocabulary.names import FLUX_NAMESPACE
+from flux_tenancy.components.allowlists.cel import text
+from flux_tenancy.components.allowlists.image_patterns import DEFAULT_REGISTRY, read_image_pattern, repository_of
+from flux_tenancy.components.keys.signing_keys import KeylessSigner
+from flux_tenancy.components.policies.config import ImageSignature, PolicyMode, RegistryAccess
+from flux_tenancy.components.policies.kyverno import KYVERNO_API
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.policy import SPEC
+from flux_tenancy.components.policies.rendering import ACTIONS, TENANT_NAMESPACES, changes, object_name
+from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE
 
 if TYPE_CHECKING:
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 # All controllers are released by one reusable workflow, so the certificate names that workflow:
 # `.github/workflows/release.yaml` of each controller since Flux 2.9 calls it, and it runs `cosign sign`.

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from components.allowlists.cel import boolean, concatenated, joined, text, texts
-from components.allowlists.host_patterns import is_allowed
-from components.policies.names import PolicyName
-from components.policies.policy import SPEC, Policy, Resources, Subject, Validation
-from components.policies.rendering import changes
-from components.policies.request import ASK, ENTRIES_OR_NONE, TENANT, listed, unrestricted
-from components.tenant.annotations import HOSTS
+from flux_tenancy.components.allowlists.cel import boolean, concatenated, joined, text, texts
+from flux_tenancy.components.allowlists.host_patterns import is_allowed
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.policy import SPEC, Policy, Resources, Subject, Validation
+from flux_tenancy.components.policies.rendering import changes
+from flux_tenancy.components.policies.request import ASK, ENTRIES_OR_NONE, TENANT, listed, unrestricted
+from flux_tenancy.components.tenant.annotations import HOSTS
 
 if TYPE_CHECKING:
-    from components.policies.config import IngressRules
+    from flux_tenancy.components.policies.config import IngressRules
 
 _INGRESSES = Resources("networking.k8s.io", ("ingresses",))
 # Annotations that publish further names: of ingress-nginx, haproxy-ingress, Kong, Azure's gateway, cert-manager and

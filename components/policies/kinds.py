@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from components.allowlists.cel import concatenated, mapping, text, texts
-from components.policies.names import PolicyName
-from components.policies.policy import CREATE_UPDATE, Policy, Resources, Subject, Validation
-from components.policies.request import TENANT, listed
-from components.tenant.annotations import KINDS
-from components.tenant.kinds import FLUX_KINDS, OPEN_FLUX_KINDS, group_resource, resources_of
-from components.tenant.role import FLUX_GROUPS, MANAGED, resources_of_rules
-from components.tenant.tenancy_config import TenancyConfig, TenancyMode
+from flux_tenancy.components.allowlists.cel import concatenated, mapping, text, texts
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.policy import CREATE_UPDATE, Policy, Resources, Subject, Validation
+from flux_tenancy.components.policies.request import TENANT, listed
+from flux_tenancy.components.tenant.annotations import KINDS
+from flux_tenancy.components.tenant.kinds import FLUX_KINDS, OPEN_FLUX_KINDS, group_resource, resources_of
+from flux_tenancy.components.tenant.role import FLUX_GROUPS, MANAGED, resources_of_rules
+from flux_tenancy.components.tenant.tenancy_config import TenancyConfig, TenancyMode
 
 # Kinds of Kubernetes beyond those of the tenant role, for tenants with another role. Other policies say who may write
 # limits, endpoints, access and ControllerRevisions, and who binds pods.

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from components.installs.flux.release import controller_images
-from components.policies.config import PoliciesConfig, PolicyMode
-from components.policies.image_signatures import flux_images, tenant_images
-from components.policies.names import PolicyName
-from components.policies.onboarding import background_rules, onboarding
+from flux_tenancy.components.installs.flux.release import controller_images
+from flux_tenancy.components.policies.config import PoliciesConfig, PolicyMode
+from flux_tenancy.components.policies.image_signatures import flux_images, tenant_images
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.onboarding import background_rules, onboarding
 
 if TYPE_CHECKING:
-    from components.installs.flux.config import FluxConfig
-    from components.tenant.tenancy_config import TenancyConfig
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.installs.flux.config import FluxConfig
+    from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 
 def kyverno_only(

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from components.allowlists.cel import concatenated, joined, text, texts
-from components.policies.names import PolicyName
-from components.policies.policy import Policy, Resources, Subject, Validation
-from components.policies.request import APPLIED_KEYS, ASK, STARTS
-from components.policies.reserved import OWNERS, annotations_of
-from components.tenant.annotations import WITHOUT_GRANTS
+from flux_tenancy.components.allowlists.cel import concatenated, joined, text, texts
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.policy import Policy, Resources, Subject, Validation
+from flux_tenancy.components.policies.request import APPLIED_KEYS, ASK, STARTS
+from flux_tenancy.components.policies.reserved import OWNERS, annotations_of
+from flux_tenancy.components.tenant.annotations import WITHOUT_GRANTS
 
 if TYPE_CHECKING:
-    from components.policies.config import PoliciesConfig
+    from flux_tenancy.components.policies.config import PoliciesConfig
 
 _IS_BALANCED = "{}.spec.?type.orValue('') == 'LoadBalancer'"
 _PORTS = "{}.spec.?ports.orValue([]).map(port, port.?nodePort.orValue(0))"

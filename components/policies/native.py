@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from components.policies.rendering import ACTIONS, object_name, spec
-from components.policies.request import SUBRESOURCE
+from flux_tenancy.components.policies.rendering import ACTIONS, object_name, spec
+from flux_tenancy.components.policies.request import SUBRESOURCE
 
 if TYPE_CHECKING:
-    from components.policies.config import PolicyMode
-    from components.policies.policy import Policy
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.policies.config import PolicyMode
+    from flux_tenancy.components.policies.policy import Policy
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 _API = "admissionregistration.k8s.io/v1"
 _MAY_CHANGE = (

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from components.allowlists.cel import boolean, concatenated, joined, mapping, text, texts
-from components.allowlists.host_patterns import (
+from flux_tenancy.components.allowlists.cel import boolean, concatenated, joined, mapping, text, texts
+from flux_tenancy.components.allowlists.host_patterns import (
     ADDRESS,
     is_allowed,
     is_entry,
@@ -21,12 +21,12 @@ from components.allowlists.host_patterns import (
     origin_of,
     origins_expression,
 )
-from components.allowlists.source_patterns import URL_PATTERN
-from components.config.messages import Message
-from components.policies.names import PolicyName
-from components.policies.policy import Policy, Resources, Subject, Validation
-from components.policies.request import ASK, ENTRIES_OR_NONE, NAME, listed
-from components.sync.notifications import (
+from flux_tenancy.components.allowlists.source_patterns import URL_PATTERN
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.policy import Policy, Resources, Subject, Validation
+from flux_tenancy.components.policies.request import ASK, ENTRIES_OR_NONE, NAME, listed
+from flux_tenancy.components.sync.notifications import (
     BASE_URL,
     DEFAULT_ADDRESSES,
     FIXED_ADDRESSES,
@@ -37,10 +37,10 @@ from components.sync.notifications import (
     SECRET_KEYS,
     SECRET_STARTS,
 )
-from components.tenant.annotations import NOTIFICATIONS, SOURCES
+from flux_tenancy.components.tenant.annotations import NOTIFICATIONS, SOURCES
 
 if TYPE_CHECKING:
-    from components.policies.config import AllowedNotifications, PoliciesConfig
+    from flux_tenancy.components.policies.config import AllowedNotifications, PoliciesConfig
 
 URLS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "ssh://": (GIT_HOSTS, "https://"),

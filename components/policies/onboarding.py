@@ -12,25 +12,25 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from components.allowlists.cel import text
-from components.installs.flux.controller_rights import SHARED_IMPERSONATION, serving_roles, shared_bindings
-from components.policies.kyverno import KYVERNO_API
-from components.policies.names import PolicyName
-from components.policies.rendering import object_name
-from components.policies.tenant_labels import TENANT_NAME, is_free
-from components.tenant.annotations import NAMESPACES, account_annotations
-from components.tenant.identity import role_binding, service_account
-from components.tenant.kinds import RECEIVER
-from components.tenant.limits import ROOM_AT_HOME, limiting_objects
-from components.tenant.namespaces import PodSecurity, pod_security_labels
-from components.tenant.role import TENANT_ROLE, Role
-from components.tenant.scope import service_account_name, tenant_meta
-from components.tenant.tenancy_config import TenancyConfig, TenantNetwork
-from components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
+from flux_tenancy.components.allowlists.cel import text
+from flux_tenancy.components.installs.flux.controller_rights import SHARED_IMPERSONATION, serving_roles, shared_bindings
+from flux_tenancy.components.policies.kyverno import KYVERNO_API
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.rendering import object_name
+from flux_tenancy.components.policies.tenant_labels import TENANT_NAME, is_free
+from flux_tenancy.components.tenant.annotations import NAMESPACES, account_annotations
+from flux_tenancy.components.tenant.identity import role_binding, service_account
+from flux_tenancy.components.tenant.kinds import RECEIVER
+from flux_tenancy.components.tenant.limits import ROOM_AT_HOME, limiting_objects
+from flux_tenancy.components.tenant.namespaces import PodSecurity, pod_security_labels
+from flux_tenancy.components.tenant.role import TENANT_ROLE, Role
+from flux_tenancy.components.tenant.scope import service_account_name, tenant_meta
+from flux_tenancy.components.tenant.tenancy_config import TenancyConfig, TenantNetwork
+from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 
 if TYPE_CHECKING:
-    from components.installs.flux.config import FluxConfig
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.installs.flux.config import FluxConfig
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 _TENANT = "(( variables.tenant ))"
 _NAMESPACE = "(( object.metadata.name ))"

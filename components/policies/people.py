@@ -6,12 +6,12 @@ developers has, is the right to ask: for a reconciliation, to suspend, and to re
 
 from __future__ import annotations
 
-from components.allowlists.cel import concatenated, text
-from components.policies.names import PolicyName
-from components.policies.policy import Policy, Subject, Validation
-from components.policies.references import FLUX
-from components.policies.request import OBJECT
-from components.policies.reserved import OWNERS, annotations_of, kept_annotations
+from flux_tenancy.components.allowlists.cel import concatenated, text
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.policy import Policy, Subject, Validation
+from flux_tenancy.components.policies.references import FLUX
+from flux_tenancy.components.policies.request import OBJECT
+from flux_tenancy.components.policies.reserved import OWNERS, annotations_of, kept_annotations
 
 _SUSPEND = "suspend"
 

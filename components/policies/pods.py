@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from components.allowlists.cel import concatenated, field_of, joined, text
-from components.config.types import seconds
-from components.policies.names import PolicyName
-from components.policies.policy import Policy, Resources, Subject, Validation
-from components.policies.request import FLUX_ACCOUNT
+from flux_tenancy.components.allowlists.cel import concatenated, field_of, joined, text
+from flux_tenancy.components.config.types import seconds
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.policy import Policy, Resources, Subject, Validation
+from flux_tenancy.components.policies.request import FLUX_ACCOUNT
 
 if TYPE_CHECKING:
-    from components.policies.config import PoliciesConfig
+    from flux_tenancy.components.policies.config import PoliciesConfig
 
 _LEVEL = "pod-security.kubernetes.io/enforce"
 LEVEL = f"namespaceObject.metadata.?labels[?{text(_LEVEL)}].orValue('restricted')"

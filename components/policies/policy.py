@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from components.policies.request import PLATFORM_VERBS
-from components.tenant.role import MANAGED
+from flux_tenancy.components.policies.request import PLATFORM_VERBS
+from flux_tenancy.components.tenant.role import MANAGED
 
 if TYPE_CHECKING:
-    from components.policies.names import PolicyName
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.policies.names import PolicyName
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 CREATE_UPDATE = ("CREATE", "UPDATE")
 # The usual `Policy.reads`.

@@ -9,19 +9,19 @@ from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from components.cluster.client import ClusterUnavailable, ask, explaining
-from components.cluster.waiting import NotReady, wait_for
-from components.config.messages import Message
-from components.policies.config import PolicyEngine
-from components.policies.kyverno import manifests as kyverno_manifests
-from components.policies.native import manifests as native_manifests
-from components.policies.rendering import OBJECT_PREFIX
-from components.vocabulary.names import FLUX_NAMESPACE
+from flux_tenancy.components.cluster.client import ClusterUnavailable, ask, explaining
+from flux_tenancy.components.cluster.waiting import NotReady, wait_for
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.policies.config import PolicyEngine
+from flux_tenancy.components.policies.kyverno import manifests as kyverno_manifests
+from flux_tenancy.components.policies.native import manifests as native_manifests
+from flux_tenancy.components.policies.rendering import OBJECT_PREFIX
+from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE
 
 if TYPE_CHECKING:
     from kubernetes import client
 
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 
 PROBE_NAME = f"{OBJECT_PREFIX}probe"

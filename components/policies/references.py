@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from components.allowlists.cel import concatenated, field_of, joined, text
-from components.policies.names import PolicyName
-from components.policies.policy import Policy, Resources, Subject, Validation
-from components.policies.request import ASK, FLUX_ACCOUNT, OWN_NAMESPACES, is_own, value_of
-from components.tenant.annotations import IMPLIED_ACCOUNT
-from components.tenant.role import MANAGED
+from flux_tenancy.components.allowlists.cel import concatenated, field_of, joined, text
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.policy import Policy, Resources, Subject, Validation
+from flux_tenancy.components.policies.request import ASK, FLUX_ACCOUNT, OWN_NAMESPACES, is_own, value_of
+from flux_tenancy.components.tenant.annotations import IMPLIED_ACCOUNT
+from flux_tenancy.components.tenant.role import MANAGED
 
 if TYPE_CHECKING:
-    from components.policies.config import PoliciesConfig
+    from flux_tenancy.components.policies.config import PoliciesConfig
 
 _APPLYING = (
     Resources("kustomize.toolkit.fluxcd.io", ("kustomizations",)),

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from components.policies.config import PolicyMode
-from components.policies.names import PolicyName
-from components.policies.policy import SPEC, Policy, Subject, Validation
-from components.policies.request import NOT_BY_A_CONTROLLER, NOT_BY_A_NODE, labelled
-from components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.components.policies.config import PolicyMode
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.policy import SPEC, Policy, Subject, Validation
+from flux_tenancy.components.policies.request import NOT_BY_A_CONTROLLER, NOT_BY_A_NODE, labelled
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 
 if TYPE_CHECKING:
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 OBJECT_PREFIX = "flux-tenancy-"
 ACTIONS: Mapping[PolicyMode, tuple[str, ...]] = {PolicyMode.ENFORCE: ("Deny",), PolicyMode.AUDIT: ("Audit", "Warn")}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from components.allowlists.cel import joined, text, texts
-from components.tenant.annotations import NAMESPACES, SERVICE_ACCOUNT
-from components.vocabulary.names import FLUX_NAMESPACE, TENANT_LABEL
+from flux_tenancy.components.allowlists.cel import joined, text, texts
+from flux_tenancy.components.tenant.annotations import NAMESPACES, SERVICE_ACCOUNT
+from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, TENANT_LABEL
 
 ENTRIES_OR_NONE = f"(size(variables.entries) == 0 ? 'none' : {joined('variables.entries')})"
 """CEL for the variable `entries` in a message."""

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from components.allowlists.cel import concatenated, joined, text, texts, unchanged
-from components.policies.names import PolicyName
-from components.policies.pods import templates
-from components.policies.policy import ANY_CHANGE, Policy, Resources, Subject, Validation, writable_resources
-from components.policies.request import ASK, NAME, OBJECT, OWN_NAMESPACES, TENANT, is_own, labelled
-from components.tenant.role import MANAGED
-from components.vocabulary.names import TENANT_LABEL
-from components.vocabulary.object_meta import SECRET_SUFFIX
+from flux_tenancy.components.allowlists.cel import concatenated, joined, text, texts, unchanged
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.pods import templates
+from flux_tenancy.components.policies.policy import (
+    ANY_CHANGE,
+    Policy,
+    Resources,
+    Subject,
+    Validation,
+    writable_resources,
+)
+from flux_tenancy.components.policies.request import ASK, NAME, OBJECT, OWN_NAMESPACES, TENANT, is_own, labelled
+from flux_tenancy.components.tenant.role import MANAGED
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.components.vocabulary.object_meta import SECRET_SUFFIX
 
 _RBAC = "rbac.authorization.k8s.io"
 # Applying an unchanged object still makes the tenant an owner of its fields, and fields that the platform removes later

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from components.allowlists.cel import boolean, concatenated, joined, text, texts
-from components.policies.config import ANY_TAINT, OWN_TAINTS, USUAL_TAINTS, PoliciesConfig
-from components.policies.names import PolicyName
-from components.policies.pods import POD, PODS, WORKLOADS, of_pod
-from components.policies.policy import Policy, Resources, Subject, Validation
-from components.policies.rendering import changes
-from components.policies.request import ASK, OWN_NAMESPACES, is_own
+from flux_tenancy.components.allowlists.cel import boolean, concatenated, joined, text, texts
+from flux_tenancy.components.policies.config import ANY_TAINT, OWN_TAINTS, USUAL_TAINTS, PoliciesConfig
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.pods import POD, PODS, WORKLOADS, of_pod
+from flux_tenancy.components.policies.policy import Policy, Resources, Subject, Validation
+from flux_tenancy.components.policies.rendering import changes
+from flux_tenancy.components.policies.request import ASK, OWN_NAMESPACES, is_own
 
 _HOSTNAME = "kubernetes.io/hostname"
 _AFFINITY = "variables.pod.?affinity.?nodeAffinity"

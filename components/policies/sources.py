@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from components.allowlists.cel import boolean, concatenated, joined, text, texts
-from components.allowlists.image_patterns import COMPARABLE_IMAGE, repository_expression
-from components.allowlists.source_patterns import ANYTHING, COMPARABLE_URL, EXAMPLE, URL_PATTERN, canonical_expression
-from components.policies.names import PolicyName
-from components.policies.policy import Policy, Resources, Subject, Validation
-from components.policies.request import ASK, ENTRIES_OR_NONE, STARTS, TENANT, listed, unrestricted
-from components.tenant.annotations import IMAGES, SOURCES, VERIFIED
+from flux_tenancy.components.allowlists.cel import boolean, concatenated, joined, text, texts
+from flux_tenancy.components.allowlists.image_patterns import COMPARABLE_IMAGE, repository_expression
+from flux_tenancy.components.allowlists.source_patterns import (
+    ANYTHING,
+    COMPARABLE_URL,
+    EXAMPLE,
+    URL_PATTERN,
+    canonical_expression,
+)
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.policy import Policy, Resources, Subject, Validation
+from flux_tenancy.components.policies.request import ASK, ENTRIES_OR_NONE, STARTS, TENANT, listed, unrestricted
+from flux_tenancy.components.tenant.annotations import IMAGES, SOURCES, VERIFIED
 
 if TYPE_CHECKING:
-    from components.policies.config import AllowedSources, PoliciesConfig
+    from flux_tenancy.components.policies.config import AllowedSources, PoliciesConfig
 
 _HTTP = (
     "(variables.url.startsWith('http://') || (object.kind == 'Bucket' && object.spec.endpoint.startsWith('http://')))"

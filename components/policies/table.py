@@ -6,32 +6,32 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from components.policies.capsule import with_capsule
-from components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
-from components.policies.controller_load import controller_load, reconciliation_timeout
-from components.policies.exceptions import may_be_excepted, with_exceptions
-from components.policies.fields import allowed_fields
-from components.policies.finalizers import unheld_deletion
-from components.policies.helm_storage import release_size
-from components.policies.ingresses import allowed_hosts, ingress_snippets
-from components.policies.kinds import allowed_kinds
-from components.policies.kyverno import kyverno
-from components.policies.load_balancers import load_balancers
-from components.policies.names import PolicyName
-from components.policies.native import native
-from components.policies.notifications import notification_addresses, notification_secrets
-from components.policies.people import flux_requests
-from components.policies.pods import pod_identity
-from components.policies.policy import Policy, Subject
-from components.policies.probe import digest_of, probe_policy
-from components.policies.references import (
+from flux_tenancy.components.policies.capsule import with_capsule
+from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
+from flux_tenancy.components.policies.controller_load import controller_load, reconciliation_timeout
+from flux_tenancy.components.policies.exceptions import may_be_excepted, with_exceptions
+from flux_tenancy.components.policies.fields import allowed_fields
+from flux_tenancy.components.policies.finalizers import unheld_deletion
+from flux_tenancy.components.policies.helm_storage import release_size
+from flux_tenancy.components.policies.ingresses import allowed_hosts, ingress_snippets
+from flux_tenancy.components.policies.kinds import allowed_kinds
+from flux_tenancy.components.policies.kyverno import kyverno
+from flux_tenancy.components.policies.load_balancers import load_balancers
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.native import native
+from flux_tenancy.components.policies.notifications import notification_addresses, notification_secrets
+from flux_tenancy.components.policies.people import flux_requests
+from flux_tenancy.components.policies.pods import pod_identity
+from flux_tenancy.components.policies.policy import Policy, Subject
+from flux_tenancy.components.policies.probe import digest_of, probe_policy
+from flux_tenancy.components.policies.references import (
     no_cross_namespace_references,
     no_kubeconfig,
     own_namespaces,
     reconciliation_interval,
     tenant_service_account,
 )
-from components.policies.reserved import (
+from flux_tenancy.components.policies.reserved import (
     ephemeral_containers,
     platform_objects,
     policy_objects,
@@ -40,14 +40,14 @@ from components.policies.reserved import (
     tenant_limits,
     tenant_namespace,
 )
-from components.policies.scheduling import disruption_budgets, node_placement
-from components.policies.sources import allowed_sources, source_options, verified_sources
-from components.policies.volumes import pod_volumes, volume_claims, volume_classes
-from components.policies.workloads import allowed_images, host_access, priority_classes, service_exposure
-from components.tenant.tenancy_config import TenancyConfig, TenancyMode
+from flux_tenancy.components.policies.scheduling import disruption_budgets, node_placement
+from flux_tenancy.components.policies.sources import allowed_sources, source_options, verified_sources
+from flux_tenancy.components.policies.volumes import pod_volumes, volume_claims, volume_classes
+from flux_tenancy.components.policies.workloads import allowed_images, host_access, priority_classes, service_exposure
+from flux_tenancy.components.tenant.tenancy_config import TenancyConfig, TenancyMode
 
 if TYPE_CHECKING:
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 _DEFAULT_TENANCY = TenancyConfig()
 

@@ -12,19 +12,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from components.allowlists.cel import concatenated, text, texts
-from components.config.types import DNS_LABEL, RESERVED_NAMES, RESERVED_PREFIXES
-from components.installs.capsule.objects import CAPSULE_GROUP
-from components.policies.native import manifests
-from components.policies.policy import Resources
-from components.policies.rendering import ACTIONS, OBJECT_PREFIX, TENANT_NAMESPACES, changes
-from components.policies.request import labelled
-from components.tenant.capsule.names import TENANT
-from components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
+from flux_tenancy.components.allowlists.cel import concatenated, text, texts
+from flux_tenancy.components.config.types import DNS_LABEL, RESERVED_NAMES, RESERVED_PREFIXES
+from flux_tenancy.components.installs.capsule.objects import CAPSULE_GROUP
+from flux_tenancy.components.policies.native import manifests
+from flux_tenancy.components.policies.policy import Resources
+from flux_tenancy.components.policies.rendering import ACTIONS, OBJECT_PREFIX, TENANT_NAMESPACES, changes
+from flux_tenancy.components.policies.request import labelled
+from flux_tenancy.components.tenant.capsule.names import TENANT
+from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 
 if TYPE_CHECKING:
-    from components.policies.config import PolicyMode
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.policies.config import PolicyMode
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 TENANT_NAME = f"object.metadata.labels[{text(TENANT_LABEL)}]"
 """CEL for the tenant that a labelled namespace names."""

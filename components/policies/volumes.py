@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from components.allowlists.cel import concatenated, joined, text, texts
-from components.policies.names import PolicyName
-from components.policies.pods import CLAIMS_OF_VOLUMES, LEVEL, POD, PODS, WORKLOADS, of_pod
-from components.policies.policy import Policy, Resources, Subject, Validation
-from components.policies.rendering import changes
-from components.policies.request import ASK
+from flux_tenancy.components.allowlists.cel import concatenated, joined, text, texts
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.pods import CLAIMS_OF_VOLUMES, LEVEL, POD, PODS, WORKLOADS, of_pod
+from flux_tenancy.components.policies.policy import Policy, Resources, Subject, Validation
+from flux_tenancy.components.policies.rendering import changes
+from flux_tenancy.components.policies.request import ASK
 
 if TYPE_CHECKING:
-    from components.policies.config import PoliciesConfig
+    from flux_tenancy.components.policies.config import PoliciesConfig
 
 _CLAIM = "PersistentVolumeClaim"
 # Overrides the newer field.

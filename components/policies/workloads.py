@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from components.allowlists.cel import boolean, concatenated, joined, text, texts
-from components.allowlists.image_patterns import BY_DIGEST, COMPARABLE_IMAGE, IMAGE_PATTERN, repository_expression
-from components.policies.exceptions import GRANTED_TYPES, OR_GRANTED_TYPE
-from components.policies.names import PolicyName
-from components.policies.pods import LEVEL, POD, PODS, WORKLOADS, of_pod
-from components.policies.policy import Policy, Resources, Subject, Validation
-from components.policies.rendering import changes
-from components.policies.request import ASK, ENTRIES_OR_NONE, STARTS, TENANT, listed, unrestricted
-from components.tenant.annotations import IMAGES
+from flux_tenancy.components.allowlists.cel import boolean, concatenated, joined, text, texts
+from flux_tenancy.components.allowlists.image_patterns import (
+    BY_DIGEST,
+    COMPARABLE_IMAGE,
+    IMAGE_PATTERN,
+    repository_expression,
+)
+from flux_tenancy.components.policies.exceptions import GRANTED_TYPES, OR_GRANTED_TYPE
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.pods import LEVEL, POD, PODS, WORKLOADS, of_pod
+from flux_tenancy.components.policies.policy import Policy, Resources, Subject, Validation
+from flux_tenancy.components.policies.rendering import changes
+from flux_tenancy.components.policies.request import ASK, ENTRIES_OR_NONE, STARTS, TENANT, listed, unrestricted
+from flux_tenancy.components.tenant.annotations import IMAGES
 
 if TYPE_CHECKING:
-    from components.policies.config import AllowedImages, PoliciesConfig
+    from flux_tenancy.components.policies.config import AllowedImages, PoliciesConfig
 
 # Capabilities that Pod Security lets containers add. Source: https://kubernetes.io/docs/concepts/security/pod-security-standards/
 _RESTRICTED_CAPABILITIES = ("NET_BIND_SERVICE",)

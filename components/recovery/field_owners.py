@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 import pulumi
 
-from components.cluster.client import APPLY_PATCH, ClusterUnavailable, ask, explaining, path_of
-from components.config.messages import Message, Wording
-from components.config.printable import printable
-from components.engine import log
-from components.vocabulary.manifests import Manifest, name_of, resource_type
+from flux_tenancy.components.cluster.client import APPLY_PATCH, ClusterUnavailable, ask, explaining, path_of
+from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.engine import log
+from flux_tenancy.components.vocabulary.manifests import Manifest, name_of, resource_type
 
 if TYPE_CHECKING:
     from kubernetes import client
 
-    from components.engine.state import State
+    from flux_tenancy.components.engine.state import State
 
 # Output of each resource in which the provider records its field manager.
 _OWN_MANAGER = "__fieldManager"

@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any
 
 import pulumi
 
-from components.config.errors import Problem
-from components.config.messages import Message
-from components.config.printable import printable
-from components.engine import log
-from components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE, key_title_prefix, registered_key
-from components.git.github_preflight import WORKERS
-from components.git.sources import WEBHOOK_ROOT, Sources, github_key_path
+from flux_tenancy.components.config.errors import Problem
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.engine import log
+from flux_tenancy.components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE, key_title_prefix, registered_key
+from flux_tenancy.components.git.github_preflight import WORKERS
+from flux_tenancy.components.git.sources import WEBHOOK_ROOT, Sources, github_key_path
 
 if TYPE_CHECKING:
     from github import Github
 
-    from components.engine.state import State
-    from components.git.config import GitHubConfig, GitHubRepository, GitSource
+    from flux_tenancy.components.engine.state import State
+    from flux_tenancy.components.git.config import GitHubConfig, GitHubRepository, GitSource
 
 PAGE_SIZE = 100
 """Entries of a page of GitHub's lists, at most."""
@@ -199,7 +199,7 @@ def _read(
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]] | Message:
     """The deploy keys and webhooks of a repository, or why they cannot be read."""
     # Importing GitHub's client takes a third of a second, which updates without anything new do not need.
-    from components.git.github_access import GitHubUnavailable, github_client
+    from flux_tenancy.components.git.github_access import GitHubUnavailable, github_client
 
     def entries(client: Github, kind: str) -> list[dict[str, Any]]:
         # The library's own objects would request each entry again if the server leaves out a field.
@@ -220,7 +220,7 @@ def _read(
 
 
 def _remove(config: GitHubConfig, leftover: Leftover) -> None:
-    from components.git.github_access import GitHubUnavailable, github_client
+    from flux_tenancy.components.git.github_access import GitHubUnavailable, github_client
 
     try:
         with github_client(config, leftover.repository) as client:

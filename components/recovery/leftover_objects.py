@@ -13,17 +13,24 @@ from typing import TYPE_CHECKING, Any
 
 import pulumi
 
-from components.cluster.client import METADATA_LIST, ClusterFacts, ClusterUnavailable, ask, explaining, items
-from components.cluster.ownership import carries_marks, names_cluster
-from components.engine.log import run_error
-from components.sync.notifications import PROVIDER_API, SECRET_NAME
-from components.vocabulary.names import FLUX_NAMESPACE, TENANT_LABEL
-from components.vocabulary.object_meta import GENERATED_SUFFIX
+from flux_tenancy.components.cluster.client import (
+    METADATA_LIST,
+    ClusterFacts,
+    ClusterUnavailable,
+    ask,
+    explaining,
+    items,
+)
+from flux_tenancy.components.cluster.ownership import carries_marks, names_cluster
+from flux_tenancy.components.engine.log import run_error
+from flux_tenancy.components.sync.notifications import PROVIDER_API, SECRET_NAME
+from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, TENANT_LABEL
+from flux_tenancy.components.vocabulary.object_meta import GENERATED_SUFFIX
 
 if TYPE_CHECKING:
     from kubernetes import client
 
-    from components.engine.state import State
+    from flux_tenancy.components.engine.state import State
 
 # Names that FluxInstall generates.
 _HOST = re.compile(r"artifacts-[0-9a-f]{32}")

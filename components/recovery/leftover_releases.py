@@ -18,18 +18,18 @@ from typing import TYPE_CHECKING, Any
 
 import pulumi
 
-from components.cluster.client import ClusterUnavailable, ask, explaining, get, items
-from components.config.errors import Problem
-from components.config.messages import Message
-from components.engine import log
-from components.installs.chart import RELEASE_TYPE
+from flux_tenancy.components.cluster.client import ClusterUnavailable, ask, explaining, get, items
+from flux_tenancy.components.config.errors import Problem
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.engine import log
+from flux_tenancy.components.installs.chart import RELEASE_TYPE
 
 if TYPE_CHECKING:
     from kubernetes import client
 
-    from components.engine.state import State
-    from components.installs.product import Product
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.engine.state import State
+    from flux_tenancy.components.installs.product import Product
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 UNFINISHED = ("pending-install", "pending-upgrade", "pending-rollback", "uninstalling")
 """States of a record for as long as Helm works. Source: pkg/release/status.go of Helm 3.18."""

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from components.vocabulary.manifests import Manifest, resource_type
+from flux_tenancy.components.vocabulary.manifests import Manifest, resource_type
 
 if TYPE_CHECKING:
-    from components.engine.state import State
+    from flux_tenancy.components.engine.state import State
 
 CREATED_AGAIN = "flux-tenancy/created-again"
 """The annotation of a namespace with the counter, which decides nothing else."""

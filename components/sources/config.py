@@ -9,11 +9,11 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 from pydantic import Field, SecretStr, model_validator
 
-from components.config.errors import MisplacedValueError
-from components.config.messages import Message, Wording
-from components.config.sealed import is_sealed
-from components.config.section import Section
-from components.config.types import (
+from flux_tenancy.components.config.errors import MisplacedValueError
+from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.config.sealed import is_sealed
+from flux_tenancy.components.config.section import Section
+from flux_tenancy.components.config.types import (
     DnsLabel,
     Duration,
     FetchTimeout,
@@ -26,11 +26,11 @@ from components.config.types import (
     unusable_url,
     url_parts,
 )
-from components.git.config import GitSource, SignerName
-from components.keys import armor
-from components.keys.signing_keys import KeylessSigner, RegularExpression
-from components.keys.types import CertificateAuthority, CosignPublicKey
-from components.sources.docker_config import read_docker_config, registries, registry_of
+from flux_tenancy.components.git.config import GitSource, SignerName
+from flux_tenancy.components.keys import armor
+from flux_tenancy.components.keys.signing_keys import KeylessSigner, RegularExpression
+from flux_tenancy.components.keys.types import CertificateAuthority, CosignPublicKey
+from flux_tenancy.components.sources.docker_config import read_docker_config, registries, registry_of
 
 URL_WITHOUT_HOST_OR_IN_CAPITALS = Wording(
     "FT-SRC-002", "has no host, or one with capital letters", "write it like {example}"

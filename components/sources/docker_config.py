@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from urllib.parse import urlsplit
 
-from components.config.messages import Message
+from flux_tenancy.components.config.messages import Message
 
 
 def registry_of(url: str) -> str:

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, cast
 import pulumi
 from pulumi.output import UNKNOWN
 
-from components.cluster.client import ClusterUnavailable
-from components.git.fetch_status import not_fetched
-from components.sources.config import ExternalArtifactSource, HelmRepositorySource
-from components.vocabulary.manifests import Manifest
+from flux_tenancy.components.cluster.client import ClusterUnavailable
+from flux_tenancy.components.git.fetch_status import not_fetched
+from flux_tenancy.components.sources.config import ExternalArtifactSource, HelmRepositorySource
+from flux_tenancy.components.vocabulary.manifests import Manifest
 
 if TYPE_CHECKING:
-    from components.sources.objects import AnySource
-    from components.sync.status import Progress
+    from flux_tenancy.components.sources.objects import AnySource
+    from flux_tenancy.components.sync.status import Progress
 
 FETCHED = "yes"
 """What is said of a source that has been fetched."""

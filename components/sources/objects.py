@@ -9,10 +9,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from components.git.config import GitSource
-from components.git.source import GitAccess, SourceObjects, planned_source, source_objects
-from components.plan.planned import Planned, Stage
-from components.sources.config import (
+from flux_tenancy.components.git.config import GitSource
+from flux_tenancy.components.git.source import GitAccess, SourceObjects, planned_source, source_objects
+from flux_tenancy.components.plan.planned import Planned, Stage
+from flux_tenancy.components.sources.config import (
     HTTPS,
     BucketSource,
     ClientCertificate,
@@ -22,13 +22,13 @@ from components.sources.config import (
     Proxy,
     RegistryCredentials,
 )
-from components.sources.docker_config import docker_config, registry_of
-from components.vocabulary.names import SOURCE_API
-from components.vocabulary.object_meta import ObjectMeta, SecretPurpose
+from flux_tenancy.components.sources.docker_config import docker_config, registry_of
+from flux_tenancy.components.vocabulary.names import SOURCE_API
+from flux_tenancy.components.vocabulary.object_meta import ObjectMeta, SecretPurpose
 
 if TYPE_CHECKING:
-    from components.keys.signing_keys import KeylessSigner
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.keys.signing_keys import KeylessSigner
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 GOOGLE_STORAGE = "storage.googleapis.com"
 """The endpoint of every Bucket of the provider gcp, whose client ignores `spec.endpoint`."""

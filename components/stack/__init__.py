@@ -3,6 +3,6 @@
 Put here what needs more than one section of the configuration.
 """
 
-from components.stack.config import StackConfig
+from flux_tenancy.components.stack.config import StackConfig
 
 __all__ = ["StackConfig"]

@@ -7,25 +7,25 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
-from components.cluster.config import ClusterConfig
-from components.config.section import Section
-from components.config.types import DnsLabel, TenantName
-from components.git.config import GitConfig, GitHubConfig, GitSource
-from components.git.sources import Sources
-from components.installs.capsule.config import CapsuleConfig
-from components.installs.flux.config import FluxConfig
-from components.installs.kyverno.config import KyvernoConfig
-from components.policies.config import PoliciesConfig
-from components.sources.config import SharedSource
-from components.sources.fetched import has_status
-from components.stack.review import ReviewConfig
-from components.sync.decryption import Decryption
-from components.sync.kustomization import Reconciliation
-from components.tenant.config import TenantConfig
-from components.tenant.scope import further_source_meta, source_meta
-from components.tenant.tenancy_config import TenancyConfig, TenancyMode
-from components.vocabulary.manifests import Manifest
-from components.vocabulary.names import PLATFORM, SOURCE_API
+from flux_tenancy.components.cluster.config import ClusterConfig
+from flux_tenancy.components.config.section import Section
+from flux_tenancy.components.config.types import DnsLabel, TenantName
+from flux_tenancy.components.git.config import GitConfig, GitHubConfig, GitSource
+from flux_tenancy.components.git.sources import Sources
+from flux_tenancy.components.installs.capsule.config import CapsuleConfig
+from flux_tenancy.components.installs.flux.config import FluxConfig
+from flux_tenancy.components.installs.kyverno.config import KyvernoConfig
+from flux_tenancy.components.policies.config import PoliciesConfig
+from flux_tenancy.components.sources.config import SharedSource
+from flux_tenancy.components.sources.fetched import has_status
+from flux_tenancy.components.stack.review import ReviewConfig
+from flux_tenancy.components.sync.decryption import Decryption
+from flux_tenancy.components.sync.kustomization import Reconciliation
+from flux_tenancy.components.tenant.config import TenantConfig
+from flux_tenancy.components.tenant.scope import further_source_meta, source_meta
+from flux_tenancy.components.tenant.tenancy_config import TenancyConfig, TenancyMode
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.names import PLATFORM, SOURCE_API
 
 
 class StackConfig(Section):

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import pulumi
 from pulumi.runtime.config import CONFIG, is_config_secret
 
-from components.engine.config_file import ConfigFile, config_file
-from components.stack.files.project_file import read_project_file
-from components.stack.files.stack_file import StackFile, read_stack_file
-from components.stack.loading import load_stack
+from flux_tenancy.components.engine.config_file import ConfigFile, config_file
+from flux_tenancy.components.stack.files.project_file import read_project_file
+from flux_tenancy.components.stack.files.stack_file import StackFile, read_stack_file
+from flux_tenancy.components.stack.loading import load_stack
 
 if TYPE_CHECKING:
-    from components.stack.config import StackConfig
+    from flux_tenancy.components.stack.config import StackConfig
 
 
 def stack_file(project: Path, read: ConfigFile | None = None) -> StackFile:

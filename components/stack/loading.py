@@ -11,19 +11,19 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from components.config.errors import ConfigurationError, MisplacedValueError, Problem
-from components.config.messages import Message
-from components.config.section import UnusableValueError
-from components.keys.known_hosts import read_known_hosts
-from components.stack.checks.sections import cross_check
-from components.stack.config import StackConfig
-from components.stack.files.names import Origins
-from components.stack.files.project_file import read_project_file
-from components.stack.files.secrets import SecretValues, exposed, holds_a_secret, sops_values
-from components.stack.files.stack_file import StackFile, read_stack_file
-from components.stack.files.tenant_files import MergedTenant, read_tenant
-from components.stack.files.usable_parts import section_problems, usable_part, without_value
-from components.stack.files.validation_errors import dotted, message, path_of, value_of
+from flux_tenancy.components.config.errors import ConfigurationError, MisplacedValueError, Problem
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.section import UnusableValueError
+from flux_tenancy.components.keys.known_hosts import read_known_hosts
+from flux_tenancy.components.stack.checks.sections import cross_check
+from flux_tenancy.components.stack.config import StackConfig
+from flux_tenancy.components.stack.files.names import Origins
+from flux_tenancy.components.stack.files.project_file import read_project_file
+from flux_tenancy.components.stack.files.secrets import SecretValues, exposed, holds_a_secret, sops_values
+from flux_tenancy.components.stack.files.stack_file import StackFile, read_stack_file
+from flux_tenancy.components.stack.files.tenant_files import MergedTenant, read_tenant
+from flux_tenancy.components.stack.files.usable_parts import section_problems, usable_part, without_value
+from flux_tenancy.components.stack.files.validation_errors import dotted, message, path_of, value_of
 
 
 def load_stack(

@@ -12,24 +12,24 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-from components.cluster.client import ClusterFacts
-from components.config.errors import ConfigurationError, Problem
-from components.config.errors import KeyPath as KeyPath
-from components.config.messages import Message
-from components.config.sealed import SealedText
-from components.config.yaml_files import read_mapping
-from components.engine.state import State
-from components.recovery.leftover_releases import LeftoverRelease
-from components.recovery.missing_namespaces import LostNamespaces
-from components.stack.cluster.checks import ClusterFindings
-from components.stack.cluster.preflight import Preflight, read_releases
-from components.stack.cluster.protection import protected_resources
-from components.stack.config import StackConfig
-from components.stack.files.project_file import ProjectFile
-from components.stack.files.secrets import takes_a_secret
-from components.stack.files.stack_file import StackFile, is_encrypted, read_stack_file
-from components.stack.files.validation_errors import dotted
-from components.stack.loading import load_sections
+from flux_tenancy.components.cluster.client import ClusterFacts
+from flux_tenancy.components.config.errors import ConfigurationError, Problem
+from flux_tenancy.components.config.errors import KeyPath as KeyPath
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.sealed import SealedText
+from flux_tenancy.components.config.yaml_files import read_mapping
+from flux_tenancy.components.engine.state import State
+from flux_tenancy.components.recovery.leftover_releases import LeftoverRelease
+from flux_tenancy.components.recovery.missing_namespaces import LostNamespaces
+from flux_tenancy.components.stack.cluster.checks import ClusterFindings
+from flux_tenancy.components.stack.cluster.preflight import Preflight, read_releases
+from flux_tenancy.components.stack.cluster.protection import protected_resources
+from flux_tenancy.components.stack.config import StackConfig
+from flux_tenancy.components.stack.files.project_file import ProjectFile
+from flux_tenancy.components.stack.files.secrets import takes_a_secret
+from flux_tenancy.components.stack.files.stack_file import StackFile, is_encrypted, read_stack_file
+from flux_tenancy.components.stack.files.validation_errors import dotted
+from flux_tenancy.components.stack.loading import load_sections
 
 if TYPE_CHECKING:
     from kubernetes import client

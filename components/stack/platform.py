@@ -9,39 +9,44 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from components.cluster import Cluster, ClusterArgs
-from components.cluster.client import refusal
-from components.cluster.component import protect
-from components.cluster.hooks import HooksFor, before_changes, hooked, ready_hook
-from components.cluster.waiting import in_thread
-from components.git import git_access
-from components.git.github_gone import NOTHING, Gone
-from components.git.rotation import PreviousKeys
-from components.installs.capsule import CapsuleInstall
-from components.installs.capsule.serving import wait_until_admitted
-from components.installs.flux import FluxInstall, FluxInstallArgs, PlatformSync, PlatformSyncArgs
-from components.installs.kyverno import KyvernoInstall
-from components.plan.planned import Stage, of_stage
-from components.plan.registration import register, register_planned
-from components.policies.capsule_limits import limits_first
-from components.policies.capsule_settings import made_settings
-from components.stack.cluster.made_namespaces import owned_namespaces
-from components.stack.cluster.preflight import Preflight
-from components.stack.config import StackConfig
-from components.stack.plan import Plan, stack_plan
-from components.stack.policy_engines import capsule_installation, kyverno_installation, policies_in_force, serves
-from components.stack.stack_facts import stack_facts
-from components.tenant import Tenant, TenantArgs
-from components.tenant.capsule.names import MADE_BY_TENANT, TENANT_OWNER, TENANT_TYPE
-from components.tenant.capsule.objects import replication_objects
-from components.tenant.capsule.released_namespaces import Releases
-from components.tenant.capsule.replicated_limits import wait_until_replicated
-from components.tenant.leaving.deletion import Offboarding
-from components.tenant.people import auditor_access, people_roles
-from components.tenant.quotas import QuotaHooks, QuotaStatus
-from components.tenant.role import tenant_role
-from components.vocabulary.manifests import Manifest
-from components.vocabulary.names import MANAGED_BY_LABEL
+from flux_tenancy.components.cluster import Cluster, ClusterArgs
+from flux_tenancy.components.cluster.client import refusal
+from flux_tenancy.components.cluster.component import protect
+from flux_tenancy.components.cluster.hooks import HooksFor, before_changes, hooked, ready_hook
+from flux_tenancy.components.cluster.waiting import in_thread
+from flux_tenancy.components.git import git_access
+from flux_tenancy.components.git.github_gone import NOTHING, Gone
+from flux_tenancy.components.git.rotation import PreviousKeys
+from flux_tenancy.components.installs.capsule import CapsuleInstall
+from flux_tenancy.components.installs.capsule.serving import wait_until_admitted
+from flux_tenancy.components.installs.flux import FluxInstall, FluxInstallArgs, PlatformSync, PlatformSyncArgs
+from flux_tenancy.components.installs.kyverno import KyvernoInstall
+from flux_tenancy.components.plan.planned import Stage, of_stage
+from flux_tenancy.components.plan.registration import register, register_planned
+from flux_tenancy.components.policies.capsule_limits import limits_first
+from flux_tenancy.components.policies.capsule_settings import made_settings
+from flux_tenancy.components.stack.cluster.made_namespaces import owned_namespaces
+from flux_tenancy.components.stack.cluster.preflight import Preflight
+from flux_tenancy.components.stack.config import StackConfig
+from flux_tenancy.components.stack.plan import Plan, stack_plan
+from flux_tenancy.components.stack.policy_engines import (
+    capsule_installation,
+    kyverno_installation,
+    policies_in_force,
+    serves,
+)
+from flux_tenancy.components.stack.stack_facts import stack_facts
+from flux_tenancy.components.tenant import Tenant, TenantArgs
+from flux_tenancy.components.tenant.capsule.names import MADE_BY_TENANT, TENANT_OWNER, TENANT_TYPE
+from flux_tenancy.components.tenant.capsule.objects import replication_objects
+from flux_tenancy.components.tenant.capsule.released_namespaces import Releases
+from flux_tenancy.components.tenant.capsule.replicated_limits import wait_until_replicated
+from flux_tenancy.components.tenant.leaving.deletion import Offboarding
+from flux_tenancy.components.tenant.people import auditor_access, people_roles
+from flux_tenancy.components.tenant.quotas import QuotaHooks, QuotaStatus
+from flux_tenancy.components.tenant.role import tenant_role
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL
 
 if TYPE_CHECKING:
     from kubernetes import client

@@ -8,24 +8,24 @@ from functools import partial
 
 import pulumi
 
-from components.cluster.hooks import before_changes
-from components.installs.capsule import CapsuleInstall, CapsuleInstallArgs
-from components.installs.flux.controller_rights import shared_impersonation
-from components.installs.kyverno.component import KyvernoInstall, KyvernoInstallArgs
-from components.plan.registration import register
-from components.policies.component import KyvernoPolicies, NativePolicies, PoliciesArgs
-from components.policies.config import PoliciesConfig, PolicyEngine
-from components.policies.kyverno_only import kyverno_only, kyverno_rules, onboards
-from components.policies.names import PolicyName
-from components.policies.table import policy_set
-from components.policies.tenant_labels import tenant_labels
-from components.sources.config import has_certificates
-from components.stack.cluster.preflight import Preflight
-from components.stack.config import StackConfig
-from components.tenant.capsule.objects import bound_roles
-from components.tenant.config import TenantConfig
-from components.tenant.grants import relaxed_policies
-from components.vocabulary.manifests import Manifest
+from flux_tenancy.components.cluster.hooks import before_changes
+from flux_tenancy.components.installs.capsule import CapsuleInstall, CapsuleInstallArgs
+from flux_tenancy.components.installs.flux.controller_rights import shared_impersonation
+from flux_tenancy.components.installs.kyverno.component import KyvernoInstall, KyvernoInstallArgs
+from flux_tenancy.components.plan.registration import register
+from flux_tenancy.components.policies.component import KyvernoPolicies, NativePolicies, PoliciesArgs
+from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine
+from flux_tenancy.components.policies.kyverno_only import kyverno_only, kyverno_rules, onboards
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.table import policy_set
+from flux_tenancy.components.policies.tenant_labels import tenant_labels
+from flux_tenancy.components.sources.config import has_certificates
+from flux_tenancy.components.stack.cluster.preflight import Preflight
+from flux_tenancy.components.stack.config import StackConfig
+from flux_tenancy.components.tenant.capsule.objects import bound_roles
+from flux_tenancy.components.tenant.config import TenantConfig
+from flux_tenancy.components.tenant.grants import relaxed_policies
+from flux_tenancy.components.vocabulary.manifests import Manifest
 
 
 @dataclass(frozen=True)

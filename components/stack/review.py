@@ -8,9 +8,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, WithJsonSchema
 
-from components.config.decisions import LastDay, Reason, today
-from components.config.messages import Message
-from components.config.section import Section
+from flux_tenancy.components.config.decisions import LastDay, Reason, today
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.section import Section
 
 
 class RuleName(StrEnum):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from components.installs.flux.profile import StackFacts
-from components.stack.checks.plain_http import plain_http
-from components.stack.config import StackConfig
-from components.sync.decryption import key_service_hosts
-from components.tenant.capsule.objects import capsule_limits
-from components.tenant.config import TenantConfig
+from flux_tenancy.components.installs.flux.profile import StackFacts
+from flux_tenancy.components.stack.checks.plain_http import plain_http
+from flux_tenancy.components.stack.config import StackConfig
+from flux_tenancy.components.sync.decryption import key_service_hosts
+from flux_tenancy.components.tenant.capsule.objects import capsule_limits
+from flux_tenancy.components.tenant.config import TenantConfig
 
 
 def stack_facts(config: StackConfig) -> StackFacts:

@@ -3,6 +3,6 @@
 Put here what is the same for the sync of a tenant and of the platform.
 """
 
-from components.sync.kustomization import Reconciliation
+from flux_tenancy.components.sync.kustomization import Reconciliation
 
 __all__ = ["Reconciliation"]

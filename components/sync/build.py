@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import yaml
 from pydantic import Field, model_validator
 
-from components.config.errors import MisplacedValueError
-from components.config.messages import Message, Wording
-from components.config.section import Section
-from components.config.types import DnsLabel, checked_by, matching
+from flux_tenancy.components.config.errors import MisplacedValueError
+from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.config.section import Section
+from flux_tenancy.components.config.types import DnsLabel, checked_by, matching
 
 if TYPE_CHECKING:
     from cel_expr_python import cel
 
-    from components.sync.kustomization import SyncOptions
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.sync.kustomization import SyncOptions
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 # Flux parses these expressions without types, since custom resources have any fields. Functions are looked up when an
 # expression is evaluated; of its extensions only optional types change the syntax.

@@ -14,10 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 import pulumi
 
-from components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION, PLATFORM, SOURCE_RESOURCES, TENANT_LABEL
+from flux_tenancy.components.vocabulary.names import (
+    HELM_RELEASE,
+    KUSTOMIZATION,
+    PLATFORM,
+    SOURCE_RESOURCES,
+    TENANT_LABEL,
+)
 
 if TYPE_CHECKING:
-    from components.sync.status import ObjectName
+    from flux_tenancy.components.sync.status import ObjectName
 
 PLATFORM_TYPE = "flux-tenancy:index:PlatformSync"
 _KUBERNETES = "kubernetes:"

@@ -9,18 +9,18 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 
-from components.config.errors import MisplacedValueError
-from components.config.messages import Message
-from components.config.sealed import is_sealed
-from components.config.section import Section
-from components.keys.age_keys import AgeIdentity, read_identities
-from components.keys.openpgp_keys import OpenPgpKey, read_private_keys
-from components.keys.types import AgeIdentities, AgeRecipient, OpenPgpFingerprint, OpenPgpPrivateKeys
-from components.sync.workload_identity import PROVIDERS
-from components.vocabulary.object_meta import ObjectMeta, SecretPurpose
+from flux_tenancy.components.config.errors import MisplacedValueError
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.sealed import is_sealed
+from flux_tenancy.components.config.section import Section
+from flux_tenancy.components.keys.age_keys import AgeIdentity, read_identities
+from flux_tenancy.components.keys.openpgp_keys import OpenPgpKey, read_private_keys
+from flux_tenancy.components.keys.types import AgeIdentities, AgeRecipient, OpenPgpFingerprint, OpenPgpPrivateKeys
+from flux_tenancy.components.sync.workload_identity import PROVIDERS
+from flux_tenancy.components.vocabulary.object_meta import ObjectMeta, SecretPurpose
 
 if TYPE_CHECKING:
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 
 class AgeKeys(Section):

@@ -11,10 +11,10 @@ from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from components.cluster.client import ask, explaining, items, path_of
-from components.cluster.readable import if_readable
-from components.sync.status import REQUESTED_AT
-from components.vocabulary.names import (
+from flux_tenancy.components.cluster.client import ask, explaining, items, path_of
+from flux_tenancy.components.cluster.readable import if_readable
+from flux_tenancy.components.sync.status import REQUESTED_AT
+from flux_tenancy.components.vocabulary.names import (
     APPLIED_SOURCES,
     GIT_REPOSITORY,
     HELM_API,

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field, model_validator
 
-from components.config.errors import MisplacedValueError
-from components.config.messages import Message
-from components.config.section import Section
-from components.config.types import Duration
-from components.sync.build import (
+from flux_tenancy.components.config.errors import MisplacedValueError
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.section import Section
+from flux_tenancy.components.config.types import Duration
+from flux_tenancy.components.sync.build import (
     CommonMetadata,
     ComponentPath,
     HealthCheck,
@@ -25,11 +25,11 @@ from components.sync.build import (
     PostBuild,
     build_fields,
 )
-from components.sync.decryption import Decryption
-from components.vocabulary.names import GIT_REPOSITORY, KUSTOMIZE_API
+from flux_tenancy.components.sync.decryption import Decryption
+from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY, KUSTOMIZE_API
 
 if TYPE_CHECKING:
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 
 class SyncOptions(Section):

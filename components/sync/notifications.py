@@ -19,16 +19,16 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr, WithJsonSchema, model_validator
 
-from components.config.errors import MisplacedValueError
-from components.config.messages import Message, Wording
-from components.config.section import Section
-from components.config.types import SecretText, checked_by, regular_expression, secret, url_parts
-from components.keys.types import CertificateAuthority
-from components.plan.planned import Planned, Stage
+from flux_tenancy.components.config.errors import MisplacedValueError
+from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.config.section import Section
+from flux_tenancy.components.config.types import SecretText, checked_by, regular_expression, secret, url_parts
+from flux_tenancy.components.keys.types import CertificateAuthority
+from flux_tenancy.components.plan.planned import Planned, Stage
 
 if TYPE_CHECKING:
-    from components.vocabulary.manifests import Manifest
-    from components.vocabulary.object_meta import ObjectMeta
+    from flux_tenancy.components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 
 FIXED_ADDRESSES = {
     "bitbucket": "https://api.bitbucket.org",

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from components.config.printable import printable
-from components.vocabulary.names import EXTERNAL_ARTIFACT, HELM_CHART, HELM_RELEASE
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.vocabulary.names import EXTERNAL_ARTIFACT, HELM_CHART, HELM_RELEASE
 
 POLL_SECONDS = 1.0
 # Flux answers within seconds, unless it waits for a Git host or for an application to become healthy.

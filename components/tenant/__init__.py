@@ -3,8 +3,8 @@
 Put here what one tenant has; what no tenant may do is a policy.
 """
 
-from components.tenant.component import Tenant, TenantArgs
-from components.tenant.config import TenantConfig
-from components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.tenant.component import Tenant, TenantArgs
+from flux_tenancy.components.tenant.config import TenantConfig
+from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 
 __all__ = ["TenancyConfig", "Tenant", "TenantArgs", "TenantConfig"]

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from components.tenant.grants import Grant, granted_exceptions, granted_resources, granted_service_types
-from components.tenant.kinds import resources_of
+from flux_tenancy.components.tenant.grants import Grant, granted_exceptions, granted_resources, granted_service_types
+from flux_tenancy.components.tenant.kinds import resources_of
 
 if TYPE_CHECKING:
-    from components.tenant.config import TenantConfig
+    from flux_tenancy.components.tenant.config import TenantConfig
 
 PREFIX = "flux-tenancy/"
 NAMESPACES = f"{PREFIX}namespaces"

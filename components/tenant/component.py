@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from components.config.types import seconds
-from components.plan.planned import Planned, Registered, Stage, of_stage
-from components.plan.registration import register_planned
-from components.tenant.capsule.names import CAPSULE_API
-from components.vocabulary.names import applied_key
+from flux_tenancy.components.config.types import seconds
+from flux_tenancy.components.plan.planned import Planned, Registered, Stage, of_stage
+from flux_tenancy.components.plan.registration import register_planned
+from flux_tenancy.components.tenant.capsule.names import CAPSULE_API
+from flux_tenancy.components.vocabulary.names import applied_key
 
 if TYPE_CHECKING:
-    from components.recovery.missing_namespaces import LostNamespaces
-    from components.tenant.leaving.deletion import Offboarding
-    from components.tenant.scope import TenantScope
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.recovery.missing_namespaces import LostNamespaces
+    from flux_tenancy.components.tenant.leaving.deletion import Offboarding
+    from flux_tenancy.components.tenant.scope import TenantScope
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 
 def no_options(_: Manifest) -> pulumi.ResourceOptions:

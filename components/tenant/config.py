@@ -7,24 +7,30 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from components.allowlists.types import HostPatternText, ImagePatternText, IngressHost, SourcePatternText, VerifiedKind
-from components.config.errors import MisplacedValueError
-from components.config.messages import Message, Wording
-from components.config.section import Section
-from components.config.types import DnsLabel, ServiceAccountName
-from components.git.config import GitSource
-from components.sources.config import Source
-from components.sync.kustomization import Reconciliation
-from components.sync.notifications import Notification
-from components.tenant.capsule.config import CapsuleLimits
-from components.tenant.grants import Grant
-from components.tenant.kinds import OpenedKind
-from components.tenant.namespaces import NamespaceConfig
-from components.tenant.network import NetworkOpenings
-from components.tenant.people import TenantPeople
-from components.tenant.releases import ReleaseConfig, ReleaseName
-from components.tenant.role import Role
-from components.tenant.syncs import FurtherSync, TenantSync
+from flux_tenancy.components.allowlists.types import (
+    HostPatternText,
+    ImagePatternText,
+    IngressHost,
+    SourcePatternText,
+    VerifiedKind,
+)
+from flux_tenancy.components.config.errors import MisplacedValueError
+from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.config.section import Section
+from flux_tenancy.components.config.types import DnsLabel, ServiceAccountName
+from flux_tenancy.components.git.config import GitSource
+from flux_tenancy.components.sources.config import Source
+from flux_tenancy.components.sync.kustomization import Reconciliation
+from flux_tenancy.components.sync.notifications import Notification
+from flux_tenancy.components.tenant.capsule.config import CapsuleLimits
+from flux_tenancy.components.tenant.grants import Grant
+from flux_tenancy.components.tenant.kinds import OpenedKind
+from flux_tenancy.components.tenant.namespaces import NamespaceConfig
+from flux_tenancy.components.tenant.network import NetworkOpenings
+from flux_tenancy.components.tenant.people import TenantPeople
+from flux_tenancy.components.tenant.releases import ReleaseConfig, ReleaseName
+from flux_tenancy.components.tenant.role import Role
+from flux_tenancy.components.tenant.syncs import FurtherSync, TenantSync
 
 FOREIGN_TARGET_NAMESPACE = Wording("FT-CFG-404", "is not a namespace of the tenant", "choose one of {namespaces}")
 

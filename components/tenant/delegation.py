@@ -23,17 +23,17 @@ from typing import TYPE_CHECKING, Any
 
 import pulumi
 
-from components.cluster.client import ClusterUnavailable, ask, explaining, items, patch_current
-from components.engine.log import run_error
-from components.plan.planned import Planned, Stage
-from components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.components.cluster.client import ClusterUnavailable, ask, explaining, items, patch_current
+from flux_tenancy.components.engine.log import run_error
+from flux_tenancy.components.plan.planned import Planned, Stage
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 
 if TYPE_CHECKING:
     from kubernetes import client
 
-    from components.tenant.config import TenantConfig
-    from components.tenant.scope import TenantScope
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.tenant.config import TenantConfig
+    from flux_tenancy.components.tenant.scope import TenantScope
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 
 _RBAC = "rbac.authorization.k8s.io"

@@ -13,19 +13,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from components.cluster.client import explaining, get, items
-from components.config.printable import printable
-from components.installs.capsule.objects import NAMESPACE_DELETER, NAMESPACE_PROVISIONER
-from components.tenant.capsule.names import BOUND_BY, BOUND_BY_LABEL, NAMESPACE_READER
-from components.tenant.delegation import delegation_name
-from components.tenant.grants import cluster_grants_name, grants_name
-from components.tenant.role import TENANT_ROLE
-from components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.components.cluster.client import explaining, get, items
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.installs.capsule.objects import NAMESPACE_DELETER, NAMESPACE_PROVISIONER
+from flux_tenancy.components.tenant.capsule.names import BOUND_BY, BOUND_BY_LABEL, NAMESPACE_READER
+from flux_tenancy.components.tenant.delegation import delegation_name
+from flux_tenancy.components.tenant.grants import cluster_grants_name, grants_name
+from flux_tenancy.components.tenant.role import TENANT_ROLE
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 
 if TYPE_CHECKING:
     from kubernetes import client
 
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 
 Rules = Sequence[Mapping[str, Sequence[str]]]

@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
-from components.allowlists.types import ServiceType
-from components.config.decisions import LastDay, Reason
-from components.config.errors import MisplacedValueError
-from components.config.messages import Message, Wording
-from components.config.section import Section
-from components.config.types import matching
-from components.plan.planned import Planned, Stage
-from components.tenant.kinds import group_resource, owner_of
-from components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.components.allowlists.types import ServiceType
+from flux_tenancy.components.config.decisions import LastDay, Reason
+from flux_tenancy.components.config.errors import MisplacedValueError
+from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.config.section import Section
+from flux_tenancy.components.config.types import matching
+from flux_tenancy.components.plan.planned import Planned, Stage
+from flux_tenancy.components.tenant.kinds import group_resource, owner_of
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 
 if TYPE_CHECKING:
-    from components.tenant.scope import TenantScope
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.tenant.scope import TenantScope
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 
 WITHHELD_GROUP = Wording(

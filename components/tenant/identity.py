@@ -9,14 +9,14 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from components.plan.planned import Planned, Stage
-from components.tenant.capsule.proxy import account_annotations
-from components.tenant.role import Role, cluster_role_for
-from components.tenant.scope import TenantScope, tenant_meta
-from components.vocabulary.names import GIT_REPOSITORY, SOURCE_RESOURCES
+from flux_tenancy.components.plan.planned import Planned, Stage
+from flux_tenancy.components.tenant.capsule.proxy import account_annotations
+from flux_tenancy.components.tenant.role import Role, cluster_role_for
+from flux_tenancy.components.tenant.scope import TenantScope, tenant_meta
+from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY, SOURCE_RESOURCES
 
 if TYPE_CHECKING:
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 # A quota keeps room for the tenant's own repository and sync, whether it has them or not, so that it may get them
 # later: at most four Secrets, each twice while it is replaced. The account exists twice while it is renamed.

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from components.git.config import GitSource
-from components.installs.flux.controller_rights import IMPERSONATION, impersonation_objects, platform_meta
-from components.plan.planned import Planned, Stage
-from components.tenant.kinds import RECEIVER
-from components.tenant.scope import all_sources, service_account_name, tenant_meta
-from components.vocabulary.manifests import Manifest, name_of, resource_type
-from components.vocabulary.names import FLUX_NAMESPACE
+from flux_tenancy.components.git.config import GitSource
+from flux_tenancy.components.installs.flux.controller_rights import IMPERSONATION, impersonation_objects, platform_meta
+from flux_tenancy.components.plan.planned import Planned, Stage
+from flux_tenancy.components.tenant.kinds import RECEIVER
+from flux_tenancy.components.tenant.scope import all_sources, service_account_name, tenant_meta
+from flux_tenancy.components.vocabulary.manifests import Manifest, name_of, resource_type
+from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE
 
 if TYPE_CHECKING:
-    from components.engine.state import State
-    from components.installs.flux.config import FluxConfig
-    from components.tenant.config import TenantConfig
-    from components.tenant.tenancy_config import TenancyConfig
-    from components.vocabulary.object_meta import ObjectMeta
+    from flux_tenancy.components.engine.state import State
+    from flux_tenancy.components.installs.flux.config import FluxConfig
+    from flux_tenancy.components.tenant.config import TenantConfig
+    from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+    from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 
 _RIGHTS = ("rules", "roleRef", "subjects")
 

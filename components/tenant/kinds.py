@@ -17,7 +17,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, WithJsonSchema
 
-from components.config.messages import Message
+from flux_tenancy.components.config.messages import Message
 
 # Source: the groups of k8s.io/api 1.36, of apiextensions-apiserver and of kube-aggregator.
 _KUBERNETES = frozenset(
@@ -54,7 +54,7 @@ _OWNERS: Mapping[str, str] = {
     "gatekeeper.sh": "Gatekeeper",
     "capsule.clastix.io": "Capsule",
     "projectcapsule.dev": "Capsule",
-    "policy.networking.k8s.io": "the cluster's network",
+    "flux_tenancy.policy.networking.k8s.io": "the cluster's network",
     "antrea.io": "the cluster's network",
     "cilium.io": "the cluster's network",
     "k8s.ovn.org": "the cluster's network",

@@ -12,16 +12,16 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from components.plan.planned import Planned, Stage
-from components.tenant import identity
-from components.tenant.network import network_openings
-from components.tenant.role import flux_resources
-from components.tenant.tenancy_config import ContainerLimits, TenantLimits, TenantNetwork
+from flux_tenancy.components.plan.planned import Planned, Stage
+from flux_tenancy.components.tenant import identity
+from flux_tenancy.components.tenant.network import network_openings
+from flux_tenancy.components.tenant.role import flux_resources
+from flux_tenancy.components.tenant.tenancy_config import ContainerLimits, TenantLimits, TenantNetwork
 
 if TYPE_CHECKING:
-    from components.tenant.scope import TenantScope
-    from components.vocabulary.manifests import Manifest
-    from components.vocabulary.object_meta import ObjectMeta
+    from flux_tenancy.components.tenant.scope import TenantScope
+    from flux_tenancy.components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 
 _FLUX_OBJECTS = "flux-objects"
 _ROLES, _BINDINGS = "count/roles.rbac.authorization.k8s.io", "count/rolebindings.rbac.authorization.k8s.io"

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field, field_validator
 
-from components.config.messages import Message
-from components.config.section import Section
-from components.config.types import NamespaceName, ServiceAccountName
-from components.plan.planned import Planned, Stage
-from components.tenant.annotations import account_annotations, namespace_annotations
-from components.tenant.capsule.names import CAPSULE_TENANT_LABEL
-from components.tenant.tenancy_config import TenancyMode
-from components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.section import Section
+from flux_tenancy.components.config.types import NamespaceName, ServiceAccountName
+from flux_tenancy.components.plan.planned import Planned, Stage
+from flux_tenancy.components.tenant.annotations import account_annotations, namespace_annotations
+from flux_tenancy.components.tenant.capsule.names import CAPSULE_TENANT_LABEL
+from flux_tenancy.components.tenant.tenancy_config import TenancyMode
+from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 
 if TYPE_CHECKING:
-    from components.tenant.scope import TenantScope
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.tenant.scope import TenantScope
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 
 # Labels that decide what a tenant may do; they are set by typed keys only.

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from components.config.networks import NetworkPort, NetworkRange, egress_rules, port_entries
-from components.config.section import Section
-from components.config.types import DnsLabel, TenantName
-from components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.components.config.networks import NetworkPort, NetworkRange, egress_rules, port_entries
+from flux_tenancy.components.config.section import Section
+from flux_tenancy.components.config.types import DnsLabel, TenantName
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 
 if TYPE_CHECKING:
-    from components.vocabulary.manifests import Manifest
-    from components.vocabulary.object_meta import ObjectMeta
+    from flux_tenancy.components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 
 
 class NamespaceOpening(Section):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from components.sync.notifications import planned_notification
+from flux_tenancy.components.sync.notifications import planned_notification
 
 if TYPE_CHECKING:
-    from components.plan.planned import Planned
-    from components.tenant.scope import TenantScope
+    from flux_tenancy.components.plan.planned import Planned
+    from flux_tenancy.components.tenant.scope import TenantScope
 
 
 def planned_notifications(tenant: TenantScope) -> Iterator[Planned]:

@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from components.cluster.component import READABLE as PREVIEWED
-from components.cluster.subjects import RBAC, Person, Subject, rbac_subject
-from components.config.section import Section
-from components.plan.planned import Planned, Stage
-from components.tenant.role import FLUX_GROUPS, MANAGED, READ, READABLE, rules_for
+from flux_tenancy.components.cluster.component import READABLE as PREVIEWED
+from flux_tenancy.components.cluster.subjects import RBAC, Person, Subject, rbac_subject
+from flux_tenancy.components.config.section import Section
+from flux_tenancy.components.plan.planned import Planned, Stage
+from flux_tenancy.components.tenant.role import FLUX_GROUPS, MANAGED, READ, READABLE, rules_for
 
 if TYPE_CHECKING:
-    from components.tenant.kinds import ResourceTable
-    from components.tenant.role import PolicyRule
-    from components.tenant.scope import TenantScope
-    from components.tenant.tenancy_config import TenancyConfig
-    from components.vocabulary.manifests import Manifest
-    from components.vocabulary.object_meta import ObjectMeta
+    from flux_tenancy.components.tenant.kinds import ResourceTable
+    from flux_tenancy.components.tenant.role import PolicyRule
+    from flux_tenancy.components.tenant.scope import TenantScope
+    from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+    from flux_tenancy.components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 
 
 class TenantPeople(Section):

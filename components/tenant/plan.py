@@ -8,22 +8,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from components.plan.planned import Planned, Stage, of_stage
-from components.tenant.capsule.objects import planned_capsule
-from components.tenant.delegation import planned_delegation
-from components.tenant.grants import planned_grants
-from components.tenant.identity import planned_identity
-from components.tenant.impersonation import planned_rights
-from components.tenant.limits import planned_limits
-from components.tenant.namespaces import planned_namespaces
-from components.tenant.notifications import planned_notifications
-from components.tenant.people import planned_people
-from components.tenant.releases import planned_releases
-from components.tenant.sources import planned_sources
-from components.tenant.syncs import planned_syncs
+from flux_tenancy.components.plan.planned import Planned, Stage, of_stage
+from flux_tenancy.components.tenant.capsule.objects import planned_capsule
+from flux_tenancy.components.tenant.delegation import planned_delegation
+from flux_tenancy.components.tenant.grants import planned_grants
+from flux_tenancy.components.tenant.identity import planned_identity
+from flux_tenancy.components.tenant.impersonation import planned_rights
+from flux_tenancy.components.tenant.limits import planned_limits
+from flux_tenancy.components.tenant.namespaces import planned_namespaces
+from flux_tenancy.components.tenant.notifications import planned_notifications
+from flux_tenancy.components.tenant.people import planned_people
+from flux_tenancy.components.tenant.releases import planned_releases
+from flux_tenancy.components.tenant.sources import planned_sources
+from flux_tenancy.components.tenant.syncs import planned_syncs
 
 if TYPE_CHECKING:
-    from components.tenant.scope import TenantScope
+    from flux_tenancy.components.tenant.scope import TenantScope
 
 FEATURES: tuple[Callable[[TenantScope], Iterable[Planned]], ...] = (
     planned_namespaces,

@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from components.cluster.client import read_definition_age, read_quota
-from components.cluster.hooks import Once, ready_hook
-from components.cluster.waiting import NotReady, wait_for
-from components.config.messages import Message
-from components.tenant.limits import room_of
+from flux_tenancy.components.cluster.client import read_definition_age, read_quota
+from flux_tenancy.components.cluster.hooks import Once, ready_hook
+from flux_tenancy.components.cluster.waiting import NotReady, wait_for
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.tenant.limits import room_of
 
 if TYPE_CHECKING:
     from kubernetes import client
 
-    from components.plan.planned import Planned
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.plan.planned import Planned
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 
 # The last of the counted kinds that is needed: every tenant has a Kustomization.

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from components.config.errors import MisplacedValueError
-from components.config.messages import Message
-from components.config.section import Section
-from components.config.types import DnsLabel, Duration, NamespaceName, SecretText, matching
-from components.plan.planned import Planned, Stage
-from components.sync.build import (
+from flux_tenancy.components.config.errors import MisplacedValueError
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.section import Section
+from flux_tenancy.components.config.types import DnsLabel, Duration, NamespaceName, SecretText, matching
+from flux_tenancy.components.plan.planned import Planned, Stage
+from flux_tenancy.components.sync.build import (
     CommonMetadata,
     HealthCheckExpressions,
     IgnoreRule,
@@ -26,15 +26,15 @@ from components.sync.build import (
     image_replacements,
     patches,
 )
-from components.tenant.scope import further_source_meta
-from components.tenant.sources import SourceReference, source_reference
-from components.tenant.syncs import applied_from
-from components.vocabulary.names import HELM_API, HELM_RELEASE
-from components.vocabulary.object_meta import ObjectMeta, SecretPurpose
+from flux_tenancy.components.tenant.scope import further_source_meta
+from flux_tenancy.components.tenant.sources import SourceReference, source_reference
+from flux_tenancy.components.tenant.syncs import applied_from
+from flux_tenancy.components.vocabulary.names import HELM_API, HELM_RELEASE
+from flux_tenancy.components.vocabulary.object_meta import ObjectMeta, SecretPurpose
 
 if TYPE_CHECKING:
-    from components.tenant.scope import TenantScope
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.tenant.scope import TenantScope
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 
 # Helm's limit. Source: `releaseName` in the CRD of helm-controller

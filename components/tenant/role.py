@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from components.config.section import Section
-from components.tenant.kinds import ResourceTable, flux_kinds_by_group, group_resource
+from flux_tenancy.components.config.section import Section
+from flux_tenancy.components.tenant.kinds import ResourceTable, flux_kinds_by_group, group_resource
 
 if TYPE_CHECKING:
-    from components.tenant.tenancy_config import TenancyConfig
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 
 class Role(StrEnum):

@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from components.git.source import NO_GIT_HOST, GitAccess
-from components.vocabulary.names import TENANT_LABEL
-from components.vocabulary.object_meta import ObjectMeta
+from flux_tenancy.components.git.source import NO_GIT_HOST, GitAccess
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 
 if TYPE_CHECKING:
-    from components.sources.objects import AnySource
-    from components.tenant.config import TenantConfig
-    from components.tenant.tenancy_config import TenancyConfig
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.sources.objects import AnySource
+    from flux_tenancy.components.tenant.config import TenantConfig
+    from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 
 @dataclass(frozen=True)

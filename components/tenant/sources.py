@@ -9,16 +9,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from components.plan.planned import Planned, Stage, key_of
-from components.sources.config import ExternalArtifactSource
-from components.sources.objects import planned_any_source
-from components.sync.decryption import decryption_objects
-from components.tenant.scope import TenantScope, all_sources
-from components.vocabulary.names import EXTERNAL_ARTIFACT, GIT_REPOSITORY, SOURCE_RESOURCES
+from flux_tenancy.components.plan.planned import Planned, Stage, key_of
+from flux_tenancy.components.sources.config import ExternalArtifactSource
+from flux_tenancy.components.sources.objects import planned_any_source
+from flux_tenancy.components.sync.decryption import decryption_objects
+from flux_tenancy.components.tenant.scope import TenantScope, all_sources
+from flux_tenancy.components.vocabulary.names import EXTERNAL_ARTIFACT, GIT_REPOSITORY, SOURCE_RESOURCES
 
 if TYPE_CHECKING:
-    from components.tenant.config import TenantConfig
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.tenant.config import TenantConfig
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 # At most login, certificates, proxy and public keys, each twice while it is replaced.
 _SECRETS_OF_A_SOURCE = 8

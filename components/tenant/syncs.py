@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from components.config.types import DnsLabel, NamespaceName, RepositoryPath
-from components.plan.planned import Planned, Stage, key_of
-from components.sync.decryption import decryption_objects
-from components.sync.kustomization import SyncOptions, kustomization
-from components.tenant.capsule.proxy import kube_config
-from components.tenant.sources import source_reference
+from flux_tenancy.components.config.types import DnsLabel, NamespaceName, RepositoryPath
+from flux_tenancy.components.plan.planned import Planned, Stage, key_of
+from flux_tenancy.components.sync.decryption import decryption_objects
+from flux_tenancy.components.sync.kustomization import SyncOptions, kustomization
+from flux_tenancy.components.tenant.capsule.proxy import kube_config
+from flux_tenancy.components.tenant.sources import source_reference
 
 if TYPE_CHECKING:
-    from components.tenant.scope import TenantScope
-    from components.tenant.sources import SourceReference
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.tenant.scope import TenantScope
+    from flux_tenancy.components.tenant.sources import SourceReference
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 
 class TenantSync(SyncOptions):

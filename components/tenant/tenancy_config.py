@@ -7,18 +7,25 @@ from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
-from components.config.allowances import Allows
-from components.config.errors import MisplacedValueError
-from components.config.messages import Message
-from components.config.section import Section
-from components.config.types import DnsLabel, Duration, Network, Quantity, QuotaResource, ServiceAccountName
-from components.sync.notifications import Notification
-from components.tenant.annotations import KINDS
-from components.tenant.capsule.config import CapsuleTenancy
-from components.tenant.grants import CustomGroup
-from components.tenant.kinds import OpenedKind, resources_of
-from components.tenant.people import TenancyPeople
-from components.tenant.role import PolicyRule, resources_of_rules
+from flux_tenancy.components.config.allowances import Allows
+from flux_tenancy.components.config.errors import MisplacedValueError
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.section import Section
+from flux_tenancy.components.config.types import (
+    DnsLabel,
+    Duration,
+    Network,
+    Quantity,
+    QuotaResource,
+    ServiceAccountName,
+)
+from flux_tenancy.components.sync.notifications import Notification
+from flux_tenancy.components.tenant.annotations import KINDS
+from flux_tenancy.components.tenant.capsule.config import CapsuleTenancy
+from flux_tenancy.components.tenant.grants import CustomGroup
+from flux_tenancy.components.tenant.kinds import OpenedKind, resources_of
+from flux_tenancy.components.tenant.people import TenancyPeople
+from flux_tenancy.components.tenant.role import PolicyRule, resources_of_rules
 
 
 class ContainerLimits(Section):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from components.vocabulary.object_meta import ObjectMeta
+from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 
 SOURCE_API = "source.toolkit.fluxcd.io/v1"
 KUSTOMIZE_API = "kustomize.toolkit.fluxcd.io/v1"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.manifests import Manifest
 
 
 class SecretPurpose(StrEnum):

@@ -7,16 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from isolation.attempts import controls as _controls
-from isolation.attempts.controllers import bounds, programs, remote_files
-from isolation.attempts.limits import amounts
-from isolation.attempts.references import identities, references, remote_bases
-from isolation.attempts.reserved import access, elsewhere, holding, limits
-from isolation.attempts.sources import notifications, options, places
-from isolation.attempts.webhooks import webhooks
-from isolation.attempts.workloads import identity_of_pods, network_and_priority, nodes, others, scheduling, volumes
-from isolation.model import Attempt, Control
-from isolation.scene import Scene
+from flux_tenancy.isolation.attempts import controls as _controls
+from flux_tenancy.isolation.attempts.controllers import bounds, programs, remote_files
+from flux_tenancy.isolation.attempts.limits import amounts
+from flux_tenancy.isolation.attempts.references import identities, references, remote_bases
+from flux_tenancy.isolation.attempts.reserved import access, elsewhere, holding, limits
+from flux_tenancy.isolation.attempts.sources import notifications, options, places
+from flux_tenancy.isolation.attempts.webhooks import webhooks
+from flux_tenancy.isolation.attempts.workloads import (
+    identity_of_pods,
+    network_and_priority,
+    nodes,
+    others,
+    scheduling,
+    volumes,
+)
+from flux_tenancy.isolation.model import Attempt, Control
+from flux_tenancy.isolation.scene import Scene
 
 _PARTS = (
     references,

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 
 from kubernetes.utils.quantity import parse_quantity
 
-from components.tenant.kinds import FLUX_KINDS, group_resource
-from components.vocabulary.manifests import Manifest
-from components.vocabulary.names import Controller
-from isolation.attempts.looking import (
+from flux_tenancy.components.tenant.kinds import FLUX_KINDS, group_resource
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.names import Controller
+from flux_tenancy.isolation.attempts.looking import (
     METADATA_ADDRESS,
     arguments,
     has_environment,
@@ -22,11 +22,11 @@ from isolation.attempts.looking import (
     reaches_in,
     reaches_out,
 )
-from isolation.attempts.objects import NAME, helm_release, kustomization
-from isolation.choices import Layer
-from isolation.kinds import RBAC
-from isolation.model import Access, Attempt, Finding, State
-from isolation.scene import Scene
+from flux_tenancy.isolation.attempts.objects import NAME, helm_release, kustomization
+from flux_tenancy.isolation.choices import Layer
+from flux_tenancy.isolation.kinds import RBAC
+from flux_tenancy.isolation.model import Access, Attempt, Finding, State
+from flux_tenancy.isolation.scene import Scene
 
 _ADMISSION = (Layer.ADMISSION,)
 _YEAR = "8760h"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from components.vocabulary.manifests import Manifest
-from components.vocabulary.names import Controller
-from isolation.attempts.objects import (
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.names import Controller
+from flux_tenancy.isolation.attempts.objects import (
     NAME,
     claim,
     deployment,
@@ -20,10 +20,10 @@ from isolation.attempts.objects import (
     service,
     workload,
 )
-from isolation.choices import Layer
-from isolation.kinds import RESOURCES
-from isolation.model import Access, Control, Request
-from isolation.scene import Scene
+from flux_tenancy.isolation.choices import Layer
+from flux_tenancy.isolation.kinds import RESOURCES
+from flux_tenancy.isolation.model import Access, Control, Request
+from flux_tenancy.isolation.scene import Scene
 
 _REPLICASETS = "system:serviceaccount:kube-system:replicaset-controller"
 _READ = ("ResourceQuota", "NetworkPolicy", "RoleBinding")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from isolation.attempts.objects import git_repository, helm_release, kustomization
-from isolation.choices import Layer
-from isolation.kinds import RESOURCES
-from isolation.model import Attempt, Finding, State
-from isolation.scene import Scene
+from flux_tenancy.isolation.attempts.objects import git_repository, helm_release, kustomization
+from flux_tenancy.isolation.choices import Layer
+from flux_tenancy.isolation.kinds import RESOURCES
+from flux_tenancy.isolation.model import Attempt, Finding, State
+from flux_tenancy.isolation.scene import Scene
 
 _ADMISSION = (Layer.ADMISSION,)
 _FLUX_KINDS = (

@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from ipaddress import ip_address, ip_network
 
-from components.vocabulary.manifests import Manifest
-from components.vocabulary.names import REQUIRED_CONTROLLERS, Controller
-from isolation.choices import Layer
-from isolation.model import Finding, State
-from isolation.scene import Scene
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.names import REQUIRED_CONTROLLERS, Controller
+from flux_tenancy.isolation.choices import Layer
+from flux_tenancy.isolation.model import Finding, State
+from flux_tenancy.isolation.scene import Scene
 
 GATES = "feature-gates"
 _CREDENTIALS = re.compile(r"//[^/@\s]*@")

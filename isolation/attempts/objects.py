@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any
 
-from components.policies.names import PolicyName
-from components.tenant.annotations import EXCEPTIONS
-from components.vocabulary.manifests import Manifest
-from isolation.scene import Scene
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.tenant.annotations import EXCEPTIONS
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.isolation.scene import Scene
 
 NAME = "isolation-suite"
 """The name of every object that the suite tries to create."""
-UNKNOWN_HOST = "isolation.example.com"
+UNKNOWN_HOST = "flux_tenancy.isolation.example.com"
 """A host that nobody owns (RFC 2606)."""
 _RESOURCES = {"cpu": "10m", "memory": "16Mi", "ephemeral-storage": "16Mi"}
 

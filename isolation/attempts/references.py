@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from components.vocabulary.manifests import Manifest
-from components.vocabulary.names import Controller
-from isolation.attempts.looking import arguments, has_flag, lacks_flags
-from isolation.attempts.objects import (
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.names import Controller
+from flux_tenancy.isolation.attempts.looking import arguments, has_flag, lacks_flags
+from flux_tenancy.isolation.attempts.objects import (
     NAME,
     changed,
     chart,
@@ -16,9 +16,9 @@ from isolation.attempts.objects import (
     made,
     receiver,
 )
-from isolation.choices import Layer
-from isolation.model import Access, Attempt, Finding, Live, Request, State
-from isolation.scene import Scene
+from flux_tenancy.isolation.choices import Layer
+from flux_tenancy.isolation.model import Access, Attempt, Finding, Live, Request, State
+from flux_tenancy.isolation.scene import Scene
 
 _ADMISSION = (Layer.ADMISSION,)
 # Messages of Flux's controllers. The referenced objects do not exist, so the attempts have no effect.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from components.policies.rendering import OBJECT_PREFIX
-from components.tenant.further_access import is_documented
-from components.vocabulary.manifests import Manifest
-from isolation.attempts.objects import (
+from flux_tenancy.components.policies.rendering import OBJECT_PREFIX
+from flux_tenancy.components.tenant.further_access import is_documented
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.isolation.attempts.objects import (
     NAME,
     account,
     deployment,
@@ -16,10 +16,10 @@ from isolation.attempts.objects import (
     person,
     role_binding,
 )
-from isolation.choices import Layer
-from isolation.kinds import RBAC, RESOURCES
-from isolation.model import Access, Attempt, Finding, Request, State
-from isolation.scene import Scene
+from flux_tenancy.isolation.choices import Layer
+from flux_tenancy.isolation.kinds import RBAC, RESOURCES
+from flux_tenancy.isolation.model import Access, Attempt, Finding, Request, State
+from flux_tenancy.isolation.scene import Scene
 
 _ROLE_ADMISSION = (Layer.ROLE, Layer.ADMISSION)
 _EVERYTHING = "cluster-admin"

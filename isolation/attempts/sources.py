@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from isolation.attempts.objects import (
+from flux_tenancy.isolation.attempts.objects import (
     NAME,
     UNKNOWN_HOST,
     chart,
@@ -16,9 +16,9 @@ from isolation.attempts.objects import (
     receiver,
     source,
 )
-from isolation.choices import Layer
-from isolation.model import Attempt
-from isolation.scene import Scene
+from flux_tenancy.isolation.choices import Layer
+from flux_tenancy.isolation.model import Attempt
+from flux_tenancy.isolation.scene import Scene
 
 _ADMISSION = (Layer.ADMISSION,)
 _SECRET = {"name": NAME}

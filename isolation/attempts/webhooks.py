@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-from components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
-from components.policies.names import PolicyName
-from components.policies.table import policies
-from components.vocabulary.manifests import Manifest
-from isolation.attempts.looking import selects
-from isolation.choices import Layer
-from isolation.model import Attempt, Finding, State
-from isolation.scene import Scene
-from operations.cluster_policies import PolicyInForce
+from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.table import policies
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.isolation.attempts.looking import selects
+from flux_tenancy.isolation.choices import Layer
+from flux_tenancy.isolation.model import Attempt, Finding, State
+from flux_tenancy.isolation.scene import Scene
+from flux_tenancy.operations.cluster_policies import PolicyInForce
 
 _SELECTING = ("excludeResourceRules", "namespaceSelector", "objectSelector")
 # What a validation that depends on the request reads, and one that refuses all.

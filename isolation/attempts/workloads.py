@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from components.policies.names import PolicyName
-from components.tenant.annotations import SERVICE_TYPES
-from components.vocabulary.manifests import Manifest
-from isolation.attempts.objects import (
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.tenant.annotations import SERVICE_TYPES
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.isolation.attempts.objects import (
     NAME,
     UNKNOWN_HOST,
     claim,
@@ -22,10 +22,10 @@ from isolation.attempts.objects import (
     service,
     workload,
 )
-from isolation.attempts.reserved import on_existing
-from isolation.choices import Layer
-from isolation.model import Attempt, Request
-from isolation.scene import Scene
+from flux_tenancy.isolation.attempts.reserved import on_existing
+from flux_tenancy.isolation.choices import Layer
+from flux_tenancy.isolation.model import Attempt, Request
+from flux_tenancy.isolation.scene import Scene
 
 _ADMISSION = (Layer.ADMISSION,)
 _ROLE_ADMISSION = (Layer.ROLE, Layer.ADMISSION)

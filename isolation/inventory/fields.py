@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from components.config.printable import printable
-from components.vocabulary.manifests import Manifest
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.vocabulary.manifests import Manifest
 
 Difference = tuple[str, Any, Any]
 """The path of a field, its intended value, and the value that is there; None for a field that is not set."""

@@ -6,21 +6,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from components.cluster.subjects import RBAC, rbac_subject
-from components.config.types import is_reserved
-from components.installs.capsule.objects import CAPSULE_GROUP, CREATED_BY_LABEL, NAMESPACE_DELETER
-from components.installs.kyverno.objects import MANAGED_BY_LABEL as KYVERNO_LABEL
-from components.policies.config import PolicyMode
-from components.policies.names import PolicyName
-from components.policies.onboarding import tenant_template
-from components.stack.config import StackConfig
-from components.tenant.capsule.names import REPLICATION, SELF_MADE, TENANT, TENANT_OWNER
-from components.tenant.namespaces import PodSecurity, pod_security_labels
-from components.tenant.role import Role
-from components.tenant.scope import service_account_name
-from components.vocabulary.manifests import Manifest, name_of, resource_type
-from components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
-from review.render.rendered import Render
+from flux_tenancy.components.cluster.subjects import RBAC, rbac_subject
+from flux_tenancy.components.config.types import is_reserved
+from flux_tenancy.components.installs.capsule.objects import CAPSULE_GROUP, CREATED_BY_LABEL, NAMESPACE_DELETER
+from flux_tenancy.components.installs.kyverno.objects import MANAGED_BY_LABEL as KYVERNO_LABEL
+from flux_tenancy.components.policies.config import PolicyMode
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.onboarding import tenant_template
+from flux_tenancy.components.stack.config import StackConfig
+from flux_tenancy.components.tenant.capsule.names import REPLICATION, SELF_MADE, TENANT, TENANT_OWNER
+from flux_tenancy.components.tenant.namespaces import PodSecurity, pod_security_labels
+from flux_tenancy.components.tenant.role import Role
+from flux_tenancy.components.tenant.scope import service_account_name
+from flux_tenancy.components.vocabulary.manifests import Manifest, name_of, resource_type
+from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
+from flux_tenancy.review.render.rendered import Render
 
 Key = tuple[str, str]
 """Pulumi's type token of an object, and its name with its namespace."""

@@ -12,12 +12,12 @@ from fnmatch import fnmatchcase
 
 from kubernetes import client
 
-from components.cluster.client import items
-from components.config.messages import Message
-from components.installs.kyverno.config import KYVERNO
-from components.vocabulary.manifests import Manifest
-from isolation.inventory.fields import NOTHING
-from isolation.model import Discrepancy
+from flux_tenancy.components.cluster.client import items
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.installs.kyverno.config import KYVERNO
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.isolation.inventory.fields import NOTHING
+from flux_tenancy.isolation.model import Discrepancy
 
 LEFT_OUT = Message(
     "FT-ISO-109",

@@ -7,12 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 from kubernetes import client
 
-from components.cluster.adoption import WORKERS
-from components.cluster.client import collection_of, items
-from components.cluster.subjects import RBAC
-from components.vocabulary.manifests import Manifest
-from components.vocabulary.names import KUSTOMIZE_API, TENANT_LABEL
-from isolation.inventory.intent import NAMESPACE
+from flux_tenancy.components.cluster.adoption import WORKERS
+from flux_tenancy.components.cluster.client import collection_of, items
+from flux_tenancy.components.cluster.subjects import RBAC
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.names import KUSTOMIZE_API, TENANT_LABEL
+from flux_tenancy.isolation.inventory.intent import NAMESPACE
 
 CLUSTER_ROLE = f"kubernetes:{RBAC}/v1:ClusterRole"
 ROLE_BINDING = f"kubernetes:{RBAC}/v1:RoleBinding"

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 from kubernetes.utils.quantity import parse_quantity
 
-from components.config.messages import Message
-from components.tenant.further_access import is_documented, subjects_within
-from components.tenant.namespaces import PodSecurity
-from components.vocabulary.manifests import Manifest
-from isolation.attempts.looking import selects
-from isolation.choices import Profile
-from isolation.inventory.fields import NOTHING, described
-from isolation.inventory.intent import NAMESPACE, POD_SECURITY
-from isolation.inventory.lists import (
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.tenant.further_access import is_documented, subjects_within
+from flux_tenancy.components.tenant.namespaces import PodSecurity
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.isolation.attempts.looking import selects
+from flux_tenancy.isolation.choices import Profile
+from flux_tenancy.isolation.inventory.fields import NOTHING, described
+from flux_tenancy.isolation.inventory.intent import NAMESPACE, POD_SECURITY
+from flux_tenancy.isolation.inventory.lists import (
     CLUSTER_ROLE_BINDING,
     KYVERNO_POLICY,
     NATIVE_BINDING,
@@ -24,9 +24,9 @@ from isolation.inventory.lists import (
     Lists,
     within,
 )
-from isolation.model import Discrepancy
-from isolation.scene import Tenancy
-from operations.foreign_grants import grant_of
+from flux_tenancy.isolation.model import Discrepancy
+from flux_tenancy.isolation.scene import Tenancy
+from flux_tenancy.operations.foreign_grants import grant_of
 
 # A count beyond this limits nothing: etcd would be full before.
 _MOST = 100_000

@@ -6,27 +6,27 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from kubernetes import client
 
-from components.cluster.client import refusal
-from components.cluster.subjects import RBAC
-from components.config.messages import Message
-from components.installs.capsule.serving import DENIALS, FOREIGN_PROBE, NAMESPACES_PATH
-from components.policies.config import PolicyEngine
-from components.policies.probe import PROBE_NAME, PROBE_PATH, probe_request
-from components.recovery.missing_namespaces import CREATED_AGAIN
-from components.tenant.annotations import EXCEPTIONS as EXCEPTIONS_ANNOTATION
-from components.tenant.annotations import PREFIX, SERVICE_TYPES
-from components.tenant.capsule.names import BOUND_BY, BOUND_BY_LABEL, CAPSULE_TENANT_LABEL
-from components.tenant.further_access import subjects_within
-from components.tenant.role import Role
-from components.vocabulary.manifests import Manifest, name_of
-from components.vocabulary.names import FLUX_NAMESPACE, MANAGED_BY_LABEL, TENANT_LABEL
-from isolation.asking import Asker
-from isolation.attempts.looking import selects
-from isolation.attempts.objects import NAME
-from isolation.inventory.fields import NOTHING, described, differences
-from isolation.inventory.intent import NAMESPACE, POD_SECURITY, Intent, Key, is_filled_in, key_of
-from isolation.inventory.kyverno import left_out
-from isolation.inventory.lists import (
+from flux_tenancy.components.cluster.client import refusal
+from flux_tenancy.components.cluster.subjects import RBAC
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.installs.capsule.serving import DENIALS, FOREIGN_PROBE, NAMESPACES_PATH
+from flux_tenancy.components.policies.config import PolicyEngine
+from flux_tenancy.components.policies.probe import PROBE_NAME, PROBE_PATH, probe_request
+from flux_tenancy.components.recovery.missing_namespaces import CREATED_AGAIN
+from flux_tenancy.components.tenant.annotations import EXCEPTIONS as EXCEPTIONS_ANNOTATION
+from flux_tenancy.components.tenant.annotations import PREFIX, SERVICE_TYPES
+from flux_tenancy.components.tenant.capsule.names import BOUND_BY, BOUND_BY_LABEL, CAPSULE_TENANT_LABEL
+from flux_tenancy.components.tenant.further_access import subjects_within
+from flux_tenancy.components.tenant.role import Role
+from flux_tenancy.components.vocabulary.manifests import Manifest, name_of
+from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, MANAGED_BY_LABEL, TENANT_LABEL
+from flux_tenancy.isolation.asking import Asker
+from flux_tenancy.isolation.attempts.looking import selects
+from flux_tenancy.isolation.attempts.objects import NAME
+from flux_tenancy.isolation.inventory.fields import NOTHING, described, differences
+from flux_tenancy.isolation.inventory.intent import NAMESPACE, POD_SECURITY, Intent, Key, is_filled_in, key_of
+from flux_tenancy.isolation.inventory.kyverno import left_out
+from flux_tenancy.isolation.inventory.lists import (
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
     EXCEPTIONS,
@@ -41,11 +41,11 @@ from isolation.inventory.lists import (
     read_lists,
     within,
 )
-from isolation.inventory.stored import NotComparable, Stored
-from isolation.kinds import served
-from isolation.model import Discrepancy, Request
-from isolation.scene import Tenancy
-from operations.foreign_grants import applied_by_flux, entry_of, grant_of
+from flux_tenancy.isolation.inventory.stored import NotComparable, Stored
+from flux_tenancy.isolation.kinds import served
+from flux_tenancy.isolation.model import Discrepancy, Request
+from flux_tenancy.isolation.scene import Tenancy
+from flux_tenancy.operations.foreign_grants import applied_by_flux, entry_of, grant_of
 
 DIFFERS = Message(
     "FT-ISO-100",

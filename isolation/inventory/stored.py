@@ -10,12 +10,12 @@ from urllib.parse import quote
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
-from components.cluster.client import ask, collection_of, get
-from components.config.printable import printable
-from components.vocabulary.manifests import Manifest, resource_type
-from isolation.asking import message_of
-from isolation.attempts.objects import NAME
-from isolation.inventory.intent import Key, key_of
+from flux_tenancy.components.cluster.client import ask, collection_of, get
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.vocabulary.manifests import Manifest, resource_type
+from flux_tenancy.isolation.asking import message_of
+from flux_tenancy.isolation.attempts.objects import NAME
+from flux_tenancy.isolation.inventory.intent import Key, key_of
 
 _CONFLICT = 409
 _UNCHANGEABLE = 422

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from components.installs.flux.lockdown_flags import DEFAULT_ACCOUNT, FORBIDDEN_FLAGS, LockdownFlag, flags_for
-from components.installs.flux.profile import FEATURE_GATES
-from components.installs.flux.release import component_of
-from components.sync.workload_identity import PROVIDERS
-from components.tenant.namespaces import PodSecurity
-from components.vocabulary.manifests import Manifest
-from components.vocabulary.names import TENANT_LABEL
-from review.access.rules import CLUSTER, Access, Subject, SubjectKind
-from review.access.sentences import Statement, name_of
-from review.render.rendered import RenderedObject
+from flux_tenancy.components.installs.flux.lockdown_flags import (
+    DEFAULT_ACCOUNT,
+    FORBIDDEN_FLAGS,
+    LockdownFlag,
+    flags_for,
+)
+from flux_tenancy.components.installs.flux.profile import FEATURE_GATES
+from flux_tenancy.components.installs.flux.release import component_of
+from flux_tenancy.components.sync.workload_identity import PROVIDERS
+from flux_tenancy.components.tenant.namespaces import PodSecurity
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.review.access.rules import CLUSTER, Access, Subject, SubjectKind
+from flux_tenancy.review.access.sentences import Statement, name_of
+from flux_tenancy.review.render.rendered import RenderedObject
 
 _LEVEL = "pod-security.kubernetes.io/enforce"
 # From the strictest; without a label nothing is enforced.

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from components.cluster.subjects import RBAC
-from components.installs.capsule.objects import NAMESPACE_DELETER, NAMESPACE_PROVISIONER, generated_objects
-from components.tenant.capsule.names import CAPSULE_API, TENANT, TENANT_OWNER
-from components.vocabulary.manifests import Manifest
-from components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.components.cluster.subjects import RBAC
+from flux_tenancy.components.installs.capsule.objects import NAMESPACE_DELETER, NAMESPACE_PROVISIONER, generated_objects
+from flux_tenancy.components.tenant.capsule.names import CAPSULE_API, TENANT, TENANT_OWNER
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 
 
 def made_by(tenant: str) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from review.access.boundaries import boundary_statements
-from review.access.openings import opening_statements
-from review.access.policies import policy_statements
-from review.access.rights import rights_statements
-from review.access.rules import rbac_access
-from review.access.sentences import AccessChange, as_change, join
-from review.render.rendered import Render
+from flux_tenancy.review.access.boundaries import boundary_statements
+from flux_tenancy.review.access.openings import opening_statements
+from flux_tenancy.review.access.policies import policy_statements
+from flux_tenancy.review.access.rights import rights_statements
+from flux_tenancy.review.access.rules import rbac_access
+from flux_tenancy.review.access.sentences import AccessChange, as_change, join
+from flux_tenancy.review.render.rendered import Render
 
 
 def access_changes(before: Render | None, after: Render | None) -> tuple[AccessChange, ...]:

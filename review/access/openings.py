@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from components.tenant.network import NAMESPACE_NAME_LABEL, OPENINGS_SUFFIX
-from components.vocabulary.manifests import Manifest
-from components.vocabulary.names import TENANT_LABEL
-from review.access.rules import Subject, SubjectKind
-from review.access.sentences import Statement
-from review.render.rendered import RenderedObject
+from flux_tenancy.components.tenant.network import NAMESPACE_NAME_LABEL, OPENINGS_SUFFIX
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.review.access.rules import Subject, SubjectKind
+from flux_tenancy.review.access.sentences import Statement
+from flux_tenancy.review.render.rendered import RenderedObject
 
 _Opening = tuple[str, str, str]
 """Tenant, namespace, and what is open, e.g. `let Pods connect to 10.20.0.0/16`."""

@@ -13,17 +13,17 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from components.policies.config import PoliciesConfig, PolicyMode
-from components.policies.kyverno import kyverno
-from components.policies.names import PolicyName
-from components.policies.native import native
-from components.policies.rendering import ACTIONS, POLICIES, object_name
-from components.policies.table import policies as policies_of
-from components.tenant.annotations import EXCEPTIONS
-from components.tenant.tenancy_config import TenancyConfig
-from components.vocabulary.manifests import Manifest
-from components.vocabulary.names import TENANT_LABEL
-from review.access.policy_settings import (
+from flux_tenancy.components.policies.config import PoliciesConfig, PolicyMode
+from flux_tenancy.components.policies.kyverno import kyverno
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.native import native
+from flux_tenancy.components.policies.rendering import ACTIONS, POLICIES, object_name
+from flux_tenancy.components.policies.table import policies as policies_of
+from flux_tenancy.components.tenant.annotations import EXCEPTIONS
+from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.review.access.policy_settings import (
     Lists,
     Setting,
     allowed,
@@ -34,11 +34,11 @@ from review.access.policy_settings import (
     told_settings,
     values_of,
 )
-from review.access.rules import LABELED, Subject, SubjectKind
-from review.access.sentences import Statement
-from review.access.words import all_of
-from review.render.rendered import Render
-from review.render.settings import AdmissionSettings
+from flux_tenancy.review.access.rules import LABELED, Subject, SubjectKind
+from flux_tenancy.review.access.sentences import Statement
+from flux_tenancy.review.access.words import all_of
+from flux_tenancy.review.render.rendered import Render
+from flux_tenancy.review.render.settings import AdmissionSettings
 
 _NATIVE, _BINDING = "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"
 _OF_KYVERNO = ("ImageValidatingPolicy", "ValidatingPolicy")

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from components.allowlists.source_patterns import ANYTHING
-from components.config.allowances import Allows, Bounds, SeenOtherwise, Words
-from components.config.section import Section
-from components.config.types import seconds
-from components.policies.config import PoliciesConfig
-from components.policies.names import PolicyName
-from components.policies.table import policies
-from components.tenant.annotations import EXCEPTIONS
-from components.tenant.grants import ExceptedPolicy
-from components.tenant.tenancy_config import TenancyConfig
-from review.access.words import counted
+from flux_tenancy.components.allowlists.source_patterns import ANYTHING
+from flux_tenancy.components.config.allowances import Allows, Bounds, SeenOtherwise, Words
+from flux_tenancy.components.config.section import Section
+from flux_tenancy.components.config.types import seconds
+from flux_tenancy.components.policies.config import PoliciesConfig
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.table import policies
+from flux_tenancy.components.tenant.annotations import EXCEPTIONS
+from flux_tenancy.components.tenant.grants import ExceptedPolicy
+from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.review.access.words import counted
 
 _ANY_NAME = ""
 Lists = Mapping[str, Sequence[str]]

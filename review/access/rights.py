@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from review.access.kubernetes_roles import POWER, READ, KubernetesRole
-from review.access.rules import (
+from flux_tenancy.review.access.kubernetes_roles import POWER, READ, KubernetesRole
+from flux_tenancy.review.access.rules import (
     CLUSTER,
     Access,
     Gain,
@@ -15,8 +15,8 @@ from review.access.rules import (
     SubjectKind,
     gains,
 )
-from review.access.sentences import Statement
-from review.access.words import permissions
+from flux_tenancy.review.access.sentences import Statement
+from flux_tenancy.review.access.words import permissions
 
 _IMPERSONATE = "impersonate"
 _ESCALATING = ("*", "bind", "escalate", _IMPERSONATE)

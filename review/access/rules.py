@@ -16,15 +16,15 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
-from components.installs.chart import RELEASE_TYPE
-from components.installs.kyverno.config import KYVERNO
-from components.tenant.annotations import SERVICE_ACCOUNT
-from components.tenant.further_access import RoleReference
-from components.vocabulary.manifests import Manifest
-from components.vocabulary.names import TENANT_LABEL
-from review.access.capsule import of_capsule
-from review.access.kubernetes_roles import AGGREGATE_LABEL, POWER, RULES, KubernetesRole
-from review.render.rendered import RenderedObject
+from flux_tenancy.components.installs.chart import RELEASE_TYPE
+from flux_tenancy.components.installs.kyverno.config import KYVERNO
+from flux_tenancy.components.tenant.annotations import SERVICE_ACCOUNT
+from flux_tenancy.components.tenant.further_access import RoleReference
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.review.access.capsule import of_capsule
+from flux_tenancy.review.access.kubernetes_roles import AGGREGATE_LABEL, POWER, RULES, KubernetesRole
+from flux_tenancy.review.render.rendered import RenderedObject
 
 CLUSTER = ""
 """The place of a right in the whole cluster."""

@@ -12,9 +12,9 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from review.access.rules import ANYWHERE, CLUSTER, LABELED, Subject, SubjectKind, Tenants
-from review.access.words import counted
-from review.render.rendered import PLATFORM
+from flux_tenancy.review.access.rules import ANYWHERE, CLUSTER, LABELED, Subject, SubjectKind, Tenants
+from flux_tenancy.review.access.words import counted
+from flux_tenancy.review.render.rendered import PLATFORM
 
 # All namespaces of a tenant, whichever they are.
 _OWN = frozenset({"(own)"})

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from review.access.kubernetes_roles import READ
-from review.access.rules import Permission
-from review.words.lists import listed
+from flux_tenancy.review.access.kubernetes_roles import READ
+from flux_tenancy.review.access.rules import Permission
+from flux_tenancy.review.words.lists import listed
 
 MOST_ITEMS = 5
 """How many items of a list are named; the rest is counted."""

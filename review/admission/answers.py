@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from components.policies import native
-from components.policies.kyverno import KYVERNO_API
-from components.policies.rendering import PLATFORM, PLATFORM_OBJECT, POLICIES
-from components.vocabulary.manifests import Manifest
-from review.admission.kyverno_kinds import kyverno_kinds
-from review.admission.program import Answer, Request, Surroundings, ask
-from review.render.recorder import GENERATED
-from review.render.rendered import Render, RenderedObject
+from flux_tenancy.components.policies import native
+from flux_tenancy.components.policies.kyverno import KYVERNO_API
+from flux_tenancy.components.policies.rendering import PLATFORM, PLATFORM_OBJECT, POLICIES
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.review.admission.kyverno_kinds import kyverno_kinds
+from flux_tenancy.review.admission.program import Answer, Request, Surroundings, ask
+from flux_tenancy.review.render.recorder import GENERATED
+from flux_tenancy.review.render.rendered import Render, RenderedObject
 
 Answers = Mapping[tuple[str, str], Answer]
 """The answers by `RenderedObject.key`."""

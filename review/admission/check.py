@@ -8,14 +8,14 @@ from pathlib import Path
 
 import typer
 
-from components.config.errors import coded
-from components.config.messages import Wording
-from components.config.printable import printable
-from review.admission.answers import admission_answers
-from review.admission.program import PROGRAM, VARIABLE, Answer, find_program
-from review.admission.schemas import schema_errors
-from review.admission.verdict import refusals
-from review.render.rendered import Render
+from flux_tenancy.components.config.errors import coded
+from flux_tenancy.components.config.messages import Wording
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.review.admission.answers import admission_answers
+from flux_tenancy.review.admission.program import PROGRAM, VARIABLE, Answer, find_program
+from flux_tenancy.review.admission.schemas import schema_errors
+from flux_tenancy.review.admission.verdict import refusals
+from flux_tenancy.review.render.rendered import Render
 
 NOT_CHECKED = Wording(
     "FT-REV-301",

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import yaml
 
-from components.config.yaml_files import FastLoader
-from components.installs.chart import FOLDER
-from components.vocabulary.manifests import Manifest
-from review.render.rendered import Render
+from flux_tenancy.components.config.yaml_files import FastLoader
+from flux_tenancy.components.installs.chart import FOLDER
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.review.render.rendered import Render
 
 _RELEASE = "kubernetes:helm.sh/v3:Release"
 _TEMPLATE = "{{"

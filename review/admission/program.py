@@ -14,9 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from components.config.messages import Wording
-from components.vocabulary.manifests import Manifest
-from operations.errors import OperationError
+from flux_tenancy.components.config.messages import Wording
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.operations.errors import OperationError
 
 ADMISSION_FAILED = Wording("FT-REV-302", "{program} failed: {reason}", "build it again with `make tools`")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from components.config.printable import printable
-from review.admission.answers import Answers
-from review.render.rendered import Render
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.review.admission.answers import Answers
+from flux_tenancy.review.render.rendered import Render
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from components.policies.rendering import POLICIES
-from review.admission.answers import Answers
-from review.render.rendered import Render
-from review.words.statement import Statement
+from flux_tenancy.components.policies.rendering import POLICIES
+from flux_tenancy.review.admission.answers import Answers
+from flux_tenancy.review.render.rendered import Render
+from flux_tenancy.review.words.statement import Statement
 
 
 @dataclass(frozen=True)

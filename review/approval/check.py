@@ -12,12 +12,12 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from components.config.errors import ConfigurationError
-from components.config.messages import Message, Wording
-from components.config.printable import printable
-from operations.errors import OperationError
-from review.render.digests import Digests, differences, is_digest
-from review.render.stack import render_stack
+from flux_tenancy.components.config.errors import ConfigurationError
+from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.review.render.digests import Digests, differences, is_digest
+from flux_tenancy.review.render.stack import render_stack
 
 NO_APPROVAL = Wording(
     "FT-REV-503",

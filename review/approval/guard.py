@@ -16,13 +16,13 @@ from pathlib import Path
 
 import pulumi
 
-from components.config.errors import coded
-from components.config.messages import Message
-from components.stack.files.stack_file import StackFile
+from flux_tenancy.components.config.errors import coded
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.stack.files.stack_file import StackFile
 
 VARIABLE = "FLUX_TENANCY_APPROVED"
 """What was approved: `sha256:…`, or the path of a file `digest.json`, relative to the project's folder."""
-_CHECK = ("-m", "review.approval.check")
+_CHECK = ("-m", "flux_tenancy.review.approval.check")
 _ENGINE = "PULUMI_"
 
 

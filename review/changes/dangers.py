@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 
-from components.stack.cluster.protection import TAKEN_ALONG
-from components.vocabulary.names import GIT_REPOSITORY
-from review.changes.objects import Action, ObjectChange
-from review.render.rendered import PROTECT, RenderedObject
+from flux_tenancy.components.stack.cluster.protection import TAKEN_ALONG
+from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY
+from flux_tenancy.review.changes.objects import Action, ObjectChange
+from flux_tenancy.review.render.rendered import PROTECT, RenderedObject
 
 _BOUNDS = ("ResourceQuota", "LimitRange")
 # What decides which objects a sync applies, and where.

@@ -12,10 +12,10 @@ import json
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE
-from components.installs.chart import RELEASE_TYPE
-from review.changes.objects import Action, ObjectChange
-from review.render.rendered import PLATFORM, RenderedObject
+from flux_tenancy.components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE
+from flux_tenancy.components.installs.chart import RELEASE_TYPE
+from flux_tenancy.review.changes.objects import Action, ObjectChange
+from flux_tenancy.review.render.rendered import PLATFORM, RenderedObject
 
 ACKNOWLEDGED_FROM = 10
 """From this number of objects on, a deletion needs an acknowledgement."""

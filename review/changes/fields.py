@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator
 from difflib import unified_diff
 from typing import Any
 
-from components.config.printable import printable
-from components.policies.probe import PROBE_NAME
-from components.tenant.annotations import PREFIX
-from components.vocabulary.names import TENANT_LABEL
-from review.changes.objects import ABSENT, FieldChange, ObjectChange
-from review.render.rendered import RenderedObject
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.policies.probe import PROBE_NAME
+from flux_tenancy.components.tenant.annotations import PREFIX
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.review.changes.objects import ABSENT, FieldChange, ObjectChange
+from flux_tenancy.review.render.rendered import RenderedObject
 
 FIELDS = 20
 """Fields of an object that are shown; the rest is counted."""

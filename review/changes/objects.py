@@ -14,8 +14,8 @@ from difflib import SequenceMatcher
 from enum import StrEnum
 from typing import Any, Final
 
-from components.vocabulary.manifests import Manifest
-from review.render.rendered import PROTECT, Render, RenderedObject
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.review.render.rendered import PROTECT, Render, RenderedObject
 
 _NAME = "name"
 # What `spec.containers[manager]` stands for; a key with one of these is quoted in a path.

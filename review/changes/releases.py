@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from components.installs.capsule.config import CAPSULE
-from components.installs.flux.release import FLUX
-from components.installs.kyverno.config import KYVERNO
-from components.installs.product import Product
-from components.stack.files.stack_file import StackFile
+from flux_tenancy.components.installs.capsule.config import CAPSULE
+from flux_tenancy.components.installs.flux.release import FLUX
+from flux_tenancy.components.installs.kyverno.config import KYVERNO
+from flux_tenancy.components.installs.product import Product
+from flux_tenancy.components.stack.files.stack_file import StackFile
 
 _PRODUCTS = {each.name: each for each in (FLUX, KYVERNO, CAPSULE)}
 

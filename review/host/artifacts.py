@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping
 import requests
 from github.WorkflowRun import WorkflowRun
 
-from components.config.messages import Message, Wording
-from components.git.github_access import TIMEOUT_SECONDS
-from operations.errors import OperationError
+from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.git.github_access import TIMEOUT_SECONDS
+from flux_tenancy.operations.errors import OperationError
 
 ARTIFACT_TOO_LARGE = Wording(
     "FT-REV-514",

@@ -15,10 +15,10 @@ import requests
 from github import Auth, Github, GithubException
 from github.Repository import Repository
 
-from components.config.messages import Message, Wording
-from components.config.printable import printable
-from components.git.github_access import PUBLIC_API, TIMEOUT_SECONDS
-from operations.errors import OperationError
+from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.git.github_access import PUBLIC_API, TIMEOUT_SECONDS
+from flux_tenancy.operations.errors import OperationError
 
 HOST_REFUSES = Wording(
     "FT-REV-511",

@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from github.Issue import Issue
 from pydantic import BaseModel, ValidationError
 
-from operations.errors import OperationError
-from review.host.artifacts import read_artifact
-from review.host.connection import Host, connected
-from review.host.report_comment import REPORT_UNREADABLE
-from review.words.untrusted_markdown import code
+from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.review.host.artifacts import read_artifact
+from flux_tenancy.review.host.connection import Host, connected
+from flux_tenancy.review.host.report_comment import REPORT_UNREADABLE
+from flux_tenancy.review.words.untrusted_markdown import code
 
 MARKER = "<!-- flux-tenancy: drift -->"
 TITLE = "Clusters differ from their stacks"

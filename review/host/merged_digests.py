@@ -14,13 +14,13 @@ from github.PullRequest import PullRequest
 from github.Repository import Repository
 from github.WorkflowRun import WorkflowRun
 
-from components.config.messages import Message
-from operations.errors import OperationError
-from review.host.artifacts import read_artifact
-from review.host.connection import connected
-from review.host.report_comment import ARTIFACT, is_part_of_the_report, read_digests
-from review.render.digests import DIGESTS, Digests
-from review.render.files import writing
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.review.host.artifacts import read_artifact
+from flux_tenancy.review.host.connection import connected
+from flux_tenancy.review.host.report_comment import ARTIFACT, is_part_of_the_report, read_digests
+from flux_tenancy.review.render.digests import DIGESTS, Digests
+from flux_tenancy.review.render.files import writing
 
 WORKFLOW = "review.yaml"
 

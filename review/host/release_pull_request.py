@@ -12,11 +12,11 @@ from pathlib import Path
 from github import GithubException, InputGitTreeElement
 from github.Repository import Repository
 
-from operations.errors import OperationError
-from review.host.connection import connected
-from review.host.report_comment import read_body
-from review.versions.trees import NOT_A_CLONE, run_git
-from review.words.untrusted_markdown import neutralized
+from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.review.host.connection import connected
+from flux_tenancy.review.host.report_comment import read_body
+from flux_tenancy.review.versions.trees import NOT_A_CLONE, run_git
+from flux_tenancy.review.words.untrusted_markdown import neutralized
 
 BRANCH = "flux-tenancy/releases"
 TITLE = "Update the releases of the stacks"

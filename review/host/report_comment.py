@@ -15,14 +15,14 @@ from github.Repository import Repository
 from github.WorkflowRun import WorkflowRun
 from pydantic import ValidationError
 
-from components.config.messages import Message, Wording
-from components.config.printable import printable
-from components.stack.files.names import is_stack_name
-from operations.errors import OperationError
-from review.host.artifacts import read_artifact
-from review.host.connection import Host, connected
-from review.render.digests import DIGESTS, Digests
-from review.words.untrusted_markdown import code, cut, neutralized
+from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.stack.files.names import is_stack_name
+from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.review.host.artifacts import read_artifact
+from flux_tenancy.review.host.connection import Host, connected
+from flux_tenancy.review.render.digests import DIGESTS, Digests
+from flux_tenancy.review.words.untrusted_markdown import code, cut, neutralized
 
 REPORT_UNREADABLE = Wording(
     "FT-REV-516",

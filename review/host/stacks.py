@@ -6,12 +6,12 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from components.config.messages import Message
-from components.stack.config import is_production
-from components.stack.files.project_file import read_project_file
-from components.stack.offline import load_offline
-from operations.described_stack import described_file, described_stacks
-from operations.errors import OperationError
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.stack.config import is_production
+from flux_tenancy.components.stack.files.project_file import read_project_file
+from flux_tenancy.components.stack.offline import load_offline
+from flux_tenancy.operations.described_stack import described_file, described_stacks
+from flux_tenancy.operations.errors import OperationError
 
 
 def step_outputs(chosen: str, project: Path) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
-from review.render.rendered import Render
+from flux_tenancy.review.render.rendered import Render
 
 DIGESTS = "digest.json"
 """The file with the digests of a render and of each of its objects."""

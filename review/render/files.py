@@ -10,10 +10,10 @@ from typing import Any
 
 import yaml
 
-from components.config.messages import Message
-from operations.errors import OperationError
-from review.render.digests import DIGESTS, Digests
-from review.render.rendered import PROTECT, Render, RenderedObject
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.review.render.digests import DIGESTS, Digests
+from flux_tenancy.review.render.rendered import PROTECT, Render, RenderedObject
 
 
 class _Dumper(yaml.CSafeDumper):

@@ -20,8 +20,8 @@ from pulumi.runtime.mocks import MockCallArgs, MockMonitor, MockResourceArgs, Mo
 from pulumi.runtime.proto import resource_pb2
 from pulumi.runtime.settings import ROOT, SETTINGS, get_root_resource
 
-from components.engine.log import leave_out_stack_traces
-from review.render.plain_resources import taking_plain_resources
+from flux_tenancy.components.engine.log import leave_out_stack_traces
+from flux_tenancy.review.render.plain_resources import taking_plain_resources
 
 GENERATED = "<generated when first applied>"
 """What stands for a value that only an update can know."""

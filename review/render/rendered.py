@@ -10,8 +10,8 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any
 
-from components.vocabulary.manifests import Manifest
-from review.render.settings import AdmissionSettings
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.review.render.settings import AdmissionSettings
 
 PLATFORM = "platform"
 """The owner of every object that belongs to no tenant."""

@@ -7,11 +7,11 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from components.policies.config import PoliciesConfig
-from components.stack.policy_engines import relaxed_by
-from components.tenant.annotations import NAMESPACES, namespace_lists
-from components.tenant.config import TenantConfig
-from components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.policies.config import PoliciesConfig
+from flux_tenancy.components.stack.policy_engines import relaxed_by
+from flux_tenancy.components.tenant.annotations import NAMESPACES, namespace_lists
+from flux_tenancy.components.tenant.config import TenantConfig
+from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 
 # The policies read these keys of `tenancy`; what else is in the section shows in other objects.
 _OF_TENANCY: Any = {"mode": True, "kinds": True, "extra_rules": True, "capsule": {"proxy"}}

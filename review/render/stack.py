@@ -9,16 +9,16 @@ from base64 import b64decode
 from collections.abc import Mapping
 from pathlib import Path
 
-from components.cluster.config import ClusterConfig
-from components.stack.config import StackConfig
-from components.stack.files.project_file import read_project_file
-from components.stack.offline import load_offline, offline_preflight
-from components.stack.platform import register_platform
-from components.vocabulary.manifests import Manifest
-from components.vocabulary.names import TENANT_LABEL
-from review.render.recorder import GENERATED, Registered, record
-from review.render.rendered import PLATFORM, Render, RenderedObject
-from review.render.settings import AdmissionSettings
+from flux_tenancy.components.cluster.config import ClusterConfig
+from flux_tenancy.components.stack.config import StackConfig
+from flux_tenancy.components.stack.files.project_file import read_project_file
+from flux_tenancy.components.stack.offline import load_offline, offline_preflight
+from flux_tenancy.components.stack.platform import register_platform
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.review.render.recorder import GENERATED, Registered, record
+from flux_tenancy.review.render.rendered import PLATFORM, Render, RenderedObject
+from flux_tenancy.review.render.settings import AdmissionSettings
 
 TARGET = "pulumi:providers:kubernetes"
 """The type of the object that says for which cluster a stack is."""

@@ -6,26 +6,26 @@ from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
-from components.config.errors import ConfigurationError
-from components.config.printable import printable
-from components.stack.files.names import stack_file_name
-from components.stack.files.project_file import read_project_file
-from components.stack.files.stack_file import StackFile, read_stack_file
-from operations.described_stack import UNKNOWN_STACK, described_stacks
-from operations.errors import OperationError
-from review.admission.answers import admission_answers
-from review.admission.check import NOT_CHECKED
-from review.admission.program import PROGRAM, VARIABLE, find_program
-from review.admission.verdict import refusals
-from review.render.rendered import Render
-from review.report.comparison import Side, stack_report
-from review.report.model import Report
-from review.rules.findings import Finding
-from review.rules.stacks import NO_STACKS, read_stacks
-from review.rules.table import findings
-from review.versions.rendering import Version, rendering
-from review.versions.trees import merge_base
-from review.words.statement import Statement
+from flux_tenancy.components.config.errors import ConfigurationError
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.stack.files.names import stack_file_name
+from flux_tenancy.components.stack.files.project_file import read_project_file
+from flux_tenancy.components.stack.files.stack_file import StackFile, read_stack_file
+from flux_tenancy.operations.described_stack import UNKNOWN_STACK, described_stacks
+from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.review.admission.answers import admission_answers
+from flux_tenancy.review.admission.check import NOT_CHECKED
+from flux_tenancy.review.admission.program import PROGRAM, VARIABLE, find_program
+from flux_tenancy.review.admission.verdict import refusals
+from flux_tenancy.review.render.rendered import Render
+from flux_tenancy.review.report.comparison import Side, stack_report
+from flux_tenancy.review.report.model import Report
+from flux_tenancy.review.rules.findings import Finding
+from flux_tenancy.review.rules.stacks import NO_STACKS, read_stacks
+from flux_tenancy.review.rules.table import findings
+from flux_tenancy.review.versions.rendering import Version, rendering
+from flux_tenancy.review.versions.trees import merge_base
+from flux_tenancy.review.words.statement import Statement
 
 
 def compare(project: Path, base: str, only: Collection[str] = ()) -> Report:

@@ -6,19 +6,19 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from components.stack.files.stack_file import StackFile
-from components.stack.review import ReviewConfig
-from review.access.changes import access_changes
-from review.access.sentences import AccessChange, Risk
-from review.changes.dangers import dangers
-from review.changes.deletions import deletions
-from review.changes.objects import changes
-from review.changes.releases import release_changes
-from review.changes.secrets import secret_changes
-from review.render.rendered import PLATFORM, Render
-from review.report.model import StackReport
-from review.rules.findings import Finding
-from review.words.statement import Statement
+from flux_tenancy.components.stack.files.stack_file import StackFile
+from flux_tenancy.components.stack.review import ReviewConfig
+from flux_tenancy.review.access.changes import access_changes
+from flux_tenancy.review.access.sentences import AccessChange, Risk
+from flux_tenancy.review.changes.dangers import dangers
+from flux_tenancy.review.changes.deletions import deletions
+from flux_tenancy.review.changes.objects import changes
+from flux_tenancy.review.changes.releases import release_changes
+from flux_tenancy.review.changes.secrets import secret_changes
+from flux_tenancy.review.render.rendered import PLATFORM, Render
+from flux_tenancy.review.report.model import StackReport
+from flux_tenancy.review.rules.findings import Finding
+from flux_tenancy.review.words.statement import Statement
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from review.changes.deletions import Deletion
-from review.changes.fields import is_noise, shown_value
-from review.changes.objects import ABSENT, FieldChange, ObjectChange
-from review.changes.releases import ReleaseChange
-from review.report.model import Report, StackReport
-from review.rules.findings_text import record
-from review.words.statement import Statement
+from flux_tenancy.review.changes.deletions import Deletion
+from flux_tenancy.review.changes.fields import is_noise, shown_value
+from flux_tenancy.review.changes.objects import ABSENT, FieldChange, ObjectChange
+from flux_tenancy.review.changes.releases import ReleaseChange
+from flux_tenancy.review.report.model import Report, StackReport
+from flux_tenancy.review.rules.findings_text import record
+from flux_tenancy.review.words.statement import Statement
 
 
 def as_json(report: Report) -> str:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from heapq import heapify, heappop, heappush
 
-from review.changes.objects import Action
-from review.report.model import Entry, Group, Report
-from review.report.phrases import (
+from flux_tenancy.review.changes.objects import Action
+from flux_tenancy.review.report.model import Entry, Group, Report
+from flux_tenancy.review.report.phrases import (
     compared,
     counts,
     deleted,
@@ -25,8 +25,8 @@ from review.report.phrases import (
     violation,
     waiver,
 )
-from review.words.escaping import code, fenced, inline
-from review.words.lists import listed
+from flux_tenancy.review.words.escaping import code, fenced, inline
+from flux_tenancy.review.words.lists import listed
 
 LIMIT = 60_000
 """Bytes of a report. GitHub takes 65,536 characters, of which whoever posts it needs some for a marker and links."""

@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
-from review.changes.deletions import Deletion
-from review.changes.fields import is_noise, label, lines
-from review.changes.objects import Action, ObjectChange
-from review.changes.releases import ReleaseChange
-from review.changes.secrets import SecretChange
-from review.render.rendered import PLATFORM
-from review.rules.findings import Finding
-from review.words.lists import listed
-from review.words.statement import Statement
+from flux_tenancy.review.changes.deletions import Deletion
+from flux_tenancy.review.changes.fields import is_noise, label, lines
+from flux_tenancy.review.changes.objects import Action, ObjectChange
+from flux_tenancy.review.changes.releases import ReleaseChange
+from flux_tenancy.review.changes.secrets import SecretChange
+from flux_tenancy.review.render.rendered import PLATFORM
+from flux_tenancy.review.rules.findings import Finding
+from flux_tenancy.review.words.lists import listed
+from flux_tenancy.review.words.statement import Statement
 
 _T = TypeVar("_T")
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from components.stack.files.names import stack_file_name
-from review.changes.deletions import Deletion
-from review.changes.objects import Action
-from review.changes.releases import Release
-from review.render.rendered import PLATFORM
-from review.report.model import Entry, Group, Report
-from review.rules.findings import Finding
-from review.rules.findings_text import described, waiver_text
-from review.words.lists import listed
+from flux_tenancy.components.stack.files.names import stack_file_name
+from flux_tenancy.review.changes.deletions import Deletion
+from flux_tenancy.review.changes.objects import Action
+from flux_tenancy.review.changes.releases import Release
+from flux_tenancy.review.render.rendered import PLATFORM
+from flux_tenancy.review.report.model import Entry, Group, Report
+from flux_tenancy.review.rules.findings import Finding
+from flux_tenancy.review.rules.findings_text import described, waiver_text
+from flux_tenancy.review.words.lists import listed
 
 _DIGITS = 12
 """Digits of a digest that are shown where it only tells one release from another."""

@@ -8,10 +8,10 @@ from rich.console import Group as Lines
 from rich.console import RenderableType
 from rich.text import Text
 
-from components.config.printable import printable
-from review.changes.objects import Action
-from review.report.model import Group, Report
-from review.report.phrases import (
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.review.changes.objects import Action
+from flux_tenancy.review.report.model import Group, Report
+from flux_tenancy.review.report.phrases import (
     compared,
     counts,
     deleted,
@@ -23,7 +23,7 @@ from review.report.phrases import (
     violation,
     waiver,
 )
-from review.words.lists import listed
+from flux_tenancy.review.words.lists import listed
 
 _STYLES = {"+": "green", "-": "red"}
 

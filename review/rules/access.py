@@ -10,20 +10,20 @@ from base64 import b64decode
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from components.config.messages import Message
-from components.config.printable import printable
-from components.config.types import is_reserved
-from components.git.github import DEPLOY_KEY_TYPE
-from components.keys.armor import is_single_block
-from components.keys.signing_keys import PGP_SUFFIX, SSH_SUFFIX
-from components.stack.review import RuleName
-from components.tenant.further_access import RoleReference, Rules, TenantAccess, further_access
-from components.vocabulary.manifests import Manifest
-from components.vocabulary.names import TENANT_LABEL
-from review.render.recorder import GENERATED
-from review.render.rendered import PLATFORM, RenderedObject
-from review.rules.findings import WAIVE, Finding, resource_of
-from review.rules.setting import RuleSetting
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.types import is_reserved
+from flux_tenancy.components.git.github import DEPLOY_KEY_TYPE
+from flux_tenancy.components.keys.armor import is_single_block
+from flux_tenancy.components.keys.signing_keys import PGP_SUFFIX, SSH_SUFFIX
+from flux_tenancy.components.stack.review import RuleName
+from flux_tenancy.components.tenant.further_access import RoleReference, Rules, TenantAccess, further_access
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.review.render.recorder import GENERATED
+from flux_tenancy.review.render.rendered import PLATFORM, RenderedObject
+from flux_tenancy.review.rules.findings import WAIVE, Finding, resource_of
+from flux_tenancy.review.rules.setting import RuleSetting
 
 BINDINGS = ("RoleBinding", "ClusterRoleBinding")
 ROLES = ("Role", "ClusterRole")

@@ -6,17 +6,17 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from components.config.errors import Problem, coded
-from components.config.messages import Message
-from components.stack.files.names import stack_file_name
-from operations.described_stack import described_file, described_stacks
-from operations.errors import OperationError
-from review.render.rendered import Render
-from review.rules.findings import Finding
-from review.rules.stacks import NO_STACKS, read_stacks
-from review.rules.table import findings
-from review.versions.rendering import rendering
-from review.versions.trees import merge_base
+from flux_tenancy.components.config.errors import Problem, coded
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.stack.files.names import stack_file_name
+from flux_tenancy.operations.described_stack import described_file, described_stacks
+from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.review.render.rendered import Render
+from flux_tenancy.review.rules.findings import Finding
+from flux_tenancy.review.rules.stacks import NO_STACKS, read_stacks
+from flux_tenancy.review.rules.table import findings
+from flux_tenancy.review.versions.rendering import rendering
+from flux_tenancy.review.versions.trees import merge_base
 
 
 @dataclass(frozen=True)

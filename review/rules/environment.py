@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from components.config.messages import Message
-from components.policies.config import PolicyEngine
-from components.stack.cluster.protection import TAKEN_ALONG
-from components.stack.review import RuleName
-from review.render.rendered import PLATFORM, RenderedObject
-from review.rules.findings import WAIVE, Finding, resource_of
-from review.rules.setting import RuleSetting
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.policies.config import PolicyEngine
+from flux_tenancy.components.stack.cluster.protection import TAKEN_ALONG
+from flux_tenancy.components.stack.review import RuleName
+from flux_tenancy.review.render.rendered import PLATFORM, RenderedObject
+from flux_tenancy.review.rules.findings import WAIVE, Finding, resource_of
+from flux_tenancy.review.rules.setting import RuleSetting
 
 
 def missing_engine(objects: Sequence[RenderedObject], setting: RuleSetting) -> Iterator[Finding]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from components.config.messages import Message
-from components.config.printable import printable
-from components.stack.review import RuleName, Waiver
-from components.vocabulary.manifests import name_of
-from review.render.rendered import RenderedObject
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.stack.review import RuleName, Waiver
+from flux_tenancy.components.vocabulary.manifests import name_of
+from flux_tenancy.review.render.rendered import RenderedObject
 
 WAIVE = "or agree on a waiver with a reason and an expiry date in review.waivers:"
 """The end of a remedy, before the name of the rule."""

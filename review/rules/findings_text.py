@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from components.config.errors import coded
-from components.config.printable import printable
-from components.stack.review import Waiver
-from review.render.rendered import PLATFORM
-from review.rules.findings import Finding
+from flux_tenancy.components.config.errors import coded
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.stack.review import Waiver
+from flux_tenancy.review.render.rendered import PLATFORM
+from flux_tenancy.review.rules.findings import Finding
 
 
 def as_text(found: Mapping[str, Sequence[Finding]]) -> str:

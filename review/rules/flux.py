@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from components.config.messages import Message
-from components.config.printable import printable
-from components.installs.flux.lockdown_flags import FORBIDDEN_FLAGS, arguments_for, flags_for, unknown_to
-from components.installs.flux.profile import FEATURE_GATES
-from components.installs.flux.release import component_of
-from components.stack.review import RuleName
-from components.vocabulary.manifests import Manifest
-from components.vocabulary.names import Controller
-from review.render.rendered import RenderedObject
-from review.rules.findings import Finding, resource_of
-from review.rules.setting import RuleSetting
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.installs.flux.lockdown_flags import FORBIDDEN_FLAGS, arguments_for, flags_for, unknown_to
+from flux_tenancy.components.installs.flux.profile import FEATURE_GATES
+from flux_tenancy.components.installs.flux.release import component_of
+from flux_tenancy.components.stack.review import RuleName
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.names import Controller
+from flux_tenancy.review.render.rendered import RenderedObject
+from flux_tenancy.review.rules.findings import Finding, resource_of
+from flux_tenancy.review.rules.setting import RuleSetting
 
 _GATES = FEATURE_GATES.strip("-=")
 

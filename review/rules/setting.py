@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from components.installs.flux.config import Profile
-from components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
-from components.stack.cluster.protection import is_protected
-from components.stack.config import StackConfig, is_production
-from components.stack.review import Waiver
+from flux_tenancy.components.installs.flux.config import Profile
+from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
+from flux_tenancy.components.stack.cluster.protection import is_protected
+from flux_tenancy.components.stack.config import StackConfig, is_production
+from flux_tenancy.components.stack.review import Waiver
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from components.config.errors import ConfigurationError, Problem
-from components.config.messages import Message, Wording
-from components.stack.checks.grants import expiring_grants
-from review.render.rendered import Render
-from review.render.stack import load_and_render
-from review.rules.setting import RuleSetting
+from flux_tenancy.components.config.errors import ConfigurationError, Problem
+from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.stack.checks.grants import expiring_grants
+from flux_tenancy.review.render.rendered import Render
+from flux_tenancy.review.render.stack import load_and_render
+from flux_tenancy.review.rules.setting import RuleSetting
 
 NO_STACKS = Wording("FT-REV-120", "the project has no stacks", "describe one in Pulumi.<stack>.yaml")
 

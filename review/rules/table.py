@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from components.stack.review import RuleName
-from review.render.rendered import RenderedObject
-from review.rules.access import admin_bindings, plain_secrets, reserved_namespaces, writable_deploy_keys
-from review.rules.environment import missing_engine, policies_not_enforced, protected_deletions
-from review.rules.findings import Finding, waived
-from review.rules.flux import lockdown_flags
-from review.rules.setting import RuleSetting
+from flux_tenancy.components.stack.review import RuleName
+from flux_tenancy.review.render.rendered import RenderedObject
+from flux_tenancy.review.rules.access import admin_bindings, plain_secrets, reserved_namespaces, writable_deploy_keys
+from flux_tenancy.review.rules.environment import missing_engine, policies_not_enforced, protected_deletions
+from flux_tenancy.review.rules.findings import Finding, waived
+from flux_tenancy.review.rules.flux import lockdown_flags
+from flux_tenancy.review.rules.setting import RuleSetting
 
 Rule = Callable[[Sequence[RenderedObject], RuleSetting], Iterable[Finding]]
 """Finds what breaks a rule among all objects of a stack."""

@@ -9,20 +9,23 @@ from __future__ import annotations
 
 import json
 import sys
+from importlib import import_module
 from pathlib import Path
 
 
 def main(program: str, project: str, file: str, *stacks: str) -> None:
     """Render the stacks; what is wrong with one is written in its place."""
     sys.path.insert(0, program)
-    from components.config.errors import ConfigurationError
-    from review.render.stack import render_stack
+    # Programs of before the packages had one import name have them at the top.
+    prefix = "flux_tenancy." if Path(program, "flux_tenancy").is_dir() else ""
+    errors = import_module(f"{prefix}components.config.errors")
+    render_stack = import_module(f"{prefix}review.render.stack").render_stack
 
     found: dict[str, object] = {}
     for stack in stacks:
         try:
             rendered = render_stack(Path(project), stack)
-        except ConfigurationError as error:
+        except errors.ConfigurationError as error:
             found[stack] = {"problems": [str(problem) for problem in error.problems]}
         else:
             # An earlier program has no settings.

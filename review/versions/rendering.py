@@ -22,11 +22,11 @@ from typing import Any, Protocol
 
 from pydantic import ValidationError
 
-from components.config.printable import printable
-from review.render.rendered import Render, RenderedObject
-from review.render.settings import AdmissionSettings
-from review.versions import render_process
-from review.versions.trees import TODAY, Tree
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.review.render.rendered import Render, RenderedObject
+from flux_tenancy.review.render.settings import AdmissionSettings
+from flux_tenancy.review.versions import render_process
+from flux_tenancy.review.versions.trees import TODAY, Tree
 
 _PROCESS = Path(render_process.__file__)
 _REASON_CHARACTERS = 200

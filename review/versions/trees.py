@@ -16,13 +16,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from components.config.messages import Message, Wording
-from components.config.printable import printable
-from operations.errors import OperationError
+from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.operations.errors import OperationError
 
 NOT_A_CLONE = Wording("FT-REV-202", "{project} is not in a Git repository", "run the command in a clone")
 
-TODAY = Path(__file__).parents[2]
+TODAY = Path(__file__).resolve().parents[2]
 """The folder of the program that runs."""
 PROGRAM = ("components", "review")
 """The folders with all that a render depends on, besides stacks, tenants and what is pinned."""

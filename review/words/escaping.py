@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from components.config.printable import printable
+from flux_tenancy.components.config.printable import printable
 
 _BREAK = "\u200b"
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~!$])")

@@ -13,7 +13,7 @@ from __future__ import annotations
 import html
 import re
 
-from components.config.printable import printable
+from flux_tenancy.components.config.printable import printable
 
 BREAK = "\u200b"
 _KEPT = f"\n{BREAK}"

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 import yaml
 
-from components.config.yaml_files import FastLoader
-from components.policies.config import PolicyEngine
-from components.policies.names import PolicyName
-from components.policies.rendering import object_name
-from components.tenant.grants import ExceptedPolicy
+from flux_tenancy.components.config.yaml_files import FastLoader
+from flux_tenancy.components.policies.config import PolicyEngine
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.rendering import object_name
+from flux_tenancy.components.tenant.grants import ExceptedPolicy
 from lab.control_plane import NODE_NAME
 from tests.support.api_client import ApiClient
 from tests.support.environment import Environment

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from components.config.yaml_files import FastLoader
-from components.installs.flux.release import VERSION_LABEL
+from flux_tenancy.components.config.yaml_files import FastLoader
+from flux_tenancy.components.installs.flux.release import VERSION_LABEL
 from tests.e2e.manifests import kustomization
 from tests.support.environment import Environment, base
 from tests.support.lab import Lab, RunningCluster, eventually

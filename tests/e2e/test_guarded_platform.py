@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from components.policies.names import PolicyName
-from components.policies.rendering import OBJECT_PREFIX, object_name
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.rendering import OBJECT_PREFIX, object_name
 from tests.e2e.manifests import kustomization, namespace
 from tests.support.admission import refused_to_controllers
 from tests.support.charts import Chart, Overlays

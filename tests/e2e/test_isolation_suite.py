@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from isolation.live import LABEL
+from flux_tenancy.isolation.live import LABEL
 from tests.e2e.manifests import namespace
 from tests.support.earlier_program import EarlierProgram, Upgraded
 from tests.support.environment import Environment, base

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from components.keys.ssh_keys import generate
+from flux_tenancy.components.keys.ssh_keys import generate
 from tests.support.environment import Environment, base
 from tests.support.killing import kill_at
 from tests.support.lab import Lab, RunningCluster, eventually

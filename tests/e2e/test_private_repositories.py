@@ -22,8 +22,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from components.keys import age_keys, openpgp_keys
-from components.keys.ssh_keys import SshKey, generate
+from flux_tenancy.components.keys import age_keys, openpgp_keys
+from flux_tenancy.components.keys.ssh_keys import SshKey, generate
 from tests.support.environment import Environment, base
 from tests.support.git_client import Signer, ask
 from tests.support.lab import Lab, Reconciling, eventually

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from review.approval.guard import VARIABLE
-from review.render.stack import render_stack
+from flux_tenancy.review.approval.guard import VARIABLE
+from flux_tenancy.review.render.stack import render_stack
 from tests.support.lab import Lab, RunningCluster
 from tests.support.project import Project
 

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 import yaml
 
-from components.cluster.client import ClusterUnavailable, connect
-from components.cluster.config import ClusterConfig
-from components.config.yaml_files import FastLoader
-from components.engine.state import State
-from components.recovery.field_owners import CoOwner, co_owners, relinquish
-from components.sync.flux_objects import read_syncs, read_time, request_reconciliation
-from components.sync.status import REQUESTED_AT
-from components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.components.cluster.client import ClusterUnavailable, connect
+from flux_tenancy.components.cluster.config import ClusterConfig
+from flux_tenancy.components.config.yaml_files import FastLoader
+from flux_tenancy.components.engine.state import State
+from flux_tenancy.components.recovery.field_owners import CoOwner, co_owners, relinquish
+from flux_tenancy.components.sync.flux_objects import read_syncs, read_time, request_reconciliation
+from flux_tenancy.components.sync.status import REQUESTED_AT
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from lab.build import ensure
 from lab.free_ports import free_port_base
 from lab.settings import Settings

@@ -8,11 +8,11 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from components.config.yaml_files import FastLoader
-from components.keys import age_keys, openpgp_keys
-from components.sync.decryption import Decryption, decryption_objects
-from components.sync.kustomization import Reconciliation, kustomization
-from components.vocabulary.object_meta import ObjectMeta
+from flux_tenancy.components.config.yaml_files import FastLoader
+from flux_tenancy.components.keys import age_keys, openpgp_keys
+from flux_tenancy.components.sync.decryption import Decryption, decryption_objects
+from flux_tenancy.components.sync.kustomization import Reconciliation, kustomization
+from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 from lab.build import ensure
 from lab.settings import Settings
 from tests.support.releases import FLUX_BUNDLE

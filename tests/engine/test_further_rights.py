@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from kubernetes import client
 
-from components.cluster.client import ClusterUnavailable, connect
-from components.cluster.config import ClusterConfig
-from components.tenant.further_access import TenantAccess, read_further_access
-from components.tenant.identity import role_binding
-from components.tenant.role import Role, tenant_role
-from components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.cluster.client import ClusterUnavailable, connect
+from flux_tenancy.components.cluster.config import ClusterConfig
+from flux_tenancy.components.tenant.further_access import TenantAccess, read_further_access
+from flux_tenancy.components.tenant.identity import role_binding
+from flux_tenancy.components.tenant.role import Role, tenant_role
+from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 from lab.build import ensure
 from lab.free_ports import free_port_base
 from lab.settings import Settings

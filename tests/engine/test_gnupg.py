@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from components.keys.openpgp_keys import generate
+from flux_tenancy.components.keys.openpgp_keys import generate
 from lab.images import GNUPG
 from tests.support.sops import encrypt, public_ring
 

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import pulumi
 
-from components.tenant.quotas import NotCounting, QuotaHooks, QuotaStatus
-from components.cluster.hooks import hooked
-from components.stack.loading import load_stack
-from components.stack.plan import stack_plan
+from flux_tenancy.components.tenant.quotas import NotCounting, QuotaHooks, QuotaStatus
+from flux_tenancy.components.cluster.hooks import hooked
+from flux_tenancy.components.stack.loading import load_stack
+from flux_tenancy.components.stack.plan import stack_plan
 
 HERE = Path(__file__).parent
 

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 import yaml
 
-from components.cluster.client import connect
-from components.cluster.config import ClusterConfig
-from components.config.yaml_files import FastLoader
+from flux_tenancy.components.cluster.client import connect
+from flux_tenancy.components.cluster.config import ClusterConfig
+from flux_tenancy.components.config.yaml_files import FastLoader
 from lab.build import ensure
 from lab.free_ports import free_port_base
 from lab.settings import Settings

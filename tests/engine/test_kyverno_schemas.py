@@ -14,13 +14,13 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from jsonschema import Draft202012Validator
 
-from components.installs.flux.config import FluxConfig
-from components.installs.flux.release import controller_images
-from components.policies.config import ImageSignature, PolicyMode, RegistryAccess
-from components.policies.image_signatures import FLUX_SIGNER, flux_images, tenant_images
-from components.policies.onboarding import onboarding
-from components.tenant.tenancy_config import TenancyConfig
-from components.vocabulary.names import Controller
+from flux_tenancy.components.installs.flux.config import FluxConfig
+from flux_tenancy.components.installs.flux.release import controller_images
+from flux_tenancy.components.policies.config import ImageSignature, PolicyMode, RegistryAccess
+from flux_tenancy.components.policies.image_signatures import FLUX_SIGNER, flux_images, tenant_images
+from flux_tenancy.components.policies.onboarding import onboarding
+from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.vocabulary.names import Controller
 from lab.build import ensure
 from lab.go_command import Go
 from lab.settings import Settings

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from sample_plan import tenant_objects
 
-from components.policies.capsule_limits import limits_first
-from components.policies.capsule_settings import made_settings
-from components.policies.config import PoliciesConfig, PolicyEngine
-from components.policies.table import policy_set
-from components.tenant.capsule.names import CAPSULE_API, CAPSULE_TENANT_LABEL, SETTINGS
-from components.tenant.capsule.objects import made_metadata
-from components.tenant.config import TenantConfig
-from components.tenant.tenancy_config import TenancyConfig
-from components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.components.policies.capsule_limits import limits_first
+from flux_tenancy.components.policies.capsule_settings import made_settings
+from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine
+from flux_tenancy.components.policies.table import policy_set
+from flux_tenancy.components.tenant.capsule.names import CAPSULE_API, CAPSULE_TENANT_LABEL, SETTINGS
+from flux_tenancy.components.tenant.capsule.objects import made_metadata
+from flux_tenancy.components.tenant.config import TenantConfig
+from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from lab.build import ensure
 from lab.free_ports import free_port_base
 from lab.settings import Settings

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from components.sync.build import build_fields
-from components.sync.kustomization import Reconciliation
+from flux_tenancy.components.sync.build import build_fields
+from flux_tenancy.components.sync.kustomization import Reconciliation
 from tests.support.lab import KUBECTL
 
 SETTINGS = {

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from components.keys.ssh_keys import generate
+from flux_tenancy.components.keys.ssh_keys import generate
 from tests.support.lab import Lab, RunningCluster
 from tests.support.project import Outcome, Project
 

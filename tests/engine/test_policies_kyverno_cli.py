@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 import yaml
 
-from components.allowlists.cel import boolean
-from components.policies.config import PolicyMode
-from components.policies.kyverno import kyverno
-from components.policies.names import PolicyName
-from components.policies.rendering import object_name
-from components.policies.table import policies
+from flux_tenancy.components.allowlists.cel import boolean
+from flux_tenancy.components.policies.config import PolicyMode
+from flux_tenancy.components.policies.kyverno import kyverno
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.rendering import object_name
+from flux_tenancy.components.policies.table import policies
 from lab.build import ensure
 from lab.settings import Settings
 from tests.support.policy_cases import CASES, CONFIGS, NAMESPACE_OBJECTS, RELAXED, Case, User, merged

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 import yaml
 
-from components.config.yaml_files import FastLoader
-from components.policies.config import PolicyEngine, PolicyMode
-from components.policies.names import PolicyName
-from components.policies.probe import probe_request, refusal
-from components.policies.rendering import object_name
-from components.policies.tenant_labels import tenant_labels
-from components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.components.config.yaml_files import FastLoader
+from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.probe import probe_request, refusal
+from flux_tenancy.components.policies.rendering import object_name
+from flux_tenancy.components.policies.tenant_labels import tenant_labels
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from lab.build import ensure
 from lab.control_plane import NODE_NAME
 from lab.free_ports import free_port_base

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from components.config.decisions import today
-from components.git.github import DEPLOY_KEY_TYPE
-from components.keys.ssh_keys import generate
+from flux_tenancy.components.config.decisions import today
+from flux_tenancy.components.git.github import DEPLOY_KEY_TYPE
+from flux_tenancy.components.keys.ssh_keys import generate
 from tests.support.lab import Lab, RunningCluster
 from tests.support.project import Outcome, Project
 

@@ -14,9 +14,9 @@ import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
-from command.app import app
-from components.cluster.component import PREVIEWER
-from components.installs.flux.controller_rights import IMPERSONATION
+from flux_tenancy.command.app import app
+from flux_tenancy.components.cluster.component import PREVIEWER
+from flux_tenancy.components.installs.flux.controller_rights import IMPERSONATION
 from tests.support.environment import Environment
 from tests.support.lab import Lab, eventually
 from tests.support.project import Project

@@ -17,16 +17,16 @@ import yaml
 from rich.console import Console
 from typer.testing import CliRunner
 
-from command.app import app
-from command.exits import ExitCode
-from components.keys.ssh_keys import generate, read_private_key
-from review.approval.guard import VARIABLE
-from review.render.stack import render_stack
-from review.report.compare import compare
-from review.report.json_report import as_json
-from review.report.markdown import as_markdown
-from review.report.model import StackReport
-from review.report.terminal import as_text
+from flux_tenancy.command.app import app
+from flux_tenancy.command.exits import ExitCode
+from flux_tenancy.components.keys.ssh_keys import generate, read_private_key
+from flux_tenancy.review.approval.guard import VARIABLE
+from flux_tenancy.review.render.stack import render_stack
+from flux_tenancy.review.report.compare import compare
+from flux_tenancy.review.report.json_report import as_json
+from flux_tenancy.review.report.markdown import as_markdown
+from flux_tenancy.review.report.model import StackReport
+from flux_tenancy.review.report.terminal import as_text
 from tests.support.lab import Lab, RunningCluster
 from tests.support.project import Outcome, Project
 from tests.support.releases import FLUX_VERSION, OLDER_FLUX_VERSION

@@ -14,8 +14,8 @@ import httpx
 import pytest
 import yaml
 
+from flux_tenancy.review.host.report_comment import ARTIFACT, MARKER
 from lab.gitea import ADMINISTRATOR
-from review.host.report_comment import ARTIFACT, MARKER
 from tests.support.fake_github import HEAD, REPOSITORY, TOKEN, FakeGitHub, archive, github
 from tests.support.lab import Lab, eventually
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pulumi
 
-from components.engine.state import read_state
+from flux_tenancy.components.engine.state import read_state
 
 
 async def main():

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from operations.tenant_overview import Health, QuotaUse, StackOverview, TenantLine
-from operations.tenant_overview_text import HEADINGS
-from operations.tenant_page import as_html
+from flux_tenancy.operations.tenant_overview import Health, QuotaUse, StackOverview, TenantLine
+from flux_tenancy.operations.tenant_overview_text import HEADINGS
+from flux_tenancy.operations.tenant_page import as_html
 from tests.support.browser import CHROMIUM, Tab, browser
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on PATH")

@@ -7,8 +7,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from components.cluster.client import ClusterUnavailable, connect, refusal
-from components.cluster.config import ClusterConfig
+from flux_tenancy.components.cluster.client import ClusterUnavailable, connect, refusal
+from flux_tenancy.components.cluster.config import ClusterConfig
 from lab.logs import logs
 from tests.support.lab import Lab, RunningCluster
 

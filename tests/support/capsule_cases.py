@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from components.policies.config import PoliciesConfig, PolicyEngine
-from components.policies.names import PolicyName
-from components.policies.table import PolicySet, policy_set
-from components.tenant.capsule.names import CAPSULE_TENANT_LABEL, OWNER
-from components.tenant.capsule.objects import made_metadata
-from components.tenant.config import TenantConfig
-from components.tenant.tenancy_config import TenancyConfig
-from components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.table import PolicySet, policy_set
+from flux_tenancy.components.tenant.capsule.names import CAPSULE_TENANT_LABEL, OWNER
+from flux_tenancy.components.tenant.capsule.objects import made_metadata
+from flux_tenancy.components.tenant.config import TenantConfig
+from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from tests.support.policy_cases import (
     APPS,
     CONFIGS,

@@ -12,8 +12,8 @@ from typing import Any
 
 from cel_expr_python import cel
 
-from components.policies.policy import Policy
-from components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.components.policies.policy import Policy
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 
 _EXTENSIONS = "extensions:\n- name: optional\n- name: strings\n  version: latest\n"
 NAMESPACE = "apps"

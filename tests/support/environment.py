@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlsplit
 
-from components.keys.ssh_keys import generate
+from flux_tenancy.components.keys.ssh_keys import generate
 from tests.support.lab import Lab, RunningCluster
 from tests.support.project import Project
 

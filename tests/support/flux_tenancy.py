@@ -11,5 +11,5 @@ from tests.support.project import CHECKOUT
 
 def flux_tenancy(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the command in a project, with this process's environment."""
-    command = [sys.executable, "-m", "command", "--cwd", str(project), *arguments]
+    command = [sys.executable, "-m", "flux_tenancy.command", "--cwd", str(project), *arguments]
     return subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)

@@ -12,15 +12,15 @@ from typing import Any
 from sample_plan import room_for, tenant_objects
 from typer.testing import CliRunner
 
-from command.app import app
-from components.installs.flux.config import FluxConfig
-from components.installs.flux.controller_rights import impersonation_objects
-from components.tenant.config import TenantConfig
-from components.tenant.identity import role_binding
-from components.tenant.limits import limiting_objects
-from components.tenant.role import Role
-from components.tenant.scope import tenant_meta
-from components.tenant.tenancy_config import TenancyConfig, TenantLimits, TenantNetwork
+from flux_tenancy.command.app import app
+from flux_tenancy.components.installs.flux.config import FluxConfig
+from flux_tenancy.components.installs.flux.controller_rights import impersonation_objects
+from flux_tenancy.components.tenant.config import TenantConfig
+from flux_tenancy.components.tenant.identity import role_binding
+from flux_tenancy.components.tenant.limits import limiting_objects
+from flux_tenancy.components.tenant.role import Role
+from flux_tenancy.components.tenant.scope import tenant_meta
+from flux_tenancy.components.tenant.tenancy_config import TenancyConfig, TenantLimits, TenantNetwork
 from tests.support.releases import FLUX_VERSION
 
 TENANT = "suite-team"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from components.config.messages import Message
+from flux_tenancy.components.config.messages import Message
 from reference.messages import Slot, Template, read_messages
 
 

@@ -12,18 +12,18 @@ from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 from kubernetes.utils import DEFAULT_BACKOFF, retry_on_conflict
 
-from components.cluster.client import ask, connect, get
-from components.cluster.config import ClusterConfig
-from components.cluster.waiting import wait_for
-from components.vocabulary.manifests import Manifest
-from components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
-from isolation.inventory.intent import Intent
-from isolation.inventory.stack import StackInventory
-from isolation.inventory.stored import path_of
-from isolation.model import Discrepancy
-from isolation.reading import tenancy
-from isolation.scene import Tenancy
-from review.render.stack import load_and_render
+from flux_tenancy.components.cluster.client import ask, connect, get
+from flux_tenancy.components.cluster.config import ClusterConfig
+from flux_tenancy.components.cluster.waiting import wait_for
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
+from flux_tenancy.isolation.inventory.intent import Intent
+from flux_tenancy.isolation.inventory.stack import StackInventory
+from flux_tenancy.isolation.inventory.stored import path_of
+from flux_tenancy.isolation.model import Discrepancy
+from flux_tenancy.isolation.reading import tenancy
+from flux_tenancy.isolation.scene import Tenancy
+from flux_tenancy.review.render.stack import load_and_render
 
 RBAC = "rbac.authorization.k8s.io/v1"
 ADMISSION = "admissionregistration.k8s.io/v1"

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address, ip_network
 from typing import Any
 
-from isolation.attempts.looking import selects
+from flux_tenancy.isolation.attempts.looking import selects
 
 Manifest = Mapping[str, Any]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from review.admission.program import Request, User
+from flux_tenancy.review.admission.program import Request, User
 from tests.support.policy_cases import Case, Object, merged
 from tests.support.policy_requests import GROUPS, RBAC, USERS, access
 

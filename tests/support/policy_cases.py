@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from components.installs.capsule.config import CAPSULE
-from components.policies.config import PoliciesConfig
-from components.policies.names import PolicyName
-from components.sync.notifications import PROVIDER_TYPES
-from components.tenant.annotations import (
+from flux_tenancy.components.installs.capsule.config import CAPSULE
+from flux_tenancy.components.policies.config import PoliciesConfig
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.sync.notifications import PROVIDER_TYPES
+from flux_tenancy.components.tenant.annotations import (
     EXCEPTIONS,
     HOSTS,
     IMAGES,
@@ -30,10 +30,10 @@ from components.tenant.annotations import (
     VERIFIED,
     WITHOUT_GRANTS,
 )
-from components.tenant.capsule.objects import REPLICATOR
-from components.tenant.grants import SERVICE_EXPOSURE, ExceptedPolicy
-from components.tenant.kinds import FLUX_KINDS, resources_of
-from components.vocabulary.names import FLUX_NAMESPACE, TENANT_LABEL, Controller, account_of
+from flux_tenancy.components.tenant.capsule.objects import REPLICATOR
+from flux_tenancy.components.tenant.grants import SERVICE_EXPOSURE, ExceptedPolicy
+from flux_tenancy.components.tenant.kinds import FLUX_KINDS, resources_of
+from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, TENANT_LABEL, Controller, account_of
 from lab.control_plane import NODE_NAME
 from tests.support.allow_lists import HOSTS as HOST_ROWS
 from tests.support.allow_lists import IMAGES as IMAGE_ROWS

@@ -18,7 +18,8 @@ from tests.support.passphrase import encrypted
 
 CHECKOUT = Path(__file__).parents[2]
 NAME = "flux-tenancy"
-PROGRAM = ("__main__.py", "Pulumi.yaml", "command", "components", "operations", "policy", "review", ".venv")
+_PACKAGES = ("flux_tenancy", "command", "components", "operations", "policy", "review")
+PROGRAM = ("__main__.py", "Pulumi.yaml", *_PACKAGES, ".venv")
 
 # The engine writes the whole state, with all CRDs in it, before and after each resource: half the CPU time of a first
 # update. Only a killed engine needs that, and the program after a refresh, whose result it reads. The engine always

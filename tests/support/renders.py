@@ -11,7 +11,7 @@ from typing import Any
 
 from kubernetes.utils.quantity import parse_quantity
 
-from review.render.stack import render_stack
+from flux_tenancy.review.render.stack import render_stack
 from tests.support.project import Project
 
 # Providers are in the state with what the program has read: of the cluster, a render has what its files say.

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 from jsonschema import Draft202012Validator
 
-from components.config.yaml_files import FastLoader
+from flux_tenancy.components.config.yaml_files import FastLoader
 from lab.go_command import Go
 
 

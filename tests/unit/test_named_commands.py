@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import typer
 
-from command.app import NAME, app
+from flux_tenancy.command.app import NAME, app
 from reference.messages import Slot, Template, read_messages
 
 PROJECT = Path(__file__).parents[2]

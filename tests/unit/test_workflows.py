@@ -13,7 +13,7 @@ import pytest
 import typer
 import yaml
 
-from command.app import app
+from flux_tenancy.command.app import app
 
 PROJECT = Path(__file__).parents[2]
 GITHUB = PROJECT / ".github"

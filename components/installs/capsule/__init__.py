@@ -3,7 +3,7 @@
 Put here what depends on the Capsule release; what Capsule does for one tenant belongs in `tenant`.
 """
 
-from components.installs.capsule.component import CapsuleInstall, CapsuleInstallArgs
-from components.installs.capsule.config import CapsuleConfig
+from flux_tenancy.components.installs.capsule.component import CapsuleInstall, CapsuleInstallArgs
+from flux_tenancy.components.installs.capsule.config import CapsuleConfig
 
 __all__ = ["CapsuleConfig", "CapsuleInstall", "CapsuleInstallArgs"]

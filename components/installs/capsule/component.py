@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from components.cluster.client import refusal
-from components.cluster.hooks import after_changes, ready_hook
-from components.installs.capsule.config import CAPSULE
-from components.installs.capsule.objects import CapsuleRelease, generated_objects, namespace
-from components.installs.capsule.serving import NAMESPACES_PATH, wait_until_serving
-from components.installs.capsule.values import helm_values
-from components.installs.chart import release
-from components.plan.registration import register
+from flux_tenancy.components.cluster.client import refusal
+from flux_tenancy.components.cluster.hooks import after_changes, ready_hook
+from flux_tenancy.components.installs.capsule.config import CAPSULE
+from flux_tenancy.components.installs.capsule.objects import CapsuleRelease, generated_objects, namespace
+from flux_tenancy.components.installs.capsule.serving import NAMESPACES_PATH, wait_until_serving
+from flux_tenancy.components.installs.capsule.values import helm_values
+from flux_tenancy.components.installs.chart import release
+from flux_tenancy.components.plan.registration import register
 
 if TYPE_CHECKING:
     from kubernetes import client
 
-    from components.installs.capsule.config import CapsuleConfig
+    from flux_tenancy.components.installs.capsule.config import CapsuleConfig
 
 
 @dataclass(frozen=True)

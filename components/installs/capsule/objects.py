@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from components.cluster.subjects import RBAC
-from components.config.yaml_files import FastLoader
-from components.installs.capsule.config import CAPSULE
-from components.installs.chart import Chart, PinnedChart, read_chart
+from flux_tenancy.components.cluster.subjects import RBAC
+from flux_tenancy.components.config.yaml_files import FastLoader
+from flux_tenancy.components.installs.capsule.config import CAPSULE
+from flux_tenancy.components.installs.chart import Chart, PinnedChart, read_chart
 
 if TYPE_CHECKING:
-    from components.installs.capsule.config import CapsuleConfig
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.installs.capsule.config import CapsuleConfig
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 _DEFINITIONS = "capsule/crds/"
 

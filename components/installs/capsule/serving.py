@@ -6,14 +6,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from components.cluster.waiting import NotReady, wait_for
-from components.config.messages import Message, Wording
-from components.installs import serving
-from components.installs.capsule.objects import CAPSULE_GROUP
-from components.installs.serving import TIMEOUT_SECONDS, DryRun, DryRuns
+from flux_tenancy.components.cluster.waiting import NotReady, wait_for
+from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.installs import serving
+from flux_tenancy.components.installs.capsule.objects import CAPSULE_GROUP
+from flux_tenancy.components.installs.serving import TIMEOUT_SECONDS, DryRun, DryRuns
 
 if TYPE_CHECKING:
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 NAMESPACES_PATH = "/api/v1/namespaces"
 

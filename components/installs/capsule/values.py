@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from components.cluster.subjects import Subject, SubjectKind
-from components.config.errors import Problem
-from components.config.messages import Message
-from components.installs.capsule.config import CAPSULE
-from components.installs.capsule.objects import NAMESPACE_DELETER
+from flux_tenancy.components.cluster.subjects import Subject, SubjectKind
+from flux_tenancy.components.config.errors import Problem
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.installs.capsule.config import CAPSULE
+from flux_tenancy.components.installs.capsule.objects import NAMESPACE_DELETER
 
 if TYPE_CHECKING:
-    from components.cluster.client import Identity
-    from components.installs.capsule.config import CapsuleConfig
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.cluster.client import Identity
+    from flux_tenancy.components.installs.capsule.config import CapsuleConfig
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 # Names that a tenant's namespace cannot have, so that it is never taken for a part of the platform.
 PROTECTED_NAMESPACES = r"^(default|(kube|flux|kyverno|capsule|cert-manager|istio|openshift)(-.*)?)$"

@@ -3,8 +3,8 @@
 Put here what depends on the Flux release, its controllers and their flags.
 """
 
-from components.installs.flux.component import FluxInstall, FluxInstallArgs
-from components.installs.flux.config import FluxConfig, PlatformSyncConfig
-from components.installs.flux.platform_sync import PlatformSync, PlatformSyncArgs
+from flux_tenancy.components.installs.flux.component import FluxInstall, FluxInstallArgs
+from flux_tenancy.components.installs.flux.config import FluxConfig, PlatformSyncConfig
+from flux_tenancy.components.installs.flux.platform_sync import PlatformSync, PlatformSyncArgs
 
 __all__ = ["FluxConfig", "FluxInstall", "FluxInstallArgs", "PlatformSync", "PlatformSyncArgs", "PlatformSyncConfig"]

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from components.engine.state import made_once
-from components.installs.flux.config import FluxConfig, Profile
-from components.installs.flux.egress import ArtifactHost, artifact_hosts, artifact_secret
-from components.installs.flux.profile import NO_TENANTS, StackFacts, configured, in_phases
-from components.plan.registration import register
-from components.vocabulary.names import FLUX_NAMESPACE
+from flux_tenancy.components.engine.state import made_once
+from flux_tenancy.components.installs.flux.config import FluxConfig, Profile
+from flux_tenancy.components.installs.flux.egress import ArtifactHost, artifact_hosts, artifact_secret
+from flux_tenancy.components.installs.flux.profile import NO_TENANTS, StackFacts, configured, in_phases
+from flux_tenancy.components.plan.registration import register
+from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE
 
 if TYPE_CHECKING:
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 # A controller starts within seconds, so one that crashes or cannot be scheduled is reported soon.
 AVAILABLE = pulumi.CustomTimeouts(create="5m", update="5m")

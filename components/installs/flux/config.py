@@ -7,23 +7,23 @@ from typing import Annotated
 
 from pydantic import Field, field_validator, model_validator
 
-from components.config.errors import MisplacedValueError
-from components.config.messages import Message, joined
-from components.config.networks import NetworkRange
-from components.config.resources import Resources
-from components.config.section import Section
-from components.config.types import RESERVED_PREFIXES, DnsLabel, Network, RepositoryPath, Sha256, WebUrl
-from components.git.config import GitSource
-from components.installs.flux.lockdown_flags import SECRETS_CACHE, caches_secrets, refusal
-from components.installs.flux.release import (
+from flux_tenancy.components.config.errors import MisplacedValueError
+from flux_tenancy.components.config.messages import Message, joined
+from flux_tenancy.components.config.networks import NetworkRange
+from flux_tenancy.components.config.resources import Resources
+from flux_tenancy.components.config.section import Section
+from flux_tenancy.components.config.types import RESERVED_PREFIXES, DnsLabel, Network, RepositoryPath, Sha256, WebUrl
+from flux_tenancy.components.git.config import GitSource
+from flux_tenancy.components.installs.flux.lockdown_flags import SECRETS_CACHE, caches_secrets, refusal
+from flux_tenancy.components.installs.flux.release import (
     FLUX,
     ControllerArgument,
     EgressHost,
     FluxVersion,
 )
-from components.sync.kustomization import Reconciliation
-from components.sync.notifications import Notification
-from components.vocabulary.names import (
+from flux_tenancy.components.sync.kustomization import Reconciliation
+from flux_tenancy.components.sync.notifications import Notification
+from flux_tenancy.components.vocabulary.names import (
     DEFAULT_CONTROLLERS,
     FLUX_NAMESPACE,
     REQUIRED_CONTROLLERS,

@@ -24,14 +24,14 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from components.installs.flux.release import COMPONENT_LABEL
-from components.sync.decryption import decryption_account
-from components.vocabulary.names import FLUX_NAMESPACE, PLATFORM, RECONCILERS, Controller, account_of
-from components.vocabulary.object_meta import ObjectMeta
+from flux_tenancy.components.installs.flux.release import COMPONENT_LABEL
+from flux_tenancy.components.sync.decryption import decryption_account
+from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, PLATFORM, RECONCILERS, Controller, account_of
+from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 
 if TYPE_CHECKING:
-    from components.installs.flux.config import FluxConfig, Impersonation, VaultServer
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.installs.flux.config import FluxConfig, Impersonation, VaultServer
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 CONFIG_WATCHERS_OFF = "--feature-gates=DisableConfigWatchers=true"
 CONFIG_WATCHERS = (*RECONCILERS, Controller.NOTIFICATION)

@@ -23,13 +23,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from components.installs.flux.lockdown_environment import PROXY_VARIABLES
-from components.installs.flux.release import component_of
-from components.vocabulary.names import FLUX_NAMESPACE, Controller
+from flux_tenancy.components.installs.flux.lockdown_environment import PROXY_VARIABLES
+from flux_tenancy.components.installs.flux.release import component_of
+from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, Controller
 
 if TYPE_CHECKING:
-    from components.installs.flux.config import FluxConfig
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.installs.flux.config import FluxConfig
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 # Each artifact server, and the variable that makes kustomize-controller fetch its artifacts from another host.
 # Source: internal/controller/kustomization_controller.go of kustomize-controller.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from components.vocabulary.names import Controller
+from flux_tenancy.components.vocabulary.names import Controller
 
 CLOSED_PROXY = "http://127.0.0.1:9"
 """A proxy address whose port (of the discard protocol) is closed in every pod."""

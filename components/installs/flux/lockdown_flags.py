@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from components.config.messages import Message
-from components.installs.flux.lockdown_environment import POD_ADDRESS
-from components.vocabulary.names import RECONCILERS, Controller
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.installs.flux.lockdown_environment import POD_ADDRESS
+from flux_tenancy.components.vocabulary.names import RECONCILERS, Controller
 
 _ALL = frozenset(Controller)
 _RECONCILERS = frozenset(RECONCILERS)

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from components.config.networks import egress_rules
-from components.vocabulary.names import FLUX_NAMESPACE, Controller
+from flux_tenancy.components.config.networks import egress_rules
+from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, Controller
 
 if TYPE_CHECKING:
-    from components.installs.flux.config import FluxEgress
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.installs.flux.config import FluxEgress
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 _APP = "app"
 _DNS = [{"protocol": protocol, "port": 53} for protocol in ("UDP", "TCP")]

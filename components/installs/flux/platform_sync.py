@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from components.git.source import GitAccess, planned_source
-from components.plan.planned import Planned, Registered, Stage
-from components.plan.registration import register_planned
-from components.sync.decryption import decryption_objects
-from components.sync.kustomization import kustomization
-from components.sync.notifications import Notification, planned_notification
-from components.vocabulary.names import PLATFORM, Controller
+from flux_tenancy.components.git.source import GitAccess, planned_source
+from flux_tenancy.components.plan.planned import Planned, Registered, Stage
+from flux_tenancy.components.plan.registration import register_planned
+from flux_tenancy.components.sync.decryption import decryption_objects
+from flux_tenancy.components.sync.kustomization import kustomization
+from flux_tenancy.components.sync.notifications import Notification, planned_notification
+from flux_tenancy.components.vocabulary.names import PLATFORM, Controller
 
 if TYPE_CHECKING:
-    from components.installs.flux.config import PlatformSyncConfig
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.installs.flux.config import PlatformSyncConfig
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 
 @dataclass(frozen=True)

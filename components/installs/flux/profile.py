@@ -10,8 +10,8 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from components.installs.flux.config import FluxConfig, Profile
-from components.installs.flux.controller_rights import (
+from flux_tenancy.components.installs.flux.config import FluxConfig, Profile
+from flux_tenancy.components.installs.flux.controller_rights import (
     CONFIG_WATCHERS,
     CONFIG_WATCHERS_OFF,
     VAULT_ARGUMENT,
@@ -19,16 +19,16 @@ from components.installs.flux.controller_rights import (
     restricted,
     vault_config_map,
 )
-from components.installs.flux.egress import artifact_hosts, egress_variables, plain_http_variables, proxied
-from components.installs.flux.lockdown_environment import POD_ADDRESS, variables_for
-from components.installs.flux.lockdown_flags import HELM_INDEX_LIMIT, arguments_for
-from components.installs.flux.network_policies import restrict_egress
-from components.installs.flux.receiver_admission import annotations_only
-from components.installs.flux.release import component_of
-from components.vocabulary.names import Controller, account_of
+from flux_tenancy.components.installs.flux.egress import artifact_hosts, egress_variables, plain_http_variables, proxied
+from flux_tenancy.components.installs.flux.lockdown_environment import POD_ADDRESS, variables_for
+from flux_tenancy.components.installs.flux.lockdown_flags import HELM_INDEX_LIMIT, arguments_for
+from flux_tenancy.components.installs.flux.network_policies import restrict_egress
+from flux_tenancy.components.installs.flux.receiver_admission import annotations_only
+from flux_tenancy.components.installs.flux.release import component_of
+from flux_tenancy.components.vocabulary.names import Controller, account_of
 
 if TYPE_CHECKING:
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 
 @dataclass(frozen=True)

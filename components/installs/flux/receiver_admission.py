@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from components.allowlists.cel import unchanged
-from components.installs.flux.controller_rights import NOTIFYING
-from components.vocabulary.names import FLUX_NAMESPACE, Controller, account_of
+from flux_tenancy.components.allowlists.cel import unchanged
+from flux_tenancy.components.installs.flux.controller_rights import NOTIFYING
+from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, Controller, account_of
 
 if TYPE_CHECKING:
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 NAME = "flux-tenancy-receivers"
 """The ValidatingAdmissionPolicy and its binding."""

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import yaml
 from pydantic import AfterValidator
 
-from components.config.messages import Message
-from components.config.pinned_input import PinnedInput, read_pinned
-from components.config.printable import printable
-from components.config.types import SEMANTIC_VERSION, matching
-from components.config.yaml_files import FastLoader
-from components.installs.product import Product
-from components.vocabulary.names import FLUX_NAMESPACE, Controller
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.pinned_input import PinnedInput, read_pinned
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.types import SEMANTIC_VERSION, matching
+from flux_tenancy.components.config.yaml_files import FastLoader
+from flux_tenancy.components.installs.product import Product
+from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, Controller
 
 if TYPE_CHECKING:
-    from components.installs.flux.config import FluxConfig
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.installs.flux.config import FluxConfig
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 
 def _not_flux(value: str) -> str:

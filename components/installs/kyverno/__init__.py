@@ -3,7 +3,7 @@
 Put here what depends on the Kyverno release; policies are rendered for it elsewhere.
 """
 
-from components.installs.kyverno.component import KyvernoInstall, KyvernoInstallArgs
-from components.installs.kyverno.config import KyvernoConfig
+from flux_tenancy.components.installs.kyverno.component import KyvernoInstall, KyvernoInstallArgs
+from flux_tenancy.components.installs.kyverno.config import KyvernoConfig
 
 __all__ = ["KyvernoConfig", "KyvernoInstall", "KyvernoInstallArgs"]

@@ -9,19 +9,24 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from components.cluster.client import refusal
-from components.cluster.hooks import after_changes, ready_hook
-from components.installs.chart import Chart, release
-from components.installs.kyverno.config import KYVERNO
-from components.installs.kyverno.objects import POLICIES_PATH, namespace, wait_until_serving, webhook_configurations
-from components.installs.kyverno.values import helm_values
-from components.plan.registration import register
+from flux_tenancy.components.cluster.client import refusal
+from flux_tenancy.components.cluster.hooks import after_changes, ready_hook
+from flux_tenancy.components.installs.chart import Chart, release
+from flux_tenancy.components.installs.kyverno.config import KYVERNO
+from flux_tenancy.components.installs.kyverno.objects import (
+    POLICIES_PATH,
+    namespace,
+    wait_until_serving,
+    webhook_configurations,
+)
+from flux_tenancy.components.installs.kyverno.values import helm_values
+from flux_tenancy.components.plan.registration import register
 
 if TYPE_CHECKING:
     from kubernetes import client
 
-    from components.installs.kyverno.config import KyvernoConfig
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.installs.kyverno.config import KyvernoConfig
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 
 @dataclass(frozen=True)

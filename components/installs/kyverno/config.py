@@ -10,12 +10,12 @@ from typing import Annotated
 
 from pydantic import Field, field_validator, model_validator
 
-from components.config.errors import MisplacedValueError
-from components.config.messages import Message
-from components.config.resources import Resources
-from components.config.section import Section
-from components.config.types import SEMANTIC_VERSION, Sha256, WebUrl, matching
-from components.installs.product import Product
+from flux_tenancy.components.config.errors import MisplacedValueError
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.resources import Resources
+from flux_tenancy.components.config.section import Section
+from flux_tenancy.components.config.types import SEMANTIC_VERSION, Sha256, WebUrl, matching
+from flux_tenancy.components.installs.product import Product
 
 KyvernoVersion = Annotated[
     str, *matching(SEMANTIC_VERSION, Message("FT-CFG-450", "is not a Kyverno release", "write it like 1.19.1"))

@@ -6,16 +6,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from components.config.messages import Wording
-from components.installs import serving
-from components.installs.chart import Chart, PinnedChart, read_chart
-from components.installs.kyverno.config import KYVERNO
-from components.installs.serving import DryRun, DryRuns
-from components.plan.registration import BACKGROUND, OWNERSHIP
+from flux_tenancy.components.config.messages import Wording
+from flux_tenancy.components.installs import serving
+from flux_tenancy.components.installs.chart import Chart, PinnedChart, read_chart
+from flux_tenancy.components.installs.kyverno.config import KYVERNO
+from flux_tenancy.components.installs.serving import DryRun, DryRuns
+from flux_tenancy.components.plan.registration import BACKGROUND, OWNERSHIP
 
 if TYPE_CHECKING:
-    from components.installs.kyverno.config import KyvernoConfig
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.installs.kyverno.config import KyvernoConfig
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 
 def kyverno_chart(config: KyvernoConfig, project: Path) -> Chart:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from components.installs.kyverno.config import STANDBY_REPLICAS, KyvernoConfig, KyvernoController
-from components.installs.kyverno.objects import WEBHOOK_ANNOTATIONS
+from flux_tenancy.components.installs.kyverno.config import STANDBY_REPLICAS, KyvernoConfig, KyvernoController
+from flux_tenancy.components.installs.kyverno.objects import WEBHOOK_ANNOTATIONS
 
 if TYPE_CHECKING:
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 # Kinds that the chart excludes from every policy, but that contain what policies restrict: a pod template, and the name
 # of a pod's node.

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from components.config.messages import Message, Wording
-from components.tenant.capsule.names import KEYS_OF_CAPSULE, made_prefix
-from components.tenant.capsule.objects import capsule_limits
+from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.tenant.capsule.names import KEYS_OF_CAPSULE, made_prefix
+from flux_tenancy.components.tenant.capsule.objects import capsule_limits
 
 if TYPE_CHECKING:
-    from components.stack.config import StackConfig
-    from components.stack.files.usable_parts import Check, Finding
-    from components.tenant.config import TenantConfig
+    from flux_tenancy.components.stack.config import StackConfig
+    from flux_tenancy.components.stack.files.usable_parts import Check, Finding
+    from flux_tenancy.components.tenant.config import TenantConfig
 
 
 def _capsule_not_installed(config: StackConfig) -> Iterator[Finding]:

@@ -6,19 +6,19 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from components.config.decisions import today
-from components.config.errors import Problem
-from components.config.messages import Message
-from components.config.printable import printable
-from components.stack.files.validation_errors import dotted
-from components.tenant.grants import Grant, has_expired, refused_group
-from components.tenant.role import READ, PolicyRule
+from flux_tenancy.components.config.decisions import today
+from flux_tenancy.components.config.errors import Problem
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.stack.files.validation_errors import dotted
+from flux_tenancy.components.tenant.grants import Grant, has_expired, refused_group
+from flux_tenancy.components.tenant.role import READ, PolicyRule
 
 if TYPE_CHECKING:
-    from components.cluster.namespaced_kinds import NamespacedKind
-    from components.config.errors import KeyPath
-    from components.stack.config import StackConfig
-    from components.stack.files.usable_parts import Finding
+    from flux_tenancy.components.cluster.namespaced_kinds import NamespacedKind
+    from flux_tenancy.components.config.errors import KeyPath
+    from flux_tenancy.components.stack.config import StackConfig
+    from flux_tenancy.components.stack.files.usable_parts import Finding
 
 WARNING = timedelta(days=14)
 """How long before its last day a grant is warned about."""

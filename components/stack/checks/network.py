@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from components.config.messages import Message, Wording
-from components.tenant.network import METADATA_NETWORKS
-from components.tenant.tenancy_config import TenantNetwork
+from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.tenant.network import METADATA_NETWORKS
+from flux_tenancy.components.tenant.tenancy_config import TenantNetwork
 
 if TYPE_CHECKING:
-    from components.config.errors import KeyPath
-    from components.config.networks import NetworkRange
-    from components.stack.config import StackConfig
-    from components.stack.files.usable_parts import Check, Finding
-    from components.tenant.config import TenantConfig
+    from flux_tenancy.components.config.errors import KeyPath
+    from flux_tenancy.components.config.networks import NetworkRange
+    from flux_tenancy.components.stack.config import StackConfig
+    from flux_tenancy.components.stack.files.usable_parts import Check, Finding
+    from flux_tenancy.components.tenant.config import TenantConfig
 
 
 def _without_denial(config: StackConfig) -> Iterator[Finding]:

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from components.config.messages import Message, Wording
-from components.config.sealed import is_sealed
-from components.policies.names import PolicyName
-from components.policies.notifications import refused_address
-from components.stack.checks.policies import is_in_use
-from components.sync.notifications import Address, Notification, stated_address
-from components.vocabulary.names import Controller
+from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.config.sealed import is_sealed
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.notifications import refused_address
+from flux_tenancy.components.stack.checks.policies import is_in_use
+from flux_tenancy.components.sync.notifications import Address, Notification, stated_address
+from flux_tenancy.components.vocabulary.names import Controller
 
 if TYPE_CHECKING:
-    from components.config.errors import KeyPath
-    from components.stack.config import StackConfig
-    from components.stack.files.usable_parts import Check, Finding
-    from components.tenant.config import TenantConfig
+    from flux_tenancy.components.config.errors import KeyPath
+    from flux_tenancy.components.stack.config import StackConfig
+    from flux_tenancy.components.stack.files.usable_parts import Check, Finding
+    from flux_tenancy.components.tenant.config import TenantConfig
 
 PROVIDERS_WITHOUT_LIST = Wording(
     "FT-MSG-063",

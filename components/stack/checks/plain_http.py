@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from components.allowlists.source_patterns import ANYTHING
-from components.installs.flux.egress import host_and_port
-from components.sources.config import ExternalArtifactSource
-from components.sources.objects import fetched_url, is_encrypted
-from components.vocabulary.names import Controller
+from flux_tenancy.components.allowlists.source_patterns import ANYTHING
+from flux_tenancy.components.installs.flux.egress import host_and_port
+from flux_tenancy.components.sources.config import ExternalArtifactSource
+from flux_tenancy.components.sources.objects import fetched_url, is_encrypted
+from flux_tenancy.components.vocabulary.names import Controller
 
 if TYPE_CHECKING:
-    from components.stack.config import StackConfig
+    from flux_tenancy.components.stack.config import StackConfig
 
 _PLAIN = "http://"
 # The schemes of entries in allow-lists that allow sources without TLS; for `oci://` and `bucket://` with `insecure`.

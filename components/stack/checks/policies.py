@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from components.allowlists.source_patterns import is_comparable
-from components.config.messages import Message, Wording
-from components.config.types import seconds
-from components.git.config import GitSource
-from components.policies.config import PolicyEngine, PolicyMode
-from components.policies.names import PolicyName
-from components.sources.config import NO_PROVIDER_ACCOUNT, BucketSource, ExternalArtifactSource
-from components.sources.objects import FetchedSource, fetched_url, is_encrypted
-from components.stack.files.usable_parts import of_each
-from components.stack.files.validation_errors import dotted
-from components.vocabulary.names import GIT_REPOSITORY
+from flux_tenancy.components.allowlists.source_patterns import is_comparable
+from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.config.types import seconds
+from flux_tenancy.components.git.config import GitSource
+from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.sources.config import NO_PROVIDER_ACCOUNT, BucketSource, ExternalArtifactSource
+from flux_tenancy.components.sources.objects import FetchedSource, fetched_url, is_encrypted
+from flux_tenancy.components.stack.files.usable_parts import of_each
+from flux_tenancy.components.stack.files.validation_errors import dotted
+from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY
 
 if TYPE_CHECKING:
-    from components.config.errors import KeyPath
-    from components.stack.config import StackConfig
-    from components.stack.files.usable_parts import Check, Finding
-    from components.tenant.config import TenantConfig
-    from components.tenant.syncs import TenantSync
+    from flux_tenancy.components.config.errors import KeyPath
+    from flux_tenancy.components.stack.config import StackConfig
+    from flux_tenancy.components.stack.files.usable_parts import Check, Finding
+    from flux_tenancy.components.tenant.config import TenantConfig
+    from flux_tenancy.components.tenant.syncs import TenantSync
 
 DEVELOPERS_UNLIMITED = Wording(
     "FT-TEN-500",

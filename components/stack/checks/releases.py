@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from components.config.messages import Message
-from components.policies.names import PolicyName
-from components.stack.checks.policies import is_in_use
-from components.stack.checks.sources import UNKNOWN_SOURCE
-from components.stack.checks.syncs import foreign_namespace, unusable_dependencies
-from components.stack.files.usable_parts import of_each
-from components.stack.files.validation_errors import dotted
-from components.tenant.releases import CHART_KINDS, ReleaseConfig
-from components.vocabulary.names import GIT_REPOSITORY, HELM_CHART, HELM_REPOSITORY, OCI_REPOSITORY
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.stack.checks.policies import is_in_use
+from flux_tenancy.components.stack.checks.sources import UNKNOWN_SOURCE
+from flux_tenancy.components.stack.checks.syncs import foreign_namespace, unusable_dependencies
+from flux_tenancy.components.stack.files.usable_parts import of_each
+from flux_tenancy.components.stack.files.validation_errors import dotted
+from flux_tenancy.components.tenant.releases import CHART_KINDS, ReleaseConfig
+from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY, HELM_CHART, HELM_REPOSITORY, OCI_REPOSITORY
 
 if TYPE_CHECKING:
-    from components.config.errors import KeyPath
-    from components.stack.config import StackConfig
-    from components.stack.files.usable_parts import Finding
-    from components.tenant.config import TenantConfig
+    from flux_tenancy.components.config.errors import KeyPath
+    from flux_tenancy.components.stack.config import StackConfig
+    from flux_tenancy.components.stack.files.usable_parts import Finding
+    from flux_tenancy.components.tenant.config import TenantConfig
 
 
 def _path(tenant: str, release: str) -> KeyPath:

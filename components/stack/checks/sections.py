@@ -6,31 +6,31 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from components.config.messages import Message, Wording
-from components.installs.flux.config import Profile
-from components.installs.flux.lockdown_flags import OBJECT_IDENTITY, enables_object_identity
-from components.keys.known_hosts import address_of, keys_for, rivals
-from components.keys.ssh_keys import read_private_key
-from components.stack.checks.capsule import CAPSULE_CHECKS, INSTALLATION_CHECKS
-from components.stack.checks.grants import expired_grants, ungrantable_groups
-from components.stack.checks.network import NETWORK_CHECKS
-from components.stack.checks.notifications import NOTIFICATION_CHECKS
-from components.stack.checks.policies import POLICY_CHECKS
-from components.stack.checks.releases import RELEASE_CHECKS
-from components.stack.checks.sources import SOURCE_CHECKS
-from components.stack.checks.syncs import SYNC_CHECKS
-from components.stack.files.usable_parts import Check, Finding, across_sections, of_each
-from components.stack.files.validation_errors import dotted
-from components.sync.decryption import Decryption, decryption_account, key_service_hosts
-from components.tenant.capsule.names import made_prefix
-from components.vocabulary.names import Controller
+from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.installs.flux.config import Profile
+from flux_tenancy.components.installs.flux.lockdown_flags import OBJECT_IDENTITY, enables_object_identity
+from flux_tenancy.components.keys.known_hosts import address_of, keys_for, rivals
+from flux_tenancy.components.keys.ssh_keys import read_private_key
+from flux_tenancy.components.stack.checks.capsule import CAPSULE_CHECKS, INSTALLATION_CHECKS
+from flux_tenancy.components.stack.checks.grants import expired_grants, ungrantable_groups
+from flux_tenancy.components.stack.checks.network import NETWORK_CHECKS
+from flux_tenancy.components.stack.checks.notifications import NOTIFICATION_CHECKS
+from flux_tenancy.components.stack.checks.policies import POLICY_CHECKS
+from flux_tenancy.components.stack.checks.releases import RELEASE_CHECKS
+from flux_tenancy.components.stack.checks.sources import SOURCE_CHECKS
+from flux_tenancy.components.stack.checks.syncs import SYNC_CHECKS
+from flux_tenancy.components.stack.files.usable_parts import Check, Finding, across_sections, of_each
+from flux_tenancy.components.stack.files.validation_errors import dotted
+from flux_tenancy.components.sync.decryption import Decryption, decryption_account, key_service_hosts
+from flux_tenancy.components.tenant.capsule.names import made_prefix
+from flux_tenancy.components.vocabulary.names import Controller
 
 if TYPE_CHECKING:
-    from components.cluster.subjects import Subject
-    from components.config.errors import KeyPath, Problem
-    from components.git.config import GitSource
-    from components.stack.config import StackConfig
-    from components.stack.files.names import Origins
+    from flux_tenancy.components.cluster.subjects import Subject
+    from flux_tenancy.components.config.errors import KeyPath, Problem
+    from flux_tenancy.components.git.config import GitSource
+    from flux_tenancy.components.stack.config import StackConfig
+    from flux_tenancy.components.stack.files.names import Origins
 
 PREVIEWER_OF_TENANT = Wording(
     "FT-CFG-679",

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from components.config.messages import Message, Wording
-from components.installs.flux.config import Profile
-from components.installs.flux.lockdown_flags import EXTERNAL_ARTIFACT, enables
-from components.sources.config import ExternalArtifactSource
-from components.stack.files.validation_errors import MISSING
-from components.vocabulary.names import APPLIED_SOURCES, Controller
+from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.installs.flux.config import Profile
+from flux_tenancy.components.installs.flux.lockdown_flags import EXTERNAL_ARTIFACT, enables
+from flux_tenancy.components.sources.config import ExternalArtifactSource
+from flux_tenancy.components.stack.files.validation_errors import MISSING
+from flux_tenancy.components.vocabulary.names import APPLIED_SOURCES, Controller
 
 if TYPE_CHECKING:
-    from components.stack.config import StackConfig
-    from components.stack.files.usable_parts import Check, Finding
+    from flux_tenancy.components.stack.config import StackConfig
+    from flux_tenancy.components.stack.files.usable_parts import Check, Finding
 
 UNKNOWN_SOURCE = Wording("FT-SRC-041", "is not a source of the tenant", "name one of {names}")
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from components.config.messages import Message
-from components.stack.config import StackConfig
-from components.stack.files.usable_parts import Finding, of_each
-from components.tenant.config import FOREIGN_TARGET_NAMESPACE, TenantConfig
-from components.tenant.syncs import circle
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.stack.config import StackConfig
+from flux_tenancy.components.stack.files.usable_parts import Finding, of_each
+from flux_tenancy.components.tenant.config import FOREIGN_TARGET_NAMESPACE, TenantConfig
+from flux_tenancy.components.tenant.syncs import circle
 
 if TYPE_CHECKING:
-    from components.config.errors import KeyPath
+    from flux_tenancy.components.config.errors import KeyPath
 
 
 def sync_paths(tenant: str, config: TenantConfig) -> dict[str, KeyPath]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from components.cluster.client import (
+from flux_tenancy.components.cluster.client import (
     ClusterFacts,
     ClusterUnavailable,
     connect,
@@ -18,46 +18,51 @@ from components.cluster.client import (
     read_names,
     read_webhook_configurations,
 )
-from components.cluster.component import known_cluster_uid
-from components.cluster.namespaced_kinds import read_namespaced_kinds
-from components.cluster.readable import finder, if_readable, readable_only
-from components.config.errors import Problem
-from components.config.messages import Message
-from components.engine.pulumi_command import refreshes
-from components.engine.state import State
-from components.installs.capsule.config import CAPSULE
-from components.installs.capsule.values import administrator_problems
-from components.installs.flux.release import OLDEST_KUBERNETES
-from components.installs.kyverno.config import KYVERNO
-from components.installs.kyverno.objects import MANAGED_BY_LABEL
-from components.installs.product import Product, minor
-from components.recovery.field_owners import CoOwner, co_owners
-from components.recovery.leftover_objects import read_leftover_objects
-from components.recovery.leftover_releases import (
+from flux_tenancy.components.cluster.component import known_cluster_uid
+from flux_tenancy.components.cluster.namespaced_kinds import read_namespaced_kinds
+from flux_tenancy.components.cluster.readable import finder, if_readable, readable_only
+from flux_tenancy.components.config.errors import Problem
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.engine.pulumi_command import refreshes
+from flux_tenancy.components.engine.state import State
+from flux_tenancy.components.installs.capsule.config import CAPSULE
+from flux_tenancy.components.installs.capsule.values import administrator_problems
+from flux_tenancy.components.installs.flux.release import OLDEST_KUBERNETES
+from flux_tenancy.components.installs.kyverno.config import KYVERNO
+from flux_tenancy.components.installs.kyverno.objects import MANAGED_BY_LABEL
+from flux_tenancy.components.installs.product import Product, minor
+from flux_tenancy.components.recovery.field_owners import CoOwner, co_owners
+from flux_tenancy.components.recovery.leftover_objects import read_leftover_objects
+from flux_tenancy.components.recovery.leftover_releases import (
     LeftoverRelease,
     assumed_release,
     half_installed,
     read_leftover_release,
 )
-from components.recovery.missing_namespaces import LostNamespaces
-from components.stack.checks.grants import namespaced_objects
-from components.stack.cluster.closed_objects import closed_objects, read_unmarked
-from components.stack.cluster.foreign_installations import foreign_capsule, foreign_flux, foreign_kyverno, read_capsules
-from components.stack.cluster.made_namespaces import TENANTS_PATH, capsule_problems, surplus_namespaces
-from components.stack.cluster.missing_objects import missing_objects
-from components.stack.cluster.name_conflicts import taken_names
-from components.stack.cluster.namespaces import (
+from flux_tenancy.components.recovery.missing_namespaces import LostNamespaces
+from flux_tenancy.components.stack.checks.grants import namespaced_objects
+from flux_tenancy.components.stack.cluster.closed_objects import closed_objects, read_unmarked
+from flux_tenancy.components.stack.cluster.foreign_installations import (
+    foreign_capsule,
+    foreign_flux,
+    foreign_kyverno,
+    read_capsules,
+)
+from flux_tenancy.components.stack.cluster.made_namespaces import TENANTS_PATH, capsule_problems, surplus_namespaces
+from flux_tenancy.components.stack.cluster.missing_objects import missing_objects
+from flux_tenancy.components.stack.cluster.name_conflicts import taken_names
+from flux_tenancy.components.stack.cluster.namespaces import (
     NAMESPACE_TYPE,
     held_namespaces,
     lost_namespaces,
     namespace_problems,
     terminating,
 )
-from components.stack.config import StackConfig
-from components.stack.plan import stack_plan
-from components.sync.flux_objects import read_syncs
-from components.tenant.leaving.blocked_namespaces import read_namespace_holds
-from components.tenant.leaving.deletion import held_message
+from flux_tenancy.components.stack.config import StackConfig
+from flux_tenancy.components.stack.plan import stack_plan
+from flux_tenancy.components.sync.flux_objects import read_syncs
+from flux_tenancy.components.tenant.leaving.blocked_namespaces import read_namespace_holds
+from flux_tenancy.components.tenant.leaving.deletion import held_message
 
 if TYPE_CHECKING:
     from kubernetes import client

@@ -10,22 +10,22 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from components.allowlists.source_patterns import read_pattern
-from components.cluster.client import explaining, items
-from components.cluster.namespaced_kinds import read_namespaced_kinds
-from components.cluster.readable import if_readable
-from components.config.messages import Message, Wording
-from components.config.printable import printable
-from components.policies.config import PolicyMode
-from components.policies.fields import FIELDS
-from components.policies.names import PolicyName
-from components.policies.notifications import is_secret_of, unlisted_host
-from components.stack.checks.policies import is_in_use
-from components.stack.config import StackConfig
-from components.tenant.config import TenantPolicies
-from components.tenant.kinds import FLUX_KINDS, OPENED_KINDS
-from components.vocabulary.manifests import Manifest
-from components.vocabulary.names import (
+from flux_tenancy.components.allowlists.source_patterns import read_pattern
+from flux_tenancy.components.cluster.client import explaining, items
+from flux_tenancy.components.cluster.namespaced_kinds import read_namespaced_kinds
+from flux_tenancy.components.cluster.readable import if_readable
+from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.policies.config import PolicyMode
+from flux_tenancy.components.policies.fields import FIELDS
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.notifications import is_secret_of, unlisted_host
+from flux_tenancy.components.stack.checks.policies import is_in_use
+from flux_tenancy.components.stack.config import StackConfig
+from flux_tenancy.components.tenant.config import TenantPolicies
+from flux_tenancy.components.tenant.kinds import FLUX_KINDS, OPENED_KINDS
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.names import (
     GIT_REPOSITORY,
     HELM_CHART,
     HELM_RELEASE,

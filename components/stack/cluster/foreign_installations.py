@@ -5,29 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from components.cluster.client import (
+from flux_tenancy.components.cluster.client import (
     METADATA_LIST,
     ClusterFacts,
     explaining,
     items,
     read_webhook_configurations,
 )
-from components.cluster.ownership import carries_marks, names_cluster
-from components.config.errors import Problem
-from components.config.messages import Message
-from components.engine.state import State
-from components.installs.capsule.config import CAPSULE
-from components.installs.capsule.objects import (
+from flux_tenancy.components.cluster.ownership import carries_marks, names_cluster
+from flux_tenancy.components.config.errors import Problem
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.engine.state import State
+from flux_tenancy.components.installs.capsule.config import CAPSULE
+from flux_tenancy.components.installs.capsule.objects import (
     CAPSULE_GROUP,
     CREATED_WEBHOOKS,
     DEFINITION_TYPE,
     generated_objects,
 )
-from components.installs.kyverno.config import KYVERNO
-from components.installs.kyverno.objects import webhook_configurations
-from components.stack.cluster.namespaces import NAMESPACE_TYPE
-from components.vocabulary.manifests import resource_type
-from components.vocabulary.names import FLUX_NAMESPACE
+from flux_tenancy.components.installs.kyverno.config import KYVERNO
+from flux_tenancy.components.installs.kyverno.objects import webhook_configurations
+from flux_tenancy.components.stack.cluster.namespaces import NAMESPACE_TYPE
+from flux_tenancy.components.vocabulary.manifests import resource_type
+from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE
 
 if TYPE_CHECKING:
     from kubernetes import client

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from components.cluster.client import ClusterFacts
-from components.config.errors import Problem
-from components.config.messages import Message
-from components.config.printable import printable
-from components.engine.state import State
-from components.stack.cluster.namespaces import NAMESPACE_TYPE
-from components.stack.config import StackConfig
-from components.tenant.capsule.names import CAPSULE_API, CAPSULE_TENANT_LABEL, TENANT_TYPE
-from components.tenant.capsule.objects import capsule_limits
+from flux_tenancy.components.cluster.client import ClusterFacts
+from flux_tenancy.components.config.errors import Problem
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.engine.state import State
+from flux_tenancy.components.stack.cluster.namespaces import NAMESPACE_TYPE
+from flux_tenancy.components.stack.config import StackConfig
+from flux_tenancy.components.tenant.capsule.names import CAPSULE_API, CAPSULE_TENANT_LABEL, TENANT_TYPE
+from flux_tenancy.components.tenant.capsule.objects import capsule_limits
 
 TENANTS_PATH = f"/apis/{CAPSULE_API}/tenants"
 

@@ -10,19 +10,25 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from components.cluster.client import ClusterFacts, collection_of
-from components.cluster.ownership import names_cluster
-from components.config.errors import Problem
-from components.config.messages import Message
-from components.config.printable import printable
-from components.engine.state import State
-from components.installs.capsule.config import CAPSULE
-from components.installs.kyverno.config import KYVERNO
-from components.stack.config import StackConfig
-from components.stack.plan import Plan
-from components.sync.status import name_of_object
-from components.vocabulary.manifests import Manifest, name_of, resource_type
-from components.vocabulary.names import FLUX_NAMESPACE, HELM_API, HELM_RELEASE, KUSTOMIZATION, KUSTOMIZE_API
+from flux_tenancy.components.cluster.client import ClusterFacts, collection_of
+from flux_tenancy.components.cluster.ownership import names_cluster
+from flux_tenancy.components.config.errors import Problem
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.engine.state import State
+from flux_tenancy.components.installs.capsule.config import CAPSULE
+from flux_tenancy.components.installs.kyverno.config import KYVERNO
+from flux_tenancy.components.stack.config import StackConfig
+from flux_tenancy.components.stack.plan import Plan
+from flux_tenancy.components.sync.status import name_of_object
+from flux_tenancy.components.vocabulary.manifests import Manifest, name_of, resource_type
+from flux_tenancy.components.vocabulary.names import (
+    FLUX_NAMESPACE,
+    HELM_API,
+    HELM_RELEASE,
+    KUSTOMIZATION,
+    KUSTOMIZE_API,
+)
 
 _SHOWN = 3
 _OWN = (FLUX_NAMESPACE, KYVERNO.namespace, CAPSULE.namespace)

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from components.cluster.client import ClusterFacts
-from components.config.errors import Problem
-from components.config.messages import Wording
-from components.engine.state import State
-from components.stack.config import StackConfig
-from components.stack.plan import Plan
-from components.vocabulary.manifests import Manifest, name_of, resource_type
-from components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.components.cluster.client import ClusterFacts
+from flux_tenancy.components.config.errors import Problem
+from flux_tenancy.components.config.messages import Wording
+from flux_tenancy.components.engine.state import State
+from flux_tenancy.components.stack.config import StackConfig
+from flux_tenancy.components.stack.plan import Plan
+from flux_tenancy.components.vocabulary.manifests import Manifest, name_of, resource_type
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 
 NAME_TAKEN = Wording(
     "FT-CLU-114",

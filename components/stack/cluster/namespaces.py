@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from components.cluster.client import ClusterFacts
-from components.cluster.component import known_cluster_uid
-from components.config.errors import Problem
-from components.config.messages import Message
-from components.engine.state import State
-from components.recovery.missing_namespaces import LostNamespaces
-from components.stack.config import StackConfig
-from components.tenant.capsule.names import CAPSULE_TENANT_LABEL, TENANT_TYPE
-from components.tenant.leaving.blocked_namespaces import NamespaceHolds
-from components.vocabulary.names import FLUX_NAMESPACE, MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
+from flux_tenancy.components.cluster.client import ClusterFacts
+from flux_tenancy.components.cluster.component import known_cluster_uid
+from flux_tenancy.components.config.errors import Problem
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.engine.state import State
+from flux_tenancy.components.recovery.missing_namespaces import LostNamespaces
+from flux_tenancy.components.stack.config import StackConfig
+from flux_tenancy.components.tenant.capsule.names import CAPSULE_TENANT_LABEL, TENANT_TYPE
+from flux_tenancy.components.tenant.leaving.blocked_namespaces import NamespaceHolds
+from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 
 NAMESPACE_TYPE = "kubernetes:core/v1:Namespace"
 

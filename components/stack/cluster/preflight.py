@@ -10,26 +10,31 @@ from typing import TypeVar
 
 import pulumi
 
-from components.cluster.component import ProtectedResource
-from components.config.errors import ConfigurationError, Problem
-from components.config.messages import Message
-from components.config.pinned_input import PinnedInputError
-from components.engine.pulumi_command import creates_nothing, ignores_protection
-from components.engine.state import State
-from components.git.github import Registration
-from components.git.github_identity import identity_problems, unneeded_owners
-from components.git.github_preflight import lost_repositories, new_registrations, repository_problems, unregistered
-from components.git.sources import Sources, github_key_path
-from components.installs.capsule.objects import CapsuleRelease, read_capsule
-from components.installs.chart import Chart
-from components.installs.flux.release import read_release
-from components.installs.kyverno.objects import kyverno_chart
-from components.recovery.github_leftovers import Leftover, github_leftovers
-from components.stack.checks.grants import expiring_grants
-from components.stack.cluster.checks import ClusterFindings, check_cluster
-from components.stack.cluster.protection import deletion_problems, protected_resources
-from components.stack.config import StackConfig
-from components.vocabulary.manifests import Manifest
+from flux_tenancy.components.cluster.component import ProtectedResource
+from flux_tenancy.components.config.errors import ConfigurationError, Problem
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.pinned_input import PinnedInputError
+from flux_tenancy.components.engine.pulumi_command import creates_nothing, ignores_protection
+from flux_tenancy.components.engine.state import State
+from flux_tenancy.components.git.github import Registration
+from flux_tenancy.components.git.github_identity import identity_problems, unneeded_owners
+from flux_tenancy.components.git.github_preflight import (
+    lost_repositories,
+    new_registrations,
+    repository_problems,
+    unregistered,
+)
+from flux_tenancy.components.git.sources import Sources, github_key_path
+from flux_tenancy.components.installs.capsule.objects import CapsuleRelease, read_capsule
+from flux_tenancy.components.installs.chart import Chart
+from flux_tenancy.components.installs.flux.release import read_release
+from flux_tenancy.components.installs.kyverno.objects import kyverno_chart
+from flux_tenancy.components.recovery.github_leftovers import Leftover, github_leftovers
+from flux_tenancy.components.stack.checks.grants import expiring_grants
+from flux_tenancy.components.stack.cluster.checks import ClusterFindings, check_cluster
+from flux_tenancy.components.stack.cluster.protection import deletion_problems, protected_resources
+from flux_tenancy.components.stack.config import StackConfig
+from flux_tenancy.components.vocabulary.manifests import Manifest
 
 _T = TypeVar("_T")
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pulumi
 
-from components.cluster.adoption import adopt
-from components.engine import log
-from components.engine.state import State
-from components.installs.capsule.config import CAPSULE
-from components.installs.kyverno.config import KYVERNO
-from components.recovery.field_owners import take_back
-from components.recovery.github_leftovers import clear_github
-from components.recovery.leftover_objects import clear_objects
-from components.recovery.leftover_releases import clear_release
-from components.stack.cluster.preflight import Preflight
-from components.stack.config import StackConfig
-from components.stack.plan import stack_plan
-from components.tenant.delegation import end_team_access
+from flux_tenancy.components.cluster.adoption import adopt
+from flux_tenancy.components.engine import log
+from flux_tenancy.components.engine.state import State
+from flux_tenancy.components.installs.capsule.config import CAPSULE
+from flux_tenancy.components.installs.kyverno.config import KYVERNO
+from flux_tenancy.components.recovery.field_owners import take_back
+from flux_tenancy.components.recovery.github_leftovers import clear_github
+from flux_tenancy.components.recovery.leftover_objects import clear_objects
+from flux_tenancy.components.recovery.leftover_releases import clear_release
+from flux_tenancy.components.stack.cluster.preflight import Preflight
+from flux_tenancy.components.stack.config import StackConfig
+from flux_tenancy.components.stack.plan import stack_plan
+from flux_tenancy.components.tenant.delegation import end_team_access
 
 
 async def prepare(config: StackConfig, found: Preflight, state: State) -> None:

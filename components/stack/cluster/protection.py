@@ -13,19 +13,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from components.cluster.client import ClusterFacts
-from components.cluster.component import ProtectedResource, known_cluster_uid, protected_before
-from components.cluster.ownership import names_cluster
-from components.config.errors import Problem
-from components.config.messages import Message, Wording
-from components.engine.state import State
-from components.installs.capsule.objects import CAPSULE_GROUP
-from components.installs.chart import RELEASE_TYPE
-from components.installs.kyverno.config import KYVERNO
-from components.stack.cluster.namespaces import NAMESPACE_TYPE, lost_namespaces
-from components.stack.config import StackConfig, is_production
-from components.vocabulary.manifests import Manifest, resource_type
-from components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.components.cluster.client import ClusterFacts
+from flux_tenancy.components.cluster.component import ProtectedResource, known_cluster_uid, protected_before
+from flux_tenancy.components.cluster.ownership import names_cluster
+from flux_tenancy.components.config.errors import Problem
+from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.engine.state import State
+from flux_tenancy.components.installs.capsule.objects import CAPSULE_GROUP
+from flux_tenancy.components.installs.chart import RELEASE_TYPE
+from flux_tenancy.components.installs.kyverno.config import KYVERNO
+from flux_tenancy.components.stack.cluster.namespaces import NAMESPACE_TYPE, lost_namespaces
+from flux_tenancy.components.stack.config import StackConfig, is_production
+from flux_tenancy.components.vocabulary.manifests import Manifest, resource_type
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 
 _DELETE_ON_PURPOSE = (
     "run `pulumi up --ignore-protect`, or set cluster.protect to false and run `pulumi up` before (docs/running.md)"

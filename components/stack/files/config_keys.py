@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-from components.config.errors import Problem
-from components.config.messages import Message, Wording
-from components.stack.config import StackConfig
+from flux_tenancy.components.config.errors import Problem
+from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.stack.config import StackConfig
 
 _PULUMI = "pulumi"
 # The program configures its providers itself.

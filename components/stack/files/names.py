@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
-from components.config.errors import ConfigurationError, KeyPath, Problem
-from components.config.messages import Message
-from components.config.printable import printable
-from components.stack.files.validation_errors import dotted
+from flux_tenancy.components.config.errors import ConfigurationError, KeyPath, Problem
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.stack.files.validation_errors import dotted
 
 if TYPE_CHECKING:
-    from components.stack.files.tenant_files import MergedTenant
+    from flux_tenancy.components.stack.files.tenant_files import MergedTenant
 
 TENANTS_FOLDER = "tenants"
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from components.config.errors import ConfigurationError, Problem
-from components.config.yaml_files import read_mapping
-from components.stack.files.validation_errors import MISSING
+from flux_tenancy.components.config.errors import ConfigurationError, Problem
+from flux_tenancy.components.config.yaml_files import read_mapping
+from flux_tenancy.components.stack.files.validation_errors import MISSING
 
 PROJECT_FILE = "Pulumi.yaml"
 

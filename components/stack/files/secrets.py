@@ -14,15 +14,15 @@ from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, SecretStr
 
-from components.config.errors import KeyPath, Problem
-from components.config.messages import Message
-from components.config.yaml_files import walk
-from components.stack.config import StackConfig
-from components.stack.files.names import Origins, tenant_file_name
-from components.stack.files.project_file import PROJECT_FILE
-from components.stack.files.stack_file import Presence, StackFile, is_encrypted
-from components.stack.files.validation_errors import dotted
-from components.tenant.config import TenantConfig
+from flux_tenancy.components.config.errors import KeyPath, Problem
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.yaml_files import walk
+from flux_tenancy.components.stack.config import StackConfig
+from flux_tenancy.components.stack.files.names import Origins, tenant_file_name
+from flux_tenancy.components.stack.files.project_file import PROJECT_FILE
+from flux_tenancy.components.stack.files.stack_file import Presence, StackFile, is_encrypted
+from flux_tenancy.components.stack.files.validation_errors import dotted
+from flux_tenancy.components.tenant.config import TenantConfig
 
 _VALUE = "ENC[AES256_GCM,"
 _METADATA = "sops"

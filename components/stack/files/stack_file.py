@@ -16,14 +16,14 @@ from enum import Enum, auto
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from components.config.errors import KeyPath as KeyPath
-from components.config.errors import Problem
-from components.config.yaml_files import read_mapping
-from components.stack.files.config_keys import check_keys, section_of
-from components.stack.files.names import stack_file_name
+from flux_tenancy.components.config.errors import KeyPath as KeyPath
+from flux_tenancy.components.config.errors import Problem
+from flux_tenancy.components.config.yaml_files import read_mapping
+from flux_tenancy.components.stack.files.config_keys import check_keys, section_of
+from flux_tenancy.components.stack.files.names import stack_file_name
 
 if TYPE_CHECKING:
-    from components.stack.files.project_file import ProjectFile
+    from flux_tenancy.components.stack.files.project_file import ProjectFile
 
 
 class Presence(Enum):

@@ -9,12 +9,12 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from components.config.errors import KeyPath, Problem
-from components.config.messages import Message
-from components.config.types import TenantName
-from components.config.yaml_files import read_mapping, walk
-from components.stack.files.names import tenant_file_name
-from components.stack.files.validation_errors import message
+from flux_tenancy.components.config.errors import KeyPath, Problem
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.types import TenantName
+from flux_tenancy.components.config.yaml_files import read_mapping, walk
+from flux_tenancy.components.stack.files.names import tenant_file_name
+from flux_tenancy.components.stack.files.validation_errors import message
 
 
 @dataclass(frozen=True)

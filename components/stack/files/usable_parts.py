@@ -14,11 +14,11 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter
 from pydantic_core import ErrorDetails
 
-from components.config.errors import KeyPath, MisplacedValueError
-from components.config.messages import Message, message_of
-from components.config.section import KIND, Section, UnusableValueError, section_of_kind, sections_in
-from components.stack.config import StackConfig
-from components.stack.files.validation_errors import without_kinds
+from flux_tenancy.components.config.errors import KeyPath, MisplacedValueError
+from flux_tenancy.components.config.messages import Message, message_of
+from flux_tenancy.components.config.section import KIND, Section, UnusableValueError, section_of_kind, sections_in
+from flux_tenancy.components.stack.config import StackConfig
+from flux_tenancy.components.stack.files.validation_errors import without_kinds
 
 Finding = tuple[KeyPath, Message]
 """The path of a value and what is wrong with it."""

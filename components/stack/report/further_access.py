@@ -9,14 +9,14 @@ from typing import Any
 
 import pulumi
 
-from components.cluster.client import ClusterUnavailable
-from components.config.messages import Message
-from components.engine import log
-from components.plan.planned import Stage, of_stage
-from components.stack.config import StackConfig
-from components.stack.plan import Plan
-from components.sync.status import Progress
-from components.tenant.further_access import FurtherBinding, TenantAccess
+from flux_tenancy.components.cluster.client import ClusterUnavailable
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.engine import log
+from flux_tenancy.components.plan.planned import Stage, of_stage
+from flux_tenancy.components.stack.config import StackConfig
+from flux_tenancy.components.stack.plan import Plan
+from flux_tenancy.components.sync.status import Progress
+from flux_tenancy.components.tenant.further_access import FurtherBinding, TenantAccess
 
 FurtherAccess = dict[str, list[str]]
 """By tenant, a summary of each further binding."""

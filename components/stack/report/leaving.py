@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 
 import pulumi
 
-from components.cluster.client import ClusterUnavailable
-from components.config.messages import Message
-from components.engine import log
-from components.stack.config import StackConfig
-from components.tenant.config import TenantConfig
-from components.tenant.leaving.remaining_objects import Remains
+from flux_tenancy.components.cluster.client import ClusterUnavailable
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.engine import log
+from flux_tenancy.components.stack.config import StackConfig
+from flux_tenancy.components.tenant.config import TenantConfig
+from flux_tenancy.components.tenant.leaving.remaining_objects import Remains
 
 LeavingTenants = dict[str, dict[str, str]]
 """By tenant and namespace, what is left in it, e.g. `1 PersistentVolumeClaim, 2 Secret`."""

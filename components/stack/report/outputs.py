@@ -8,39 +8,39 @@ from typing import Any
 
 import pulumi
 
-from components.cluster.client import ClusterFacts
-from components.config.types import seconds
-from components.engine.state import unplanned
-from components.git.config import GitSource
-from components.git.rotation import Rotations
-from components.git.source import webhook_url
-from components.installs.flux.config import PlatformSyncConfig
-from components.installs.flux.platform_sync import PlatformSync, platform_path
-from components.keys.ssh_keys import read_private_key
-from components.plan.planned import Registered
-from components.sources.config import ExternalArtifactSource, Source
-from components.sources.fetched import fetched, has_status
-from components.sources.objects import fetched_url
-from components.stack.cluster.made_namespaces import made_namespaces
-from components.stack.config import StackConfig
-from components.stack.platform import Platform
-from components.stack.report.further_access import FurtherAccess, report_further_access
-from components.stack.report.leaving import LeavingTenants, report_leaving
-from components.stack.report.progress import settled
-from components.sync.changes import Changes
-from components.sync.decryption import Decryption
-from components.sync.flux_objects import FluxObjects
-from components.sync.sops_config import Environment, sops_config
-from components.sync.status import Progress
-from components.tenant.config import TenantConfig
-from components.tenant.further_access import FurtherBinding, TenantAccess
-from components.tenant.grants import Grant, in_words
-from components.tenant.leaving.remaining_objects import Remains
-from components.tenant.people import listed_people
-from components.tenant.scope import further_source_meta, source_meta
-from components.tenant.sources import source_reference
-from components.vocabulary.manifests import Manifest
-from components.vocabulary.names import (
+from flux_tenancy.components.cluster.client import ClusterFacts
+from flux_tenancy.components.config.types import seconds
+from flux_tenancy.components.engine.state import unplanned
+from flux_tenancy.components.git.config import GitSource
+from flux_tenancy.components.git.rotation import Rotations
+from flux_tenancy.components.git.source import webhook_url
+from flux_tenancy.components.installs.flux.config import PlatformSyncConfig
+from flux_tenancy.components.installs.flux.platform_sync import PlatformSync, platform_path
+from flux_tenancy.components.keys.ssh_keys import read_private_key
+from flux_tenancy.components.plan.planned import Registered
+from flux_tenancy.components.sources.config import ExternalArtifactSource, Source
+from flux_tenancy.components.sources.fetched import fetched, has_status
+from flux_tenancy.components.sources.objects import fetched_url
+from flux_tenancy.components.stack.cluster.made_namespaces import made_namespaces
+from flux_tenancy.components.stack.config import StackConfig
+from flux_tenancy.components.stack.platform import Platform
+from flux_tenancy.components.stack.report.further_access import FurtherAccess, report_further_access
+from flux_tenancy.components.stack.report.leaving import LeavingTenants, report_leaving
+from flux_tenancy.components.stack.report.progress import settled
+from flux_tenancy.components.sync.changes import Changes
+from flux_tenancy.components.sync.decryption import Decryption
+from flux_tenancy.components.sync.flux_objects import FluxObjects
+from flux_tenancy.components.sync.sops_config import Environment, sops_config
+from flux_tenancy.components.sync.status import Progress
+from flux_tenancy.components.tenant.config import TenantConfig
+from flux_tenancy.components.tenant.further_access import FurtherBinding, TenantAccess
+from flux_tenancy.components.tenant.grants import Grant, in_words
+from flux_tenancy.components.tenant.leaving.remaining_objects import Remains
+from flux_tenancy.components.tenant.people import listed_people
+from flux_tenancy.components.tenant.scope import further_source_meta, source_meta
+from flux_tenancy.components.tenant.sources import source_reference
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.names import (
     GIT_REPOSITORY,
     HELM_RELEASE,
     KUSTOMIZATION,
@@ -48,7 +48,7 @@ from components.vocabulary.names import (
     SOURCE_RESOURCES,
     applied_key,
 )
-from components.vocabulary.object_meta import ObjectMeta
+from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 
 
 @dataclass(frozen=True)

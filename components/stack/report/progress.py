@@ -8,15 +8,15 @@ from typing import Any
 
 import pulumi
 
-from components.cluster.client import ClusterUnavailable
-from components.config.messages import Message
-from components.engine import log
-from components.engine.pulumi_command import creates_nothing
-from components.stack.platform import Platform
-from components.sync.changes import Changes
-from components.sync.flux_objects import ClusterClock, FluxObjects, lasted
-from components.sync.status import Progress, ReconcileRequests, SyncStatus, wait_until_settled
-from components.vocabulary.names import owner_of, sync_label
+from flux_tenancy.components.cluster.client import ClusterUnavailable
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.engine import log
+from flux_tenancy.components.engine.pulumi_command import creates_nothing
+from flux_tenancy.components.stack.platform import Platform
+from flux_tenancy.components.sync.changes import Changes
+from flux_tenancy.components.sync.flux_objects import ClusterClock, FluxObjects, lasted
+from flux_tenancy.components.sync.status import Progress, ReconcileRequests, SyncStatus, wait_until_settled
+from flux_tenancy.components.vocabulary.names import owner_of, sync_label
 
 LEFT_OUT = SyncStatus("Unknown", "not created yet; the update left it out")
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pydantic import Field, model_validator
 
-from components.config.errors import MisplacedValueError
-from components.config.messages import Message
-from components.config.section import Section
-from components.config.types import DnsLabel, Quantity, QuotaResource, WebUrl
-from components.keys.types import CertificateAuthority
+from flux_tenancy.components.config.errors import MisplacedValueError
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.section import Section
+from flux_tenancy.components.config.types import DnsLabel, Quantity, QuotaResource, WebUrl
+from flux_tenancy.components.keys.types import CertificateAuthority
 
 
 class CapsuleLimits(Section):

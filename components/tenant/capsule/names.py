@@ -5,9 +5,9 @@ Source: pkg/api/meta and api/v1beta2 of Capsule 0.14
 
 from __future__ import annotations
 
-from components.installs.capsule.objects import CAPSULE_GROUP
-from components.tenant.annotations import PREFIX
-from components.vocabulary.names import MANAGED_BY_LABEL
+from flux_tenancy.components.installs.capsule.objects import CAPSULE_GROUP
+from flux_tenancy.components.tenant.annotations import PREFIX
+from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL
 
 CAPSULE_API = f"{CAPSULE_GROUP}/v1beta2"
 TENANT, TENANT_OWNER, REPLICATION = "Tenant", "TenantOwner", "GlobalTenantResource"

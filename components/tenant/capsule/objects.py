@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from components.cluster.subjects import RBAC
-from components.installs.capsule.config import CAPSULE
-from components.installs.capsule.objects import CAPSULE_GROUP, NAMESPACE_DELETER
-from components.plan.planned import Planned, Stage
-from components.tenant.annotations import account_annotations, namespace_annotations
-from components.tenant.capsule.names import (
+from flux_tenancy.components.cluster.subjects import RBAC
+from flux_tenancy.components.installs.capsule.config import CAPSULE
+from flux_tenancy.components.installs.capsule.objects import CAPSULE_GROUP, NAMESPACE_DELETER
+from flux_tenancy.components.plan.planned import Planned, Stage
+from flux_tenancy.components.tenant.annotations import account_annotations, namespace_annotations
+from flux_tenancy.components.tenant.capsule.names import (
     CAPSULE_API,
     LIMIT_LABEL,
     NAMESPACE_READER,
@@ -32,21 +32,21 @@ from components.tenant.capsule.names import (
     TENANT_OWNER,
     made_prefix,
 )
-from components.tenant.capsule.proxy import proxy_objects
-from components.tenant.limits import limiting_objects, room_where_made
-from components.tenant.namespaces import PodSecurity, pod_security_labels
-from components.tenant.network import network_openings
-from components.tenant.people import DEVELOPER, VIEWER, people_bindings
-from components.tenant.role import cluster_role_for
-from components.tenant.tenancy_config import TenancyConfig, TenancyMode, TenantNetwork
-from components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
-from components.vocabulary.object_meta import ObjectMeta
+from flux_tenancy.components.tenant.capsule.proxy import proxy_objects
+from flux_tenancy.components.tenant.limits import limiting_objects, room_where_made
+from flux_tenancy.components.tenant.namespaces import PodSecurity, pod_security_labels
+from flux_tenancy.components.tenant.network import network_openings
+from flux_tenancy.components.tenant.people import DEVELOPER, VIEWER, people_bindings
+from flux_tenancy.components.tenant.role import cluster_role_for
+from flux_tenancy.components.tenant.tenancy_config import TenancyConfig, TenancyMode, TenantNetwork
+from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
+from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 
 if TYPE_CHECKING:
-    from components.tenant.capsule.config import CapsuleLimits
-    from components.tenant.config import TenantConfig
-    from components.tenant.scope import TenantScope
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.tenant.capsule.config import CapsuleLimits
+    from flux_tenancy.components.tenant.config import TenantConfig
+    from flux_tenancy.components.tenant.scope import TenantScope
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 REPLICATOR = "flux-tenancy-replicator"
 """The service account as which Capsule writes limits, in Capsule's namespace, and its ClusterRole and binding."""

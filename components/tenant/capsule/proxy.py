@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from components.cluster.subjects import RBAC
+from flux_tenancy.components.cluster.subjects import RBAC
 
 if TYPE_CHECKING:
-    from components.tenant.capsule.config import CapsuleProxy
-    from components.vocabulary.manifests import Manifest
-    from components.vocabulary.object_meta import ObjectMeta
+    from flux_tenancy.components.tenant.capsule.config import CapsuleProxy
+    from flux_tenancy.components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 
 ADDON_ANNOTATION = "capsule.addon.fluxcd/enabled"
 """The annotation of a service account that asks capsule-addon-fluxcd for a kubeconfig and for access to the proxy."""

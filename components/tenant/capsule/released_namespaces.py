@@ -18,17 +18,24 @@ from typing import TYPE_CHECKING, Any
 
 import pulumi
 
-from components.cluster.client import explaining, get, patch_current
-from components.cluster.hooks import before_changes
-from components.cluster.waiting import NotReady, in_thread, wait_for
-from components.config.messages import Message
-from components.installs.capsule.objects import CAPSULE_GROUP
-from components.tenant.capsule.names import CAPSULE_API, CAPSULE_TENANT_LABEL, KEYS_OF_CAPSULE, OWNER, SETTINGS, TENANT
+from flux_tenancy.components.cluster.client import explaining, get, patch_current
+from flux_tenancy.components.cluster.hooks import before_changes
+from flux_tenancy.components.cluster.waiting import NotReady, in_thread, wait_for
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.installs.capsule.objects import CAPSULE_GROUP
+from flux_tenancy.components.tenant.capsule.names import (
+    CAPSULE_API,
+    CAPSULE_TENANT_LABEL,
+    KEYS_OF_CAPSULE,
+    OWNER,
+    SETTINGS,
+    TENANT,
+)
 
 if TYPE_CHECKING:
     from kubernetes import client
 
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 _TIMEOUT_SECONDS = 60
 _RULES = "capsule-managed-rules"

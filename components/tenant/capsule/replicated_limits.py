@@ -11,19 +11,19 @@ from collections.abc import Collection, Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from components.cluster.client import collection_of, explaining, items
-from components.cluster.waiting import wait_for
-from components.config.messages import Message
-from components.engine import log
-from components.tenant.capsule.names import LIMIT_LABEL, SELF_MADE
-from components.tenant.capsule.objects import required_limits
-from components.vocabulary.manifests import resource_type
-from components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.components.cluster.client import collection_of, explaining, items
+from flux_tenancy.components.cluster.waiting import wait_for
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.engine import log
+from flux_tenancy.components.tenant.capsule.names import LIMIT_LABEL, SELF_MADE
+from flux_tenancy.components.tenant.capsule.objects import required_limits
+from flux_tenancy.components.vocabulary.manifests import resource_type
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 
 if TYPE_CHECKING:
     from kubernetes import client
 
-    from components.tenant.tenancy_config import TenancyConfig
+    from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 
 # The update changes the replications meanwhile, and Capsule writes them as soon as it has.
 _TIMEOUT_SECONDS = 60.0

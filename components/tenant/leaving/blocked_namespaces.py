@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from components.cluster.client import METADATA_LIST, explaining, get, items
-from components.cluster.namespaced_kinds import POD, read_namespaced_kinds
-from components.cluster.readable import if_readable
-from components.config.printable import printable
+from flux_tenancy.components.cluster.client import METADATA_LIST, explaining, get, items
+from flux_tenancy.components.cluster.namespaced_kinds import POD, read_namespaced_kinds
+from flux_tenancy.components.cluster.readable import if_readable
+from flux_tenancy.components.config.printable import printable
 
 if TYPE_CHECKING:
     from kubernetes import client

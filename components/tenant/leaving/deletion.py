@@ -19,18 +19,24 @@ from typing import TYPE_CHECKING, Any
 
 import pulumi
 
-from components.cluster.client import ClusterUnavailable, explaining, find_object, items, path_of
-from components.cluster.waiting import in_thread
-from components.config.messages import Message, Wording
-from components.config.types import seconds
-from components.engine import log
-from components.plan.planned import Deletion, Planned
-from components.sync.flux_objects import request_reconciliation
-from components.tenant.capsule.names import CAPSULE_TENANT_LABEL, TENANT
-from components.tenant.leaving.blocked_namespaces import Held, NamespaceHolds, read_namespace_holds
-from components.tenant.leaving.forced_removal import FLUX_FINALIZER, Sync, end_pods, remove_access, remove_finalizer
-from components.vocabulary.manifests import name_of
-from components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.components.cluster.client import ClusterUnavailable, explaining, find_object, items, path_of
+from flux_tenancy.components.cluster.waiting import in_thread
+from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.config.types import seconds
+from flux_tenancy.components.engine import log
+from flux_tenancy.components.plan.planned import Deletion, Planned
+from flux_tenancy.components.sync.flux_objects import request_reconciliation
+from flux_tenancy.components.tenant.capsule.names import CAPSULE_TENANT_LABEL, TENANT
+from flux_tenancy.components.tenant.leaving.blocked_namespaces import Held, NamespaceHolds, read_namespace_holds
+from flux_tenancy.components.tenant.leaving.forced_removal import (
+    FLUX_FINALIZER,
+    Sync,
+    end_pods,
+    remove_access,
+    remove_finalizer,
+)
+from flux_tenancy.components.vocabulary.manifests import name_of
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 
 if TYPE_CHECKING:
     from kubernetes import client

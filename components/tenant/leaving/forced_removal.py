@@ -7,13 +7,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from components.cluster.client import ask, explaining, items, patch_current
-from components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.components.cluster.client import ask, explaining, items, patch_current
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 
 if TYPE_CHECKING:
     from kubernetes import client
 
-    from components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 FLUX_FINALIZER = "finalizers.fluxcd.io"
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"

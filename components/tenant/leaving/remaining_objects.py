@@ -11,16 +11,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from components.cluster.client import METADATA_LIST, explaining, find_object, items
-from components.cluster.namespaced_kinds import NamespacedKind, read_namespaced_kinds
-from components.cluster.ownership import carries_marks
-from components.config.printable import printable
-from components.vocabulary.names import KUSTOMIZE_API
+from flux_tenancy.components.cluster.client import METADATA_LIST, explaining, find_object, items
+from flux_tenancy.components.cluster.namespaced_kinds import NamespacedKind, read_namespaced_kinds
+from flux_tenancy.components.cluster.ownership import carries_marks
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.vocabulary.names import KUSTOMIZE_API
 
 if TYPE_CHECKING:
     from kubernetes import client
 
-    from components.tenant.config import TenantConfig
+    from flux_tenancy.components.tenant.config import TenantConfig
 
 # Kubernetes deletes these by itself, or creates them in every namespace.
 _KUBERNETES_OWN_KINDS = frozenset({"Event", "Endpoints"})

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from components.keys import age_keys
+from flux_tenancy.components.keys import age_keys
 from tests.support.earlier_program import EarlierProgram, Upgraded
 from tests.support.environment import Environment, base
 from tests.support.lab import Lab, RunningCluster

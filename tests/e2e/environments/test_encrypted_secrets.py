@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 import yaml
 
-from components.keys import age_keys, openpgp_keys
-from components.sync.sops_config import Environment as Folder
-from components.sync.sops_config import sops_config as sops_rules
+from flux_tenancy.components.keys import age_keys, openpgp_keys
+from flux_tenancy.components.sync.sops_config import Environment as Folder
+from flux_tenancy.components.sync.sops_config import sops_config as sops_rules
 from tests.support.environment import Environment
 from tests.support.flux_tenancy import flux_tenancy
 from tests.support.lab import Lab, Reconciling, eventually

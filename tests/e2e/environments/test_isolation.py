@@ -14,7 +14,7 @@ from urllib.request import ProxyHandler, build_opener
 
 import pytest
 
-from isolation.live import LABEL
+from flux_tenancy.isolation.live import LABEL
 from tests.e2e.manifests import git_repository, kustomization
 from tests.support.environment import Environment
 from tests.support.isolation import assert_safe, run, run_stack

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from command.app import app
-from components.config.messages import Message
+from flux_tenancy.command.app import app
+from flux_tenancy.components.config.messages import Message
 from tests.support.environment import Environment
 from tests.support.lab import eventually
 from tests.support.messages import said

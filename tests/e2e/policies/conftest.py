@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from tests.e2e.manifests import namespace
 from tests.e2e.policies.given import OLDER, TENANCY
 from tests.support.earlier_program import EarlierProgram, Upgraded

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from components.cluster.client import connect
-from components.cluster.config import ClusterConfig
-from components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.components.cluster.client import connect
+from flux_tenancy.components.cluster.config import ClusterConfig
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from tests.e2e.manifests import git_repository, namespace
 from tests.support.environment import Environment
 from tests.support.isolation import assert_safe, run, run_stack

@@ -13,7 +13,7 @@ import pyrage
 import pytest
 import yaml
 
-from components.keys.age_keys import generate
+from flux_tenancy.components.keys.age_keys import generate
 from tests.e2e.tenants.given_delegation import NAMESPACE as STAYING_TEAM
 from tests.e2e.tenants.given_delegation import TEAM as STAYING
 from tests.e2e.tenants.given_delegation import TENANT as DELEGATING

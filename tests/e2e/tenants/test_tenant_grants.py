@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from command.app import app
+from flux_tenancy.command.app import app
 from tests.e2e.tenants.given_delegation import team_binding
 from tests.e2e.tenants.given_grants import DELEGATED, FILES, GRANTED, OTHER, REASON, TEAM, budget, gizmo
 from tests.support.environment import Environment

@@ -14,8 +14,8 @@ from bench import admission
 from bench.admission import ENGINES, measure_admission
 from bench.rig import Rig
 from bench.tenant_requests import OUTSIDE, VERBS, targets
-from components.policies.config import PolicyEngine
-from operations.admission_answers import Answer
+from flux_tenancy.components.policies.config import PolicyEngine
+from flux_tenancy.operations.admission_answers import Answer
 
 NATIVE, KYVERNO = PolicyEngine.NATIVE, PolicyEngine.KYVERNO
 REFUSALS = {

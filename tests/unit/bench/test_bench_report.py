@@ -10,7 +10,7 @@ from bench import admission, kubectl, neighbours
 from bench.kubectl import Measured
 from bench.measure import Sample
 from bench.report import Results
-from components.policies.config import PolicyEngine
+from flux_tenancy.components.policies.config import PolicyEngine
 
 NONE, NATIVE, KYVERNO, BOTH = admission.ENGINES
 CREATE, DELETE = "create Kustomization", "delete ConfigMap, no policy"

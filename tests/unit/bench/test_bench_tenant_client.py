@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from bench.tenant_client import TenantClient
-from components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.operations.admission_answers import Answer
 from lab.errors import LabError
-from operations.admission_answers import Answer
 
 CREATED = Answer(201)
 CONFLICT = Answer(409, message='Operation cannot be fulfilled on resourcequotas "a": the object has been modified')

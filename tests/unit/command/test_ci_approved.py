@@ -9,8 +9,8 @@ import pytest
 from message_codes import codes
 from typer.testing import CliRunner, Result
 
-from command.app import app
-from review.host.report_comment import ARTIFACT
+from flux_tenancy.command.app import app
+from flux_tenancy.review.host.report_comment import ARTIFACT
 from tests.support.fake_github import HEAD, OTHER_HEAD, REPOSITORY, FakeGitHub, archive, github
 
 COMMIT = "c" * 40

@@ -10,11 +10,11 @@ import pytest
 from message_codes import codes
 from typer.testing import CliRunner, Result
 
-from command.app import app
-from review.host import artifacts
-from review.host.artifacts import unpacked
-from review.host.report_comment import ARTIFACT, LIMIT, MARKER, is_part_of_the_report
-from review.words.untrusted_markdown import BREAK, cut, neutralized
+from flux_tenancy.command.app import app
+from flux_tenancy.review.host import artifacts
+from flux_tenancy.review.host.artifacts import unpacked
+from flux_tenancy.review.host.report_comment import ARTIFACT, LIMIT, MARKER, is_part_of_the_report
+from flux_tenancy.review.words.untrusted_markdown import BREAK, cut, neutralized
 from tests.support.fake_github import BOT, HEAD, OTHER_HEAD, TOKEN, FakeGitHub, archive, github
 
 DIGEST = "sha256:" + "0123456789abcdef" * 4

@@ -10,8 +10,8 @@ import pytest
 from message_codes import codes
 from typer.testing import CliRunner, Result
 
-from command.app import app
-from review.host.drift_issue import MARKER, SHOWN
+from flux_tenancy.command.app import app
+from flux_tenancy.review.host.drift_issue import MARKER, SHOWN
 from tests.support.fake_github import BOT, FakeGitHub, archive, github
 
 RUN = 41

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from command.app import app
-from review.host.release_pull_request import BRANCH
+from flux_tenancy.command.app import app
+from flux_tenancy.review.host.release_pull_request import BRANCH
 from tests.support.fake_github import HEAD, OTHER_HEAD, REPOSITORY, FakeGitHub, github
 
 

@@ -10,8 +10,8 @@ from message_codes import codes
 from sample_project import write_project, write_stack
 from typer.testing import CliRunner, Result
 
-from command.app import app
-from operations.described_stack import described_stacks
+from flux_tenancy.command.app import app
+from flux_tenancy.operations.described_stack import described_stacks
 
 
 @pytest.fixture

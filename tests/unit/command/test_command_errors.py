@@ -18,8 +18,8 @@ from tenants_project import write_tenants_project
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from command.app import app
-from command.exits import ExitCode
+from flux_tenancy.command.app import app
+from flux_tenancy.command.exits import ExitCode
 
 STACK, TENANT = "staging", "dev-team"
 

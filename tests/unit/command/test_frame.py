@@ -6,13 +6,13 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from command.exits import MEANINGS, ExitCode
-from command.options import ChangedStacks, Stack, Stacks
-from command.program import Program, found
-from command.project import find_project
-from components.config.errors import ConfigurationError, Problem
-from components.config.messages import Message
-from operations.errors import OperationError
+from flux_tenancy.command.exits import MEANINGS, ExitCode
+from flux_tenancy.command.options import ChangedStacks, Stack, Stacks
+from flux_tenancy.command.program import Program, found
+from flux_tenancy.command.project import find_project
+from flux_tenancy.components.config.errors import ConfigurationError, Problem
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.operations.errors import OperationError
 
 app = typer.Typer(cls=Program, add_completion=False)
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import typer
 
-from command.app import NAME, app
+from flux_tenancy.command.app import NAME, app
 
 PROJECT = Path(__file__).parents[3]
 HEAVY = ("components", "kubernetes", "operations", "pulumi", "pydantic", "review", "yaml")
@@ -20,7 +20,7 @@ HEAVY = ("components", "kubernetes", "operations", "pulumi", "pydantic", "review
 SHOW = """
 import json, sys
 from typer.main import get_command
-from command.app import app
+from flux_tenancy.command.app import app
 program, seen = get_command(app), {}
 for words in json.loads(sys.argv[1]):
     program.main([*words, "--help"], prog_name="flux-tenancy", standalone_mode=False)

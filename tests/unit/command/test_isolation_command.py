@@ -11,14 +11,14 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from command.app import app
-from command.exits import ExitCode
-from components.config.messages import Message
-from isolation import run
-from isolation.inventory.intent import Intent
-from isolation.model import Discrepancy
-from isolation.scene import Tenancy
-from operations.errors import OperationError
+from flux_tenancy.command.app import app
+from flux_tenancy.command.exits import ExitCode
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.isolation import run
+from flux_tenancy.isolation.inventory.intent import Intent
+from flux_tenancy.isolation.model import Discrepancy
+from flux_tenancy.isolation.scene import Tenancy
+from flux_tenancy.operations.errors import OperationError
 
 PROJECT = Path(__file__).parents[3]
 SERVER = "https://127.0.0.1:1"

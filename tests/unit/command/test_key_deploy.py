@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from command.app import app
-from components.keys.ssh_keys import generate, read_private_key
+from flux_tenancy.command.app import app
+from flux_tenancy.components.keys.ssh_keys import generate, read_private_key
 
 STACK_FILE = """\
 config:

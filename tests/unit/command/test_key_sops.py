@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from sops_project import Project
 
-from components.keys.age_keys import read_identities
-from components.keys.openpgp_keys import read_private_keys
+from flux_tenancy.components.keys.age_keys import read_identities
+from flux_tenancy.components.keys.openpgp_keys import read_private_keys
 
 AGE = "tenants.dev-team.sync.decryption.age"
 STRANGER = "age1lvyvwawkr0mcnnnncaghunadrqkmuf9e6507x9y920xxpp866cnql7dp2z"

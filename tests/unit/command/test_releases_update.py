@@ -15,10 +15,10 @@ from loopback import closed_port, serving
 from message_codes import codes
 from typer.testing import CliRunner
 
-from command.app import app
-from command.exits import ExitCode
-from operations.upstream import UpstreamRelease, newest
-from operations.yaml_values import replaced
+from flux_tenancy.command.app import app
+from flux_tenancy.command.exits import ExitCode
+from flux_tenancy.operations.upstream import UpstreamRelease, newest
+from flux_tenancy.operations.yaml_values import replaced
 
 FLUX_SHA, KYVERNO_SHA = "a" * 64, "b" * 64
 FILE = f"""\

@@ -8,7 +8,7 @@ import pytest
 from sample_project import tenant, write_project, write_stack
 from typer.testing import CliRunner
 
-from command.app import app
+from flux_tenancy.command.app import app
 
 TENANT_ROLE = "flux-tenancy-tenant"
 

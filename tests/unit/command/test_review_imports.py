@@ -22,7 +22,7 @@ def test_commands_for_reviewers_import_no_client_of_a_cluster_or_of_the_network(
     program = f"""
 import os, sys
 sys.path.insert(0, {str(CHECKOUT)!r})
-from command.app import app
+from flux_tenancy.command.app import app
 os.chdir({str(project)!r})
 for command in ("render", "diff", "policy"):
     ended = app(["review", command], standalone_mode=False)

@@ -6,9 +6,9 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from command.app import app
-from components.cluster.component import previewer_access
-from components.cluster.subjects import Subject
+from flux_tenancy.command.app import app
+from flux_tenancy.components.cluster.component import previewer_access
+from flux_tenancy.components.cluster.subjects import Subject
 
 SUBJECT = "{kind: Group, name: reviewers}"
 

@@ -8,9 +8,9 @@ import pytest
 from sample_project import write_project, write_stack
 from typer.testing import CliRunner
 
-from command.app import app
-from review.admission import check
-from review.admission.program import Answer, FieldError
+from flux_tenancy.command.app import app
+from flux_tenancy.review.admission import check
+from flux_tenancy.review.admission.program import Answer, FieldError
 
 
 @pytest.fixture

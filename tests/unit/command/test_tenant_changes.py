@@ -135,7 +135,9 @@ def test_a_tenant_with_releases_alone_is_suspended_and_has_no_folder_to_move(pro
 
 
 def test_the_change_is_shown_before_the_preview(project, monkeypatch):
-    monkeypatch.setattr("operations.tenant.show_preview", lambda stack, folder: print(f"preview of {stack}"))
+    monkeypatch.setattr(
+        "flux_tenancy.operations.tenant.show_preview", lambda stack, folder: print(f"preview of {stack}")
+    )
 
     out = project.told("suspend", "ops-team", "--stack", "staging")
 

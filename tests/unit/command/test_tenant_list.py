@@ -14,13 +14,21 @@ from sample_tenants import QUOTAS, RELEASES, REVISION, SOURCES, SYNCS, flux_obje
 from tenants_project import TenantsProject, tenants_project
 from typer.testing import CliRunner
 
-from command.app import app
-from components.config.messages import Message
-from operations import tenant_list
-from operations.errors import OperationError
-from operations.tenant_overview import Health, Observed, QuotaUse, StackOverview, TenantLine, fullest, tenant_line
-from operations.tenant_overview_text import HEADINGS, as_json, quota_text, short_revision
-from operations.tenant_page import as_html
+from flux_tenancy.command.app import app
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.operations import tenant_list
+from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.operations.tenant_overview import (
+    Health,
+    Observed,
+    QuotaUse,
+    StackOverview,
+    TenantLine,
+    fullest,
+    tenant_line,
+)
+from flux_tenancy.operations.tenant_overview_text import HEADINGS, as_json, quota_text, short_revision
+from flux_tenancy.operations.tenant_page import as_html
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from tenants_project import TenantsProject, tenants_project
 
-from components.keys.ssh_keys import read_private_key
+from flux_tenancy.components.keys.ssh_keys import read_private_key
 
 URL = "ssh://git@git.example.com/shop/apps.git"
 NEW = ("new", "shop", "--no-preview")
@@ -125,7 +125,9 @@ def test_the_first_secret_of_a_stack_brings_its_salt(project):
 
 def test_the_preview_of_each_stack_follows(project, monkeypatch):
     seen = []
-    monkeypatch.setattr("operations.tenant.show_preview", lambda stack, folder: seen.append((stack, folder)))
+    monkeypatch.setattr(
+        "flux_tenancy.operations.tenant.show_preview", lambda stack, folder: seen.append((stack, folder))
+    )
 
     project.told("new", "shop", "--repo", URL, *STAGING, "--stack", "production")
 

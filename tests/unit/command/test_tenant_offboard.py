@@ -12,7 +12,7 @@ import yaml
 from fake_cluster import FakeCluster, served
 from tenants_project import TenantsProject, tenants_project
 
-from components.keys.age_keys import generate
+from flux_tenancy.components.keys.age_keys import generate
 
 OFFBOARD = ("offboard", "ops-team", "--stack", "staging", "--no-preview")
 TOOLS = "namespaces/tools"

@@ -9,13 +9,13 @@ import pytest
 from fake_cluster import FakeCluster, Said, manifest, namespace, served, write_kubeconfig
 from typer.testing import CliRunner
 
-from command.app import app
-from components.policies import table
-from components.policies.config import PoliciesConfig
-from components.policies.names import PolicyName
-from components.policies.policy import Policy, Resources, Subject, Validation
-from operations import policy_report
-from operations.pulumi_config import PulumiConfig
+from flux_tenancy.command.app import app
+from flux_tenancy.components.policies import table
+from flux_tenancy.components.policies.config import PoliciesConfig
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.policy import Policy, Resources, Subject, Validation
+from flux_tenancy.operations import policy_report
+from flux_tenancy.operations.pulumi_config import PulumiConfig
 
 ALLOWED = (Validation("true", "''"),)
 POLICIES = [

@@ -15,8 +15,8 @@ import typer
 from tenants_project import write_tenants_project
 from typer.testing import CliRunner, Result
 
-from command.app import app
-from review.approval.guard import VARIABLE
+from flux_tenancy.command.app import app
+from flux_tenancy.review.approval.guard import VARIABLE
 
 CHECKOUT = Path(__file__).parents[3]
 # Ends in order after an interrupt, as Pulumi does.
@@ -67,7 +67,8 @@ def program(tmp_path, monkeypatch) -> Program:
     for name in ("PULUMI_STACK", "PULUMI_OPTION_CWD"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(
-        "operations.update.repair", lambda stack, _: program.repaired.append((stack, os.environ.get(VARIABLE)))
+        "flux_tenancy.operations.update.repair",
+        lambda stack, _: program.repaired.append((stack, os.environ.get(VARIABLE))),
     )
     monkeypatch.chdir(program.folder)
     return program
@@ -104,7 +105,7 @@ def test_nothing_is_updated_after_a_refused_repair(program, monkeypatch):
     def refuse(*_: object) -> None:
         raise typer.Exit(2)
 
-    monkeypatch.setattr("operations.update.repair", refuse)
+    monkeypatch.setattr("flux_tenancy.operations.update.repair", refuse)
 
     assert (program.run("up", "--stack", "staging").exit_code, program.called) == (2, [])
 
@@ -138,7 +139,10 @@ def test_an_interrupt_lets_pulumi_end_in_order(program):
     """Ctrl-C reaches all processes of the terminal. A Pulumi that is killed leaves operations pending."""
     pulumi = program.folder.parent / "bin" / "pulumi"
     pulumi.write_text(SLOW)
-    code = "import operations.update as u; u.repair = lambda *_: None; import command.app as c; c.main()"
+    code = (
+        "import flux_tenancy.operations.update as u; u.repair = lambda *_: None\n"
+        "import flux_tenancy.command.app as c; c.main()"
+    )
     running = subprocess.Popen(
         [sys.executable, "-c", code, "up", "--stack", "staging"],
         env=os.environ | {"PYTHONPATH": str(CHECKOUT)},

@@ -8,25 +8,25 @@ from typing import Any
 
 import pulumi
 
-from components.git.source import GitAccess
-from components.installs.flux.config import PlatformSyncConfig
-from components.installs.flux.platform_sync import PlatformSyncArgs, planned_platform_sync
-from components.plan import register_planned
-from components.plan.planned import Planned, Registered, Stage, of_stage
-from components.recovery.missing_namespaces import LostNamespaces
-from components.sources.objects import AnySource, planned_any_source
-from components.stack.config import StackConfig
-from components.stack.plan import stack_plan
-from components.sync.notifications import Notification
-from components.tenant.component import TenantArgs
-from components.tenant.config import TenantConfig
-from components.tenant.leaving.deletion import Offboarding
-from components.tenant.limits import room_of
-from components.tenant.plan import tenant_plan
-from components.tenant.scope import TenantScope
-from components.tenant.tenancy_config import TenancyConfig
-from components.vocabulary.manifests import Manifest
-from components.vocabulary.object_meta import ObjectMeta
+from flux_tenancy.components.git.source import GitAccess
+from flux_tenancy.components.installs.flux.config import PlatformSyncConfig
+from flux_tenancy.components.installs.flux.platform_sync import PlatformSyncArgs, planned_platform_sync
+from flux_tenancy.components.plan import register_planned
+from flux_tenancy.components.plan.planned import Planned, Registered, Stage, of_stage
+from flux_tenancy.components.recovery.missing_namespaces import LostNamespaces
+from flux_tenancy.components.sources.objects import AnySource, planned_any_source
+from flux_tenancy.components.stack.config import StackConfig
+from flux_tenancy.components.stack.plan import stack_plan
+from flux_tenancy.components.sync.notifications import Notification
+from flux_tenancy.components.tenant.component import TenantArgs
+from flux_tenancy.components.tenant.config import TenantConfig
+from flux_tenancy.components.tenant.leaving.deletion import Offboarding
+from flux_tenancy.components.tenant.limits import room_of
+from flux_tenancy.components.tenant.plan import tenant_plan
+from flux_tenancy.components.tenant.scope import TenantScope
+from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ from typing import Any
 
 from sample_stack import flux_config
 
-from components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
-from components.policies.kyverno_only import kyverno_only
-from components.policies.probe import digest_of
-from components.policies.table import policy_set
-from components.policies.tenant_labels import tenant_labels
-from components.tenant.tenancy_config import TenancyConfig
-from components.vocabulary.manifests import Manifest
+from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
+from flux_tenancy.components.policies.kyverno_only import kyverno_only
+from flux_tenancy.components.policies.probe import digest_of
+from flux_tenancy.components.policies.table import policy_set
+from flux_tenancy.components.policies.tenant_labels import tenant_labels
+from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.vocabulary.manifests import Manifest
 from tests.support.policy_cases import CONFIGS, RELAXED
 
 KYVERNO_ONLY = PoliciesConfig.model_validate(

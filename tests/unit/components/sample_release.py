@@ -8,8 +8,8 @@ from typing import Any
 
 import yaml
 
-from components.config.yaml_files import FastLoader
-from components.vocabulary.manifests import Manifest
+from flux_tenancy.components.config.yaml_files import FastLoader
+from flux_tenancy.components.vocabulary.manifests import Manifest
 from tests.support.goldens import GOLDEN
 
 HERE = Path(__file__).parent

@@ -9,7 +9,7 @@ from pysequoia import Tsk
 from pysequoia.packet import PacketPile
 from sample_keys import block
 
-from components.keys import age_keys, openpgp_keys
+from flux_tenancy.components.keys import age_keys, openpgp_keys
 
 PRIVATE = "PGP PRIVATE KEY BLOCK"
 # Source: RFC 9580, section 5.

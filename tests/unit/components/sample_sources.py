@@ -10,8 +10,8 @@ from cryptography.hazmat.primitives.asymmetric import ed25519
 from sample_keys import OPENSSH, TRADITIONAL, block, certificate, private_text, public_line, rsa_key
 from sample_stack import CLUSTER, DIGEST
 
-from components.git.config import GitSource
-from components.stack.config import StackConfig
+from flux_tenancy.components.git.config import GitSource
+from flux_tenancy.components.stack.config import StackConfig
 
 SSH_URL = "ssh://git@github.com/acme/apps"
 HTTPS_URL = "https://git.example.com/dev-team/apps"

@@ -13,17 +13,17 @@ import pytest
 import yaml
 from kubernetes.client import ApiClient
 
-from components.cluster.config import ClusterConfig
-from components.config.errors import ConfigurationError
-from components.engine.state import State
-from components.git.config import GitSource
-from components.installs.flux.config import FluxConfig
-from components.recovery.missing_namespaces import LostNamespaces
-from components.stack.config import StackConfig
-from components.stack.files.stack_file import StackFile
-from components.stack.loading import load_stack
-from components.tenant.config import TenantConfig
-from components.tenant.leaving.deletion import Offboarding
+from flux_tenancy.components.cluster.config import ClusterConfig
+from flux_tenancy.components.config.errors import ConfigurationError
+from flux_tenancy.components.engine.state import State
+from flux_tenancy.components.git.config import GitSource
+from flux_tenancy.components.installs.flux.config import FluxConfig
+from flux_tenancy.components.recovery.missing_namespaces import LostNamespaces
+from flux_tenancy.components.stack.config import StackConfig
+from flux_tenancy.components.stack.files.stack_file import StackFile
+from flux_tenancy.components.stack.loading import load_stack
+from flux_tenancy.components.tenant.config import TenantConfig
+from flux_tenancy.components.tenant.leaving.deletion import Offboarding
 
 PROJECT = "flux-tenancy"
 DIGEST = "5f" * 32

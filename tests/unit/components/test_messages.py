@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from components.config.messages import Message, Wording, code_of, joined, message_of
+from flux_tenancy.components.config.messages import Message, Wording, code_of, joined, message_of
 from reference import messages
 from reference.messages import Slot, read_messages
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from components.vocabulary.names import Controller
-from isolation.kinds import RESOURCES
-from isolation.model import Access, Request
-from isolation.scene import Scene, Tenancy
-from operations.admission_answers import Answer
-from operations.dry_run import Kind
+from flux_tenancy.components.vocabulary.names import Controller
+from flux_tenancy.isolation.kinds import RESOURCES
+from flux_tenancy.isolation.model import Access, Request
+from flux_tenancy.isolation.scene import Scene, Tenancy
+from flux_tenancy.operations.admission_answers import Answer
+from flux_tenancy.operations.dry_run import Kind
 
 KINDS = {
     name: Kind(f"{group}/v1" if group else "v1", name, resource) for name, (group, resource) in RESOURCES.items()

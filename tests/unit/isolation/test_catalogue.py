@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 from sample_scene import deployment, placed, scene
 
-from components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
-from components.policies.names import PolicyName
-from components.policies.rendering import POLICIES, object_name
-from components.policies.table import policy_set
-from components.policies.threats import THREATS
-from components.vocabulary.names import Controller
-from isolation.attempts import NOT_ASKED, attempts, controls
-from isolation.attempts.looking import METADATA_ADDRESS, arguments, reaches_in, reaches_out, selects
-from isolation.choices import Layer
-from isolation.model import Access, Finding, Live, Request, State, Verdict
-from isolation.verdicts import judged
-from operations.cluster_policies import PolicyInForce
+from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.rendering import POLICIES, object_name
+from flux_tenancy.components.policies.table import policy_set
+from flux_tenancy.components.policies.threats import THREATS
+from flux_tenancy.components.vocabulary.names import Controller
+from flux_tenancy.isolation.attempts import NOT_ASKED, attempts, controls
+from flux_tenancy.isolation.attempts.looking import METADATA_ADDRESS, arguments, reaches_in, reaches_out, selects
+from flux_tenancy.isolation.choices import Layer
+from flux_tenancy.isolation.model import Access, Finding, Live, Request, State, Verdict
+from flux_tenancy.isolation.verdicts import judged
+from flux_tenancy.operations.cluster_policies import PolicyInForce
 from tests.support.policy_cases import CONFIGS, RELAXED
 
 SCENE = scene()

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from components.stack.config import StackConfig
-from components.vocabulary.names import MANAGED_BY_LABEL, TENANT_LABEL
-from isolation.choices import Profile
-from isolation.inventory.fields import described, differences
-from isolation.inventory.intent import NAMESPACE, Intent
-from isolation.inventory.kyverno import by_configuration, by_flags
-from isolation.inventory.lists import (
+from flux_tenancy.components.stack.config import StackConfig
+from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL, TENANT_LABEL
+from flux_tenancy.isolation.choices import Profile
+from flux_tenancy.isolation.inventory.fields import described, differences
+from flux_tenancy.isolation.inventory.intent import NAMESPACE, Intent
+from flux_tenancy.isolation.inventory.kyverno import by_configuration, by_flags
+from flux_tenancy.isolation.inventory.lists import (
     CLUSTER_ROLE_BINDING,
     KYVERNO_POLICY,
     NATIVE_BINDING,
@@ -22,9 +22,9 @@ from isolation.inventory.lists import (
     READ,
     ROLE_BINDING,
 )
-from isolation.inventory.profile import against_profile
-from isolation.inventory.stack import _of_namespace
-from isolation.scene import Tenancy
+from flux_tenancy.isolation.inventory.profile import against_profile
+from flux_tenancy.isolation.inventory.stack import _of_namespace
+from flux_tenancy.isolation.scene import Tenancy
 
 TENANT = Tenancy("dev-team", ("apps", "apps-data"), "flux")
 Lists = dict[str, list[dict[str, Any]]]

@@ -10,14 +10,14 @@ from typing import Any, cast
 import pytest
 from sample_scene import scene
 
-from components.cluster.client import ClusterUnavailable
-from isolation import live
-from isolation.asking import Asker
-from isolation.attempts.objects import kustomization
-from isolation.live import LABEL, LiveObjects, removed_afterwards
-from isolation.model import Access, Live, Request, State
-from operations.admission_answers import Answer
-from operations.errors import OperationError
+from flux_tenancy.components.cluster.client import ClusterUnavailable
+from flux_tenancy.isolation import live
+from flux_tenancy.isolation.asking import Asker
+from flux_tenancy.isolation.attempts.objects import kustomization
+from flux_tenancy.isolation.live import LABEL, LiveObjects, removed_afterwards
+from flux_tenancy.isolation.model import Access, Live, Request, State
+from flux_tenancy.operations.admission_answers import Answer
+from flux_tenancy.operations.errors import OperationError
 
 SCENE = scene()
 TENANT = SCENE.tenancy.user

@@ -6,11 +6,11 @@ from typing import Any, cast
 
 import pytest
 
-from components.vocabulary.names import Controller
-from isolation import reading
-from isolation.reading import has_account, read, tenancy, tenants
-from operations.dry_run import Kind
-from operations.errors import OperationError
+from flux_tenancy.components.vocabulary.names import Controller
+from flux_tenancy.isolation import reading
+from flux_tenancy.isolation.reading import has_account, read, tenancy, tenants
+from flux_tenancy.operations.dry_run import Kind
+from flux_tenancy.operations.errors import OperationError
 
 API = cast(Any, None)
 RBAC = "/apis/rbac.authorization.k8s.io/v1"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from isolation.choices import Layer
-from isolation.refusals import is_about_impersonation, refusal
+from flux_tenancy.isolation.choices import Layer
+from flux_tenancy.isolation.refusals import is_about_impersonation, refusal
 
 SEEN = [
     (403, 'pods is forbidden: User "a" cannot create resource "pods" in API group ""', Layer.ROLE, "RBAC"),

@@ -10,8 +10,8 @@ from xml.etree import ElementTree
 import pytest
 from rich.console import Console
 
-from isolation.choices import Layer
-from isolation.model import (
+from flux_tenancy.isolation.choices import Layer
+from flux_tenancy.isolation.model import (
     Attempt,
     AttemptResult,
     Control,
@@ -23,10 +23,10 @@ from isolation.model import (
     State,
     Verdict,
 )
-from isolation.report_html import as_html
-from isolation.report_json import as_json
-from isolation.report_junit import as_junit
-from isolation.report_table import as_table
+from flux_tenancy.isolation.report_html import as_html
+from flux_tenancy.isolation.report_json import as_json
+from flux_tenancy.isolation.report_junit import as_junit
+from flux_tenancy.isolation.report_table import as_table
 
 REQUEST = Request({}, (Layer.ROLE, Layer.ADMISSION))
 MARKUP = "spec.type [bold]NodePort[/bold] <script>alert(1)</script> & more"

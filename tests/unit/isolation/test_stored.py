@@ -9,8 +9,8 @@ from typing import Any, cast
 import pytest
 from kubernetes.client.exceptions import ApiException
 
-from isolation.inventory import stored
-from isolation.inventory.stored import NotComparable, Stored, path_of
+from flux_tenancy.isolation.inventory import stored
+from flux_tenancy.isolation.inventory.stored import NotComparable, Stored, path_of
 
 INTENDED = {
     "apiVersion": "rbac.authorization.k8s.io/v1",

@@ -8,12 +8,12 @@ from typing import Any, cast
 import pytest
 from sample_scene import KINDS, FakeAsker, scene
 
-from isolation.asking import Asker
-from isolation.attempts.objects import deployment
-from isolation.choices import Layer
-from isolation.model import Access, Attempt, Control, Finding, Request, State, Verdict
-from isolation.suite import Suite
-from operations.admission_answers import Answer
+from flux_tenancy.isolation.asking import Asker
+from flux_tenancy.isolation.attempts.objects import deployment
+from flux_tenancy.isolation.choices import Layer
+from flux_tenancy.isolation.model import Access, Attempt, Control, Finding, Request, State, Verdict
+from flux_tenancy.isolation.suite import Suite
+from flux_tenancy.operations.admission_answers import Answer
 
 SCENE = scene()
 OBJECT = deployment(SCENE, hostNetwork=True)

@@ -120,7 +120,7 @@ def test_an_update_is_prepared_with_the_labs_settings_and_stops_where_that_fails
     with pytest.raises(LabError, match="was not updated") if status else nullcontext():
         shell.prepare_update(Settings.load(), "staging")
 
-    assert ran == [(["-m", "command", "drift", "repair", "--stack", "staging"], "staging")]
+    assert ran == [(["-m", "flux_tenancy.command", "drift", "repair", "--stack", "staging"], "staging")]
 
 
 def test_bundles_provides_releases_and_a_host_key_and_starts_nothing(calls, state):

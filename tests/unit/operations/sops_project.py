@@ -9,8 +9,8 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from command.app import app
-from operations.pulumi_config import PulumiConfig
+from flux_tenancy.command.app import app
+from flux_tenancy.operations.pulumi_config import PulumiConfig
 
 STACK = """\
 config:

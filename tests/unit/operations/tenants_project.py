@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from command.app import app
+from flux_tenancy.command.app import app
 
 DIGEST = "5f" * 32
 STACK = """\

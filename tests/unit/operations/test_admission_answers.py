@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from components.policies.config import PolicyEngine, PolicyMode
-from components.policies.names import PolicyName
-from operations.admission_answers import Answer, Objection, objections
+from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.operations.admission_answers import Answer, Objection, objections
 
 SERVICE = (PolicyName.SERVICE_EXPOSURE, "spec.type NodePort is not allowed; use ClusterIP")
 HOST = (PolicyName.HOST_ACCESS, "hostNetwork: say \"no\", or 'never'")

@@ -22,9 +22,9 @@ from sample_state import (
     stored,
 )
 
-from operations.differences import HIDDEN, Difference, What, differences, foreign_fields, taken_fields
-from operations.managed_fields import MISSING
-from operations.recorded_state import Recorded, recorded_state
+from flux_tenancy.operations.differences import HIDDEN, Difference, What, differences, foreign_fields, taken_fields
+from flux_tenancy.operations.managed_fields import MISSING
+from flux_tenancy.operations.recorded_state import Recorded, recorded_state
 
 CONTAINER = 'k:{"name":"manager"}'
 

@@ -25,11 +25,11 @@ from sample_state import (
 )
 from typer.testing import CliRunner
 
-from command.app import app
-from operations import recorded_state, repair
-from operations.errors import OperationError
-from operations.pulumi_cli import UNKNOWN_TO_PULUMI
-from review.approval.guard import VARIABLE
+from flux_tenancy.command.app import app
+from flux_tenancy.operations import recorded_state, repair
+from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.operations.pulumi_cli import UNKNOWN_TO_PULUMI
+from flux_tenancy.review.approval.guard import VARIABLE
 from tests.support.messages import said
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"

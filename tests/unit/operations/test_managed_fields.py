@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from operations.managed_fields import MISSING, denormalized, managers, normalized, pointer, remove, shown, value_at
+from flux_tenancy.operations.managed_fields import (
+    MISSING,
+    denormalized,
+    managers,
+    normalized,
+    pointer,
+    remove,
+    shown,
+    value_at,
+)
 
 POD = {
     "metadata": {"labels": {"app.kubernetes.io/name": "web"}},

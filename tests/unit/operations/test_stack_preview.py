@@ -6,9 +6,9 @@ import pytest
 from fake_cluster import FakeCluster, served
 from tenants_project import TenantsProject, tenants_project
 
-from operations import stack_preview
-from operations.errors import OperationError
-from operations.stack_preview import show_preview
+from flux_tenancy.operations import stack_preview
+from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.operations.stack_preview import show_preview
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ from pulumi_policy import EnforcementLevel
 from pulumi_policy.policy import _PolicyAnalyzerServicer
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 
-from components.vocabulary.manifests import Manifest, name_of, resource_type
-from policy.judge import STACK, Judge
-from policy.policies import policies
-from review.rules.setting import RuleSetting
+from flux_tenancy.components.vocabulary.manifests import Manifest, name_of, resource_type
+from flux_tenancy.policy.judge import STACK, Judge
+from flux_tenancy.policy.policies import policies
+from flux_tenancy.review.rules.setting import RuleSetting
 
 UNKNOWN = UNKNOWN_STRING_VALUE
 LEVELS = {analyzer_pb2.REMEDIATE: "mandatory", analyzer_pb2.MANDATORY: "mandatory", analyzer_pb2.ADVISORY: "advisory"}

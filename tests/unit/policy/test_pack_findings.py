@@ -8,14 +8,14 @@ from datetime import timedelta
 import pytest
 from sample_pack import UNKNOWN, Pack, rules, secret
 
-from components.config.decisions import today
-from components.config.errors import ConfigurationError, Problem
-from components.git.github import DEPLOY_KEY_TYPE
-from components.installs.flux.lockdown_flags import arguments_for
-from components.policies.config import PolicyEngine, PolicyMode
-from components.stack.review import RuleName, Waiver
-from components.vocabulary.names import TENANT_LABEL, Controller
-from review.rules.setting import RuleSetting
+from flux_tenancy.components.config.decisions import today
+from flux_tenancy.components.config.errors import ConfigurationError, Problem
+from flux_tenancy.components.git.github import DEPLOY_KEY_TYPE
+from flux_tenancy.components.installs.flux.lockdown_flags import arguments_for
+from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
+from flux_tenancy.components.stack.review import RuleName, Waiver
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL, Controller
+from flux_tenancy.review.rules.setting import RuleSetting
 
 RBAC = "rbac.authorization.k8s.io/v1"
 NAMESPACE = {

@@ -8,9 +8,9 @@ import pytest
 import yaml
 from sample_stack import CLUSTER, FLUX, PROJECT, write_project_file
 
-from components.config.errors import ConfigurationError
-from components.policies.config import PolicyEngine
-from policy.setting import setting_of
+from flux_tenancy.components.config.errors import ConfigurationError
+from flux_tenancy.components.policies.config import PolicyEngine
+from flux_tenancy.policy.setting import setting_of
 
 URN = "urn:pulumi:eu-production::flux-tenancy::kubernetes:core/v1:Namespace::apps"
 

@@ -12,21 +12,21 @@ from sample_plan import tenant_objects
 from sample_release import release
 from sample_stack import flux_config, tenant_config
 
-from components.installs.flux.controller_rights import shared_impersonation
-from components.installs.flux.profile import configured
-from components.installs.flux.release import select_components
-from components.policies.config import PoliciesConfig, PolicyEngine
-from components.policies.kyverno_only import kyverno_only, onboards
-from components.policies.table import policy_set
-from components.stack.policy_engines import relaxed_by
-from components.tenant.impersonation import impersonations
-from components.tenant.people import people_roles
-from components.tenant.role import FLUX_GROUPS, MANAGED, tenant_role
-from components.tenant.tenancy_config import TenancyConfig
-from components.vocabulary.manifests import Manifest, name_of, resource_type
-from review.access.changes import access_changes
-from review.render.rendered import PLATFORM, Render, RenderedObject
-from review.render.settings import AdmissionSettings
+from flux_tenancy.components.installs.flux.controller_rights import shared_impersonation
+from flux_tenancy.components.installs.flux.profile import configured
+from flux_tenancy.components.installs.flux.release import select_components
+from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine
+from flux_tenancy.components.policies.kyverno_only import kyverno_only, onboards
+from flux_tenancy.components.policies.table import policy_set
+from flux_tenancy.components.stack.policy_engines import relaxed_by
+from flux_tenancy.components.tenant.impersonation import impersonations
+from flux_tenancy.components.tenant.people import people_roles
+from flux_tenancy.components.tenant.role import FLUX_GROUPS, MANAGED, tenant_role
+from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.vocabulary.manifests import Manifest, name_of, resource_type
+from flux_tenancy.review.access.changes import access_changes
+from flux_tenancy.review.render.rendered import PLATFORM, Render, RenderedObject
+from flux_tenancy.review.render.settings import AdmissionSettings
 
 STACK = "production"
 TENANTS: dict[str, dict[str, Any]] = {"dev-team": {}, "ops-team": {"namespaces": [{"name": "tools"}]}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from review.render.rendered import PLATFORM, Render, RenderedObject
+from flux_tenancy.review.render.rendered import PLATFORM, Render, RenderedObject
 
 
 def kubernetes(kind: str, name: str, namespace: str = "", owner: str = "dev-team", **fields: Any) -> RenderedObject:

@@ -10,8 +10,8 @@ import yaml
 from sample_release import RELEASE_FILE
 from sample_stack import write_project_file
 
-from review.render.rendered import Render
-from review.render.stack import render_stack
+from flux_tenancy.review.render.rendered import Render
+from flux_tenancy.review.render.stack import render_stack
 
 SALT = "v1:cJq06Aj7bdA=:v1:nkYF7Y1zhwmd5Ic1:TviZEwPMWebnvrYnHTHKhXHdG8OEFw=="
 KNOWN_HOST = "git.example.com ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sample_objects import render_of
 
-from components.stack.files.stack_file import StackFile
-from review.render.rendered import RenderedObject
-from review.report.comparison import Side, stack_report
-from review.report.model import Report, StackReport
+from flux_tenancy.components.stack.files.stack_file import StackFile
+from flux_tenancy.review.render.rendered import RenderedObject
+from flux_tenancy.review.report.comparison import Side, stack_report
+from flux_tenancy.review.report.model import Report, StackReport
 
 
 def side(*objects: RenderedObject, stack: str = "staging", **sections: object) -> Side:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from components.git.github import DEPLOY_KEY_TYPE
-from components.vocabulary.manifests import Manifest, name_of, resource_type
-from components.vocabulary.names import TENANT_LABEL
-from review.render.rendered import PLATFORM, RenderedObject
+from flux_tenancy.components.git.github import DEPLOY_KEY_TYPE
+from flux_tenancy.components.vocabulary.manifests import Manifest, name_of, resource_type
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.review.render.rendered import PLATFORM, RenderedObject
 
 RBAC = "rbac.authorization.k8s.io/v1"
 ACCOUNT = {"kind": "ServiceAccount", "name": "dev-team", "namespace": "apps"}

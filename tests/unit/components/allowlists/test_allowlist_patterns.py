@@ -2,10 +2,10 @@
 
 import pytest
 
-from components.allowlists.host_patterns import read_host_pattern
-from components.allowlists.image_patterns import read_image_pattern, repository_of
-from components.allowlists.source_patterns import read_pattern
-from components.config.messages import code_of
+from flux_tenancy.components.allowlists.host_patterns import read_host_pattern
+from flux_tenancy.components.allowlists.image_patterns import read_image_pattern, repository_of
+from flux_tenancy.components.allowlists.source_patterns import read_pattern
+from flux_tenancy.components.config.messages import code_of
 from tests.support.allow_lists import IMAGES, SOURCES
 
 

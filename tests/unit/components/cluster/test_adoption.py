@@ -9,9 +9,9 @@ from kubernetes import client
 from loopback import serving
 from recorded_program import run
 
-from components.cluster.adoption import adopt
-from components.engine.state import State
-from components.plan.registration import register
+from flux_tenancy.components.cluster.adoption import adopt
+from flux_tenancy.components.engine.state import State
+from flux_tenancy.components.plan.registration import register
 
 NOTHING = State({})
 NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "flux-system"}}

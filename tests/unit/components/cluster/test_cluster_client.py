@@ -16,7 +16,7 @@ from kubernetes.client.exceptions import ApiException
 from loopback import closed_port, serving
 from sample_text import ESCAPES, SHOWN
 
-from components.cluster.client import (
+from flux_tenancy.components.cluster.client import (
     AccessDenied,
     ClusterFacts,
     ClusterUnavailable,
@@ -28,10 +28,10 @@ from components.cluster.client import (
     read_webhook_configurations,
     refusal,
 )
-from components.cluster.config import ClusterConfig
-from components.config.messages import code_of
-from components.plan.registration import OWNERSHIP
-from components.sync.flux_objects import read_syncs
+from flux_tenancy.components.cluster.config import ClusterConfig
+from flux_tenancy.components.config.messages import code_of
+from flux_tenancy.components.plan.registration import OWNERSHIP
+from flux_tenancy.components.sync.flux_objects import read_syncs
 
 VERSION = {
     "major": "1",

@@ -6,9 +6,9 @@ import pulumi
 import pytest
 from recorded_program import run
 
-from components.cluster.component import Cluster, ClusterArgs, known_cluster_uid
-from components.cluster.config import ClusterConfig
-from components.engine.state import State
+from flux_tenancy.components.cluster.component import Cluster, ClusterArgs, known_cluster_uid
+from flux_tenancy.components.cluster.config import ClusterConfig
+from flux_tenancy.components.engine.state import State
 
 UID = "11111111-1111-1111-1111-111111111111"
 TYPE = "flux-tenancy:index:Cluster"

@@ -7,9 +7,9 @@ from pydantic import ValidationError
 from recorded_program import run
 from sample_stack import problems
 
-from components.cluster.client import collection_of
-from components.cluster.component import PREVIEWER, READABLE, Cluster, ClusterArgs, previewer_access
-from components.cluster.config import ClusterConfig
+from flux_tenancy.components.cluster.client import collection_of
+from flux_tenancy.components.cluster.component import PREVIEWER, READABLE, Cluster, ClusterArgs, previewer_access
+from flux_tenancy.components.cluster.config import ClusterConfig
 
 UID = "11111111-1111-1111-1111-111111111111"
 USER = {"kind": "User", "name": "ci"}

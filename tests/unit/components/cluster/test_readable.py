@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from kubernetes import client
 
-from components.cluster import readable
-from components.cluster.client import AccessDenied, ClusterUnavailable
-from components.cluster.readable import finder, if_readable, readable_only
-from components.engine.state import State
+from flux_tenancy.components.cluster import readable
+from flux_tenancy.components.cluster.client import AccessDenied, ClusterUnavailable
+from flux_tenancy.components.cluster.readable import finder, if_readable, readable_only
+from flux_tenancy.components.engine.state import State
 
 API = client.ApiClient(client.Configuration())
 SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "git-1f", "namespace": "apps"}}

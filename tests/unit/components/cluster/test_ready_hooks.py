@@ -12,12 +12,12 @@ from recorded_program import run
 from sample_plan import planned_tenants, tenant_args
 from sample_stack import load, removal
 
-from components.cluster.hooks import hooked, ready_hook
-from components.cluster.waiting import in_thread
-from components.git.source import git_access
-from components.stack.policy_engines import Guard
-from components.tenant.component import Tenant
-from components.tenant.quotas import NotCounting, QuotaHooks, QuotaStatus, counted
+from flux_tenancy.components.cluster.hooks import hooked, ready_hook
+from flux_tenancy.components.cluster.waiting import in_thread
+from flux_tenancy.components.git.source import git_access
+from flux_tenancy.components.stack.policy_engines import Guard
+from flux_tenancy.components.tenant.component import Tenant
+from flux_tenancy.components.tenant.quotas import NotCounting, QuotaHooks, QuotaStatus, counted
 
 BASE = """\
 namespaces:

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from components.engine.config_file import ConfigFile, Process, ancestors, config_file
+from flux_tenancy.components.engine.config_file import ConfigFile, Process, ancestors, config_file
 
 WORK = Path("/work")
 HOST = Process(["/usr/bin/pulumi-language-python", "-root=/work", "127.0.0.1:1"], WORK)

@@ -3,7 +3,7 @@
 import pytest
 from recorded_program import run
 
-from components.engine.state import State, read_state
+from flux_tenancy.components.engine.state import State, read_state
 
 STATE = "pulumi:pulumi:readStackResourceOutputs"
 DEPLOY_KEY = "github:index/repositoryDeployKey:RepositoryDeployKey"

@@ -11,7 +11,7 @@ from pulumi.runtime.mocks import MockMonitor
 from pulumi.runtime.proto import source_pb2
 from recorded_program import run
 
-from components.engine.log import leave_out_stack_traces
+from flux_tenancy.components.engine.log import leave_out_stack_traces
 
 POSITION = source_pb2.SourcePosition(uri="file:///project/program.py", line=1)
 

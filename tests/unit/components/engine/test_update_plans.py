@@ -4,7 +4,7 @@ import pulumi
 import pytest
 from recorded_program import run
 
-from components.engine.state import made_once, unplanned
+from flux_tenancy.components.engine.state import made_once, unplanned
 
 
 def answer(value, *, preview):
@@ -28,7 +28,7 @@ def test_a_random_value_is_generated_only_in_an_update():
 
 @pytest.mark.parametrize("plans", [True, False])
 def test_values_from_the_cluster_are_unknown_in_a_saved_plan(monkeypatch, plans):
-    monkeypatch.setattr("components.engine.state.makes_plan", lambda: plans)
+    monkeypatch.setattr("flux_tenancy.components.engine.state.makes_plan", lambda: plans)
     observed = {"ready": "True"}
 
     previewed = answer(lambda: unplanned(pulumi.Output.from_input(observed)), preview=True)

@@ -4,7 +4,7 @@ from base64 import b64encode
 
 import pytest
 
-from components.git.fetch_status import lacking_proof, secret_name
+from flux_tenancy.components.git.fetch_status import lacking_proof, secret_name
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl"
 

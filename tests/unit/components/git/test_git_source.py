@@ -12,10 +12,10 @@ from recorded_program import GENERATED, run
 from sample_plan import register_source
 from sample_sources import app_key, own_source, private_key, public_key, signing_key, stack, with_deploy_key
 
-from components.engine.state import State
-from components.git.github_preflight import new_registrations
-from components.git.source import git_access, webhook_url
-from components.vocabulary.object_meta import ObjectMeta
+from flux_tenancy.components.engine.state import State
+from flux_tenancy.components.git.github_preflight import new_registrations
+from flux_tenancy.components.git.source import git_access, webhook_url
+from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 
 PLACE = ObjectMeta(name="dev-team", namespace="apps", labels={"toolkit.fluxcd.io/tenant": "dev-team"})
 VERIFY = {"keys": {"alice": signing_key("first")}}

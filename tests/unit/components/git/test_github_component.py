@@ -8,8 +8,8 @@ from recorded_program import run
 from sample_sources import app_key, private_key, public_key, with_deploy_key
 from sample_stack import git_source
 
-from components.git.config import GitHubConfig, GitHubRepository
-from components.git.github import (
+from flux_tenancy.components.git.config import GitHubConfig, GitHubRepository
+from flux_tenancy.components.git.github import (
     DEPLOY_KEY_TYPE,
     WEBHOOK_TYPE,
     GitHub,
@@ -18,7 +18,7 @@ from components.git.github import (
     registered_key,
     source_of_deploy_key,
 )
-from components.keys.ssh_keys import read_private_key
+from flux_tenancy.components.keys.ssh_keys import read_private_key
 
 TWO_OWNERS = {"acme": {"token": "acme-t0ken"}, "initech": {"token": "initech-t0ken"}}
 KEY = read_private_key(private_key("first"))

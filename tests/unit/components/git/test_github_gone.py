@@ -9,8 +9,8 @@ from message_codes import codes
 from recorded_program import run
 from sample_sources import app_key, private_key, public_key, stack, with_deploy_key
 
-from components.engine.state import State
-from components.git.github import (
+from flux_tenancy.components.engine.state import State
+from flux_tenancy.components.git.github import (
     DEPLOY_KEY_TYPE,
     FORGOTTEN,
     PROVIDER_TYPE,
@@ -18,9 +18,9 @@ from components.git.github import (
     RegisteredKey,
     deploy_key_name,
 )
-from components.git.github_gone import Gone, gone_registrations
-from components.git.source import git_access
-from components.keys.ssh_keys import read_private_key
+from flux_tenancy.components.git.github_gone import Gone, gone_registrations
+from flux_tenancy.components.git.source import git_access
+from flux_tenancy.components.keys.ssh_keys import read_private_key
 
 HOOK = "https://flux.example.com/hook/of-its-token"
 FIRST = deploy_key_name("dev-team", read_private_key(private_key("first")))

@@ -7,11 +7,11 @@ import pytest
 from loopback import closed_port, serving
 from sample_sources import app_key, private_key, stack, with_deploy_key
 
-from components.engine.state import State
-from components.git.github import DEPLOY_KEY_TYPE, deploy_key_name
-from components.git.github_identity import identity_problems, unneeded_owners
-from components.git.github_preflight import unregistered
-from components.keys.ssh_keys import read_private_key
+from flux_tenancy.components.engine.state import State
+from flux_tenancy.components.git.github import DEPLOY_KEY_TYPE, deploy_key_name
+from flux_tenancy.components.git.github_identity import identity_problems, unneeded_owners
+from flux_tenancy.components.git.github_preflight import unregistered
+from flux_tenancy.components.keys.ssh_keys import read_private_key
 
 FILE = "Pulumi.staging.yaml"
 LIMIT = "/api/v3/rate_limit"

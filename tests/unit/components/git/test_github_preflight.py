@@ -7,10 +7,10 @@ import pytest
 from loopback import closed_port, serving
 from sample_sources import app_key, private_key, stack, with_deploy_key
 
-from components.engine.state import State
-from components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE, deploy_key_name
-from components.git.github_preflight import lost_repositories, repository_problems, unregistered
-from components.keys.ssh_keys import SshKey, read_private_key
+from flux_tenancy.components.engine.state import State
+from flux_tenancy.components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE, deploy_key_name
+from flux_tenancy.components.git.github_preflight import lost_repositories, repository_problems, unregistered
+from flux_tenancy.components.keys.ssh_keys import SshKey, read_private_key
 
 NOTHING = State({})
 APPS = "/api/v3/repos/acme/apps"
@@ -157,7 +157,7 @@ def test_the_token_is_read_from_the_configuration_or_else_from_the_environment(m
         raise ZeroDivisionError
 
     def auth(identity):
-        monkeypatch.setattr("components.git.github_access._client", client)
+        monkeypatch.setattr("flux_tenancy.components.git.github_access._client", client)
         with pytest.raises(ZeroDivisionError):
             problems(stack({"dev-team": with_deploy_key()}, github=github("http://127.0.0.1:1", acme=identity)))
         return seen[-1]
@@ -282,7 +282,7 @@ def test_the_public_api_has_no_path_prefix(monkeypatch):
         bases.append(arguments)
         raise ZeroDivisionError
 
-    monkeypatch.setattr("components.git.github_access.Github", client)
+    monkeypatch.setattr("flux_tenancy.components.git.github_access.Github", client)
 
     for base in ("https://api.github.com", "https://api.github.com/", "https://github.example.com/"):
         with pytest.raises(ZeroDivisionError):

@@ -11,14 +11,14 @@ from recorded_program import run
 from sample_plan import register_source
 from sample_sources import REPOSITORY, SSH_URL, own_source, private_key, public_key, stack, with_deploy_key
 
-from components.cluster.client import ClusterUnavailable
-from components.engine.state import State
-from components.git.github import DEPLOY_KEY_TYPE, RegisteredKey, deploy_key_name
-from components.git.rotation import previous_keys, rotations
-from components.git.source import git_access
-from components.keys.ssh_keys import read_private_key
-from components.sync.status import Progress
-from components.vocabulary.object_meta import ObjectMeta
+from flux_tenancy.components.cluster.client import ClusterUnavailable
+from flux_tenancy.components.engine.state import State
+from flux_tenancy.components.git.github import DEPLOY_KEY_TYPE, RegisteredKey, deploy_key_name
+from flux_tenancy.components.git.rotation import previous_keys, rotations
+from flux_tenancy.components.git.source import git_access
+from flux_tenancy.components.keys.ssh_keys import read_private_key
+from flux_tenancy.components.sync.status import Progress
+from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 
 FETCHED = [{"type": "ArtifactInStorage", "status": "True", "observedGeneration": 1}]
 ELSEWHERE = {"url": "ssh://git@git.example.com/apps", "deployKey": private_key("first")}

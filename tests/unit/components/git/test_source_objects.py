@@ -7,8 +7,8 @@ from sample_keys import ed25519_key, public_line
 from sample_sources import SSH_URL, app_key, authority, private_key, public_key, signing_key
 from sample_stack import git_source
 
-from components.git.source import credentials_of, source_objects, webhook_path, webhook_secret
-from components.vocabulary.object_meta import ObjectMeta
+from flux_tenancy.components.git.source import credentials_of, source_objects, webhook_path, webhook_secret
+from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 
 LABELS = {"toolkit.fluxcd.io/tenant": "dev-team"}
 PLACE = ObjectMeta(name="dev-team", namespace="apps", labels=LABELS)

@@ -3,9 +3,9 @@
 import pytest
 from sample_sops_keys import age_identity
 
-from components.config.messages import Message, message_of
-from components.keys import age_keys
-from components.keys.age_keys import AgeKeyError, generate, identity_file, read_identities, read_recipient
+from flux_tenancy.components.config.messages import Message, message_of
+from flux_tenancy.components.keys import age_keys
+from flux_tenancy.components.keys.age_keys import AgeKeyError, generate, identity_file, read_identities, read_recipient
 from tests.support.messages import said
 
 # Of age's own manual, age-keygen(1): what it derives from these identities, as far as it prints it. They are published

@@ -4,8 +4,16 @@ import pytest
 import sample_keys as keys
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from components.keys.known_hosts import KnownHostError, address_of, check_line, entries, lines_for, pinned, rivals
-from components.keys.ssh_keys import fingerprint
+from flux_tenancy.components.keys.known_hosts import (
+    KnownHostError,
+    address_of,
+    check_line,
+    entries,
+    lines_for,
+    pinned,
+    rivals,
+)
+from flux_tenancy.components.keys.ssh_keys import fingerprint
 from tests.support.messages import said
 
 KEY = keys.public_line(keys.ed25519_key())

@@ -4,8 +4,14 @@ import pytest
 from pysequoia import Cert, Tsk
 from sample_sops_keys import PRIVATE, openpgp_key, two_in_one_block, with_passphrase, without_subkeys
 
-from components.config.messages import Message, message_of
-from components.keys.openpgp_keys import OpenPgpKeyError, generate, key_ring, read_fingerprint, read_private_keys
+from flux_tenancy.components.config.messages import Message, message_of
+from flux_tenancy.components.keys.openpgp_keys import (
+    OpenPgpKeyError,
+    generate,
+    key_ring,
+    read_fingerprint,
+    read_private_keys,
+)
 from tests.support.messages import said
 
 

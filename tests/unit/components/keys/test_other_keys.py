@@ -8,10 +8,10 @@ from pysequoia import Cert
 from pysequoia.packet import PacketPile
 from sample_sops_keys import openpgp_key
 
-from components.config.messages import message_of
-from components.keys.certificates import AppKeyError, CertificateError, read_app_key, read_authority
-from components.keys.openpgp_keys import OpenPgpKeyError, read_public_key
-from components.keys.signing_keys import SigningKeyError, read_signing_key, suffix_of
+from flux_tenancy.components.config.messages import message_of
+from flux_tenancy.components.keys.certificates import AppKeyError, CertificateError, read_app_key, read_authority
+from flux_tenancy.components.keys.openpgp_keys import OpenPgpKeyError, read_public_key
+from flux_tenancy.components.keys.signing_keys import SigningKeyError, read_signing_key, suffix_of
 from tests.support.messages import said
 
 CERTIFICATE = keys.certificate()

@@ -7,8 +7,8 @@ import pytest
 import sample_keys as keys
 from cryptography.hazmat.primitives.asymmetric import ec, ed448
 
-from components.config.messages import Message, message_of
-from components.keys.ssh_keys import SHORTEST_RSA, SshKeyError, generate, read_private_key
+from flux_tenancy.components.config.messages import Message, message_of
+from flux_tenancy.components.keys.ssh_keys import SHORTEST_RSA, SshKeyError, generate, read_private_key
 from tests.support.messages import said
 
 NEW = generate().private

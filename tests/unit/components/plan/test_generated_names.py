@@ -3,8 +3,8 @@
 import pulumi
 from recorded_program import GENERATED, run
 
-from components.plan.generated_names import generated_names, referring
-from components.plan.registration import register
+from flux_tenancy.components.plan.generated_names import generated_names, referring
+from flux_tenancy.components.plan.registration import register
 
 NAMED = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings", "namespace": "apps"}}
 GENERATE = {"apiVersion": "v1", "kind": "Secret", "metadata": {"generateName": "dev-team-git-", "namespace": "apps"}}

@@ -6,8 +6,8 @@ import pulumi
 import pytest
 from recorded_program import run
 
-from components.plan.registration import register
-from components.vocabulary.manifests import name_of, resource_type
+from flux_tenancy.components.plan.registration import register
+from flux_tenancy.components.vocabulary.manifests import name_of, resource_type
 
 
 @pytest.mark.parametrize(

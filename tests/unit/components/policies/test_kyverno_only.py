@@ -5,11 +5,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from sample_stack import flux_config
 
-from components.policies.config import PoliciesConfig, PolicyMode
-from components.policies.image_signatures import flux_images, tenant_images
-from components.policies.kyverno_only import kyverno_only, kyverno_rules
-from components.policies.onboarding import background_rules, onboarding
-from components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.policies.config import PoliciesConfig, PolicyMode
+from flux_tenancy.components.policies.image_signatures import flux_images, tenant_images
+from flux_tenancy.components.policies.kyverno_only import kyverno_only, kyverno_rules
+from flux_tenancy.components.policies.onboarding import background_rules, onboarding
+from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 
 KEY = ec.generate_private_key(ec.SECP256R1()).public_key()
 SIGNATURE = {

@@ -2,9 +2,9 @@
 
 import pytest
 
-from components.config.messages import code_of
-from components.policies.config import AllowedNotifications
-from components.policies.notifications import refused_address, unlisted_host
+from flux_tenancy.components.config.messages import code_of
+from flux_tenancy.components.policies.config import AllowedNotifications
+from flux_tenancy.components.policies.notifications import refused_address, unlisted_host
 from tests.support.allow_lists import HOSTS
 
 SLACK = AllowedNotifications.model_validate({"hosts": ["hooks.slack.com"], "plainHttp": True})

@@ -7,13 +7,13 @@ from sample_plan import tenant_objects
 from sample_release import one
 from sample_stack import flux_config, tenant_config
 
-from components.installs.flux.controller_rights import SHARED_IMPERSONATION, impersonation_objects
-from components.policies.config import PolicyMode
-from components.policies.onboarding import background_rules, onboarding, tenant_template
-from components.policies.tenant_labels import TENANT_NAME, is_free, tenant_labels
-from components.tenant.role import TENANT_ROLE
-from components.tenant.scope import tenant_meta
-from components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.installs.flux.controller_rights import SHARED_IMPERSONATION, impersonation_objects
+from flux_tenancy.components.policies.config import PolicyMode
+from flux_tenancy.components.policies.onboarding import background_rules, onboarding, tenant_template
+from flux_tenancy.components.policies.tenant_labels import TENANT_NAME, is_free, tenant_labels
+from flux_tenancy.components.tenant.role import TENANT_ROLE
+from flux_tenancy.components.tenant.scope import tenant_meta
+from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 
 NAME, LISTED = "flux-tenancy-onboarding", "flux-tenancy-listed-tenants"
 PLURALS = {

@@ -8,13 +8,13 @@ import pytest
 from kubernetes.client import ApiClient
 from recorded_program import run
 
-from components.cluster.client import ClusterUnavailable
-from components.plan.registration import BACKGROUND, OWNERSHIP
-from components.policies import component as tenancy_policies
-from components.policies.component import KyvernoPolicies, NativePolicies, PoliciesArgs
-from components.policies.config import PolicyEngine
-from components.policies.probe import NotInForce
-from components.policies.table import PolicySet
+from flux_tenancy.components.cluster.client import ClusterUnavailable
+from flux_tenancy.components.plan.registration import BACKGROUND, OWNERSHIP
+from flux_tenancy.components.policies import component as tenancy_policies
+from flux_tenancy.components.policies.component import KyvernoPolicies, NativePolicies, PoliciesArgs
+from flux_tenancy.components.policies.config import PolicyEngine
+from flux_tenancy.components.policies.probe import NotInForce
+from flux_tenancy.components.policies.table import PolicySet
 
 API = cast(ApiClient, object())
 COMPONENTS = {PolicyEngine.NATIVE: NativePolicies, PolicyEngine.KYVERNO: KyvernoPolicies}

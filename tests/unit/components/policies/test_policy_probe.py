@@ -2,9 +2,9 @@
 
 import pytest
 
-from components.config.messages import message_of
-from components.policies.config import PolicyEngine
-from components.policies.probe import NotInForce, probe_request, refusal, wait_until_in_force
+from flux_tenancy.components.config.messages import message_of
+from flux_tenancy.components.policies.config import PolicyEngine
+from flux_tenancy.components.policies.probe import NotInForce, probe_request, refusal, wait_until_in_force
 from tests.support.messages import values_of
 
 DIGEST = "0123456789abcdef"

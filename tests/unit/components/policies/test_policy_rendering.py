@@ -2,11 +2,11 @@
 
 import pytest
 
-from components.policies.config import PolicyMode
-from components.policies.kyverno import kyverno
-from components.policies.names import PolicyName
-from components.policies.native import native
-from components.policies.policy import Policy, Resources, Subject, Validation
+from flux_tenancy.components.policies.config import PolicyMode
+from flux_tenancy.components.policies.kyverno import kyverno
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.native import native
+from flux_tenancy.components.policies.policy import Policy, Resources, Subject, Validation
 
 RENDERERS = pytest.mark.parametrize("render", [native, kyverno])
 

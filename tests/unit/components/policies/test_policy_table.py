@@ -5,17 +5,17 @@ import re
 import pytest
 from sample_policies import rendered
 
-from components.config.section import Section
-from components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
-from components.policies.names import PolicyName
-from components.policies.policy import Subject
-from components.policies.probe import probe_policy, probe_request, refusal
-from components.policies.rendering import object_name
-from components.policies.table import policies, policy_set
-from components.policies.threats import THREATS
-from components.tenant.annotations import namespace_annotations
-from components.tenant.config import TenantConfig, TenantPolicies
-from components.tenant.role import MANAGED
+from flux_tenancy.components.config.section import Section
+from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.policy import Subject
+from flux_tenancy.components.policies.probe import probe_policy, probe_request, refusal
+from flux_tenancy.components.policies.rendering import object_name
+from flux_tenancy.components.policies.table import policies, policy_set
+from flux_tenancy.components.policies.threats import THREATS
+from flux_tenancy.components.tenant.annotations import namespace_annotations
+from flux_tenancy.components.tenant.config import TenantConfig, TenantPolicies
+from flux_tenancy.components.tenant.role import MANAGED
 from reference.pages import DOCS
 from reference.policies import policies_page
 from tests.support.goldens import assert_golden

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 from sample_stack import tenant_config
 
-from components.allowlists.cel import mapping, text, texts
-from components.allowlists.host_patterns import (
+from flux_tenancy.components.allowlists.cel import mapping, text, texts
+from flux_tenancy.components.allowlists.host_patterns import (
     ADDRESS,
     HOST_PATTERN,
     is_allowed,
@@ -22,24 +22,37 @@ from components.allowlists.host_patterns import (
     origins_expression,
     read_host_pattern,
 )
-from components.allowlists.image_patterns import read_image_pattern
-from components.allowlists.source_patterns import COMPARABLE_URL, URL_PATTERN, canonical, is_comparable, read_pattern
-from components.config.types import DNS_LABEL, DURATION, RESERVED_NAMES, RESERVED_PREFIXES, TenantName, seconds
-from components.policies.config import AllowedNotifications, PoliciesConfig
-from components.policies.controller_load import reconciliation_timeout
-from components.policies.kinds import allowed_kinds
-from components.policies.notifications import URLS as URLS_OF_TYPES
-from components.policies.notifications import contacted, notification_addresses, unlisted_host
-from components.policies.references import reconciliation_interval
-from components.policies.request import listed
-from components.policies.sources import allowed_sources
-from components.policies.tenant_labels import is_free
-from components.policies.workloads import allowed_images
-from components.sync.notifications import PROVIDER_TYPES
-from components.tenant.annotations import IMAGES, NOTIFICATIONS, SOURCES, namespace_annotations
-from components.tenant.config import TenantPolicies
-from components.tenant.kinds import FLUX_KINDS, OPENED_KINDS, group_resource
-from components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.allowlists.image_patterns import read_image_pattern
+from flux_tenancy.components.allowlists.source_patterns import (
+    COMPARABLE_URL,
+    URL_PATTERN,
+    canonical,
+    is_comparable,
+    read_pattern,
+)
+from flux_tenancy.components.config.types import (
+    DNS_LABEL,
+    DURATION,
+    RESERVED_NAMES,
+    RESERVED_PREFIXES,
+    TenantName,
+    seconds,
+)
+from flux_tenancy.components.policies.config import AllowedNotifications, PoliciesConfig
+from flux_tenancy.components.policies.controller_load import reconciliation_timeout
+from flux_tenancy.components.policies.kinds import allowed_kinds
+from flux_tenancy.components.policies.notifications import URLS as URLS_OF_TYPES
+from flux_tenancy.components.policies.notifications import contacted, notification_addresses, unlisted_host
+from flux_tenancy.components.policies.references import reconciliation_interval
+from flux_tenancy.components.policies.request import listed
+from flux_tenancy.components.policies.sources import allowed_sources
+from flux_tenancy.components.policies.tenant_labels import is_free
+from flux_tenancy.components.policies.workloads import allowed_images
+from flux_tenancy.components.sync.notifications import PROVIDER_TYPES
+from flux_tenancy.components.tenant.annotations import IMAGES, NOTIFICATIONS, SOURCES, namespace_annotations
+from flux_tenancy.components.tenant.config import TenantPolicies
+from flux_tenancy.components.tenant.kinds import FLUX_KINDS, OPENED_KINDS, group_resource
+from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 from tests.support.cel import PolicyInCel, evaluated
 
 

@@ -6,7 +6,7 @@ import pytest
 from kubernetes.client import ApiClient, Configuration
 from loopback import closed_port, serving
 
-from components.policies.probe import EVENTS_PATH, forget_refusals
+from flux_tenancy.components.policies.probe import EVENTS_PATH, forget_refusals
 
 
 def client(server: str) -> ApiClient:

@@ -7,10 +7,10 @@ import pytest
 from kubernetes import client
 from loopback import serving
 
-from components.cluster.client import ClusterFacts
-from components.engine.state import State
-from components.plan.registration import OWNERSHIP
-from components.recovery.leftover_objects import (
+from flux_tenancy.components.cluster.client import ClusterFacts
+from flux_tenancy.components.engine.state import State
+from flux_tenancy.components.plan.registration import OWNERSHIP
+from flux_tenancy.components.recovery.leftover_objects import (
     clear_objects,
     leftover_secrets,
     leftover_services,

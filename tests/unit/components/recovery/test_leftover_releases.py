@@ -10,10 +10,10 @@ from kubernetes import client
 from loopback import serving
 from message_codes import codes
 
-from components.engine.state import State
-from components.installs.chart import RELEASE_TYPE
-from components.installs.kyverno.config import KYVERNO
-from components.recovery.leftover_releases import (
+from flux_tenancy.components.engine.state import State
+from flux_tenancy.components.installs.chart import RELEASE_TYPE
+from flux_tenancy.components.installs.kyverno.config import KYVERNO
+from flux_tenancy.components.recovery.leftover_releases import (
     LeftoverRelease,
     assumed_release,
     clear_release,

@@ -5,11 +5,11 @@ from recorded_program import run
 from sample_plan import tenant_args
 from sample_stack import removal, tenant_config
 
-from components.engine.state import State
-from components.git.source import GitAccess
-from components.recovery.missing_namespaces import LostNamespaces
-from components.tenant.component import Tenant
-from components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.engine.state import State
+from flux_tenancy.components.git.source import GitAccess
+from flux_tenancy.components.recovery.missing_namespaces import LostNamespaces
+from flux_tenancy.components.tenant.component import Tenant
+from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 
 NAMESPACE = "kubernetes:core/v1:Namespace"
 COUNT = "flux-tenancy/created-again"

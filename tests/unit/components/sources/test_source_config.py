@@ -9,8 +9,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from sample_sources import authority
 from sample_stack import FLUX, Secret, load
 
-from components.config.errors import ConfigurationError
-from components.stack.policy_engines import relaxed_by
+from flux_tenancy.components.config.errors import ConfigurationError
+from flux_tenancy.components.stack.policy_engines import relaxed_by
 
 HELM: dict[str, Any] = {"kind": "HelmRepository", "url": "https://charts.example.com"}
 CHARTS: dict[str, Any] = {"kind": "HelmRepository", "url": "oci://registry.example.com/charts"}

@@ -12,10 +12,10 @@ from sample_plan import register_source, room_for
 from sample_sources import authority, private_key, stack
 from sample_stack import tenant_config
 
-from components.git.source import git_access
-from components.sources.config import Source
-from components.sources.objects import objects_of
-from components.vocabulary.object_meta import ObjectMeta
+from flux_tenancy.components.git.source import git_access
+from flux_tenancy.components.sources.config import Source
+from flux_tenancy.components.sources.objects import objects_of
+from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 
 META = ObjectMeta("it", "shop-apps", {"toolkit.fluxcd.io/tenant": "shop"}, owner="shop")
 OCI: dict[str, Any] = {"kind": "OCIRepository", "url": "oci://registry.example.com:5000/shop/manifests"}

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from sample_stack import CLUSTER, DEV_TEAM_BASE, FLUX, load, problems
 
-from components.config.errors import ConfigurationError
-from components.config.yaml_files import UNREADABLE_FILE
-from components.stack.files.validation_errors import MISSING
-from components.tenant.config import FOREIGN_TARGET_NAMESPACE
+from flux_tenancy.components.config.errors import ConfigurationError
+from flux_tenancy.components.config.yaml_files import UNREADABLE_FILE
+from flux_tenancy.components.stack.files.validation_errors import MISSING
+from flux_tenancy.components.tenant.config import FOREIGN_TARGET_NAMESPACE
 from tests.support.messages import said
 
 BASES = {"dev-team": DEV_TEAM_BASE, "ops-team": DEV_TEAM_BASE}

@@ -7,11 +7,11 @@ from sample_capsule import CAPSULE as SECTION
 from sample_stack import CLUSTER, DEV_TEAM_BASE, FLUX, load
 from sample_stack import problems as problems_of
 
-from components.cluster.client import ClusterFacts
-from components.engine.state import State
-from components.stack.cluster.made_namespaces import capsule_problems, surplus_namespaces
-from components.stack.cluster.namespaces import NAMESPACE_TYPE
-from components.tenant.capsule.names import TENANT_TYPE
+from flux_tenancy.components.cluster.client import ClusterFacts
+from flux_tenancy.components.engine.state import State
+from flux_tenancy.components.stack.cluster.made_namespaces import capsule_problems, surplus_namespaces
+from flux_tenancy.components.stack.cluster.namespaces import NAMESPACE_TYPE
+from flux_tenancy.components.tenant.capsule.names import TENANT_TYPE
 from tests.support.messages import said
 
 CAPSULE = {"mode": "capsule"}

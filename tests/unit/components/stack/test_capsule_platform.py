@@ -9,11 +9,11 @@ import sample_kyverno
 from recorded_program import run
 from sample_project import tenant, write_project, write_stack
 
-from components.policies.capsule_limits import limits_first
-from components.stack.files.project_file import read_project_file
-from components.stack.offline import load_offline, offline_preflight
-from components.stack.platform import register_platform
-from components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.policies.capsule_limits import limits_first
+from flux_tenancy.components.stack.files.project_file import read_project_file
+from flux_tenancy.components.stack.offline import load_offline, offline_preflight
+from flux_tenancy.components.stack.platform import register_platform
+from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 
 TENANCY = TenancyConfig.model_validate({"mode": "capsule"})
 TENANTS = ("dev-team", "ops-team")

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from sample_stack import KYVERNO, load
 
-from components.stack.cluster.closed_objects import closed_objects
-from components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.components.stack.cluster.closed_objects import closed_objects
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from tests.support.messages import said, values_of
 
 URL = "https://git.example.com/dev-team/apps"

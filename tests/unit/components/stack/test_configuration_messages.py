@@ -6,7 +6,7 @@ import pytest
 from pydantic import TypeAdapter
 from sample_stack import FLUX, KYVERNO, load, problems
 
-from components.config.types import Quantity
+from flux_tenancy.components.config.types import Quantity
 from tests.support.messages import said
 
 EXAMPLE = "https://git.example.com/team/repository or ssh://git@git.example.com/team/repository"

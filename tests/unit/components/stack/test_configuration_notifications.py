@@ -6,7 +6,7 @@ import pytest
 from sample_sources import authority
 from sample_stack import FLUX, Secret, load, problems
 
-from components.sync.notifications import ALL_KINDS, COMMIT_STATUSES, PROVIDER_TYPES, Address, Notification
+from flux_tenancy.components.sync.notifications import ALL_KINDS, COMMIT_STATUSES, PROVIDER_TYPES, Address, Notification
 from tests.support.messages import said
 
 HOOK = "https://hooks.slack.com/services/T0/B0/pa55word"

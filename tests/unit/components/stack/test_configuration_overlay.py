@@ -2,7 +2,7 @@
 
 import pytest
 
-from components.stack.files.tenant_files import overlay
+from flux_tenancy.components.stack.files.tenant_files import overlay
 
 BASE, STACK = "tenants/dev-team.yaml", "Pulumi.staging.yaml"
 

@@ -5,9 +5,9 @@ from sample_plan import tenant_objects
 from sample_stack import Secret, load
 from sample_stack import problems as problems_of
 
-from components.config.errors import ConfigurationError
-from components.stack.checks.sources import UNKNOWN_SOURCE
-from components.tenant.config import FOREIGN_TARGET_NAMESPACE
+from flux_tenancy.components.config.errors import ConfigurationError
+from flux_tenancy.components.stack.checks.sources import UNKNOWN_SOURCE
+from flux_tenancy.components.tenant.config import FOREIGN_TARGET_NAMESPACE
 from tests.support.messages import said
 
 WHERE = "Pulumi.staging.yaml: tenants.dev-team.releases"

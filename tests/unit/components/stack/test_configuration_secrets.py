@@ -7,12 +7,12 @@ from pydantic import BaseModel
 from sample_sources import own_source
 from sample_stack import CLUSTER, CLUSTER_KEYS, DEV_TEAM_BASE, FLUX, Secret, load, problems
 
-from components.config.messages import Message
-from components.git.config import GitSource
-from components.stack.config import StackConfig
-from components.stack.files.project_file import ProjectFile, read_project_file
-from components.stack.files.secrets import ANY, secret_keys
-from components.stack.files.stack_file import read_stack_file
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.git.config import GitSource
+from flux_tenancy.components.stack.config import StackConfig
+from flux_tenancy.components.stack.files.project_file import ProjectFile, read_project_file
+from flux_tenancy.components.stack.files.secrets import ANY, secret_keys
+from flux_tenancy.components.stack.files.stack_file import read_stack_file
 from tests.support.messages import said
 
 SSH_BASE = DEV_TEAM_BASE.replace("https://git.example.com", "ssh://git@github.com")

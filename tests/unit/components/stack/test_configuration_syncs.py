@@ -4,7 +4,7 @@ import pytest
 from sample_stack import load
 from sample_stack import problems as problems_of
 
-from components.tenant.config import FOREIGN_TARGET_NAMESPACE
+from flux_tenancy.components.tenant.config import FOREIGN_TARGET_NAMESPACE
 from tests.support.messages import said
 
 WHERE = "Pulumi.staging.yaml: tenants.dev-team"

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from sample_stack import DEV_TEAM_BASE, load, problems
 
-from components.cluster.namespaced_kinds import NamespacedKind
-from components.stack.checks import grants
-from components.stack.checks.grants import expiring_grants, namespaced_objects
+from flux_tenancy.components.cluster.namespaced_kinds import NamespacedKind
+from flux_tenancy.components.stack.checks import grants
+from flux_tenancy.components.stack.checks.grants import expiring_grants, namespaced_objects
 
 TODAY = date(2026, 3, 1)
 RULE = {"apiGroups": ["cert-manager.io"], "resources": ["certificates"], "verbs": ["get"]}

@@ -8,7 +8,7 @@ from sample_sops_keys import with_age
 from sample_sources import with_deploy_key
 from sample_stack import CLUSTER, FLUX
 
-from components.stack.config import StackConfig
+from flux_tenancy.components.stack.config import StackConfig
 
 
 def config(**ops_team: Any) -> StackConfig:

@@ -3,10 +3,10 @@
 import pytest
 from sample_stack import load
 
-from components.cluster.client import ClusterFacts, collection_of
-from components.engine.state import State
-from components.stack.cluster.missing_objects import missing_objects
-from components.stack.plan import stack_plan
+from flux_tenancy.components.cluster.client import ClusterFacts, collection_of
+from flux_tenancy.components.engine.state import State
+from flux_tenancy.components.stack.cluster.missing_objects import missing_objects
+from flux_tenancy.components.stack.plan import stack_plan
 
 NAMESPACE = "kubernetes:core/v1:Namespace"
 SYNC = "kubernetes:kustomize.toolkit.fluxcd.io/v1:Kustomization"

@@ -6,11 +6,11 @@ import pytest
 from sample_sources import authority
 from sample_stack import CLUSTER, FLUX, load
 
-from components.cluster.client import ClusterFacts
-from components.engine.state import State
-from components.stack.cluster.name_conflicts import taken_names
-from components.stack.plan import stack_plan
-from components.vocabulary.manifests import name_of, resource_type
+from flux_tenancy.components.cluster.client import ClusterFacts
+from flux_tenancy.components.engine.state import State
+from flux_tenancy.components.stack.cluster.name_conflicts import taken_names
+from flux_tenancy.components.stack.plan import stack_plan
+from flux_tenancy.components.vocabulary.manifests import name_of, resource_type
 
 TENANT = "toolkit.fluxcd.io/tenant"
 OURS = {"apps": {TENANT: "dev-team"}}

@@ -24,26 +24,26 @@ from sample_sops_keys import age_identity, openpgp_key, with_age
 from sample_sources import private_key, public_key, stack, with_deploy_key
 from sample_stack import CLUSTER, FLUX, removal
 
-from components.cluster.client import ClusterFacts, ClusterUnavailable
-from components.git.source import git_access, webhook_url
-from components.installs.flux.component import FluxInstall, FluxInstallArgs
-from components.installs.flux.platform_sync import PlatformSync, platform_path
-from components.stack.config import StackConfig
-from components.stack.plan import stack_plan
-from components.stack.platform import Platform
-from components.stack.report.outputs import Look, report, stack_outputs
-from components.stack.report.progress import settled
-from components.sync.changes import Changes
-from components.sync.flux_objects import FluxObjects
-from components.sync.status import REQUESTED_AT, Progress, SyncStatus
-from components.tenant.component import Tenant
-from components.tenant.config import TenantConfig, TenantState
-from components.tenant.further_access import FurtherBinding
-from components.tenant.leaving.remaining_objects import Remains
-from components.tenant.people import TenantPeople
-from components.tenant.scope import source_meta
-from components.tenant.syncs import FurtherSync
-from components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.components.cluster.client import ClusterFacts, ClusterUnavailable
+from flux_tenancy.components.git.source import git_access, webhook_url
+from flux_tenancy.components.installs.flux.component import FluxInstall, FluxInstallArgs
+from flux_tenancy.components.installs.flux.platform_sync import PlatformSync, platform_path
+from flux_tenancy.components.stack.config import StackConfig
+from flux_tenancy.components.stack.plan import stack_plan
+from flux_tenancy.components.stack.platform import Platform
+from flux_tenancy.components.stack.report.outputs import Look, report, stack_outputs
+from flux_tenancy.components.stack.report.progress import settled
+from flux_tenancy.components.sync.changes import Changes
+from flux_tenancy.components.sync.flux_objects import FluxObjects
+from flux_tenancy.components.sync.status import REQUESTED_AT, Progress, SyncStatus
+from flux_tenancy.components.tenant.component import Tenant
+from flux_tenancy.components.tenant.config import TenantConfig, TenantState
+from flux_tenancy.components.tenant.further_access import FurtherBinding
+from flux_tenancy.components.tenant.leaving.remaining_objects import Remains
+from flux_tenancy.components.tenant.people import TenantPeople
+from flux_tenancy.components.tenant.scope import source_meta
+from flux_tenancy.components.tenant.syncs import FurtherSync
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 
 DEV, PLATFORM = ("dev-team-apps", "dev-team"), ("flux-system", "flux-system")
 NOW = datetime(2026, 11, 22, 21, 3, tzinfo=UTC)
@@ -53,13 +53,13 @@ PUBLIC: dict[str, Any] = {"dev-team": {}}
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch):
-    monkeypatch.setattr("components.sync.status.POLL_SECONDS", 0.001)
+    monkeypatch.setattr("flux_tenancy.components.sync.status.POLL_SECONDS", 0.001)
 
 
 @pytest.fixture(autouse=True)
 def _no_plan(monkeypatch):
     """No preview here is the plan of an update."""
-    monkeypatch.setattr("components.engine.state.makes_plan", lambda: False)
+    monkeypatch.setattr("flux_tenancy.components.engine.state.makes_plan", lambda: False)
 
 
 def found_in_cluster(where, source=("True", "stored artifact"), sync=("True", "Applied revision: main@sha1:ab")):
@@ -433,7 +433,7 @@ def test_a_sync_that_a_targeted_update_leaves_out_is_not_waited_for(caplog, prev
 
 
 def test_a_destroy_waits_for_no_sync(monkeypatch):
-    monkeypatch.setattr("components.stack.report.progress.creates_nothing", lambda: True)
+    monkeypatch.setattr("flux_tenancy.components.stack.report.progress.creates_nothing", lambda: True)
     looks = []
 
     def read_syncs():
@@ -447,7 +447,7 @@ def test_a_destroy_waits_for_no_sync(monkeypatch):
 
 def test_a_saved_plan_leaves_what_the_cluster_shows_unknown(monkeypatch):
     """An update that follows the plan would fail as soon as the status of a tenant's sync changes."""
-    monkeypatch.setattr("components.engine.state.makes_plan", lambda: True)
+    monkeypatch.setattr("flux_tenancy.components.engine.state.makes_plan", lambda: True)
     known = []
 
     def program():

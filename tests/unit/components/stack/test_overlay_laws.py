@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.config.yaml_files import walk
-from components.stack.files.tenant_files import overlay
+from flux_tenancy.components.config.yaml_files import walk
+from flux_tenancy.components.stack.files.tenant_files import overlay
 
 BASE, STACK = "tenants/dev-team.yaml", "Pulumi.staging.yaml"
 

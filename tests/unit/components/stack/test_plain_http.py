@@ -3,8 +3,8 @@
 import pytest
 from sample_stack import FLUX, load
 
-from components.stack.checks.plain_http import plain_http
-from components.vocabulary.names import Controller
+from flux_tenancy.components.stack.checks.plain_http import plain_http
+from flux_tenancy.components.vocabulary.names import Controller
 
 SOURCES = (Controller.SOURCE, Controller.IMAGE_REFLECTOR, Controller.IMAGE_AUTOMATION)
 LISTED = ["http://charts.internal:8080/*", "https://git.example.com/*", "oci://registry.internal/apps/*"]

@@ -8,14 +8,14 @@ from loopback import closed_port
 from sample_sources import with_deploy_key
 from sample_stack import CLUSTER, FLUX, load
 
-from components.cluster.client import ClusterFacts
-from components.config.errors import ConfigurationError
-from components.engine.state import State
-from components.stack.cluster.checks import cluster_problems
-from components.stack.cluster.foreign_installations import foreign_kyverno
-from components.stack.cluster.namespaces import held_namespaces, terminating
-from components.stack.cluster.preflight import existing_only, preflight
-from components.tenant.leaving.blocked_namespaces import Held, NamespaceHolds
+from flux_tenancy.components.cluster.client import ClusterFacts
+from flux_tenancy.components.config.errors import ConfigurationError
+from flux_tenancy.components.engine.state import State
+from flux_tenancy.components.stack.cluster.checks import cluster_problems
+from flux_tenancy.components.stack.cluster.foreign_installations import foreign_kyverno
+from flux_tenancy.components.stack.cluster.namespaces import held_namespaces, terminating
+from flux_tenancy.components.stack.cluster.preflight import existing_only, preflight
+from flux_tenancy.components.tenant.leaving.blocked_namespaces import Held, NamespaceHolds
 
 THIS = "11111111-1111-1111-1111-111111111111"
 OTHER = "22222222-2222-2222-2222-222222222222"

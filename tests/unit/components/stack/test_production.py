@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sample_stack import CLUSTER, FLUX
 
-from components.stack.config import StackConfig, is_production
+from flux_tenancy.components.stack.config import StackConfig, is_production
 
 
 def stack_config(**cluster: Any) -> StackConfig:

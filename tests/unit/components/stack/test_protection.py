@@ -10,13 +10,13 @@ from recorded_program import run
 from sample_release import release
 from sample_stack import CLUSTER, FLUX, KYVERNO
 
-from components.cluster.client import ClusterFacts
-from components.cluster.component import Cluster, ClusterArgs, ProtectedResource, protect, protected_before
-from components.config.errors import Problem
-from components.engine.state import State
-from components.plan.registration import register
-from components.stack.cluster.protection import deletion_problems, is_protected, protected_resources
-from components.stack.config import StackConfig
+from flux_tenancy.components.cluster.client import ClusterFacts
+from flux_tenancy.components.cluster.component import Cluster, ClusterArgs, ProtectedResource, protect, protected_before
+from flux_tenancy.components.config.errors import Problem
+from flux_tenancy.components.engine.state import State
+from flux_tenancy.components.plan.registration import register
+from flux_tenancy.components.stack.cluster.protection import deletion_problems, is_protected, protected_resources
+from flux_tenancy.components.stack.config import StackConfig
 
 THIS, OTHER = "the-cluster", "another-cluster"
 FILE = "Pulumi.production.yaml"

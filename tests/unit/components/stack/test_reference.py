@@ -8,12 +8,12 @@ from typing import Any, get_args
 import pytest
 from pydantic import BaseModel
 
-from components.git.config import GitSource
-from components.installs.flux.lockdown_environment import LOCKDOWN_ENVIRONMENT
-from components.installs.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS
-from components.sources.config import Source
-from components.sync.decryption import Decryption
-from components.tenant.config import TenantConfig
+from flux_tenancy.components.git.config import GitSource
+from flux_tenancy.components.installs.flux.lockdown_environment import LOCKDOWN_ENVIRONMENT
+from flux_tenancy.components.installs.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS
+from flux_tenancy.components.sources.config import Source
+from flux_tenancy.components.sync.decryption import Decryption
+from flux_tenancy.components.tenant.config import TenantConfig
 from reference.pages import OF_SYNCS, configuration_page, lockdown_page, rendered
 from reference.schemas import stack_schema, tenant_schema
 

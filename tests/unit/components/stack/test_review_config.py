@@ -9,8 +9,8 @@ import pytest
 import yaml
 from sample_stack import load, problems
 
-from components.stack import review
-from components.stack.review import RuleName
+from flux_tenancy.components.stack import review
+from flux_tenancy.components.stack.review import RuleName
 
 TODAY = date(2026, 3, 1)
 WAIVER = {"rule": "policy-not-enforced", "reason": "The rollout ends in June.", "expires": "2026-06-30"}

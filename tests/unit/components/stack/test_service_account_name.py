@@ -9,10 +9,10 @@ from sample_plan import tenant_objects
 from sample_release import arguments, release
 from sample_stack import FLUX, flux_config, load, problems, tenant_config
 
-from components.installs.flux.profile import configured
-from components.policies.onboarding import onboarding, tenant_template
-from components.tenant.tenancy_config import TenancyConfig
-from components.vocabulary.names import Controller
+from flux_tenancy.components.installs.flux.profile import configured
+from flux_tenancy.components.policies.onboarding import onboarding, tenant_template
+from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.vocabulary.names import Controller
 from tests.support.messages import said
 
 EVERYWHERE = {"serviceAccountName": "flux"}

@@ -8,10 +8,10 @@ import pytest
 from recorded_program import run
 from sample_changes import changed
 
-from components.installs.flux.platform_sync import PlatformSync
-from components.plan.registration import register
-from components.sync.changes import PLATFORM_TYPE, Changes, watch_changes
-from components.vocabulary.names import PLATFORM, TENANT_LABEL
+from flux_tenancy.components.installs.flux.platform_sync import PlatformSync
+from flux_tenancy.components.plan.registration import register
+from flux_tenancy.components.sync.changes import PLATFORM_TYPE, Changes, watch_changes
+from flux_tenancy.components.vocabulary.names import PLATFORM, TENANT_LABEL
 
 NAMES = {"dev-team", "ops-team", PLATFORM.name}
 

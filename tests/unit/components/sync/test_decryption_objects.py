@@ -9,14 +9,14 @@ from sample_release import arguments, release
 from sample_sops_keys import age_identity, openpgp_key, with_age
 from sample_stack import flux_config, removal, tenant_config
 
-from components.git.source import GitAccess
-from components.installs.flux.config import PlatformSyncConfig
-from components.installs.flux.platform_sync import PlatformSync
-from components.installs.flux.profile import configured
-from components.sync.decryption import Decryption, decryption_objects
-from components.tenant.component import Tenant
-from components.tenant.tenancy_config import TenancyConfig
-from components.vocabulary.object_meta import ObjectMeta
+from flux_tenancy.components.git.source import GitAccess
+from flux_tenancy.components.installs.flux.config import PlatformSyncConfig
+from flux_tenancy.components.installs.flux.platform_sync import PlatformSync
+from flux_tenancy.components.installs.flux.profile import configured
+from flux_tenancy.components.sync.decryption import Decryption, decryption_objects
+from flux_tenancy.components.tenant.component import Tenant
+from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 
 PLACE = ObjectMeta(name="dev-team", namespace="apps", labels={"toolkit.fluxcd.io/tenant": "dev-team"})
 ACCESS = GitAccess(known_hosts=(), github=None, webhook_url=None)

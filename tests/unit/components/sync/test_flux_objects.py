@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from components.sync.flux_objects import ClusterClock, lasted
+from flux_tenancy.components.sync.flux_objects import ClusterClock, lasted
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from components.sync.decryption import WorkloadIdentity, key_service_hosts
+from flux_tenancy.components.sync.decryption import WorkloadIdentity, key_service_hosts
 
 UUID = "01234567-89ab-cdef-0123-456789abcdef"
 AWS = {"provider": "aws", "roleArn": "arn:aws:iam::123456789012:role/sops"}

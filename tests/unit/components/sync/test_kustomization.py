@@ -2,7 +2,7 @@
 
 import pytest
 
-from components.sync.kustomization import Reconciliation, kustomization
+from flux_tenancy.components.sync.kustomization import Reconciliation, kustomization
 
 METADATA = {"name": "dev-team", "namespace": "apps"}
 

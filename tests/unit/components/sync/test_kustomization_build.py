@@ -4,9 +4,9 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from components.config.messages import message_of
-from components.sync.build import build_fields
-from components.sync.kustomization import Reconciliation
+from flux_tenancy.components.config.messages import message_of
+from flux_tenancy.components.sync.build import build_fields
+from flux_tenancy.components.sync.kustomization import Reconciliation
 
 DIGEST = "sha256:" + "0" * 64
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from sample_sources import authority
 
-from components.sync.notifications import ALL_KINDS, Notification, planned_notification
-from components.vocabulary.object_meta import ObjectMeta
+from flux_tenancy.components.sync.notifications import ALL_KINDS, Notification, planned_notification
+from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 
 META = ObjectMeta("dev-team", "apps", {"toolkit.fluxcd.io/tenant": "dev-team"})
 REPOSITORY = "https://git.example.com/dev-team/apps"

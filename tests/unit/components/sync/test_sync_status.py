@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 from sample_text import ESCAPES, SHOWN
 
-from components.sync.status import (
+from flux_tenancy.components.sync.status import (
     NOT_RECONCILED,
     REQUESTED_AT,
     SUSPENDED,
@@ -19,7 +19,7 @@ from components.sync.status import (
     sync_of,
     wait_until_settled,
 )
-from components.vocabulary.names import GIT_REPOSITORY, KUSTOMIZATION
+from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY, KUSTOMIZATION
 
 DEV, OPS = ("apps", "dev-team"), ("tools", "ops-team")
 

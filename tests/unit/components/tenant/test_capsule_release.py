@@ -9,9 +9,9 @@ import pytest
 from kubernetes import client
 from loopback import serving
 
-from components.cluster.waiting import NotReady
-from components.tenant.capsule import released_namespaces
-from components.tenant.capsule.released_namespaces import Releases, release, without_tenant
+from flux_tenancy.components.cluster.waiting import NotReady
+from flux_tenancy.components.tenant.capsule import released_namespaces
+from flux_tenancy.components.tenant.capsule.released_namespaces import Releases, release, without_tenant
 
 OWNED = "capsule.clastix.io/tenant"
 OWNER = {"apiVersion": "capsule.clastix.io/v1beta2", "kind": "Tenant", "name": "dev-team", "uid": "1"}

@@ -4,13 +4,13 @@ import pytest
 from sample_plan import tenant_objects
 from sample_stack import tenant_config
 
-from components.policies.capsule_limits import limits_first
-from components.policies.capsule_settings import made_settings
-from components.tenant.capsule.names import LIMIT_LABEL
-from components.tenant.capsule.objects import replication_objects
-from components.tenant.config import TenantConfig
-from components.tenant.tenancy_config import TenancyConfig
-from components.vocabulary.manifests import name_of
+from flux_tenancy.components.policies.capsule_limits import limits_first
+from flux_tenancy.components.policies.capsule_settings import made_settings
+from flux_tenancy.components.tenant.capsule.names import LIMIT_LABEL
+from flux_tenancy.components.tenant.capsule.objects import replication_objects
+from flux_tenancy.components.tenant.config import TenantConfig
+from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.vocabulary.manifests import name_of
 from tests.support.goldens import assert_golden
 
 NAMESPACES = [{"name": "apps"}, {"name": "dev-team-jobs"}]

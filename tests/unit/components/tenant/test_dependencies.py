@@ -2,7 +2,7 @@
 
 import pytest
 
-from components.tenant.syncs import circle, in_order
+from flux_tenancy.components.tenant.syncs import circle, in_order
 
 
 def test_each_name_follows_what_it_depends_on():

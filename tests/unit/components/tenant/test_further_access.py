@@ -9,11 +9,11 @@ from sample_plan import tenant_objects
 from sample_stack import tenant_config
 from sample_text import ESCAPES, SHOWN
 
-from components.tenant.further_access import FurtherBinding, TenantAccess, further_access, tenants_of
-from components.tenant.identity import role_binding
-from components.tenant.role import TENANT_ROLE, Role, tenant_role
-from components.tenant.tenancy_config import TenancyConfig
-from components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.components.tenant.further_access import FurtherBinding, TenantAccess, further_access, tenants_of
+from flux_tenancy.components.tenant.identity import role_binding
+from flux_tenancy.components.tenant.role import TENANT_ROLE, Role, tenant_role
+from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 
 ALL = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}, {"nonResourceURLs": ["*"], "verbs": ["*"]}]
 ROLES: dict[tuple[str, str, str], Any] = {

@@ -7,10 +7,10 @@ from typing import Any
 from sample_plan import room_for, tenant_objects
 from sample_stack import tenant_config
 
-from components.tenant.annotations import EXCEPTIONS, SERVICE_TYPES, namespace_annotations
-from components.tenant.further_access import tenants_of
-from components.tenant.grants import in_words, relaxed_policies
-from components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.tenant.annotations import EXCEPTIONS, SERVICE_TYPES, namespace_annotations
+from flux_tenancy.components.tenant.further_access import tenants_of
+from flux_tenancy.components.tenant.grants import in_words, relaxed_policies
+from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 
 RULE = {"apiGroups": ["cert-manager.io"], "resources": ["certificates"], "verbs": ["create", "get"]}
 ISSUER = {"apiGroup": "cert-manager.io", "resource": "clusterissuers", "name": "letsencrypt", "verbs": ["get"]}

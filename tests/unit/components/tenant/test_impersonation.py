@@ -8,13 +8,13 @@ from recorded_program import run
 from sample_release import release
 from sample_stack import FLUX, load, removal
 
-from components.engine.state import State
-from components.installs.flux.component import FluxInstall, FluxInstallArgs
-from components.plan import register_planned
-from components.stack.plan import stack_plan
-from components.tenant.component import Tenant, TenantArgs
-from components.tenant.impersonation import impersonations
-from components.vocabulary.manifests import name_of, resource_type
+from flux_tenancy.components.engine.state import State
+from flux_tenancy.components.installs.flux.component import FluxInstall, FluxInstallArgs
+from flux_tenancy.components.plan import register_planned
+from flux_tenancy.components.stack.plan import stack_plan
+from flux_tenancy.components.tenant.component import Tenant, TenantArgs
+from flux_tenancy.components.tenant.impersonation import impersonations
+from flux_tenancy.components.vocabulary.manifests import name_of, resource_type
 
 IMPERSONATION = {"Role apps/flux-impersonation", "RoleBinding apps/flux-impersonation"}
 ROLES = IMPERSONATION | {"RoleBinding apps/flux-secrets", "Role apps/flux-webhooks", "RoleBinding apps/flux-webhooks"}

@@ -6,10 +6,10 @@ import pytest
 from sample_plan import tenant_objects
 from sample_stack import load
 
-from components.config.errors import ConfigurationError
-from components.config.networks import NetworkRange
-from components.tenant.network import METADATA_NETWORKS
-from components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.components.config.errors import ConfigurationError
+from flux_tenancy.components.config.networks import NetworkRange
+from flux_tenancy.components.tenant.network import METADATA_NETWORKS
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from tests.support.network import Network, Peer
 
 BASE = "namespaces: [{{name: {0}}}, {{name: {0}-jobs}}]\nsource: {{url: https://git.example.com/{0}/apps}}\n"

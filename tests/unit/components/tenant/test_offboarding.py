@@ -13,11 +13,11 @@ from loopback import serving
 from message_codes import codes
 from sample_stack import Hook
 
-from components.cluster.client import ClusterUnavailable
-from components.plan.planned import Planned, Stage
-from components.tenant.leaving.blocked_namespaces import Held, NamespaceHolds, read_namespace_holds
-from components.tenant.leaving.deletion import Offboarding
-from components.tenant.leaving.forced_removal import remove_finalizer
+from flux_tenancy.components.cluster.client import ClusterUnavailable
+from flux_tenancy.components.plan.planned import Planned, Stage
+from flux_tenancy.components.tenant.leaving.blocked_namespaces import Held, NamespaceHolds, read_namespace_holds
+from flux_tenancy.components.tenant.leaving.deletion import Offboarding
+from flux_tenancy.components.tenant.leaving.forced_removal import remove_finalizer
 
 
 def discovery(*groups):
@@ -251,7 +251,7 @@ def test_pods_that_cannot_be_deleted_are_reported(logged, monkeypatch):
     def denied(*_):
         raise ClusterUnavailable("context", "no")
 
-    monkeypatch.setattr("components.tenant.leaving.deletion.end_pods", denied)
+    monkeypatch.setattr("flux_tenancy.components.tenant.leaving.deletion.end_pods", denied)
     with cluster(PODS | {PODS_PATH: {"items": [metadata("slow")]}}) as api:
         assert retried(api, "namespace", failed("tools", NAMESPACE)) is False
 

@@ -4,10 +4,10 @@ import pytest
 from sample_plan import room_for, tenant_objects
 from sample_stack import load, tenant_config
 
-from components.cluster.subjects import Subject
-from components.config.errors import ConfigurationError
-from components.tenant.people import AUDITOR, DEVELOPER, VIEWER, TenantPeople, auditor_access, people_roles
-from components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.cluster.subjects import Subject
+from flux_tenancy.components.config.errors import ConfigurationError
+from flux_tenancy.components.tenant.people import AUDITOR, DEVELOPER, VIEWER, TenantPeople, auditor_access, people_roles
+from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 
 GROUP = {"kind": "Group", "name": "oidc:dev-team"}
 USER = {"kind": "User", "name": "ann@example.com"}

@@ -7,17 +7,17 @@ from recorded_program import run
 from sample_plan import room_for, tenant_args, tenant_objects
 from sample_stack import FLUX, load, removal, tenant_config
 
-from components.cluster.client import ClusterFacts
-from components.engine.state import State
-from components.git.source import NO_GIT_HOST
-from components.plan.planned import Planned, Stage
-from components.stack.cluster.name_conflicts import taken_names
-from components.stack.plan import stack_plan
-from components.tenant import plan
-from components.tenant.component import Tenant
-from components.tenant.config import TenantState
-from components.tenant.quotas import counted
-from components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.cluster.client import ClusterFacts
+from flux_tenancy.components.engine.state import State
+from flux_tenancy.components.git.source import NO_GIT_HOST
+from flux_tenancy.components.plan.planned import Planned, Stage
+from flux_tenancy.components.stack.cluster.name_conflicts import taken_names
+from flux_tenancy.components.stack.plan import stack_plan
+from flux_tenancy.components.tenant import plan
+from flux_tenancy.components.tenant.component import Tenant
+from flux_tenancy.components.tenant.config import TenantState
+from flux_tenancy.components.tenant.quotas import counted
+from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 
 LABELS = {"toolkit.fluxcd.io/tenant": "dev-team"}
 CONFIG = tenant_config(namespaces=[{"name": "apps"}, {"name": "apps-jobs"}])

@@ -6,8 +6,8 @@ import pytest
 from kubernetes.client import ApiClient
 from message_codes import codes
 
-from components.tenant import quotas
-from components.tenant.quotas import NotCounting, QuotaStatus
+from flux_tenancy.components.tenant import quotas
+from flux_tenancy.components.tenant.quotas import NotCounting, QuotaStatus
 
 API = cast(ApiClient, object())
 SOURCES, SYNCS = "count/gitrepositories.source.toolkit.fluxcd.io", "count/kustomizations.kustomize.toolkit.fluxcd.io"

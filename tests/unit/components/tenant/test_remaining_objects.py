@@ -10,8 +10,8 @@ from kubernetes import client
 from loopback import serving
 from sample_stack import tenant_config
 
-from components.plan.registration import OWNERSHIP
-from components.tenant.leaving.remaining_objects import Remains, count_remains, prunes, read_remains
+from flux_tenancy.components.plan.registration import OWNERSHIP
+from flux_tenancy.components.tenant.leaving.remaining_objects import Remains, count_remains, prunes, read_remains
 
 BY_PULUMI = {
     "annotations": OWNERSHIP,

@@ -8,9 +8,9 @@ from kubernetes import client
 from loopback import serving
 from message_codes import codes
 
-from components.tenant.capsule import replicated_limits
-from components.tenant.capsule.replicated_limits import wait_until_replicated
-from components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.tenant.capsule import replicated_limits
+from flux_tenancy.components.tenant.capsule.replicated_limits import wait_until_replicated
+from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 
 TENANCY = TenancyConfig.model_validate({"mode": "capsule"})
 

@@ -5,11 +5,11 @@ from sample_plan import room_for
 from sample_release import names, one
 from sample_stack import load, problems, tenant_config
 
-from components.git.config import Webhook
-from components.tenant.limits import OBJECT_COUNTS, limiting_objects
-from components.tenant.role import MANAGED, tenant_role
-from components.tenant.tenancy_config import TenancyConfig
-from components.vocabulary.object_meta import ObjectMeta
+from flux_tenancy.components.git.config import Webhook
+from flux_tenancy.components.tenant.limits import OBJECT_COUNTS, limiting_objects
+from flux_tenancy.components.tenant.role import MANAGED, tenant_role
+from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 from tests.support.messages import said
 
 RECEIVERS = "count/receivers.notification.toolkit.fluxcd.io"

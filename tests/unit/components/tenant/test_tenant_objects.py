@@ -4,10 +4,10 @@ import pytest
 from sample_plan import tenant_objects
 from sample_stack import tenant_config
 
-from components.plan.planned import Stage, of_stage
-from components.tenant.scope import source_meta
-from components.tenant.tenancy_config import TenancyConfig
-from components.vocabulary.object_meta import ObjectMeta
+from flux_tenancy.components.plan.planned import Stage, of_stage
+from flux_tenancy.components.tenant.scope import source_meta
+from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 from tests.support.goldens import assert_golden
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from components.tenant.role import tenant_role
-from components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.tenant.role import tenant_role
+from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 
 CORE = ""
 CHANGE = ("create", "update", "patch", "delete", "deletecollection")

@@ -7,9 +7,9 @@ from copy import deepcopy
 import pytest
 from sample_access import TENANTS, account, binding, of, render, role, rule, sentences
 
-from components.installs.flux.lockdown_flags import LOCKDOWN_FLAGS
-from components.vocabulary.names import Controller
-from review.render.rendered import Render
+from flux_tenancy.components.installs.flux.lockdown_flags import LOCKDOWN_FLAGS
+from flux_tenancy.components.vocabulary.names import Controller
+from flux_tenancy.review.render.rendered import Render
 
 ENFORCE = "pod-security.kubernetes.io/enforce"
 ALL = {"components": [controller.value for controller in Controller]}

@@ -22,9 +22,9 @@ from sample_access import (
     user,
 )
 
-from components.cluster.component import previewer_access
-from components.cluster.subjects import Subject, SubjectKind
-from review.render.rendered import Render, RenderedObject
+from flux_tenancy.components.cluster.component import previewer_access
+from flux_tenancy.components.cluster.subjects import Subject, SubjectKind
+from flux_tenancy.review.render.rendered import Render, RenderedObject
 from tests.support.goldens import assert_golden
 
 HEADER = """\

@@ -3,7 +3,7 @@
 import pytest
 from sample_access import TENANTS, render, sentences
 
-from components.tenant.people import DEVELOPER, VIEWER
+from flux_tenancy.components.tenant.people import DEVELOPER, VIEWER
 
 CLOSED = {"networkPolicy": "default-deny"}
 PEOPLE = {

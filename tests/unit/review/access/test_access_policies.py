@@ -6,8 +6,8 @@ import pytest
 from sample_access import TENANTS, edited, render, sentences
 from sample_sources import authority
 
-from components.policies.config import PoliciesConfig
-from review.render.rendered import Render
+from flux_tenancy.components.policies.config import PoliciesConfig
+from flux_tenancy.review.render.rendered import Render
 
 WHERE = "in their namespaces on production"
 

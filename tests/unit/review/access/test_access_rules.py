@@ -8,10 +8,10 @@ import pytest
 from sample_access import account, binding, flux_edit, group, of, render, role, rule, sentences, user
 from sample_stack import KYVERNO
 
-from components.installs.kyverno.config import KyvernoConfig
-from components.installs.kyverno.values import helm_values
-from components.vocabulary.manifests import Manifest
-from review.access.rules import (
+from flux_tenancy.components.installs.kyverno.config import KyvernoConfig
+from flux_tenancy.components.installs.kyverno.values import helm_values
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.review.access.rules import (
     CLUSTER,
     EVERYTHING,
     LABELED,
@@ -22,7 +22,7 @@ from review.access.rules import (
     covers,
     rbac_access,
 )
-from review.render.rendered import PLATFORM, RenderedObject
+from flux_tenancy.review.render.rendered import PLATFORM, RenderedObject
 
 ALICE = Subject(SubjectKind.USER, "alice")
 RBAC = "rbac.authorization.k8s.io"

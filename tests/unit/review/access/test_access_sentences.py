@@ -7,11 +7,11 @@ import random
 import pytest
 from sample_access import TENANTS, of, render
 
-from review.access.changes import access_changes
-from review.access.rules import ANYWHERE, CLUSTER, LABELED, Subject, SubjectKind, Tenants
-from review.access.sentences import AccessChange, Risk, Statement, as_change, join
-from review.access.words import counted
-from review.render.rendered import PLATFORM, Render, RenderedObject
+from flux_tenancy.review.access.changes import access_changes
+from flux_tenancy.review.access.rules import ANYWHERE, CLUSTER, LABELED, Subject, SubjectKind, Tenants
+from flux_tenancy.review.access.sentences import AccessChange, Risk, Statement, as_change, join
+from flux_tenancy.review.access.words import counted
+from flux_tenancy.review.render.rendered import PLATFORM, Render, RenderedObject
 
 NAMES = ("a", "b", "c", "d", "e", "f", "g")
 

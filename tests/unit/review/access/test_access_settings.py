@@ -9,12 +9,12 @@ import pytest
 from sample_access import TENANTS, edited, render, sentences
 from sample_project import rendered, tenant
 
-from components.config.allowances import Allows, Bounds
-from components.policies.config import PoliciesConfig
-from components.policies.table import policies
-from review.access.policy_settings import told_settings, values_of
-from review.render.rendered import Render
-from review.render.settings import AdmissionSettings
+from flux_tenancy.components.config.allowances import Allows, Bounds
+from flux_tenancy.components.policies.config import PoliciesConfig
+from flux_tenancy.components.policies.table import policies
+from flux_tenancy.review.access.policy_settings import told_settings, values_of
+from flux_tenancy.review.render.rendered import Render
+from flux_tenancy.review.render.settings import AdmissionSettings
 
 GRANT = {"reason": "PLAT-231", "serviceTypes": ["NodePort"], "exceptions": [{"policy": "allowed-images"}]}
 

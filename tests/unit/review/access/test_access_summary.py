@@ -8,8 +8,8 @@ import json
 from rich.console import Console
 from sample_access import TENANTS, binding, of, render, role, rule, user
 
-from review.access.sentences import Risk
-from review.access.summary import Row, as_json, as_table, who_may_what
+from flux_tenancy.review.access.sentences import Risk
+from flux_tenancy.review.access.summary import Row, as_json, as_table, who_may_what
 
 TENANT_ROLE = "flux-tenancy-tenant"
 

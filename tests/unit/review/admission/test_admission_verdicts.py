@@ -12,17 +12,26 @@ import yaml
 from sample_objects import kubernetes, render_of
 from sample_project import rendered
 
-from components.policies.config import PolicyMode
-from components.policies.tenant_labels import tenant_labels
-from components.vocabulary.manifests import resource_type
-from operations.errors import OperationError
-from review.admission.answers import admission_answers
-from review.admission.check import FOUND, NOT_CHECKED, check_admission
-from review.admission.program import VARIABLE, Answer, FieldError, Objection, Request, Surroundings, ask, find_program
-from review.admission.schemas import schema_errors
-from review.admission.verdict import refusals
-from review.render.recorder import GENERATED
-from review.render.rendered import PLATFORM, RenderedObject
+from flux_tenancy.components.policies.config import PolicyMode
+from flux_tenancy.components.policies.tenant_labels import tenant_labels
+from flux_tenancy.components.vocabulary.manifests import resource_type
+from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.review.admission.answers import admission_answers
+from flux_tenancy.review.admission.check import FOUND, NOT_CHECKED, check_admission
+from flux_tenancy.review.admission.program import (
+    VARIABLE,
+    Answer,
+    FieldError,
+    Objection,
+    Request,
+    Surroundings,
+    ask,
+    find_program,
+)
+from flux_tenancy.review.admission.schemas import schema_errors
+from flux_tenancy.review.admission.verdict import refusals
+from flux_tenancy.review.render.recorder import GENERATED
+from flux_tenancy.review.render.rendered import PLATFORM, RenderedObject
 
 ACCEPTED: dict[str, list[str]] = {"errors": [], "refusals": []}
 SAID = Objection("flux-tenancy-allowed-sources", True, "not allowed")

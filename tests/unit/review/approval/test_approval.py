@@ -10,13 +10,13 @@ import pytest
 from message_codes import codes
 from typer.testing import CliRunner, Result
 
-from command.app import app
-from components.config.errors import ConfigurationError, Problem
-from components.stack.files.stack_file import StackFile
-from review.approval import check as check_module
-from review.approval.guard import VARIABLE, refuse_unapproved
-from review.render.digests import Digests
-from review.render.rendered import Render, RenderedObject
+from flux_tenancy.command.app import app
+from flux_tenancy.components.config.errors import ConfigurationError, Problem
+from flux_tenancy.components.stack.files.stack_file import StackFile
+from flux_tenancy.review.approval import check as check_module
+from flux_tenancy.review.approval.guard import VARIABLE, refuse_unapproved
+from flux_tenancy.review.render.digests import Digests
+from flux_tenancy.review.render.rendered import Render, RenderedObject
 
 FILE = StackFile("Pulumi.staging.yaml", {})
 
@@ -179,7 +179,7 @@ def project(tmp_path: Path):
     """A project whose check answers with a status."""
 
     def with_status(status: int) -> Path:
-        folder: Path = tmp_path / "review" / "approval"
+        folder: Path = tmp_path / "flux_tenancy" / "review" / "approval"
         folder.mkdir(parents=True)
         for package in (folder.parent, folder):
             (package / "__init__.py").touch()

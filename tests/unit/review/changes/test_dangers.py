@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from sample_objects import kubernetes, render_of
 
-from review.changes.dangers import dangers
-from review.changes.objects import changes
+from flux_tenancy.review.changes.dangers import dangers
+from flux_tenancy.review.changes.objects import changes
 
 NAMESPACE = kubernetes("Namespace", "apps")
 

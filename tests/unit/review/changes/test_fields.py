@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from sample_objects import kubernetes, render_of
 
-from components.policies.probe import PROBE_NAME
-from review.changes.fields import FIELDS, is_noise, label, lines
-from review.changes.objects import changes
+from flux_tenancy.components.policies.probe import PROBE_NAME
+from flux_tenancy.review.changes.fields import FIELDS, is_noise, label, lines
+from flux_tenancy.review.changes.objects import changes
 
 
 def changed(kind="Role", before=None, after=None, name="a"):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from components.stack.files.stack_file import StackFile
-from review.changes.releases import Release, release_changes
+from flux_tenancy.components.stack.files.stack_file import StackFile
+from flux_tenancy.review.changes.releases import Release, release_changes
 
 
 def file(version="2.9.4", sha256="a", section="flux", shared=None):

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from sample_objects import kubernetes, render_of
 
-from review.changes.objects import ABSENT, Action, changes, field_changes
+from flux_tenancy.review.changes.objects import ABSENT, Action, changes, field_changes
 
 
 def fields(before, after):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from components.stack.files.stack_file import StackFile
-from review.changes.objects import Action
-from review.changes.secrets import SecretChange, secret_changes
-from review.render.rendered import PLATFORM
+from flux_tenancy.components.stack.files.stack_file import StackFile
+from flux_tenancy.review.changes.objects import Action
+from flux_tenancy.review.changes.secrets import SecretChange, secret_changes
+from flux_tenancy.review.render.rendered import PLATFORM
 
 
 def file(**sections):

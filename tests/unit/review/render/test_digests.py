@@ -7,8 +7,8 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from review.render.digests import Digests, differences, is_digest
-from review.render.rendered import Render, RenderedObject
+from flux_tenancy.review.render.digests import Digests, differences, is_digest
+from flux_tenancy.review.render.rendered import Render, RenderedObject
 
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 

@@ -13,10 +13,10 @@ import pytest
 from sample_kyverno import KYVERNO, chart_archive
 from sample_project import encrypted, rendered, tenant, write_project
 
-from review.render import plain_resources
-from review.render.plain_resources import is_plain
-from review.render.recorder import record
-from review.render.rendered import Render
+from flux_tenancy.review.render import plain_resources
+from flux_tenancy.review.render.plain_resources import is_plain
+from flux_tenancy.review.render.recorder import record
+from flux_tenancy.review.render.rendered import Render
 
 CHART = chart_archive()
 METADATA = {"name": "a", "namespace": "apps", "labels": {}}

@@ -9,11 +9,11 @@ import yaml
 from sample_project import encrypted, rendered, tenant, write_project, write_stack
 from sample_sops_keys import age_identity
 
-from components.config.errors import ConfigurationError
-from operations.errors import OperationError
-from review.render.files import write_render
-from review.render.recorder import GENERATED
-from review.render.stack import TARGET, render_stack
+from flux_tenancy.components.config.errors import ConfigurationError
+from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.review.render.files import write_render
+from flux_tenancy.review.render.recorder import GENERATED
+from flux_tenancy.review.render.stack import TARGET, render_stack
 
 
 def of_kind(render, kind, owner="dev-team"):

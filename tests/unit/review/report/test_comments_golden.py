@@ -15,13 +15,13 @@ import yaml
 from sample_project import encrypted, tenant, write_project, write_stack
 from sample_release import RELEASE_FILE
 
-from components.stack.files.project_file import read_project_file
-from components.stack.files.stack_file import read_stack_file
-from review.render.stack import render_stack
-from review.report.comparison import Side, stack_report
-from review.report.markdown import as_markdown
-from review.report.model import Report
-from review.words.untrusted_markdown import BREAK, neutralized
+from flux_tenancy.components.stack.files.project_file import read_project_file
+from flux_tenancy.components.stack.files.stack_file import read_stack_file
+from flux_tenancy.review.render.stack import render_stack
+from flux_tenancy.review.report.comparison import Side, stack_report
+from flux_tenancy.review.report.markdown import as_markdown
+from flux_tenancy.review.report.model import Report
+from flux_tenancy.review.words.untrusted_markdown import BREAK, neutralized
 from tests.support.goldens import GOLDEN, assert_golden
 
 STACKS = ("production", "staging")

@@ -14,20 +14,20 @@ import pytest
 from sample_project import tenant, write_project, write_stack
 from typer.testing import CliRunner
 
-import review.report.compare
-from command.app import app
-from components.config.errors import ConfigurationError, Problem
-from components.config.messages import Message
-from operations.errors import OperationError
-from review.render.rendered import Render
-from review.report.compare import compare
-from review.report.json_report import as_json
-from review.report.model import Report
-from review.report.phrases import remarks
-from review.rules.setting import RuleSetting
-from review.rules.stacks import JudgedStack
-from review.versions import render_process, rendering, trees
-from review.versions.trees import merge_base
+import flux_tenancy.review.report.compare
+from flux_tenancy.command.app import app
+from flux_tenancy.components.config.errors import ConfigurationError, Problem
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.review.render.rendered import Render
+from flux_tenancy.review.report.compare import compare
+from flux_tenancy.review.report.json_report import as_json
+from flux_tenancy.review.report.model import Report
+from flux_tenancy.review.report.phrases import remarks
+from flux_tenancy.review.rules.setting import RuleSetting
+from flux_tenancy.review.rules.stacks import JudgedStack
+from flux_tenancy.review.versions import render_process, rendering, trees
+from flux_tenancy.review.versions.trees import merge_base
 
 ERRORS = "class ConfigurationError(Exception):\n    problems = ()\n"
 OWN_PROGRAM = """\
@@ -90,7 +90,7 @@ def rendered(monkeypatch):
     def read(_: Path, stacks: Iterable[str]) -> tuple[dict[str, JudgedStack], list[Problem]]:
         return {stack: JudgedStack(Render.of(stack, ()), RuleSetting()) for stack in stacks}, []
 
-    monkeypatch.setattr(review.report.compare, "read_stacks", read)
+    monkeypatch.setattr(flux_tenancy.review.report.compare, "read_stacks", read)
 
 
 def test_what_will_soon_stop_updates_is_told_though_nothing_changes(clone, rendered, monkeypatch):
@@ -100,7 +100,7 @@ def test_what_will_soon_stop_updates_is_told_though_nothing_changes(clone, rende
     clone.commit()
     warned = partial(JudgedStack, Render.of("any", ()), RuleSetting())
     read = {stack: warned((Message("", "tenant a: grants[0] expires"),)) for stack in ("production", "staging")}
-    monkeypatch.setattr(review.report.compare, "read_stacks", lambda *_: (read, []))
+    monkeypatch.setattr(flux_tenancy.review.report.compare, "read_stacks", lambda *_: (read, []))
 
     report = compare(clone.folder, "main")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from sample_objects import kubernetes, render_of
 
-import review.report.compare
-from review.admission.program import Answer, Objection
-from review.report.compare import refusals_of
+import flux_tenancy.review.report.compare
+from flux_tenancy.review.admission.program import Answer, Objection
+from flux_tenancy.review.report.compare import refusals_of
 
 REFUSED = Objection("flux-tenancy-sources", True, "the source is not allowed")
 
@@ -17,7 +17,9 @@ def answers(monkeypatch):
     """The API server's objections to the objects of each render, by their digest."""
     found: dict[str, dict[tuple[str, str], Answer]] = {}
     monkeypatch.setattr(
-        review.report.compare, "admission_answers", lambda program, render, project, about: found[render.digest]
+        flux_tenancy.review.report.compare,
+        "admission_answers",
+        lambda program, render, project, about: found[render.digest],
     )
     return found
 

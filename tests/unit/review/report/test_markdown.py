@@ -9,12 +9,12 @@ from markdown_it import MarkdownIt
 from sample_objects import kubernetes
 from sample_reports import compared, report, side
 
-from components.config.decisions import today
-from components.stack.review import RuleName, Waiver
-from review.render.rendered import PLATFORM
-from review.report.markdown import LIMIT, as_markdown
-from review.rules.findings import Finding
-from review.words.statement import Statement
+from flux_tenancy.components.config.decisions import today
+from flux_tenancy.components.stack.review import RuleName, Waiver
+from flux_tenancy.review.render.rendered import PLATFORM
+from flux_tenancy.review.report.markdown import LIMIT, as_markdown
+from flux_tenancy.review.rules.findings import Finding
+from flux_tenancy.review.words.statement import Statement
 from tests.support.messages import said
 
 HOSTILE = "x`|</details>\n```\n# @octocat <!-- -->"

@@ -8,9 +8,9 @@ import pytest
 from sample_objects import kubernetes
 from sample_reports import compared, report, side
 
-from review.changes.objects import Action
-from review.render.rendered import PLATFORM
-from review.words.statement import Statement
+from flux_tenancy.review.changes.objects import Action
+from flux_tenancy.review.render.rendered import PLATFORM
+from flux_tenancy.review.words.statement import Statement
 
 
 def sync(tenant="dev-team", **spec):

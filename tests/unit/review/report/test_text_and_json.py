@@ -10,9 +10,9 @@ from rich.console import Console
 from sample_objects import kubernetes
 from sample_reports import compared, report, side
 
-from review.report.json_report import as_json
-from review.report.terminal import as_text
-from review.words.statement import Statement
+from flux_tenancy.review.report.json_report import as_json
+from flux_tenancy.review.report.terminal import as_text
+from flux_tenancy.review.words.statement import Statement
 
 
 def printed(found):

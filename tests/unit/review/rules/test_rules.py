@@ -12,13 +12,13 @@ from sample_sops_keys import age_identity
 from sample_sources import authority, signing_key
 from sample_stack import CLUSTER, FLUX
 
-from components.config.decisions import today
-from components.policies.config import PolicyEngine, PolicyMode
-from components.stack.config import StackConfig
-from components.stack.review import WAIVABLE, RuleName, Waiver
-from review.rules.findings import Finding
-from review.rules.setting import RuleSetting
-from review.rules.table import RULES, findings
+from flux_tenancy.components.config.decisions import today
+from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
+from flux_tenancy.components.stack.config import StackConfig
+from flux_tenancy.components.stack.review import WAIVABLE, RuleName, Waiver
+from flux_tenancy.review.rules.findings import Finding
+from flux_tenancy.review.rules.setting import RuleSetting
+from flux_tenancy.review.rules.table import RULES, findings
 
 EXPIRES = today() + timedelta(days=30)
 

@@ -7,15 +7,15 @@ from base64 import b64encode
 import pytest
 from sample_rules import ACCOUNT, EVERYTHING, binding, cluster_object, deploy_key, namespace, rendered_object, role
 
-from review.render.recorder import GENERATED
-from review.rules.access import (
+from flux_tenancy.review.render.recorder import GENERATED
+from flux_tenancy.review.rules.access import (
     MARKED_AS_SECRET,
     admin_bindings,
     plain_secrets,
     reserved_namespaces,
     writable_deploy_keys,
 )
-from review.rules.setting import RuleSetting
+from flux_tenancy.review.rules.setting import RuleSetting
 from tests.support.messages import values_of
 
 SETTING = RuleSetting()

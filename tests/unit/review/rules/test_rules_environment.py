@@ -7,9 +7,14 @@ from dataclasses import replace
 import pytest
 from sample_rules import cluster_object, namespace, rendered_object
 
-from components.policies.config import PolicyEngine, PolicyMode
-from review.rules.environment import missing_engine, policies_not_enforced, protected_deletions, unprotected
-from review.rules.setting import RuleSetting
+from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
+from flux_tenancy.review.rules.environment import (
+    missing_engine,
+    policies_not_enforced,
+    protected_deletions,
+    unprotected,
+)
+from flux_tenancy.review.rules.setting import RuleSetting
 from tests.support.messages import values_of
 
 PROTECTED = RuleSetting(protected=True)

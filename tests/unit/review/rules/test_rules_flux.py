@@ -7,10 +7,10 @@ from copy import deepcopy
 import pytest
 from sample_project import rendered
 
-from components.installs.flux.lockdown_flags import LOCKDOWN_FLAGS
-from components.vocabulary.names import Controller
-from review.rules.flux import lockdown_flags
-from review.rules.setting import RuleSetting
+from flux_tenancy.components.installs.flux.lockdown_flags import LOCKDOWN_FLAGS
+from flux_tenancy.components.vocabulary.names import Controller
+from flux_tenancy.review.rules.flux import lockdown_flags
+from flux_tenancy.review.rules.setting import RuleSetting
 from tests.support.messages import values_of
 
 SETTING = RuleSetting()

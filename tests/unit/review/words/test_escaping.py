@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from markdown_it import MarkdownIt
 
-from components.config.printable import printable
-from review.words.escaping import code, fenced, inline
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.review.words.escaping import code, fenced, inline
 
 HOSTILE = [
     "<script>alert(1)</script>",

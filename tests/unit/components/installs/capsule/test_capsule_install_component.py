@@ -6,9 +6,9 @@ from kubernetes.client import ApiClient
 from recorded_program import run
 from sample_capsule import capsule_config, definition
 
-from components.installs.capsule.component import CapsuleInstall, CapsuleInstallArgs
-from components.installs.capsule.objects import CapsuleRelease
-from components.installs.chart import Chart
+from flux_tenancy.components.installs.capsule.component import CapsuleInstall, CapsuleInstallArgs
+from flux_tenancy.components.installs.capsule.objects import CapsuleRelease
+from flux_tenancy.components.installs.chart import Chart
 
 CHART = Chart(".charts/3a.tgz", "0.14.0")
 RELEASE, HOME = "Release capsule", "Namespace capsule-system"

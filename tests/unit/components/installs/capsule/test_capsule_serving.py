@@ -2,9 +2,9 @@
 
 import pytest
 
-from components.cluster.waiting import NotReady
-from components.installs.capsule import serving
-from components.installs.capsule.serving import wait_until_admitted
+from flux_tenancy.components.cluster.waiting import NotReady
+from flux_tenancy.components.installs.capsule import serving
+from flux_tenancy.components.installs.capsule.serving import wait_until_admitted
 
 REFUSED = 'admission webhook "validate.kyverno.svc-fail" denied the request: rulestatuses not found'
 

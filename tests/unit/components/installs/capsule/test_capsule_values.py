@@ -5,8 +5,8 @@ import re
 import pytest
 from sample_capsule import capsule_config
 
-from components.cluster.client import Identity
-from components.installs.capsule.values import PROTECTED_NAMESPACES, administrator_problems, helm_values
+from flux_tenancy.components.cluster.client import Identity
+from flux_tenancy.components.installs.capsule.values import PROTECTED_NAMESPACES, administrator_problems, helm_values
 
 ADMINISTRATORS = [
     {"kind": "User", "name": "ada@example.com"},

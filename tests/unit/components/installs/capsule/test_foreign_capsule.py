@@ -2,9 +2,9 @@
 
 import pytest
 
-from components.cluster.client import ClusterFacts
-from components.engine.state import State
-from components.stack.cluster.foreign_installations import foreign_capsule
+from flux_tenancy.components.cluster.client import ClusterFacts
+from flux_tenancy.components.engine.state import State
+from flux_tenancy.components.stack.cluster.foreign_installations import foreign_capsule
 
 UID = "11111111-1111-1111-1111-111111111111"
 DEFINITION, WEBHOOK = "tenants.capsule.clastix.io", "capsule-dynamic-webhook"

@@ -6,11 +6,15 @@ import pytest
 from sample_release import arguments, names, one, release
 from sample_stack import DIGEST, FLUX, flux_config, load, problems
 
-from components.installs.flux.controller_rights import impersonation_objects, is_powerful, shared_impersonation
-from components.installs.flux.profile import configured, in_phases
-from components.tenant.impersonation import impersonations
-from components.vocabulary.names import Controller
-from components.vocabulary.object_meta import ObjectMeta
+from flux_tenancy.components.installs.flux.controller_rights import (
+    impersonation_objects,
+    is_powerful,
+    shared_impersonation,
+)
+from flux_tenancy.components.installs.flux.profile import configured, in_phases
+from flux_tenancy.components.tenant.impersonation import impersonations
+from flux_tenancy.components.vocabulary.names import Controller
+from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 
 EVERYTHING = {
     "apiVersion": "rbac.authorization.k8s.io/v1",

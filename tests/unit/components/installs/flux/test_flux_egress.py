@@ -9,11 +9,11 @@ from recorded_program import run
 from sample_release import one, release
 from sample_stack import FLUX, flux_config, load
 
-from components.config.errors import ConfigurationError
-from components.installs.flux.component import FluxInstall, FluxInstallArgs
-from components.installs.flux.profile import StackFacts, configured
-from components.vocabulary.manifests import Manifest
-from components.vocabulary.names import Controller
+from flux_tenancy.components.config.errors import ConfigurationError
+from flux_tenancy.components.installs.flux.component import FluxInstall, FluxInstallArgs
+from flux_tenancy.components.installs.flux.profile import StackFacts, configured
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.names import Controller
 from tests.support.network import Network, Peer
 
 PROXIES = {"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"}

@@ -8,7 +8,7 @@ from recorded_program import run
 from sample_release import release
 from sample_stack import flux_config
 
-from components.installs.flux.component import FluxInstall, FluxInstallArgs
+from flux_tenancy.components.installs.flux.component import FluxInstall, FluxInstallArgs
 
 NAMESPACES = {"Namespace flux-system"}
 DEFINITIONS = {

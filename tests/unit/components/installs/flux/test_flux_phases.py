@@ -3,7 +3,7 @@
 from sample_release import release
 from sample_stack import flux_config
 
-from components.installs.flux.profile import in_phases
+from flux_tenancy.components.installs.flux.profile import in_phases
 
 
 def test_every_object_is_in_exactly_one_phase():

@@ -6,9 +6,9 @@ import pytest
 from sample_release import arguments, golden, names, one, release
 from sample_stack import flux_config
 
-from components.installs.flux.lockdown_environment import variables_for
-from components.installs.flux.profile import StackFacts, configured
-from components.vocabulary.names import Controller
+from flux_tenancy.components.installs.flux.lockdown_environment import variables_for
+from flux_tenancy.components.installs.flux.profile import StackFacts, configured
+from flux_tenancy.components.vocabulary.names import Controller
 from tests.support.goldens import assert_golden
 
 EVERY_CONTROLLER = [controller.value for controller in Controller]

@@ -8,10 +8,10 @@ from loopback import closed_port, serving
 from sample_release import RELEASE_FILE, names, one
 from sample_stack import DIGEST, flux_config
 
-from components.config.messages import Message, code_of, message_of
-from components.config.pinned_input import PinnedInputError
-from components.installs.flux.config import FluxConfig
-from components.installs.flux.release import read_release
+from flux_tenancy.components.config.messages import Message, code_of, message_of
+from flux_tenancy.components.config.pinned_input import PinnedInputError
+from flux_tenancy.components.installs.flux.config import FluxConfig
+from flux_tenancy.components.installs.flux.release import read_release
 from tests.support.messages import said
 
 FLUX_LABELS = {"instance": "flux-system", "part-of": "flux", "version": "v2.9.5"}

@@ -2,8 +2,8 @@
 
 import pytest
 
-from components.installs.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS, flags_for, refusal
-from components.vocabulary.names import Controller
+from flux_tenancy.components.installs.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS, flags_for, refusal
+from flux_tenancy.components.vocabulary.names import Controller
 
 OF_LOCKDOWN = {flag.name for flag in LOCKDOWN_FLAGS}
 CLOSED_TO_THE_OPERATOR = OF_LOCKDOWN - {"feature-gates"} | set(FORBIDDEN_FLAGS)

@@ -8,11 +8,11 @@ from recorded_program import GENERATED, run
 from sample_plan import platform_args
 from sample_sources import with_deploy_key
 
-from components.git.source import GitAccess
-from components.installs.flux.config import PlatformSyncConfig
-from components.installs.flux.platform_sync import PlatformSync, platform_kustomization, platform_path
-from components.plan.registration import BACKGROUND, OWNERSHIP
-from components.sync.notifications import Notification
+from flux_tenancy.components.git.source import GitAccess
+from flux_tenancy.components.installs.flux.config import PlatformSyncConfig
+from flux_tenancy.components.installs.flux.platform_sync import PlatformSync, platform_kustomization, platform_path
+from flux_tenancy.components.plan.registration import BACKGROUND, OWNERSHIP
+from flux_tenancy.components.sync.notifications import Notification
 
 URL = "https://git.example.com/platform"
 SOURCE, SYNC = "GitRepository flux-system/flux-system", "Kustomization flux-system/flux-system"

@@ -7,9 +7,9 @@ from loopback import closed_port, serving
 from sample_kyverno import bundled_chart, chart_archive, kyverno_config
 from sample_stack import DIGEST
 
-from components.config.messages import code_of
-from components.config.pinned_input import PinnedInputError
-from components.installs.kyverno.objects import kyverno_chart
+from flux_tenancy.components.config.messages import code_of
+from flux_tenancy.components.config.pinned_input import PinnedInputError
+from flux_tenancy.components.installs.kyverno.objects import kyverno_chart
 from tests.support.messages import said
 
 CHART = chart_archive()

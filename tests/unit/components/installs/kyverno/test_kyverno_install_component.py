@@ -8,9 +8,9 @@ from kubernetes.client import ApiClient
 from recorded_program import run
 from sample_kyverno import kyverno_config
 
-from components.installs.chart import Chart
-from components.installs.kyverno import component as kyverno_install
-from components.installs.kyverno.component import KyvernoInstall, KyvernoInstallArgs
+from flux_tenancy.components.installs.chart import Chart
+from flux_tenancy.components.installs.kyverno import component as kyverno_install
+from flux_tenancy.components.installs.kyverno.component import KyvernoInstall, KyvernoInstallArgs
 
 CHART = Chart(".charts/5f.tgz", "3.9.1")
 API = cast(ApiClient, object())

@@ -3,8 +3,8 @@
 import pytest
 from message_codes import codes
 
-from components.installs.kyverno.objects import DENIAL, GOOD_PROBE, wait_until_serving
-from components.installs.serving import NotServing
+from flux_tenancy.components.installs.kyverno.objects import DENIAL, GOOD_PROBE, wait_until_serving
+from flux_tenancy.components.installs.serving import NotServing
 
 DENIED = f"{DENIAL}: compilation failed"
 NO_SERVICE = 'failed calling webhook "validate-policy.kyverno.svc": connection refused'

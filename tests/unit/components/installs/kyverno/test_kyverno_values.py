@@ -3,7 +3,7 @@
 import pytest
 from sample_kyverno import kyverno_config
 
-from components.installs.kyverno.values import helm_values
+from flux_tenancy.components.installs.kyverno.values import helm_values
 
 SIZES = [{}, {"replicas": 1}, {"replicas": 9, "reports": True}]
 
