@@ -71,14 +71,14 @@ def list_(
     stack: Stacks,
     output: Annotated[ListOutput, typer.Option("--output", "-o", help="Format of the report.")] = ListOutput.TABLE,
     policies: Annotated[
-        bool, typer.Option("--policies/--no-policies", help="Count, by dry runs, what the policies would refuse.")
+        bool, typer.Option("--policies/--no-policies", help="Count objects that the policies would refuse.")
     ] = True,
     exit_code: HasExitCode = False,
 ) -> None:
     """List the tenants of stacks with their state, revision, fullest quota and message. Changes nothing.
 
-    A stack whose cluster does not answer is a row that says so. With `--exit-code`, exits with 1 if a tenant has failed
-    or a stack cannot be read.
+    A stack whose cluster does not answer has a row with the error. With `--exit-code`, exits with 1 if a tenant has
+    failed or a stack cannot be read.
 
     Examples:
 
@@ -113,7 +113,7 @@ def show(tenant: Tenant, stack: Stacks, output: OutputOption = Output.TABLE, exi
 
 @app.command()
 def suspend(tenant: Tenant, stack: ChangedStacks, preview: Preview = True) -> None:
-    """Let Flux no longer apply or prune for a tenant; running objects stay as they are.
+    """Stop applying and pruning the manifests of a tenant; running objects are not affected.
 
     Examples:
 
@@ -126,7 +126,7 @@ def suspend(tenant: Tenant, stack: ChangedStacks, preview: Preview = True) -> No
 
 @app.command()
 def resume(tenant: Tenant, stack: ChangedStacks, preview: Preview = True) -> None:
-    """Let Flux apply and prune again for a suspended tenant.
+    """Apply and prune the manifests of a suspended tenant again.
 
     Examples:
 
@@ -153,7 +153,7 @@ def move(
     ] = "",
     preview: Preview = True,
 ) -> None:
-    """Let Flux apply a tenant's manifests from another place, and delete nothing on the way.
+    """Move a tenant to another repository, branch or folder, without deleting anything.
 
     Flux does not prune until `flux-tenancy tenant moved`. If the repository or the branch changes, pruning ends with
     an update of its own: the output then says to run the same command again.
@@ -172,9 +172,9 @@ def move(
 
 @app.command()
 def moved(tenant: Tenant, stack: ChangedStacks, preview: Preview = True) -> None:
-    """Let Flux prune again after a move, and list the objects that are not in the new place.
+    """Prune again after a move, and list the objects that are not in the new location.
 
-    Fails if Flux has not applied the new place yet.
+    Fails if Flux has not applied the new location yet.
 
     Examples:
 
@@ -197,7 +197,7 @@ def offboard(
     ] = "",
     preview: Preview = True,
 ) -> None:
-    """Take the next of two steps: first the sync and all access go, then the namespaces and everything in them.
+    """Take the next of two steps: remove the sync and all access, then the namespaces with everything in them.
 
     Secrets are in the backup only with `--age`.
 

@@ -30,18 +30,18 @@ def as_junit(reports: Sequence[Report]) -> str:
             else:
                 ElementTree.SubElement(case, "system-out").text = f"{refused_by(result)}: {result.message}"
         for control in report.controls:
-            case = _case(suite, "flux_tenancy.isolation.controls", f"{control.control.id}: {control.control.name}")
+            case = _case(suite, "isolation.controls", f"{control.control.id}: {control.control.name}")
             if control.verdict is Verdict.REFUSED:
                 ElementTree.SubElement(case, "failure", message=f"refused: {control.message}", type="refused")
             elif control.verdict in _SKIPPED:
                 ElementTree.SubElement(case, "skipped", message=f"{control.verdict}: {control.message}")
         for number, each in enumerate(report.inventory or (), 1):
             # An object may be wrong in several ways.
-            case = _case(suite, "flux_tenancy.isolation.inventory", f"{each.code}-{number}: {place(each)}")
+            case = _case(suite, "isolation.inventory", f"{each.code}-{number}: {place(each)}")
             said = f"{each.what}: {each.found}; intended: {each.intended}; {each.remedy}"
             ElementTree.SubElement(case, "failure", message=said, type=each.code)
         if report.inventory == ():
-            _case(suite, "flux_tenancy.isolation.inventory", AS_INTENDED)
+            _case(suite, "isolation.inventory", AS_INTENDED)
         cases = list(suite)
         suite.set("tests", str(len(cases)))
         suite.set("failures", str(sum(case.find("failure") is not None for case in cases)))

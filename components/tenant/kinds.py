@@ -54,7 +54,7 @@ _OWNERS: Mapping[str, str] = {
     "gatekeeper.sh": "Gatekeeper",
     "capsule.clastix.io": "Capsule",
     "projectcapsule.dev": "Capsule",
-    "flux_tenancy.policy.networking.k8s.io": "the cluster's network",
+    "policy.networking.k8s.io": "the cluster's network",
     "antrea.io": "the cluster's network",
     "cilium.io": "the cluster's network",
     "k8s.ovn.org": "the cluster's network",

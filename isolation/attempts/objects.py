@@ -13,7 +13,7 @@ from flux_tenancy.isolation.scene import Scene
 
 NAME = "isolation-suite"
 """The name of every object that the suite tries to create."""
-UNKNOWN_HOST = "flux_tenancy.isolation.example.com"
+UNKNOWN_HOST = "isolation.example.com"
 """A host that nobody owns (RFC 2606)."""
 _RESOURCES = {"cpu": "10m", "memory": "16Mi", "ephemeral-storage": "16Mi"}
 
