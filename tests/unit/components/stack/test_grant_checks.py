@@ -63,6 +63,12 @@ REFUSED: tuple[tuple[str, dict[str, Any], str], ...] = (
             "projectcapsule.dev": "Capsule",
             "crd.antrea.io": "the cluster's network",
             "k8s.ovn.org": "the cluster's network",
+            "policy.networking.k8s.io": "the cluster's network",
+            "crd.projectcalico.org": "the cluster's network",
+            "gateway.fluxcd.controlplane.io": "Flux",
+            "wgpolicyk8s.io": "Kyverno",
+            "openreports.io": "Kyverno",
+            "templates.gatekeeper.sh": "Gatekeeper",
         }.items()
     ),
     *(
