@@ -3,6 +3,8 @@
 Pulumi reads and writes ``Pulumi.<stack>.yaml`` in the folder in which it runs, and the committed files contain ports
 and paths of the default lab. So every other lab has a project folder in its state: links to the program, and copies of
 the stack and tenant files with its own ports. Changes in the checkout update the copies that the user has not changed.
+The folder is a Git repository of its own, whose commits are the copies: `flux-tenancy review diff --base HEAD` there
+shows what the user has changed since.
 """
 
 from __future__ import annotations
@@ -11,12 +13,13 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
 from lab.errors import LabError
 from lab.files import delete_folder, locked, make_folder, write_file
+from lab.git import Git
 from lab.processes import LOOPBACK
 from lab.settings import DEFAULT_PORT_BASE, PORTS_OF_A_LAB, Settings
 
@@ -25,6 +28,10 @@ _TENANTS = "tenants"
 _STATE_LINK = ".lab"
 _RECORD = ".copies.json"
 """Digest of each copy as written by the lab, by its path in the project folder."""
+
+_NOT_COPIED = f"*\n!/{_TENANTS}/\n!/{_TENANTS}/*.yaml\n!/Pulumi.*.yaml\n/Pulumi.yaml\n"
+"""What the repository of a project folder ignores: everything that is a link, or the lab's."""
+_GIT = Git("", "")
 
 _ADDRESS = re.compile(rf"(?<![\d.])({re.escape(LOOPBACK)}\]?:)(\d+)(?!\d)")
 
@@ -123,7 +130,7 @@ def _is_outdated(link: Path, links: Mapping[str, Path], checkout: Path) -> bool:
 
 
 def _copy_files(settings: Settings, folder: Path) -> None:
-    written = _read_record(folder)
+    written, copied = _read_record(folder), list[str]()
     for name in _file_names(settings.project):
         wanted = with_ports((settings.project / name).read_text(), settings.port_base)
         copy = folder / name
@@ -132,10 +139,32 @@ def _copy_files(settings: Settings, folder: Path) -> None:
         if current is None or _digest(current) == last:
             if current != wanted:
                 write_file(copy, wanted)
+                copied.append(name)
         elif current != wanted and new != last:
             _warn_of_two_changes(settings.project / name, copy)
         written[name] = new
     write_file(folder / _RECORD, json.dumps(written, indent=2) + "\n")
+    _commit(folder, copied)
+
+
+def _commit(folder: Path, copied: Sequence[str]) -> None:
+    if not (folder / ".git").exists():
+        _GIT.run(folder, "init", "--quiet", "--initial-branch", "main")
+        write_file(folder / ".git" / "info" / "exclude", _NOT_COPIED)
+        copied = _file_names(folder)
+    if copied:
+        _GIT.run(folder, "add", "--", *copied)
+        _GIT.run(
+            folder,
+            "commit",
+            "--quiet",
+            "--allow-empty",
+            "--message",
+            "Copy files of the checkout",
+            "--only",
+            "--",
+            *copied,
+        )
 
 
 def with_ports(text: str, port_base: int) -> str:

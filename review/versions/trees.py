@@ -60,6 +60,14 @@ def merge_base(project: Path, base: str) -> Iterator[Tree]:
         folder = Path(temporary, project.name)
         folder.mkdir()
         archive = run_git(project, "archive", "--format=tar", commit)
+        if archive.returncode:
+            raise OperationError(
+                Message(
+                    "FT-REV-206",
+                    f"commit {commit[:10]} does not have {project}, as Git ignores it or it is new",
+                    "run the command where the project is committed, or commit it first",
+                )
+            )
         with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as content:
             # The filter for data would refuse links to elsewhere, which a repository may have.
             content.extractall(folder, filter="tar")

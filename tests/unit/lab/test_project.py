@@ -6,9 +6,11 @@ import pytest
 import yaml
 
 from lab.errors import LabError
+from lab.git import Git
 from lab.project import check_stack_files, delete_project, names_lab_files, provide_project, with_ports
 from lab.settings import DEFAULT_PORT_BASE, Settings
 
+GIT = Git("", "")
 CHECKOUT = Path(__file__).parents[3]
 COMMITTED = [*CHECKOUT.glob("Pulumi.*.yaml"), *CHECKOUT.glob("tenants/*.yaml")]
 
@@ -56,6 +58,19 @@ def test_the_program_is_linked_to_the_checkout_and_the_state_is_the_labs(second,
     assert (folder / "Pulumi.yaml").resolve() == checkout / "Pulumi.yaml"
     assert (folder / "components").resolve() == checkout / "components"
     assert (folder / ".lab").resolve() == second.state
+
+
+def test_the_folder_is_a_repository_whose_commits_are_the_copies(second, checkout):
+    folder = provide_project(second)
+    stack = folder / "Pulumi.staging.yaml"
+    stack.write_text("webhookUrl: mine\n")
+    (checkout / "tenants" / "dev.yaml").write_text("url: ssh://git@127.0.0.1:20801/dev/other.git\n")
+
+    provide_project(second)
+
+    assert GIT.run(folder, "status", "--porcelain") == "M Pulumi.staging.yaml"
+    assert GIT.run(folder, "ls-files").splitlines() == ["Pulumi.staging.yaml", "tenants/dev.yaml"]
+    assert len(GIT.run(folder, "log", "--oneline").splitlines()) == 2
 
 
 def test_a_lab_with_another_state_and_the_default_ports_has_its_own_folder(checkout, tmp_path):

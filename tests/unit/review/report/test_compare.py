@@ -312,6 +312,14 @@ def test_a_project_in_a_folder_of_a_repository_is_compared(clone):
         assert (tree.folder / "file").read_text() == "before"
 
 
+def test_a_folder_that_git_does_not_have_is_refused(clone):
+    clone.commit(file="x")
+    (clone.folder / "new").mkdir()
+
+    with pytest.raises(OperationError, match="does not have"), merge_base(clone.folder / "new", "main"):
+        pass
+
+
 @pytest.mark.parametrize("base", ["unknown", "--help", "main:file", ""])
 def test_an_unknown_base_is_refused(clone, base):
     clone.commit(file="x")
