@@ -1,28 +1,29 @@
-"""The lines of a diff for one changed object, and which of its fields are noise."""
+"""An object in a report: its changed fields as lines of a diff, or the whole of it as YAML; which changes are noise."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import unified_diff
+from itertools import islice
 from typing import Any
 
 from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.plan.registration import BACKGROUND, OWNERSHIP
 from flux_tenancy.components.policies.probe import PROBE_NAME
 from flux_tenancy.components.tenant.annotations import PREFIX
+from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from flux_tenancy.review.changes.objects import ABSENT, FieldChange, ObjectChange
-from flux_tenancy.review.render.rendered import RenderedObject
+from flux_tenancy.review.render.files import as_yaml
+from flux_tenancy.review.render.rendered import PLATFORM, PROTECT, RenderedObject
 
-FIELDS = 20
-"""Fields of an object that are shown; the rest is counted."""
+Lines = tuple[str, ...]
 _VALUE = 240
 """Characters of a value that are shown."""
 _AROUND = 60
 """Characters that are shown before and after the part of a long value that differs."""
-_LINES = 30
-"""Lines of a text of several lines that are shown."""
 
 # Labels and annotations that decide what somebody may do, unlike those that only describe.
 _MEANINGFUL = (PREFIX, "pod-security.kubernetes.io/", TENANT_LABEL)
@@ -30,7 +31,12 @@ _MEANINGFUL = (PREFIX, "pod-security.kubernetes.io/", TENANT_LABEL)
 _PLAIN = re.compile(r"(?!(?:true|false|null|yes|no|on|off)$)[A-Za-z/_.<(-][^\n\"]*", re.IGNORECASE)
 # Stand-ins for secrets (`components.config.sealed`, `review.render.recorder`).
 _STAND_IN = re.compile(r"<(?:encrypted|public half of encrypted|generated)[^<>]*>")
+# The digest in a stand-in, which tells a reader nothing.
+_SEALED = re.compile(r"(<(?:encrypted|public half of encrypted) [^<>]*) [0-9a-f]{8,}>")
 _HIDDEN = "(not shown)"
+_OWNERSHIP = OWNERSHIP | BACKGROUND
+_SECRET = ("data", "stringData")
+_IDENTITY = ("apiVersion", "kind", "metadata")
 
 
 def label(rendered: RenderedObject) -> str:
@@ -48,24 +54,78 @@ def is_noise(change: ObjectChange) -> bool:
     return bool(change.fields) and all(map(_is_description, change.fields))
 
 
-def lines(change: ObjectChange) -> list[str]:
-    """The changed fields of an object as lines of a diff, labels and annotations that only describe it left out.
+def diff(change: ObjectChange) -> tuple[Lines, ...]:
+    """The changed fields of an object, each as lines of a diff; those that only describe it come last.
 
-    Values are shortened to where they differ. What is in a Secret is not shown, except for stand-ins.
+    Values of one line are shortened to where they differ. What is in a Secret is not shown, except for stand-ins.
     """
-    meant = [field for field in change.fields if not _is_description(field)]
-    shown = [_visible(line) for field in meant[:FIELDS] for line in _field(change.object, field)]
-    if left := len(meant[FIELDS:]):
-        shown.append(f"  … and {left} more field{'s' if left > 1 else ''}")
-    return shown
+    fields = sorted(change.fields, key=_is_description)
+    return tuple(tuple(_visible(line) for line in _field(change.object, field)) for field in fields)
+
+
+def as_yaml_lines(rendered: RenderedObject) -> tuple[Lines, ...]:
+    """An object as YAML, by its keys, the first of which identify it.
+
+    What is in a Secret is not shown, and the annotations that every object of the platform has are left out.
+    """
+    parts: dict[str, dict[str, Any]] = {}
+    for key, value in shown_manifest(rendered).items():
+        shown = _without_ownership(value) if key == "metadata" else value
+        parts.setdefault("" if key in _IDENTITY else key, {})[key] = shown
+    found = tuple(tuple(map(_visible, as_yaml(part).splitlines())) for part in parts.values())
+    return ((f"# {PROTECT}: true",), *found) if rendered.protected else found
+
+
+def _without_ownership(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    annotations = metadata.get("annotations") or {}
+    others = {key: value for key, value in annotations.items() if _OWNERSHIP.get(key) != value}
+    return {
+        key: others if key == "annotations" else value
+        for key, value in metadata.items()
+        if key != "annotations" or others
+    }
+
+
+def masked(text: str, rendered: RenderedObject) -> str:
+    """A text about an object with placeholders for its tenant, namespace and name, and without digests of secrets.
+
+    So two texts are equal if and only if what they say is the same for two objects.
+    """
+    names = {rendered.name: "<name>", rendered.namespace: "<namespace>"}
+    names |= {} if rendered.owner == PLATFORM else {rendered.owner: "<tenant>"}
+    return masked_names(without_digests(text), names)
+
+
+def without_digests(text: str) -> str:
+    """A text without the digests of secrets, which differ between stacks where the change is the same."""
+    return _SEALED.sub(r"\1 …>", text)
+
+
+def masked_names(text: str, names: Mapping[str, str]) -> str:
+    """A text with placeholders in place of names, as whole words."""
+    found = sorted(filter(None, names), key=len, reverse=True)
+    if not found:
+        return text
+    pattern = f"(?<![A-Za-z0-9])(?:{'|'.join(map(re.escape, found))})(?![A-Za-z0-9])"
+    return re.sub(pattern, lambda match: names[match[0]], text)
+
+
+def shown_manifest(rendered: RenderedObject) -> Manifest:
+    """An object as a report may show it: no text of a Secret that is not a stand-in."""
+    if rendered.kind != "Secret":
+        return rendered.manifest
+    return {key: _without_secrets(value) if key in _SECRET else value for key, value in rendered.manifest.items()}
 
 
 def shown_value(rendered: RenderedObject, field: FieldChange, value: Any) -> Any:
     """A field's value as a report may show it: no text of a Secret that is not a stand-in."""
-    if value is ABSENT or rendered.kind != "Secret" or field.path[0] not in ("data", "stringData"):
-        return value
+    is_secret = value is not ABSENT and rendered.kind == "Secret" and field.path[0] in _SECRET
+    return _without_secrets(value) if is_secret else value
+
+
+def _without_secrets(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: shown_value(rendered, field, item) for key, item in value.items()}
+        return {key: _without_secrets(item) for key, item in value.items()}
     return value.strip() if isinstance(value, str) and _STAND_IN.fullmatch(value.strip()) else _HIDDEN
 
 
@@ -100,14 +160,11 @@ def _field(rendered: RenderedObject, field: FieldChange) -> Iterator[str]:
 
 def _texts(before: str, after: str) -> Iterator[str]:
     """The lines that differ in two texts of several lines."""
-    found = [
-        f"{line[0]}   {_cut(line[1:])}"
-        for line in unified_diff(before.splitlines(), after.splitlines(), n=0, lineterm="")
-        if not line.startswith(("---", "+++", "@@"))
-    ]
-    yield from found[:_LINES]
-    if len(found) > _LINES:
-        yield f"    … and {len(found) - _LINES} more lines"
+    found = unified_diff(before.splitlines(), after.splitlines(), n=0, lineterm="")
+    # The first two lines are a heading; a removed line may begin like it.
+    for line in islice(found, 2, None):
+        if not line.startswith("@@"):
+            yield f"{line[0]}   {_cut(line[1:])}"
 
 
 def _text(value: Any) -> str:

@@ -12,8 +12,10 @@ from flux_tenancy.review.access.changes import access_changes
 from flux_tenancy.review.access.sentences import AccessChange, Risk
 from flux_tenancy.review.changes.dangers import dangers
 from flux_tenancy.review.changes.deletions import deletions
+from flux_tenancy.review.changes.images import image_changes
 from flux_tenancy.review.changes.objects import changes
 from flux_tenancy.review.changes.releases import release_changes
+from flux_tenancy.review.changes.replacements import replacement_risks
 from flux_tenancy.review.changes.secrets import secret_changes
 from flux_tenancy.review.render.rendered import PLATFORM, Render
 from flux_tenancy.review.report.model import StackReport
@@ -77,7 +79,11 @@ def stack_report(
         refusals=refusals,
         findings=findings,
         access=tuple(_of_access(each) for each in access_changes(old, after.render)),
-        dangers=tuple(Statement(owner, text, risk=True) for owner, text in dangers(found, after.render.objects)),
+        dangers=(
+            *(Statement(owner, text, risk=True) for owner, text in dangers(found, after.render.objects)),
+            *replacement_risks(found),
+        ),
+        images=tuple(image_changes(found)),
         unused=tuple(sorted(set(acknowledged) - {each.token for each in deleted})),
         note=note,
     )

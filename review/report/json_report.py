@@ -6,9 +6,10 @@ import json
 from typing import Any
 
 from flux_tenancy.review.changes.deletions import Deletion
-from flux_tenancy.review.changes.fields import is_noise, shown_value
-from flux_tenancy.review.changes.objects import ABSENT, FieldChange, ObjectChange
+from flux_tenancy.review.changes.fields import is_noise, shown_manifest, shown_value
+from flux_tenancy.review.changes.objects import ABSENT, Action, FieldChange, ObjectChange
 from flux_tenancy.review.changes.releases import ReleaseChange
+from flux_tenancy.review.changes.replacements import immutable_fields
 from flux_tenancy.review.report.model import Report, StackReport
 from flux_tenancy.review.rules.findings_text import record
 from flux_tenancy.review.words.statement import Statement
@@ -71,6 +72,9 @@ def _change(change: ObjectChange) -> dict[str, Any]:
         "owner": change.object.owner,
         "object": str(change.object.path),
     }
+    if change.action is Action.ADDED:
+        found["manifest"] = shown_manifest(change.object)
+    found["replaced"] = list(immutable_fields(change))
     return found | {"noise": is_noise(change), "fields": [_field(change, each) for each in change.fields]}
 
 

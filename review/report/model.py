@@ -11,10 +11,20 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
+from flux_tenancy.components.config.printable import printable
 from flux_tenancy.review.changes.deletions import Deletion
-from flux_tenancy.review.changes.fields import is_noise, label, lines
+from flux_tenancy.review.changes.fields import (
+    Lines,
+    as_yaml_lines,
+    diff,
+    is_noise,
+    masked,
+    masked_names,
+    without_digests,
+)
 from flux_tenancy.review.changes.objects import Action, ObjectChange
 from flux_tenancy.review.changes.releases import ReleaseChange
+from flux_tenancy.review.changes.replacements import immutable_fields
 from flux_tenancy.review.changes.secrets import SecretChange
 from flux_tenancy.review.render.rendered import PLATFORM
 from flux_tenancy.review.rules.findings import Finding
@@ -22,6 +32,8 @@ from flux_tenancy.review.words.lists import listed
 from flux_tenancy.review.words.statement import Statement
 
 _T = TypeVar("_T")
+_NAMED = 3
+"""Names of objects in a label; the rest is counted."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +51,7 @@ class StackReport:
         releases: the upstream releases that differ.
         secrets: the secrets that differ.
         deletions: what is deleted, by owner.
+        images: the containers that run other images.
         access: who may do more or less than before.
         refusals: what this program's own policies newly refuse.
         findings: what in it breaks the rules, whether that is new or not.
@@ -59,6 +72,7 @@ class StackReport:
     releases: tuple[ReleaseChange, ...] = ()
     secrets: tuple[SecretChange, ...] = ()
     deletions: tuple[Deletion, ...] = ()
+    images: tuple[Statement, ...] = ()
     access: tuple[Statement, ...] = ()
     refusals: tuple[Statement, ...] = ()
     findings: tuple[Finding, ...] = ()
@@ -74,6 +88,7 @@ class StackReport:
         yield from self.refusals
         yield from self.access
         yield from self.dangers
+        yield from self.images
         yield from map(_of_secret, self.secrets)
         for each in self.deletions:
             if not each.is_missing_acknowledgement:
@@ -108,28 +123,35 @@ class Said:
 
 @dataclass(frozen=True)
 class Entry:
-    """An object that differs in the same way in several stacks.
+    """Objects of one kind with which the same happens.
 
     Attributes:
-        action: what happens to it.
-        label: how it is called.
-        kind: its kind.
-        lines: the lines of its diff; empty unless it is changed.
-        content: stands for all that changes in it, of which the lines may show a part.
-        noise: whether only what describes it changes.
+        action: what happens to them.
+        kind: their kind.
+        names: their names, with the namespace, e.g. `apps/dev-team`.
+        parts: of changed objects the diff, by field; of added ones the YAML, by key; none of removed ones. Of several
+            objects, placeholders stand for what differs: `<tenant>`, `<namespace>` and `<name>`.
+        replaced: the fields because of which they are deleted and created again.
+        noise: whether only what describes them changes.
     """
 
     action: Action
-    label: str
     kind: str
-    lines: tuple[str, ...] = ()
-    content: str = ""
+    names: tuple[str, ...]
+    parts: tuple[Lines, ...] = ()
+    replaced: tuple[str, ...] = ()
     noise: bool = False
+
+    @property
+    def label(self) -> str:
+        """How they are called, e.g. `RoleBinding apps/dev-team`, and whether they are replaced."""
+        because = f" is replaced: {', '.join(self.replaced)} cannot change" if self.replaced else ""
+        return printable(f"{self.kind} {listed(self.names, _NAMED)}{because}")
 
 
 @dataclass(frozen=True)
 class Group:
-    """What a change does for one owner, the same in all of these stacks.
+    """What a change does for some owners, the same in all of these stacks.
 
     Attributes:
         stacks: the stacks.
@@ -153,11 +175,11 @@ class Group:
 
 @dataclass(frozen=True)
 class Section:
-    """What a change does for some owners, to whom the same happens.
+    """What a change does for some owners alike.
 
     Attributes:
         owners: the tenants, or PLATFORM alone.
-        groups: by stacks. Objects are those of the first owner.
+        groups: by stacks.
     """
 
     owners: tuple[str, ...]
@@ -207,19 +229,24 @@ class Report:
 
     @cached_property
     def sections(self) -> tuple[Section, ...]:
-        """What happens to whom: the platform first, then tenants by name; owners with the same changes together."""
-        by_shape: dict[object, list[tuple[str, tuple[Group, ...]]]] = defaultdict(list)
-        entries: dict[str, list[tuple[Entry, str]]] = defaultdict(list)
-        for stack in self.stacks:
-            for change in stack.changes:
-                entries[change.object.owner].append((_entry(change), stack.stack))
-        statements: dict[str, list[tuple[Statement, str]]] = defaultdict(list)
-        for each in self._statements(risk=False):
-            statements[each[0].owner].append(each)
-        for owner in sorted({*entries, *statements}, key=lambda name: (name != PLATFORM, name)):
-            groups = tuple(_groups(entries[owner], statements[owner]))
-            by_shape[_shape(owner, groups)].append((owner, groups))
-        return tuple(Section(tuple(owner for owner, _ in same), same[0][1]) for same in by_shape.values())
+        """What happens to whom: the platform first, then tenants by name. What is the same for several is said once."""
+        entries = _entries((change, stack.stack) for stack in self.stacks for change in stack.changes)
+        said = _alike(self._statements(risk=False))
+        places: dict[tuple[str, ...], dict[tuple[str, ...], tuple[list[Said], list[Entry]]]] = {}
+        for each in said:
+            places.setdefault(each.owners, {}).setdefault(each.stacks, ([], []))[0].append(each)
+        for owners, stacks, entry in entries:
+            places.setdefault(owners, {}).setdefault(stacks, ([], []))[1].append(entry)
+        return tuple(
+            Section(
+                owners,
+                tuple(
+                    Group(stacks, tuple(said), tuple(entries))
+                    for stacks, (said, entries) in sorted(groups.items(), key=lambda item: (-len(item[0]), item[0]))
+                ),
+            )
+            for owners, groups in sorted(places.items(), key=lambda item: (item[0] != (PLATFORM,), item[0]))
+        )
 
     @property
     def headline(self) -> str:
@@ -245,20 +272,19 @@ class Report:
         return {each.key for stack in self.stacks for each in stack.secrets if each.action is Action.CHANGED}
 
     def _of_objects(self) -> list[str]:
-        entries = [
-            entry
-            for section in self.sections
-            for group in section.groups
-            for entry in group.entries * len(section.owners)
-        ]
+        entries = [entry for section in self.sections for group in section.groups for entry in group.entries]
         if not entries:
             return ["No applied object changes"]
         meant = [each for each in entries if not each.noise]
         if not meant:
             return ["Only labels and annotations change"]
-        found = [*_counted("object", [each for each in meant if each.action is Action.ADDED], "added")]
-        found += _counted("object", [each for each in meant if each.action is Action.CHANGED], "changed")
-        return found + [*_counted("object", [each for each in meant if each.action is Action.REMOVED], "removed")]
+        return [
+            part
+            for action in Action
+            for part in _counted(
+                "object", [name for each in meant if each.action is action for name in each.names], action
+            )
+        ]
 
     @property
     def _findings(self) -> dict[Finding, tuple[str, ...]]:
@@ -298,37 +324,57 @@ def _said(statements: Iterable[tuple[Statement, str]]) -> Iterator[Said]:
             yield Said(tuple(owners), stacks_of, each.text, each.risk, each.names_owner)
 
 
-def _groups(entries: Iterable[tuple[Entry, str]], statements: Iterable[tuple[Statement, str]]) -> Iterator[Group]:
-    """What happens to one owner, by the stacks in which it is the same."""
-    places: dict[Entry, list[str]] = defaultdict(list)
-    for entry, stack in entries:
-        places[entry].append(stack)
-    by_stacks: dict[tuple[str, ...], list[Entry]] = defaultdict(list)
-    for entry, stacks in places.items():
-        by_stacks[tuple(stacks)].append(entry)
-    said: dict[tuple[str, ...], list[Said]] = defaultdict(list)
-    for sentence in _said(statements):
-        said[sentence.stacks].append(sentence)
-    for stacks_of in sorted({*by_stacks, *said}, key=lambda names: (-len(names), names)):
-        yield Group(stacks_of, tuple(said[stacks_of]), tuple(by_stacks[stacks_of]))
+def _alike(statements: Iterable[tuple[Statement, str]]) -> Iterator[Said]:
+    """Statements that differ in the names of their tenants alone as one, with a placeholder for the name."""
+    found: dict[object, list[Said]] = defaultdict(list)
+    for each in _said(statements):
+        owner = each.owners[0] if len(each.owners) == 1 and each.names_owner else PLATFORM
+        text = each.text if owner == PLATFORM else masked_names(each.text, {owner: "<tenant>"})
+        is_own = each.text != text
+        found[each.stacks, text, each.names_owner, is_own or each.owners].append(each)
+    for same in found.values():
+        if len(same) == 1:
+            yield same[0]
+        else:
+            owners = tuple(owner for each in same for owner in each.owners)
+            yield replace(same[0], owners=owners, text=masked_names(same[0].text, {owners[0]: "<tenant>"}))
 
 
-def _entry(change: ObjectChange) -> Entry:
+def _entries(changes: Iterable[tuple[ObjectChange, str]]) -> Iterator[tuple[tuple[str, ...], tuple[str, ...], Entry]]:
+    """The objects that differ, those alike as one entry, each with its owners and stacks."""
+    stacks: dict[tuple[object, ...], list[str]] = defaultdict(list)
+    first: dict[tuple[object, ...], ObjectChange] = {}
+    key: tuple[object, ...]
+    for change, stack in changes:
+        key = (change.object.owner, change.action, change.object.key, without_digests(_content(change)))
+        stacks[key].append(stack)
+        first.setdefault(key, change)
+    alike: dict[tuple[tuple[str, ...], object], list[ObjectChange]] = defaultdict(list)
+    for key, change in first.items():
+        found = change.object
+        shape = (found.owner == PLATFORM, change.action, found.type, masked(_content(change), found))
+        alike[tuple(stacks[key]), shape].append(change)
+    for (places, _), same in alike.items():
+        yield tuple(dict.fromkeys(each.object.owner for each in same)), places, _entry(same)
+
+
+def _content(change: ObjectChange) -> str:
+    """All that a change does to an object, as one text."""
+    if change.action is Action.CHANGED:
+        return repr([(each.name, each.before, each.after) for each in change.fields])
+    return repr((change.object.manifest, change.object.protected)) if change.action is Action.ADDED else ""
+
+
+def _entry(same: Sequence[ObjectChange]) -> Entry:
+    """The entry of objects with which the same happens."""
+    change, found = same[0], same[0].object
+    parts = diff(change) if change.action is Action.CHANGED else ()
+    parts = as_yaml_lines(found) if change.action is Action.ADDED else parts
+    if len(same) > 1:
+        parts = tuple(tuple(masked(line, found) for line in part) for part in parts)
+    names = tuple("/".join(filter(None, (each.object.namespace, each.object.name))) for each in same)
     noise = change.action is Action.CHANGED and is_noise(change)
-    content = str(hash(repr(change.fields))) if change.fields else ""
-    return Entry(change.action, label(change.object), change.object.kind, tuple(lines(change)), content, noise)
-
-
-def _shape(owner: str, groups: Sequence[Group]) -> object:
-    """What two tenants have in common to whom the same happens. The platform has nothing in common with a tenant."""
-    return owner == PLATFORM, tuple(
-        (
-            group.stacks,
-            tuple(each.text.replace(owner, "") for each in group.said),
-            tuple(sorted((each.action, each.kind, each.noise, each.content) for each in group.entries)),
-        )
-        for group in groups
-    )
+    return Entry(change.action, found.kind, names, parts, immutable_fields(change), noise)
 
 
 def _of_secret(change: SecretChange) -> Statement:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.review.changes.deletions import Deletion
@@ -58,20 +59,25 @@ def remarks(report: Report) -> list[str]:
 
 def counts(group: Group) -> str:
     """How many objects of a group differ, e.g. `2 objects added, 1 changed`; empty without any."""
-    found = [(len(group.of(action)), action.value) for action in Action]
-    found.append((len(group.noise), "changed in labels and annotations only"))
+    found = [(number(group.of(action)), action.value) for action in Action]
+    found.append((number(group.noise), "changed in labels and annotations only"))
     parts = [f"{count} {what}" for count, what in found if count]
     if not parts:
         return ""
-    number, _, rest = parts[0].partition(" ")
-    return ", ".join([f"{number} object{'' if number == '1' else 's'} {rest}", *parts[1:]])
+    first, _, rest = parts[0].partition(" ")
+    return ", ".join([f"{first} object{'' if first == '1' else 's'} {rest}", *parts[1:]])
+
+
+def number(entries: Iterable[Entry]) -> int:
+    """How many objects entries stand for."""
+    return sum(len(each.names) for each in entries)
 
 
 def diff_lines(entries: Sequence[Entry]) -> list[str]:
     """The diff of changed objects, each below its name."""
     found: list[str] = []
     for entry in entries:
-        found += [*([""] if found else []), entry.label, *entry.lines]
+        found += [*([""] if found else []), entry.label, *chain.from_iterable(entry.parts)]
     return found
 
 

@@ -70,7 +70,7 @@ def _group(group: Group) -> Iterator[RenderableType]:
     yield _item(f"on {listed(group.stacks)}" + (f": {counts(group)}" if counts(group) else ""))
     yield from (_item(each.sentence, 4) for each in group.said)
     for action, mark in ((Action.ADDED, "+"), (Action.REMOVED, "-")):
-        yield from (_line(f"{mark} {each.label}") for each in group.of(action))
+        yield from (_line(printable(f"{mark} {each.kind} {name}")) for each in group.of(action) for name in each.names)
     yield from (_line(line) for line in diff_lines(group.of(Action.CHANGED)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from markdown_it import MarkdownIt
 from sample_objects import render_of
 
 from flux_tenancy.components.stack.files.stack_file import StackFile
@@ -23,3 +24,16 @@ def compared(before: Side | None, after: Side | None, stack: str = "staging", no
 def report(*stacks: StackReport) -> Report:
     """A report of a change that is to be merged into main."""
     return Report("main", "0123456789abcdef", stacks)
+
+
+def is_complete(markdown: str) -> bool:
+    """Whether every fence, folded part and table of a text is complete."""
+    tokens = MarkdownIt("gfm-like").disable("linkify").parse(markdown)
+    folded = [token.content for token in tokens if token.type == "html_block"]
+    depth = 0
+    for content in folded:
+        depth += content.count("<details>") - content.count("</details>")
+        assert 0 <= depth <= 1
+    lines = markdown.splitlines()
+    ends = [token.map[1] for token in tokens if token.type == "fence" and token.map]
+    return depth == 0 and all(lines[end - 1].lstrip("> ").startswith("```") for end in ends)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from sample_objects import kubernetes, render_of
 
+from flux_tenancy.components.plan.registration import OWNERSHIP
 from flux_tenancy.components.policies.probe import PROBE_NAME
-from flux_tenancy.review.changes.fields import FIELDS, is_noise, label, lines
+from flux_tenancy.review.changes.fields import as_yaml_lines, diff, is_noise, label, masked
 from flux_tenancy.review.changes.objects import changes
+
+
+def lines(change):
+    return [line for part in diff(change) for line in part]
 
 
 def changed(kind="Role", before=None, after=None, name="a"):
@@ -48,10 +55,8 @@ def test_texts_of_several_lines_show_the_lines_that_differ():
     assert of_spec({"a": "one\ntwo\n"}, {"a": "one\nthree\n"}) == ["  spec.a:", "-   two", "+   three"]
 
 
-def test_a_long_text_of_several_lines_is_cut():
-    found = of_spec({"a": "\n"}, {"a": "\n".join(map(str, range(100)))})
-
-    assert found[-1] == "    … and 71 more lines"
+def test_a_removed_line_that_looks_like_a_heading_is_shown():
+    assert of_spec({"a": "x\n-- foo\n"}, {"a": "x\n++ bar\n"}) == ["  spec.a:", "-   -- foo", "+   ++ bar"]
 
 
 def test_long_values_show_where_they_differ():
@@ -86,15 +91,41 @@ def test_a_long_new_value_is_cut():
     assert len(line) < 300
 
 
-def test_only_the_first_fields_are_shown():
-    found = of_spec({}, {f"f{number:02}": number for number in range(FIELDS + 2)})
-
-    assert len(found) == FIELDS + 1
-    assert found[-1] == "  … and 2 more fields"
+def test_each_field_is_a_part_of_the_diff():
+    found = diff(changed(before={"spec": {}}, after={"spec": {f"f{number:02}": number for number in range(50)}}))
+    assert list(found) == [(f"+ spec.f{number:02}: {number}",) for number in range(50)]
 
 
-def test_one_field_more_is_counted_as_one():
-    assert of_spec({}, {f"f{number:02}": number for number in range(FIELDS + 1)})[-1] == "  … and 1 more field"
+def test_an_added_object_is_shown_as_yaml_by_its_keys():
+    found = as_yaml_lines(kubernetes("Role", "a", "apps", rules=[{"verbs": ["get"]}]))
+
+    assert found == (
+        ("apiVersion: example.com/v1", "kind: Role", "metadata:", "  name: a", "  namespace: apps"),
+        ("rules:", "- verbs:", "  - get"),
+    )
+
+
+def test_the_yaml_of_a_protected_object_says_so():
+    assert as_yaml_lines(replace(kubernetes("Role", "a"), protected=True))[0] == ("# protect: true",)
+
+
+def test_the_yaml_of_a_secret_does_not_show_it():
+    found = as_yaml_lines(kubernetes("Secret", "a", stringData={"a": "hunter2"}))
+
+    assert found[-1] == ("stringData:", "  a: (not shown)")
+
+
+def test_annotations_that_every_object_has_are_left_out_of_the_yaml():
+    metadata = {"annotations": {**OWNERSHIP, "note": "x"}}
+
+    assert as_yaml_lines(kubernetes("Role", "a", metadata=metadata))[0][-2:] == ("  annotations:", "    note: x")
+
+
+def test_a_text_without_names_is_the_same_for_objects_that_are_alike():
+    shop, apps = kubernetes("Role", "b", "shop", "shop"), kubernetes("Role", "a", "apps", "apps")
+
+    assert masked("shop/b: shop-git of shopping", shop) == "<tenant>/<name>: <tenant>-git of shopping"
+    assert masked("<encrypted tenants.apps.key 0123456789abcdef>", apps) == "<encrypted tenants.<tenant>.key …>"
 
 
 def test_values_of_secrets_are_not_shown():
@@ -154,10 +185,10 @@ def test_what_decides_on_access_or_content_is_no_noise(before, after):
     assert not is_noise(changed(before=before, after=after))
 
 
-def test_labels_that_only_describe_are_left_out_of_the_diff_of_other_fields():
+def test_labels_that_only_describe_come_last():
     found = lines(changed(before=metadata(labels={"v": "1"}), after=metadata(labels={"v": "2"}) | {"spec": 1}))
 
-    assert found == ["+ spec: 1"]
+    assert found == ["+ spec: 1", '- metadata.labels.v: "1"', '+ metadata.labels.v: "2"']
 
 
 def test_the_digest_of_all_policies_is_noise():
