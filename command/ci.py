@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from flux_tenancy.command.options import Stacks
+from flux_tenancy.command.options import File, Stack, Stacks
 from flux_tenancy.command.project import project_folder
 
 app = typer.Typer(help="List stacks for workflows, and post what jobs have found.", no_args_is_help=True)
@@ -65,6 +65,30 @@ def comment(
         typer.echo(comment_on_run(run))
     else:
         typer.echo(comment_on_pull_request(pull_request, body_file))
+
+
+@app.command()
+def preview_block(
+    stack: Stack,
+    preview: Annotated[Path, typer.Option(help="What `pulumi preview --json` has printed.")],
+    file: File = None,
+) -> None:
+    """Turn the result of a preview into a block of the comment, without any values.
+
+    Examples:
+
+      flux-tenancy ci preview-block --stack staging --preview preview.json --file preview.md
+    """
+    from flux_tenancy.review.host.report_comment import read_body
+    from flux_tenancy.review.render.files import writing
+    from flux_tenancy.review.report.preview import preview_block
+
+    block = preview_block(stack, read_body(preview))
+    if file is None:
+        typer.echo(block)
+    else:
+        with writing(file):
+            file.write_text(f"{block}\n", encoding="utf-8")
 
 
 @app.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -79,6 +80,13 @@ def diff(
     base: Annotated[str, typer.Option(help="Branch or commit that the change is to be merged into.")] = "main",
     output: Annotated[DiffOutput, typer.Option("--output", "-o", help="Format of the report.")] = DiffOutput.TABLE,
     file: File = None,
+    summary: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also append the report as Markdown to this file, such as GITHUB_STEP_SUMMARY, where it may be long.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Show what the working tree would change in each stack since it left the base.
 
@@ -90,6 +98,8 @@ def diff(
       flux-tenancy review diff
 
       flux-tenancy review diff --base origin/main --output markdown --file comment.md
+
+      flux-tenancy review diff --output markdown --file comment.md --summary "$GITHUB_STEP_SUMMARY"
     """
     from rich.console import Console
 
@@ -97,17 +107,33 @@ def diff(
     from flux_tenancy.review.report.compare import compare
 
     report = compare(project_folder(), base, stack)
+    whole_at = ""
+    if summary is not None:
+        from flux_tenancy.review.report.markdown import SUMMARY_LIMIT, as_markdown
+
+        with writing(summary), summary.open("a", encoding="utf-8") as opened:
+            opened.write(as_markdown(report, SUMMARY_LIMIT))
+        whole_at = address_of_run()
     if file is None:
         # In a file or a pipe, a line is as wide as it needs.
-        _print(report, output, Console(width=None if sys.stdout.isatty() else _WIDTH))
+        _print(report, output, Console(width=None if sys.stdout.isatty() else _WIDTH), whole_at)
     else:
         with writing(file), file.open("w", encoding="utf-8") as opened:
-            _print(report, output, Console(file=opened, width=_WIDTH))
+            _print(report, output, Console(file=opened, width=_WIDTH), whole_at)
     if report.missing_acknowledgements:
         found()
 
 
-def _print(report: Report, output: DiffOutput, console: Console) -> None:
+def address_of_run() -> str:
+    """The address of the workflow run that this is, with the summaries of its jobs; empty outside of one.
+
+    Source: https://docs.github.com/en/actions/reference/workflows-and-actions/variables
+    """
+    parts = [os.environ.get(f"GITHUB_{name}", "") for name in ("SERVER_URL", "REPOSITORY", "RUN_ID")]
+    return "{}/{}/actions/runs/{}".format(*parts) if all(parts) else ""
+
+
+def _print(report: Report, output: DiffOutput, console: Console, whole_at: str) -> None:
     if output is DiffOutput.TABLE:
         from flux_tenancy.review.report.terminal import as_text
 
@@ -116,7 +142,7 @@ def _print(report: Report, output: DiffOutput, console: Console) -> None:
     from flux_tenancy.review.report.json_report import as_json
     from flux_tenancy.review.report.markdown import as_markdown
 
-    text = as_json(report) + "\n" if output is DiffOutput.JSON else as_markdown(report)
+    text = as_json(report) + "\n" if output is DiffOutput.JSON else as_markdown(report, whole_at=whole_at)
     print(text, end="", file=console.file)
 
 

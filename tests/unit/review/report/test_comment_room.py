@@ -145,11 +145,14 @@ def test_many_objects_of_one_owner_do_not_push_out_the_only_one_of_another_kind(
 
 def test_many_tenants_do_not_push_out_the_only_change_of_its_kind():
     before, after, _ = sides([Batch(1000, "ConfigMap", "changed", 1, False, 3)])
-    one, other = (side(kubernetes("Role", "odd", owner="z", rules=rules)).render.objects for rules in (1, 2))
+    one, other = (
+        side(kubernetes("Role", "odd" * 20, owner="z", rules=rules)).render.objects
+        for rules in ("1\n" * 40, "2\n" * 40)
+    )
 
     text = as_markdown(report(compared(side(*before.render.objects, *one), side(*after.render.objects, *other))), 9_000)
 
-    assert "Role odd\n- rules: 1\n+ rules: 2\n" in text
+    assert "odd\n  rules:\n-   1\n" in text
 
 
 def test_many_fields_of_an_object_do_not_push_out_a_short_one():
