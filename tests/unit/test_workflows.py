@@ -40,7 +40,7 @@ RIGHTS = {
 
 READ_BY_COMMANDS = {"GITHUB_TOKEN", "PULUMI_BACKEND_URL"}
 """Variables of a step that its command reads itself; it gets the others as arguments."""
-OF_GITHUB = {"GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "PWD"}
+OF_GITHUB = {"GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STEP_SUMMARY", "PWD"}
 """Variables that every step has."""
 LATER = {"up", "releases"}
 """Commands that are not there yet."""

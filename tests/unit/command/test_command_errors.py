@@ -54,6 +54,7 @@ CASES = {
     "ci approved": Case(("--commit", "0" * 40, "--out", "out"), no_project=""),
     "ci comment": Case(("--run", "1"), no_project=""),
     "ci drift-issue": Case(("--run", "1"), no_stack="", unknown_stack="", no_project=""),
+    "ci preview-block": Case(("--preview", "Pulumi.yaml")),
     "ci release-pull-request": Case(("--body-file", "Pulumi.yaml")),
     "ci stacks": Case(),
     "drift repair": Case(no_cluster="FT-CLU-001"),

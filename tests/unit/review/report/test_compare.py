@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 import flux_tenancy.review.report.compare
 from flux_tenancy.command.app import app
+from flux_tenancy.command.review import address_of_run
 from flux_tenancy.components.config.errors import ConfigurationError, Problem
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.operations.errors import OperationError
@@ -365,6 +366,17 @@ class TestCommand:
 
         assert result.exit_code == 1
         assert "Platform on staging needs an acknowledgement" in result.output
+
+    def test_the_whole_report_is_appended_to_a_summary(self, run, tmp_path, monkeypatch):
+        for name, value in (("SERVER_URL", "https://github.com"), ("REPOSITORY", "o/r"), ("RUN_ID", "7")):
+            monkeypatch.setenv(f"GITHUB_{name}", value)
+        summary = tmp_path / "summary.md"
+        summary.write_text("earlier\n")
+
+        result = run("--output", "markdown", "--summary", str(summary))
+
+        assert summary.read_text() == f"earlier\n{result.stdout}"
+        assert address_of_run() == "https://github.com/o/r/actions/runs/7"
 
     def test_a_difference_is_no_failure(self, run, clone):
         entry = json.loads(run("--output", "json").output)["stacks"][0]["deletions"][0]["entry"]

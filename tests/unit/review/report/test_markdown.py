@@ -212,3 +212,10 @@ def test_violations_of_the_rules_come_with_the_risks_and_waivers_after_them():
     assert "or agree on a waiver" in before
     assert after.startswith("- **one and two**: admin-binding of tenant dev-team: RoleBinding apps/admin grants a")
     assert f"waived until {today()}: Until \\[they" in after and "*leave*." not in after
+
+
+def test_a_report_that_is_cut_links_to_the_whole():
+    address = "https://github.com/o/r/actions/runs/7"
+
+    assert f"The whole is in [the summary of the run]({address})" in as_markdown(large(100), 8_000, address)
+    assert address not in as_markdown(large(2), whole_at=address)
