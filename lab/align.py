@@ -6,7 +6,7 @@ Run ``python -m lab.align`` after you have raised the version of a tool.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -19,9 +19,10 @@ from lab.settings import Settings
 from lab.tool_cache import ToolCache
 from lab.tools_table import Tool, load_table, modules_folder
 
-APART = frozenset({"pulumi-kubernetes", "pulumi-github"})
-"""Module folders that stay as upstream's releases pin them: the first is made for an older client of Kubernetes, and
-for the second, which has no pruned module graph, every other version adds thousands of lines to go.sum."""
+APART = ("kubernetes*", "pulumi-*")
+"""Module folders that stay as upstream's releases pin them: the API servers are of other minor versions than the
+controllers' clients, Pulumi's Kubernetes plugin is made for an older client, and for its GitHub plugin, which has no
+pruned module graph, every other version adds thousands of lines to go.sum."""
 
 SHARED = (
     "cloud.google.com/*",
@@ -74,7 +75,7 @@ def behind(pins: Mapping[str, Mapping[str, Pin]]) -> dict[str, dict[str, str]]:
         (folder, path): pin
         for folder, modules in pins.items()
         for path, pin in modules.items()
-        if folder not in APART and pin.path == path and any(fnmatchcase(path, shared) for shared in SHARED)
+        if not _matches(folder, APART) and pin.path == path and _matches(path, SHARED)
     }
     highest: dict[str, str] = {}
     for (_, path), pin in found.items():
@@ -112,6 +113,10 @@ def _raise(go: Go, folder: Path, versions: Mapping[str, str], tools: list[Tool])
     go.run(["mod", "edit", *(f"-require={path}@{version}" for path, version in versions.items())], folder)
     packages = [tool.package for tool in tools if not tool.package_from]
     go.run(["list", "-mod=mod", "-e", "-deps", *packages], folder)
+
+
+def _matches(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def _order(version: str) -> Version:

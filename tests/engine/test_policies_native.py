@@ -18,17 +18,17 @@ from flux_tenancy.components.policies.rendering import object_name
 from flux_tenancy.components.policies.tenant_labels import tenant_labels
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from lab.build import ensure
-from lab.control_plane import NODE_NAME
+from lab.control_plane import APISERVER, ETCD, NODE_NAME
 from lab.free_ports import free_port_base
 from lab.settings import Settings
 from tests.support import capsule_cases
 from tests.support.api_client import ApiClient
-from tests.support.api_server import TOOLS, ApiServer
+from tests.support.api_server import ApiServer
 from tests.support.example_fleet import WAYS_OUT, manifests
 from tests.support.lab import eventually
 from tests.support.policy_cases import CASES, CONFIGS, NAMESPACE_OBJECTS, Case, User
 from tests.support.policy_requests import KYVERNO_KINDS, RBAC, USERS, WIDGETS, access, ask, bound
-from tests.support.releases import FLUX_BUNDLE
+from tests.support.releases import FLUX_BUNDLE, OLDER_APISERVERS
 
 FLUX = FLUX_BUNDLE
 ONE_POLICY = "one-policy"
@@ -44,12 +44,15 @@ BY_CONFIG = [
 ]
 
 
-@pytest.fixture(scope="module")
-def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiClient]:
+@pytest.fixture(
+    scope="module",
+    params=[APISERVER, *(pytest.param(older, marks=pytest.mark.exhaustive) for older in OLDER_APISERVERS)],
+)
+def api(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiClient]:
     """An API server with everything that the cases need, created before the policies."""
-    tools = ensure(Settings.load(), [*TOOLS, FLUX])
+    tools = ensure(Settings.load(), [ETCD, request.param, FLUX])
     server = ApiServer(tmp_path_factory.mktemp("api"), free_port_base(0))
-    server.start(tools)
+    server.start({ETCD: tools[ETCD], APISERVER: tools[request.param]})
     api = server.client
     try:
         for manifest in yaml.load_all(tools[FLUX].read_text(), FastLoader):

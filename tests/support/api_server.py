@@ -18,6 +18,11 @@ _TIMEOUT = 60.0
 class ApiServer:
     """An etcd and an API server.
 
+    Args:
+        folder: of its files.
+        first_port: the first of its ports.
+        arguments: further arguments of the API server.
+
     Attributes:
         kubeconfig: of an administrator.
         client: that administrator's; there is one from the start on.
@@ -25,7 +30,8 @@ class ApiServer:
 
     client: ApiClient
 
-    def __init__(self, folder: Path, first_port: int) -> None:
+    def __init__(self, folder: Path, first_port: int, *arguments: str) -> None:
+        self._arguments = {APISERVER: arguments}
         self._plane = ControlPlane(folder, Network(first_port))
         self.kubeconfig = folder / "kubeconfig"
 
@@ -37,7 +43,11 @@ class ApiServer:
         write_kubeconfig(self.kubeconfig, NODE_NAME, plane.network.server, authority, admin)
         self.client = ApiClient(self.kubeconfig)
         self._daemons = {part: self._daemon(part) for part in TOOLS}
-        bring_up([{daemon: plane.command(part, tools[part]) for part, daemon in self._daemons.items()}], _TIMEOUT)
+        commands = {
+            daemon: (*plane.command(part, tools[part]), *self._arguments.get(part, ()))
+            for part, daemon in self._daemons.items()
+        }
+        bring_up([commands], _TIMEOUT)
 
     def stop(self) -> None:
         self.client.close()

@@ -12,9 +12,9 @@ def flux_image(controller: str, release: str = "flux") -> str:
     return f"{controller}:v{_pinned(release, controller)}"
 
 
-def _pinned(release: str, module: str) -> str:
+def _pinned(release: str, module: str, of: str = "github.com/fluxcd") -> str:
     pins = (CHECKOUT / "lab" / "tools" / release / "go.mod").read_text()
-    [version] = re.findall(rf"^\tgithub\.com/fluxcd/{module} v([0-9.]+)$", pins, re.M)
+    [version] = re.findall(rf"^(?:\t|require ){re.escape(f'{of}/{module}')} v([0-9.]+)$", pins, re.M)
     return str(version)
 
 
@@ -24,3 +24,9 @@ OLDER_FLUX_VERSION = _pinned("flux-older", "flux2/v2")
 """The release before it, from which the tests upgrade."""
 FLUX_BUNDLE = f"flux-bundle-{FLUX_VERSION}"
 """The tool that is its bundle of manifests."""
+KUBERNETES_VERSION = _pinned("kubernetes", "kubernetes", "k8s.io")
+"""The Kubernetes of the lab's clusters."""
+OLDER_APISERVERS = tuple(
+    f"kube-apiserver@v{_pinned(folder, 'kubernetes', 'k8s.io')}" for folder in ("kubernetes-1.33", "kubernetes-1.35")
+)
+"""The tools that are API servers of the oldest versions that the program and Flux's newest releases accept."""

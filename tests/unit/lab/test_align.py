@@ -39,7 +39,7 @@ def test_an_older_version_has_to_be_raised(older: str, newer: str) -> None:
 
 
 def test_a_replaced_module_is_not_raised_but_others_are_raised_to_it() -> None:
-    held = {"kubernetes": {X: Pin(X, "v0.2.0", replaced=True)}}
+    held = {"gitea": {X: Pin(X, "v0.2.0", replaced=True)}}
     assert behind(held | pins(flux="v0.1.0")) == {"flux": {X: "v0.2.0"}}
     assert behind(held | pins(flux="v0.3.0")) == {}
 
@@ -51,5 +51,6 @@ def test_forks_are_ignored() -> None:
 
 def test_modules_that_keep_upstreams_versions() -> None:
     assert behind(pins(**{"pulumi-github": "v0.1.0", "flux": "v0.2.0"})) == {}
+    assert behind(pins(**{"kubernetes-1.33": "v0.3.0", "flux": "v0.2.0"})) == {}
     own = "github.com/fluxcd/pkg/ssa"
     assert behind({"old": {own: Pin(own, "v0.1.0")}, "new": {own: Pin(own, "v0.2.0")}}) == {}

@@ -71,7 +71,7 @@ func newNode(name, kubeletAddress string) (*corev1.Node, error) {
 			},
 			NodeInfo: corev1.NodeSystemInfo{
 				OperatingSystem: runtime.GOOS, Architecture: runtime.GOARCH,
-				KubeletVersion: "v1.36.3-node-agent", ContainerRuntimeVersion: "process://host",
+				KubeletVersion: "v1.37.2-node-agent", ContainerRuntimeVersion: "process://host",
 			},
 		},
 	}, nil

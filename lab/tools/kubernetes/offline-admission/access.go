@@ -47,7 +47,10 @@ func newAuthorizer(access []json.RawMessage) (authorizer.Authorizer, error) {
 	}
 	_, rules := validation.NewTestRuleResolver(roles, roleBindings, clusterRoles, clusterRoleBindings)
 	return union.New(
-		authorizerfactory.NewPrivilegedGroups(user.SystemPrivilegedGroup),
-		rbac.New(rules, rules, rules, rules),
-	), nil
+		union.NamedAuthorizer{
+			AuthorizerName: "privileged groups",
+			Authorizer:     authorizerfactory.NewPrivilegedGroups(user.SystemPrivilegedGroup),
+		},
+		union.NamedAuthorizer{AuthorizerName: "rbac", Authorizer: rbac.New(rules, rules, rules, rules)},
+	)
 }

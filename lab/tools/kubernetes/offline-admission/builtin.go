@@ -262,7 +262,7 @@ func addCore(storages map[string]rest.Storage, options generic.RESTOptionsGetter
 		return err
 	}
 	families := map[api.IPFamily]ipallocator.Interface{api.IPv4Protocol: ips}
-	service, serviceStatus, _, err := services.NewREST(options, api.IPv4Protocol, families, ports, addresses, pod.Pod, nil)
+	service, serviceStatus, _, err := services.NewREST(options, api.IPv4Protocol, families, ports, nil, pod.Pod, nil)
 	if err != nil {
 		return err
 	}

@@ -4,4 +4,4 @@ module flux-tenancy.local/lab/tools/kubernetes/offline-admission
 
 go 1.26.0
 
-require k8s.io/kubernetes v1.36.3
+require k8s.io/kubernetes v1.37.2

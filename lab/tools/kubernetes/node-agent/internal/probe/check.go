@@ -69,7 +69,7 @@ func grpcCheck(action *corev1.GRPCAction, podIP string, timeout time.Duration) C
 		service = *action.Service
 	}
 	return func(context.Context) error {
-		return verdict(grpcprobe.New().Probe(podIP, service, int(action.Port), timeout))
+		return verdict(grpcprobe.New().Probe(podIP, service, int(action.Port), timeout, grpcprobe.ProbeOptions{}))
 	}
 }
 

@@ -1,0 +1,8 @@
+//go:build tools
+
+// Package tools names the programs of this module that are built as they are, so that go.mod keeps them.
+package tools
+
+import (
+	_ "k8s.io/kubernetes/cmd/kube-apiserver"
+)
