@@ -19,7 +19,7 @@ from pydantic import AfterValidator, WithJsonSchema
 
 from flux_tenancy.components.config.messages import Message
 
-# Source: the groups of k8s.io/api 1.36, of apiextensions-apiserver and of kube-aggregator.
+# Source: the groups of k8s.io/api 1.37, of apiextensions-apiserver and of kube-aggregator.
 _KUBERNETES = frozenset(
     f"{name}.k8s.io"
     for name in (
@@ -35,6 +35,7 @@ _KUBERNETES = frozenset(
         "flowcontrol.apiserver",
         "imagepolicy",
         "internal.apiserver",
+        "lifecycle",
         "networking",
         "node",
         "rbac.authorization",

@@ -7,7 +7,7 @@ from typing import Any
 from tests.support.earlier_program import Upgraded
 from tests.support.environment import Environment
 from tests.support.lab import Lab, eventually
-from tests.support.releases import FLUX_VERSION
+from tests.support.releases import FLUX_VERSION, KUBERNETES_VERSION
 from tests.support.renders import differences
 
 
@@ -60,7 +60,7 @@ def test_a_preview_shows_exactly_the_edit(staging_stack: Environment) -> None:
 def test_outputs_say_what_an_operator_asks_next(lab: Lab, staging_stack: Environment) -> None:
     outputs = staging_stack.outputs()
     uid = staging_stack.cluster.get("namespace", "kube-system")["metadata"]["uid"]
-    assert outputs["cluster"] == {"uid": uid, "version": "v1.36.3", "context": "staging"}
+    assert outputs["cluster"] == {"uid": uid, "version": f"v{KUBERNETES_VERSION}", "context": "staging"}
     assert (outputs["flux"]["version"], outputs["flux"]["profile"]) == (FLUX_VERSION, "multi-tenant")
     tenant = outputs["tenants"]["dev-team"]
     assert tenant["namespaces"] == ["apps"]
