@@ -46,7 +46,7 @@ def load_stack(
         ConfigurationError: with all errors of the stack, each with its file and path.
     """
     file = file or read_stack_file(stack, read_project_file(project))
-    return load_sections({key: _structured(value) for key, value in values.items()}, secret_keys, project, file)
+    return load_sections({key: structured(value) for key, value in values.items()}, secret_keys, project, file)
 
 
 def load_sections(
@@ -116,7 +116,7 @@ def _once(problems: Sequence[Problem]) -> list[Problem]:
     return list({(problem.file, problem.path): problem for problem in reversed(problems)}.values())
 
 
-def _structured(value: str) -> Any:
+def structured(value: str) -> Any:
     """Pulumi passes mappings and lists as JSON, and everything else unchanged."""
     try:
         return json.loads(value)

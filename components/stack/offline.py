@@ -34,6 +34,8 @@ from flux_tenancy.components.stack.loading import load_sections
 if TYPE_CHECKING:
     from kubernetes import client
 
+ENCRYPTION = ("encryptionsalt", "encryptedkey")
+"""The keys of a stack's file with what its secrets are encrypted with, in encrypted form."""
 _EMPTY = State({})
 
 
@@ -59,11 +61,10 @@ def load_offline(stack: str, project: Path, described: ProjectFile) -> tuple[Sta
     document = read_mapping(described.stack_folder / file.name, file.name)
     if isinstance(document, Problem):
         raise ConfigurationError([document])
-    # What is particular to the stack's encryption, whichever secrets provider it has.
-    salt = str(document.get("encryptionsalt") or document.get("encryptedkey") or "")
     problems: list[Problem] = []
+    seal = sealing(document)
     sections = {
-        key: _sealed(value, (key,), partial(SealedText.of, salt=salt), file.name, problems)
+        key: sealed(value, (key,), seal, file.name, problems)
         for key, value in {**described.config, **file.sections}.items()
     }
     if problems:
@@ -96,8 +97,26 @@ def offline_preflight(config: StackConfig, stack: str, stack_file: str, project:
     return Preflight(release, chart, cluster, [], (), protected, capsule)
 
 
-def _sealed(value: Any, path: KeyPath, seal: partial[SealedText], file: str, problems: list[Problem]) -> Any:
-    """A value with a stand-in for each encrypted string; dates are strings, as they are for Pulumi."""
+def sealing(document: Mapping[str, Any]) -> partial[SealedText]:
+    """Makes the stand-ins for the encrypted values of a stack's file.
+
+    Args:
+        document: the whole file.
+    """
+    # What is particular to the stack's encryption, whichever secrets provider it has.
+    return partial(SealedText.of, salt=str(next(filter(None, map(document.get, ENCRYPTION)), "")))
+
+
+def sealed(value: Any, path: KeyPath, seal: partial[SealedText], file: str, problems: list[Problem]) -> Any:
+    """A value with a stand-in for each encrypted string; dates are strings, as they are for Pulumi.
+
+    Args:
+        value: the value of a key, as its file has it.
+        path: the path of the key.
+        seal: makes the stand-ins.
+        file: name of the file, for messages.
+        problems: gets a problem for each value that is encrypted but is not a secret.
+    """
     if is_encrypted(value):
         if not takes_a_secret(path):
             problems.append(
@@ -115,7 +134,7 @@ def _sealed(value: Any, path: KeyPath, seal: partial[SealedText], file: str, pro
             )
         return seal(dotted(path), value["secure"])
     if isinstance(value, Mapping):
-        return {str(key): _sealed(child, (*path, str(key)), seal, file, problems) for key, child in value.items()}
+        return {str(key): sealed(child, (*path, str(key)), seal, file, problems) for key, child in value.items()}
     if isinstance(value, list):
-        return [_sealed(child, (*path, index), seal, file, problems) for index, child in enumerate(value)]
+        return [sealed(child, (*path, index), seal, file, problems) for index, child in enumerate(value)]
     return value.isoformat() if isinstance(value, date) else value

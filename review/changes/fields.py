@@ -33,7 +33,8 @@ _PLAIN = re.compile(r"(?!(?:true|false|null|yes|no|on|off)$)[A-Za-z/_.<(-][^\n\"
 _STAND_IN = re.compile(r"<(?:encrypted|public half of encrypted|generated)[^<>]*>")
 # The digest in a stand-in, which tells a reader nothing.
 _SEALED = re.compile(r"(<(?:encrypted|public half of encrypted) [^<>]*) [0-9a-f]{8,}>")
-_HIDDEN = "(not shown)"
+HIDDEN = "(not shown)"
+"""What stands for a secret in plain text."""
 _OWNERSHIP = OWNERSHIP | BACKGROUND
 _SECRET = ("data", "stringData")
 _IDENTITY = ("apiVersion", "kind", "metadata")
@@ -60,7 +61,7 @@ def diff(change: ObjectChange) -> tuple[Lines, ...]:
     Values of one line are shortened to where they differ. What is in a Secret is not shown, except for stand-ins.
     """
     fields = sorted(change.fields, key=_is_description)
-    return tuple(tuple(_visible(line) for line in _field(change.object, field)) for field in fields)
+    return tuple(field_lines(_shown(change.object, field)) for field in fields)
 
 
 def as_yaml_lines(rendered: RenderedObject) -> tuple[Lines, ...]:
@@ -126,7 +127,7 @@ def shown_value(rendered: RenderedObject, field: FieldChange, value: Any) -> Any
 def _without_secrets(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_secrets(item) for key, item in value.items()}
-    return value.strip() if isinstance(value, str) and _STAND_IN.fullmatch(value.strip()) else _HIDDEN
+    return value.strip() if isinstance(value, str) and _STAND_IN.fullmatch(value.strip()) else HIDDEN
 
 
 def _is_description(field: FieldChange) -> bool:
@@ -143,8 +144,18 @@ def _is_description(field: FieldChange) -> bool:
     return not any(str(key).startswith(_MEANINGFUL) for key in keys)
 
 
-def _field(rendered: RenderedObject, field: FieldChange) -> Iterator[str]:
+def _shown(rendered: RenderedObject, field: FieldChange) -> FieldChange:
     before, after = (shown_value(rendered, field, value) for value in (field.before, field.after))
+    return FieldChange(field.path, before, after)
+
+
+def field_lines(field: FieldChange) -> Lines:
+    """A field as lines of a diff; values of one line are shortened to where they differ."""
+    return tuple(map(_visible, _field(field)))
+
+
+def _field(field: FieldChange) -> Iterator[str]:
+    before, after = field.before, field.after
     if isinstance(before, str) and isinstance(after, str) and "\n" in before + after:
         yield f"  {field.name}:"
         yield from _texts(before, after)

@@ -112,8 +112,8 @@ def _field_changes(before: RenderedObject, after: RenderedObject) -> Iterator[Fi
         yield FieldChange((PROTECT,), before.protected, after.protected)
 
 
-def field_changes(before: Manifest, after: Manifest) -> Iterator[FieldChange]:
-    """The fields that differ between two manifests, in the order of their keys."""
+def field_changes(before: Manifest | list[Any], after: Manifest | list[Any]) -> Iterator[FieldChange]:
+    """The fields that differ between two manifests, or other plain data, in the order of their keys."""
     return _compared((), before, after)
 
 

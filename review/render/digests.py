@@ -1,14 +1,15 @@
-"""Digests of a render: of all of it, which reviewers approve, and of each object, to tell what differs."""
+"""Digests of a render: of all of it, which reviewers approve, and of each object and fact, to tell what differs."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from flux_tenancy.review.render.facts import digest_of
 from flux_tenancy.review.render.rendered import Render
 
 DIGESTS = "digest.json"
@@ -25,6 +26,7 @@ class Digests(BaseModel):
         stack: name of the stack.
         digest: of the whole render.
         objects: of each object, by its path below the stack's folder.
+        facts: of each fact that decides about an update besides the objects, by its name.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -32,6 +34,7 @@ class Digests(BaseModel):
     stack: str
     digest: Digest
     objects: Mapping[str, Digest]
+    facts: Mapping[str, Digest] = Field(default_factory=dict)
 
     @classmethod
     def of(cls, render: Render) -> Digests:
@@ -40,6 +43,7 @@ class Digests(BaseModel):
             stack=render.stack,
             digest=render.digest,
             objects={str(each.path): each.digest for each in render.objects},
+            facts={name: digest_of(value) for name, value in (render.facts or {}).items()},
         )
 
     def as_json(self) -> str:
@@ -53,16 +57,18 @@ def is_digest(text: str) -> bool:
 
 
 def differences(approved: Digests, found: Digests) -> list[str]:
-    """What differs from an approved render, one line an object, in the order of their paths.
+    """What differs from an approved render, one line a fact and one an object, in the order of their names and paths.
 
     Args:
         approved: the digests that were approved.
         found: those of what would be applied.
     """
-    lines = []
-    for path in sorted({*approved.objects, *found.objects}):
-        before, after = approved.objects.get(path), found.objects.get(path)
+    return [*_differences(approved.facts, found.facts), *_differences(approved.objects, found.objects)]
+
+
+def _differences(approved: Mapping[str, Digest], found: Mapping[str, Digest]) -> Iterator[str]:
+    for name in sorted({*approved, *found}):
+        before, after = approved.get(name), found.get(name)
         if before != after:
             word = "added" if before is None else "removed" if after is None else "changed"
-            lines.append(f"{word} {path}")
-    return lines
+            yield f"{word} {name}"

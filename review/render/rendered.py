@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +9,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.review.render.facts import Facts, digest_of
 from flux_tenancy.review.render.settings import AdmissionSettings
 
 PLATFORM = "platform"
@@ -68,7 +67,7 @@ class RenderedObject:
     @cached_property
     def digest(self) -> str:
         """`sha256:…` of what identifies the object, of its manifest, and of its protection if it has one."""
-        return _digest([*self.key, self.manifest, *([PROTECT] if self.protected else [])])
+        return digest_of([*self.key, self.manifest, *([PROTECT] if self.protected else [])])
 
     @property
     def path(self) -> PurePosixPath:
@@ -87,23 +86,27 @@ class Render:
     Attributes:
         stack: name of the stack.
         objects: in the order of their paths.
-        digest: `sha256:…` of all objects; equal if and only if the same would be applied. The settings are not in it:
-            what they change in the cluster is in the objects.
+        digest: `sha256:…` of all objects and facts; equal if and only if the same would be applied to the same cluster
+            by the same program. The settings are not in it: what they change in the cluster is in the objects.
         settings: those of the admission policies; None if the program that rendered does not record them.
+        facts: what else decides about an update (`review.render.facts`); None if that program does not record them.
     """
 
     stack: str
     objects: tuple[RenderedObject, ...]
     digest: str
     settings: AdmissionSettings | None = None
+    facts: Facts | None = None
 
     @classmethod
-    def of(cls, stack: str, objects: Iterable[RenderedObject], settings: AdmissionSettings | None = None) -> Render:
+    def of(
+        cls,
+        stack: str,
+        objects: Iterable[RenderedObject],
+        settings: AdmissionSettings | None = None,
+        facts: Facts | None = None,
+    ) -> Render:
         """The render of a stack from its objects, in any order."""
         ordered = tuple(sorted(objects, key=lambda each: (each.path, each.key)))
-        return cls(stack, ordered, _digest([each.digest for each in ordered]), settings)
-
-
-def _digest(value: Any) -> str:
-    canonical = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return f"sha256:{hashlib.sha256(canonical.encode()).hexdigest()}"
+        digests: list[Any] = [each.digest for each in ordered]
+        return cls(stack, ordered, digest_of([*digests, *([facts] if facts is not None else [])]), settings, facts)

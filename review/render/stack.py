@@ -14,8 +14,10 @@ from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.files.project_file import read_project_file
 from flux_tenancy.components.stack.offline import load_offline, offline_preflight
 from flux_tenancy.components.stack.platform import register_platform
+from flux_tenancy.components.stack.written import read_written
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.review.render.facts import stack_facts
 from flux_tenancy.review.render.recorder import GENERATED, Registered, record
 from flux_tenancy.review.render.rendered import PLATFORM, Render, RenderedObject
 from flux_tenancy.review.render.settings import AdmissionSettings
@@ -50,7 +52,8 @@ def load_and_render(project: Path, stack: str) -> tuple[Render, StackConfig]:
     chart = {each.path: f"sha256:{Path(each.path).stem}" for each in charts if each is not None}
     objects = [_rendered(each, chart) for each in resources if not each.type.startswith(_PROVIDERS)]
     settings = AdmissionSettings.of(config.policies, config.tenancy, config.tenants)
-    return Render.of(stack, [_target(config.cluster), *objects], settings), config
+    facts = stack_facts(config, read_written(stack, project), project)
+    return Render.of(stack, [_target(config.cluster), *objects], settings, facts), config
 
 
 def _target(cluster: ClusterConfig) -> RenderedObject:

@@ -11,12 +11,14 @@ from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.stack.files.project_file import read_project_file
 from flux_tenancy.components.stack.files.stack_file import StackFile, read_stack_file
+from flux_tenancy.components.stack.written import read_written
 from flux_tenancy.operations.described_stack import UNKNOWN_STACK, described_stacks
 from flux_tenancy.operations.errors import OperationError
 from flux_tenancy.review.admission.answers import admission_answers
 from flux_tenancy.review.admission.check import NOT_CHECKED
 from flux_tenancy.review.admission.program import PROGRAM, VARIABLE, find_program
 from flux_tenancy.review.admission.verdict import refusals
+from flux_tenancy.review.changes.keys import key_changes
 from flux_tenancy.review.render.rendered import Render
 from flux_tenancy.review.report.comparison import Side, stack_report
 from flux_tenancy.review.report.model import Report
@@ -50,6 +52,8 @@ def compare(project: Path, base: str, only: Collection[str] = ()) -> Report:
                 raise ConfigurationError(problems)
             versions = started.versions() if earlier else {}
         files = {stack: _file(tree.folder, stack) for stack in earlier}
+        common = [stack for stack in earlier if stack in present]
+        keys = {stack: key_changes(*(read_written(stack, each) for each in (tree.folder, project))) for stack in common}
     program = find_program()
     reports = []
     for stack in sorted({*earlier, *present}):
@@ -61,7 +65,8 @@ def compare(project: Path, base: str, only: Collection[str] = ()) -> Report:
             found = findings(after.render.objects, read[stack].setting, before.render.objects if before else ())
         is_compared = bool(before) or stack not in earlier
         refused = refusals_of(program, version.render, after.render, project) if program and after else ()
-        report = stack_report(stack, before, after, refused, found, version.note, is_compared)
+        changed = keys.get(stack, ())
+        report = stack_report(stack, before, after, refused, found, version.note, is_compared, changed)
         reports.append(replace(report, warnings=read[stack].warnings if stack in read else ()))
     notes = () if program else (NOT_CHECKED(program=PROGRAM, variable=VARIABLE),)
     return Report(base, tree.commit, tuple(reports), notes)

@@ -13,9 +13,11 @@ from flux_tenancy.review.access.sentences import AccessChange, Risk
 from flux_tenancy.review.changes.dangers import dangers
 from flux_tenancy.review.changes.deletions import deletions
 from flux_tenancy.review.changes.images import image_changes
+from flux_tenancy.review.changes.keys import KeyChange
 from flux_tenancy.review.changes.objects import changes
 from flux_tenancy.review.changes.releases import release_changes
 from flux_tenancy.review.changes.replacements import replacement_risks
+from flux_tenancy.review.changes.run_facts import fact_changes
 from flux_tenancy.review.changes.secrets import secret_changes
 from flux_tenancy.review.render.rendered import PLATFORM, Render
 from flux_tenancy.review.report.model import StackReport
@@ -44,6 +46,7 @@ def stack_report(
     findings: tuple[Finding, ...] = (),
     note: str = "",
     is_compared: bool = True,
+    keys: tuple[KeyChange, ...] = (),
 ) -> StackReport:
     """What a change does to one stack.
 
@@ -54,13 +57,14 @@ def stack_report(
         refusals: what this program's own policies newly refuse.
         findings: what in the stack breaks the rules, now or before.
         note: why the comparison is incomplete.
-        is_compared: whether the stack at the merge base is known; otherwise only the digest is told.
+        is_compared: whether the stack at the merge base can be rendered; otherwise its keys are compared alone.
+        keys: the keys that differ in the stack's files.
     """
     if after is None:
         # Its objects stay in the cluster, so that nothing of it is deleted.
         return StackReport(stack, "", is_gone=True, is_compared=is_compared, note=note)
     if not is_compared:
-        return StackReport(stack, after.render.digest, findings=findings, is_compared=False, note=note)
+        return StackReport(stack, after.render.digest, findings=findings, is_compared=False, note=note, keys=keys)
     old = before.render if before else None
     found = changes(old, after.render)
     acknowledged = acknowledgements(after.file)
@@ -73,6 +77,8 @@ def stack_report(
         onboarded=tuple(sorted(has - had)) if before else (),
         offboarded=tuple(sorted(had - has)),
         changes=found,
+        keys=keys,
+        facts=fact_changes(old, after.render) if old else (),
         releases=release_changes(before.file if before else None, after.file),
         secrets=secret_changes(before.file, after.file) if before else (),
         deletions=deleted,

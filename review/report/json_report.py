@@ -41,6 +41,8 @@ def _stack(stack: StackReport) -> dict[str, Any]:
         "releases": [_release(each) for each in stack.releases],
         "secrets": [{"owner": each.owner, "key": each.key, "action": each.action} for each in stack.secrets],
         "deletions": [_deletion(each) for each in stack.deletions],
+        "keys": [{"file": each.file, "owner": each.owner} | _values("key", each.field) for each in stack.keys],
+        "facts": [_values("fact", each) for each in stack.facts],
         "changes": [_change(each) for each in stack.changes],
     }
 
@@ -79,6 +81,10 @@ def _change(change: ObjectChange) -> dict[str, Any]:
 
 
 def _field(change: ObjectChange, field: FieldChange) -> dict[str, Any]:
+    before, after = (shown_value(change.object, field, each) for each in (field.before, field.after))
+    return _values("field", FieldChange(field.path, before, after))
+
+
+def _values(noun: str, field: FieldChange) -> dict[str, Any]:
     values = {"before": field.before, "after": field.after}
-    shown = {key: shown_value(change.object, field, each) for key, each in values.items() if each is not ABSENT}
-    return {"field": field.name} | shown
+    return {noun: field.name} | {key: each for key, each in values.items() if each is not ABSENT}

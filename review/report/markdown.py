@@ -20,10 +20,12 @@ from flux_tenancy.review.report.phrases import (
     counts,
     deleted,
     how_to_acknowledge,
+    keys_title,
     number,
     release,
     remarks,
     title,
+    to_approve,
     violation,
     waiver,
 )
@@ -286,13 +288,14 @@ class _Group(Parts):
             _Bucket(kind, of, (objects[kind], 1), _Yaml) for kind, of in by_kind.items() if kind[0] is Action.ADDED
         ]
         self._said = [_Sentences(group.said)] if group.said else []
+        self._keys = [_Keys(each) for each in group.keys]
         kinds = {(kind[0], kind[2]) for kind in by_kind}
-        around = size_of(self._where) + 1 + _FOLDED * (len(kinds) + bool(self._yaml))
-        super().__init__([*self._said, *self._diffs, *self._names, *self._yaml], around)
+        around = size_of(self._where) + 1 + _FOLDED * (len(kinds) + bool(self._yaml) + bool(self._keys))
+        super().__init__([*self._said, *self._keys, *self._diffs, *self._names, *self._yaml], around)
 
     def left_out(self) -> Counter[_Kind]:
         """How many objects of each kind are neither shown nor counted beside others of their kind."""
-        found = Counter[_Kind]()
+        found = _count_keys(each.entry for each in self._keys if not each.shown)
         for bucket in self._diffs:
             found[bucket.kind] += sum(
                 number([each.entry]) for each in bucket.diffs if not (each.shown and bucket.shown)
@@ -305,6 +308,13 @@ class _Group(Parts):
         if not self.shown:
             return f"{self._where}. {_not_shown(_kinds([self.group]))}"
         parts = [self._where, *("\n".join(each.text()) for each in self._said if each.shown)]
+        for summary in dict.fromkeys(keys_title(each.entry) for each in self._keys):
+            keys = [each for each in self._keys if each.shown and keys_title(each.entry) == summary]
+            if keys:
+                lines = [line for index, each in enumerate(keys) for line in ([""] * bool(index) + each.text())]
+                diff = fenced(lines, "diff")
+                is_short = len(lines) <= _OPEN_LINES and keys[0].entry.action is Action.CHANGED
+                parts.append(f"{summary}:\n\n{diff}" if is_short else _folded(summary, diff))
         for noise in (False, True):
             diffs = [each for bucket in self._diffs if bucket.kind[2] is noise for each in bucket.chosen()]
             if diffs:
@@ -375,6 +385,16 @@ class _Diff(_Object):
     """The diff of an object."""
 
 
+class _Keys(_Object):
+    """Keys of a file."""
+
+    more = "key"
+
+    def __init__(self, entry: Entry) -> None:
+        super().__init__(entry)
+        self.rank = (0,)
+
+
 class _Yaml(_Object):
     """The content of an object."""
 
@@ -420,6 +440,14 @@ def _kinds(groups: Iterable[Group]) -> Counter[_Kind]:
     for group in groups:
         for entry in group.entries:
             found[_kind(entry)] += len(entry.names)
+        found += _count_keys(group.keys)
+    return found
+
+
+def _count_keys(entries: Iterable[Entry]) -> Counter[_Kind]:
+    found = Counter[_Kind]()
+    for entry in entries:
+        found[_kind(entry)] += len(entry.parts)
     return found
 
 
@@ -467,7 +495,7 @@ def _folded(summary: str, content: str) -> str:
 
 
 def _approval(report: Report) -> str:
-    stacks = [each for each in report.stacks if each.digest and (each.changes or not each.is_compared)]
+    stacks = to_approve(report)
     if not stacks:
         return ""
     commands = [f"flux-tenancy up --stack {each.stack} --approved {each.digest}" for each in stacks]

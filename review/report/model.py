@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -22,11 +22,14 @@ from flux_tenancy.review.changes.fields import (
     masked_names,
     without_digests,
 )
-from flux_tenancy.review.changes.objects import Action, ObjectChange
+from flux_tenancy.review.changes.keys import KeyChange
+from flux_tenancy.review.changes.objects import Action, FieldChange, ObjectChange
 from flux_tenancy.review.changes.releases import ReleaseChange
 from flux_tenancy.review.changes.replacements import immutable_fields
+from flux_tenancy.review.changes.run_facts import fact_statements
 from flux_tenancy.review.changes.secrets import SecretChange
 from flux_tenancy.review.render.rendered import PLATFORM
+from flux_tenancy.review.report.shared_keys import shared_keys
 from flux_tenancy.review.rules.findings import Finding
 from flux_tenancy.review.words.lists import listed
 from flux_tenancy.review.words.statement import Statement
@@ -34,6 +37,8 @@ from flux_tenancy.review.words.statement import Statement
 _T = TypeVar("_T")
 _NAMED = 3
 """Names of objects in a label; the rest is counted."""
+KEYS = "Key"
+"""The kind of the entries for keys, which are no objects."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,8 @@ class StackReport:
         onboarded: tenants that are new in it.
         offboarded: tenants that it had.
         changes: the objects that differ.
+        keys: the keys of its files that differ.
+        facts: what else decides about an update and differs (`review.changes.run_facts`).
         releases: the upstream releases that differ.
         secrets: the secrets that differ.
         deletions: what is deleted, by owner.
@@ -69,6 +76,8 @@ class StackReport:
     onboarded: tuple[str, ...] = ()
     offboarded: tuple[str, ...] = ()
     changes: tuple[ObjectChange, ...] = ()
+    keys: tuple[KeyChange, ...] = ()
+    facts: tuple[FieldChange, ...] = ()
     releases: tuple[ReleaseChange, ...] = ()
     secrets: tuple[SecretChange, ...] = ()
     deletions: tuple[Deletion, ...] = ()
@@ -82,6 +91,17 @@ class StackReport:
     is_compared: bool = True
     note: str = ""
 
+    def of_owner(self, owner: str) -> Action:
+        """What happens to a tenant as a whole, or to the platform."""
+        if owner in self.onboarded:
+            return Action.ADDED
+        return Action.REMOVED if owner in self.offboarded else Action.CHANGED
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether anything differs: an object, a key, or what else decides about an update."""
+        return bool(self.changes or self.keys or self.facts)
+
     @property
     def statements(self) -> Iterator[Statement]:
         """Everything that is a sentence, refusals first; not the deletions that need an acknowledgement."""
@@ -89,6 +109,7 @@ class StackReport:
         yield from self.access
         yield from self.dangers
         yield from self.images
+        yield from fact_statements(self.facts)
         yield from map(_of_secret, self.secrets)
         for each in self.deletions:
             if not each.is_missing_acknowledgement:
@@ -123,14 +144,14 @@ class Said:
 
 @dataclass(frozen=True)
 class Entry:
-    """Objects of one kind with which the same happens.
+    """Objects of one kind, or keys of one file, with which the same happens.
 
     Attributes:
-        action: what happens to them.
-        kind: their kind.
-        names: their names, with the namespace, e.g. `apps/dev-team`.
-        parts: of changed objects the diff, by field; of added ones the YAML, by key; none of removed ones. Of several
-            objects, placeholders stand for what differs: `<tenant>`, `<namespace>` and `<name>`.
+        action: what happens to them; for keys, ADDED and REMOVED are for all keys of a tenant.
+        kind: their kind; KEYS for keys.
+        names: their names, with the namespace, e.g. `apps/dev-team`; for keys, the names of their files.
+        parts: of changed objects and of keys the diff, by field; of added objects the YAML, by key; none of removed
+            ones. Of several owners, placeholders stand for what differs: `<tenant>`, `<namespace>` and `<name>`.
         replaced: the fields because of which they are deleted and created again.
         noise: whether only what describes them changes.
     """
@@ -145,6 +166,8 @@ class Entry:
     @property
     def label(self) -> str:
         """How they are called, e.g. `RoleBinding apps/dev-team`, and whether they are replaced."""
+        if self.kind == KEYS:
+            return printable(listed(self.names, _NAMED))
         because = f" is replaced: {', '.join(self.replaced)} cannot change" if self.replaced else ""
         return printable(f"{self.kind} {listed(self.names, _NAMED)}{because}")
 
@@ -157,11 +180,13 @@ class Group:
         stacks: the stacks.
         said: the statements that are no risks.
         entries: the objects.
+        keys: the keys.
     """
 
     stacks: tuple[str, ...]
     said: tuple[Said, ...]
     entries: tuple[Entry, ...]
+    keys: tuple[Entry, ...] = ()
 
     def of(self, action: Action) -> tuple[Entry, ...]:
         """The objects with which this happens, without noise."""
@@ -171,6 +196,18 @@ class Group:
     def noise(self) -> tuple[Entry, ...]:
         """The objects of which only labels and annotations change."""
         return tuple(each for each in self.entries if each.noise)
+
+
+@dataclass
+class _Gathered:
+    """What is found for a group."""
+
+    said: list[Said] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)
+    keys: list[Entry] = field(default_factory=list)
+
+    def group(self, stacks: tuple[str, ...]) -> Group:
+        return Group(stacks, tuple(self.said), tuple(self.entries), tuple(self.keys))
 
 
 @dataclass(frozen=True)
@@ -230,22 +267,17 @@ class Report:
     @cached_property
     def sections(self) -> tuple[Section, ...]:
         """What happens to whom: the platform first, then tenants by name. What is the same for several is said once."""
-        entries = _entries((change, stack.stack) for stack in self.stacks for change in stack.changes)
-        said = _alike(self._statements(risk=False))
-        places: dict[tuple[str, ...], dict[tuple[str, ...], tuple[list[Said], list[Entry]]]] = {}
-        for each in said:
-            places.setdefault(each.owners, {}).setdefault(each.stacks, ([], []))[0].append(each)
-        for owners, stacks, entry in entries:
-            places.setdefault(owners, {}).setdefault(stacks, ([], []))[1].append(entry)
+        found: dict[tuple[str, ...], dict[tuple[str, ...], _Gathered]] = defaultdict(lambda: defaultdict(_Gathered))
+        for said in _alike(self._statements(risk=False)):
+            found[said.owners][said.stacks].said.append(said)
+        for owners, stacks, entry in _entries((each, stack.stack) for stack in self.stacks for each in stack.changes):
+            found[owners][stacks].entries.append(entry)
+        keys = ((stack.stack, stack.of_owner(each.owner), each) for stack in self.stacks for each in stack.keys)
+        for each in shared_keys(keys):
+            found[each.owners][each.stacks].keys.append(Entry(each.action, KEYS, each.files, each.parts))
         return tuple(
-            Section(
-                owners,
-                tuple(
-                    Group(stacks, tuple(said), tuple(entries))
-                    for stacks, (said, entries) in sorted(groups.items(), key=lambda item: (-len(item[0]), item[0]))
-                ),
-            )
-            for owners, groups in sorted(places.items(), key=lambda item: (item[0] != (PLATFORM,), item[0]))
+            Section(owners, tuple(groups[stacks].group(stacks) for stacks in sorted(groups, key=_most_first)))
+            for owners, groups in sorted(found.items(), key=lambda item: (item[0] != (PLATFORM,), item[0]))
         )
 
     @property
@@ -265,7 +297,7 @@ class Report:
             parts.append(f"{missing} {needs} an acknowledgement")
         if len(parts) == len(self.risks) == 1:
             return f"{parts[0]}: {self.risks[0].sentence}"
-        return ", ".join(dict.fromkeys(parts or self._of_objects()))
+        return ", ".join(dict.fromkeys(parts or self._of_objects() or self._of_keys() or ["No applied object changes"]))
 
     @property
     def _rotated(self) -> set[str]:
@@ -273,10 +305,8 @@ class Report:
 
     def _of_objects(self) -> list[str]:
         entries = [entry for section in self.sections for group in section.groups for entry in group.entries]
-        if not entries:
-            return ["No applied object changes"]
         meant = [each for each in entries if not each.noise]
-        if not meant:
+        if entries and not meant:
             return ["Only labels and annotations change"]
         return [
             part
@@ -285,6 +315,16 @@ class Report:
                 "object", [name for each in meant if each.action is action for name in each.names], action
             )
         ]
+
+    def _of_keys(self) -> list[str]:
+        """What changes if no object does."""
+        keys = {(each.file, each.field.name) for stack in self.stacks for each in stack.keys}
+        parts = [*_counted("key", keys, "changed")]
+        if len(keys) == 1:
+            file, key = keys.pop()
+            parts = [f"Key changed: {key} in {file}"]
+        program = {each.text for stack in self.stacks for each in fact_statements(stack.facts)}
+        return [*parts, *sorted(program)]
 
     @property
     def _findings(self) -> dict[Finding, tuple[str, ...]]:
@@ -300,6 +340,10 @@ class Report:
         """The statements with their stacks."""
         for stack in self.stacks:
             yield from ((each, stack.stack) for each in stack.statements if each.risk is risk)
+
+
+def _most_first(stacks: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
+    return -len(stacks), stacks
 
 
 def _with_stacks(found: Iterable[tuple[_T, str]]) -> dict[_T, tuple[str, ...]]:

@@ -10,7 +10,7 @@ from flux_tenancy.review.changes.deletions import Deletion
 from flux_tenancy.review.changes.objects import Action
 from flux_tenancy.review.changes.releases import Release
 from flux_tenancy.review.render.rendered import PLATFORM
-from flux_tenancy.review.report.model import Entry, Group, Report
+from flux_tenancy.review.report.model import Entry, Group, Report, StackReport
 from flux_tenancy.review.rules.findings import Finding
 from flux_tenancy.review.rules.findings_text import described, waiver_text
 from flux_tenancy.review.words.lists import listed
@@ -28,8 +28,8 @@ def title(owners: Sequence[str]) -> str:
 
 def compared(report: Report) -> str:
     """What the report compares."""
-    changed = [each.stack for each in report.stacks if each.changes]
-    unchanged = [each.stack for each in report.stacks if each.is_compared and not each.changes and not each.is_gone]
+    changed = [each.stack for each in report.stacks if each.is_changed]
+    unchanged = [each.stack for each in report.stacks if each.is_compared and not each.is_changed and not each.is_gone]
     parts = [f"Compared with {report.base} at {report.commit[:10]}"]
     parts += [f"{listed(changed)} would change"] if changed else []
     parts += [f"{listed(unchanged)} would not"] if unchanged and changed else []
@@ -79,6 +79,16 @@ def diff_lines(entries: Sequence[Entry]) -> list[str]:
     for entry in entries:
         found += [*([""] if found else []), entry.label, *chain.from_iterable(entry.parts)]
     return found
+
+
+def keys_title(entry: Entry) -> str:
+    """What is listed, of the keys of an entry."""
+    return "Changed keys" if entry.action is Action.CHANGED else "Keys"
+
+
+def to_approve(report: Report) -> list[StackReport]:
+    """The stacks of which something differs, or may differ."""
+    return [each for each in report.stacks if each.digest and (each.is_changed or not each.is_compared)]
 
 
 def release(found: Release | None) -> str:

@@ -17,9 +17,11 @@ from flux_tenancy.review.report.phrases import (
     deleted,
     diff_lines,
     how_to_acknowledge,
+    keys_title,
     release,
     remarks,
     title,
+    to_approve,
     violation,
     waiver,
 )
@@ -60,8 +62,7 @@ def _parts(report: Report) -> Iterator[RenderableType]:
         yield _heading(title(section.owners))
         for group in section.groups:
             yield from _group(group)
-    digests = [each for each in report.stacks if each.digest and (each.changes or not each.is_compared)]
-    if digests:
+    if digests := to_approve(report):
         yield _heading("Approve")
         yield from (_item(f"flux-tenancy up --stack {each.stack} --approved {each.digest}") for each in digests)
 
@@ -69,6 +70,9 @@ def _parts(report: Report) -> Iterator[RenderableType]:
 def _group(group: Group) -> Iterator[RenderableType]:
     yield _item(f"on {listed(group.stacks)}" + (f": {counts(group)}" if counts(group) else ""))
     yield from (_item(each.sentence, 4) for each in group.said)
+    for entry in group.keys:
+        yield _item(f"{keys_title(entry)} in {entry.label}:", 4)
+        yield from (_line(line) for part in entry.parts for line in part)
     for action, mark in ((Action.ADDED, "+"), (Action.REMOVED, "-")):
         yield from (_line(printable(f"{mark} {each.kind} {name}")) for each in group.of(action) for name in each.names)
     yield from (_line(line) for line in diff_lines(group.of(Action.CHANGED)))

@@ -117,7 +117,7 @@ class Rendering:
             settings = AdmissionSettings.model_validate(found["settings"])
         except ValidationError:
             return Version(Render.of(stack, objects), _WITHOUT_SETTINGS)
-        return Version(Render.of(stack, objects, settings), self._note)
+        return Version(Render.of(stack, objects, settings, found.get("facts")), self._note)
 
 
 class _Process(Protocol):

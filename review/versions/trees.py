@@ -19,13 +19,14 @@ from pathlib import Path, PurePosixPath
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.review.render.facts import PACKAGE
 
 NOT_A_CLONE = Wording("FT-REV-202", "{project} is not in a Git repository", "run the command in a clone")
 
 TODAY = Path(__file__).resolve().parents[2]
 """The folder of the program that runs."""
-PROGRAM = ("components", "review")
-"""The folders with all that a render depends on, besides stacks, tenants and what is pinned."""
+PROGRAM = (PACKAGE.name, *sorted(each.name for each in PACKAGE.iterdir() if (each / "__init__.py").is_file()))
+"""The folders of the product: a render depends on them, and says which they are (`review.render.facts`)."""
 _BYTECODE = frozenset({"__pycache__", "bytecode", ".pytest_cache", ".mypy_cache", ".ruff_cache"})
 
 
@@ -71,6 +72,9 @@ def merge_base(project: Path, base: str) -> Iterator[Tree]:
         with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as content:
             # The filter for data would refuse links to elsewhere, which a repository may have.
             content.extractall(folder, filter="tar")
+        # So that a render can ask which files are the repository's.
+        run_git(folder, "init", "--quiet", "--template=")
+        run_git(project, "read-tree", f"{commit}:./", GIT_INDEX_FILE=str(folder / ".git" / "index"))
         for path in _ignored(project):
             _link(project / path, folder / path)
         yield Tree(folder, commit, _has_todays_program(project, commit))
@@ -122,13 +126,19 @@ def _link(target: Path, link: Path) -> None:
         link.symlink_to(target)
 
 
-def run_git(project: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+def run_git(project: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[bytes]:
     """Run Git in a project; a caller looks at the exit code.
+
+    Args:
+        project: folder of the project.
+        arguments: those of the command.
+        variables: further variables of its environment.
 
     Raises:
         OperationError: there is no Git.
     """
     try:
-        return subprocess.run(["git", "-C", str(project), *arguments], capture_output=True, check=False)
+        command = ["git", "-C", str(project), *arguments]
+        return subprocess.run(command, capture_output=True, check=False, env=os.environ | variables)
     except FileNotFoundError:
         raise OperationError(Message("FT-REV-201", "git is not on PATH", "install git")) from None

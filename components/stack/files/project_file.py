@@ -28,11 +28,13 @@ class ProjectFile:
         name: the project's name, the namespace of its keys in a stack's file.
         stack_folder: folder of the stacks' files.
         config: the values that it sets for all stacks, nested by the project's keys; none of them is encrypted.
+        content: the whole file.
     """
 
     name: str
     stack_folder: Path
     config: Mapping[str, Any] = field(default_factory=dict)
+    content: Mapping[str, Any] = field(default_factory=dict)
 
 
 def read_project_file(project: Path) -> ProjectFile:
@@ -54,7 +56,8 @@ def read_project_file(project: Path) -> ProjectFile:
     config = content.get("config")
     # In older versions of Pulumi, `config` was the folder.
     folder = content.get("stackConfigDir", config if isinstance(config, str) else "")
-    return ProjectFile(name, project / str(folder or ""), _values(config, name) if isinstance(config, Mapping) else {})
+    values = _values(config, name) if isinstance(config, Mapping) else {}
+    return ProjectFile(name, project / str(folder or ""), values, content)
 
 
 def _values(config: Mapping[str, Any], project: str) -> Mapping[str, Any]:

@@ -1,0 +1,110 @@
+"""A stack as its files have it: every key that is written in them, before they are merged, checked and given defaults.
+
+Two versions are equal if and only if the same is written: comments, quotes and the order of keys are not in it, and
+encrypted values are stand-ins (`components.config.sealed`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from flux_tenancy.components.config.errors import Problem
+from flux_tenancy.components.config.yaml_files import read_mapping
+from flux_tenancy.components.keys.known_hosts import read_known_hosts
+from flux_tenancy.components.stack.files.config_keys import section_of
+from flux_tenancy.components.stack.files.names import stack_file_name, tenant_file_name
+from flux_tenancy.components.stack.files.project_file import PROJECT_FILE, read_project_file
+from flux_tenancy.components.stack.files.stack_file import read_stack_file
+from flux_tenancy.components.stack.files.tenant_files import overlay
+from flux_tenancy.components.stack.loading import structured
+from flux_tenancy.components.stack.offline import ENCRYPTION, sealed, sealing
+
+_CONFIG = "config"
+_TENANTS = "tenants"
+
+
+@dataclass(frozen=True)
+class Written:
+    """What is written in the files of a stack. A file that cannot be read counts as empty.
+
+    Attributes:
+        file: name of the stack's file.
+        sections: this project's keys in it, without the project's name.
+        others: its further keys: Pulumi's own configuration, environments, and how its secrets are encrypted.
+        project: `Pulumi.yaml`, in which `config` has this project's keys without its name.
+        tenants: the base of each tenant that the stack lists.
+        known_hosts: the lines of the file that `git.knownHostsFile` names, by the name of the file.
+    """
+
+    file: str = ""
+    sections: Mapping[str, Any] = field(default_factory=dict)
+    others: Mapping[str, Any] = field(default_factory=dict)
+    project: Mapping[str, Any] = field(default_factory=dict)
+    tenants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    known_hosts: Mapping[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def merged(self) -> dict[str, Any]:
+        """The sections that `Pulumi.yaml` and the stack's file set, each tenant merged over its base."""
+        sections = {**self.project.get(_CONFIG, {}), **self.sections}
+        tenants = {
+            name: overlay(base, tenant_file_name(name), _entries(sections)[name] or {}, self.file).value
+            for name, base in self.tenants.items()
+        }
+        return sections | ({_TENANTS: tenants} if tenants else {})
+
+
+def read_written(stack: str, project: Path) -> Written:
+    """Read what is written in the files of a stack, of which at least the project's own is valid.
+
+    Args:
+        stack: name of the stack.
+        project: folder of the Pulumi project, which contains `tenants/`.
+
+    Raises:
+        ConfigurationError: `Pulumi.yaml` cannot be read, or no stack may have this name.
+    """
+    described = read_project_file(project)
+    name = stack_file_name(stack)
+    document = _mapping(described.stack_folder / name, name)
+    seal = sealing(document)
+    plain = {
+        section: structured(value) if isinstance(value, str) else value
+        for section, value in read_stack_file(stack, described).sections.items()
+    }
+    sections = {key: sealed(value, (key,), seal, name, []) for key, value in plain.items()}
+    config = document.get(_CONFIG)
+    foreign = _foreign(config, described.name)
+    others = {key: value for key, value in document.items() if key != _CONFIG}
+    # A fingerprint tells that the encryption has changed.
+    others |= {key: seal(key, str(value)) for key, value in others.items() if key in ENCRYPTION}
+    shared = {**_foreign(described.content.get(_CONFIG), described.name), **described.config}
+    of_project = sealed({**described.content, _CONFIG: shared}, (), seal, PROJECT_FILE, [])
+    tenants = {
+        tenant: sealed(_mapping(project / file, file), (_TENANTS, tenant), seal, file, [])
+        for tenant in _entries({**described.config, **sections})
+        for file in [tenant_file_name(tenant)]
+    }
+    git = {**described.config, **sections}.get("git")
+    lines, unreadable = read_known_hosts(git, name, project)
+    hosts = {str(git["knownHostsFile"]): list(lines)} if lines and not unreadable and isinstance(git, Mapping) else {}
+    return Written(name, sections, sealed(others | foreign, (), seal, name, []), of_project, tenants, hosts)
+
+
+def _mapping(file: Path, name: str) -> dict[str, Any]:
+    found = read_mapping(file, name)
+    return {} if isinstance(found, Problem) else found
+
+
+def _foreign(config: Any, project: str) -> dict[str, Any]:
+    """The keys below `config` that are not this project's."""
+    found = config.items() if isinstance(config, Mapping) else ()
+    return {str(key): value for key, value in found if section_of(str(key), project) is None}
+
+
+def _entries(sections: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = sections.get(_TENANTS)
+    return found if isinstance(found, Mapping) else {}

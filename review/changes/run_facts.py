@@ -1,0 +1,52 @@
+"""What decides about an update and is neither an object nor a key: the program, its packages, a kubeconfig in Git."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from flux_tenancy.review.changes.objects import ABSENT, FieldChange, field_changes
+from flux_tenancy.review.render.facts import KUBECONFIG, PACKAGES, PROGRAM, Facts
+from flux_tenancy.review.render.rendered import PLATFORM, Render
+from flux_tenancy.review.words.lists import listed
+from flux_tenancy.review.words.statement import Statement
+
+
+def fact_changes(before: Render, after: Render) -> tuple[FieldChange, ...]:
+    """The facts that differ; none if one of the programs did not record them.
+
+    Facts that repeat keys are left out (`review.changes.keys`).
+
+    Args:
+        before: the render at the merge base.
+        after: the render now.
+    """
+    if before.facts is None or after.facts is None:
+        return ()
+    both = [
+        {name: found[name] for name in (PROGRAM, PACKAGES, KUBECONFIG) if name in found}
+        for found in (before.facts, after.facts)
+    ]
+    return tuple(field_changes(*both))
+
+
+def fact_statements(changes: Iterable[FieldChange]) -> Iterator[Statement]:
+    """What differs, one sentence about the program, and one about the kubeconfig, which may name another cluster."""
+    by_fact: dict[str, list[FieldChange]] = {}
+    for each in changes:
+        by_fact.setdefault(str(each.path[0]), []).append(each)
+    program = [*(str(each.path[-1]) for each in by_fact.get(PROGRAM, ())), *map(_package, by_fact.get(PACKAGES, ()))]
+    if program:
+        yield Statement(PLATFORM, f"the program differs: {listed(program)}", names_owner=True)
+    if KUBECONFIG in by_fact:
+        text = "the kubeconfig in the repository has other content, so the cluster or the access to it may be another"
+        yield Statement(PLATFORM, text, risk=True, names_owner=True)
+
+
+def _without_keys(facts: Facts) -> dict[str, Any]:
+    return {name: facts[name] for name in (PROGRAM, PACKAGES, KUBECONFIG) if name in facts}
+
+
+def _package(change: FieldChange) -> str:
+    old, new = ("none" if each is ABSENT else str(each).lstrip("=") for each in (change.before, change.after))
+    return f"{change.path[-1]} {old} -> {new}"
