@@ -108,7 +108,7 @@ def sealing(document: Mapping[str, Any]) -> partial[SealedText]:
 
 
 def sealed(value: Any, path: KeyPath, seal: partial[SealedText], file: str, problems: list[Problem]) -> Any:
-    """A value with a stand-in for each encrypted string; dates are strings, as they are for Pulumi.
+    """A value with a stand-in for each encrypted string; dates, and what else only YAML has, are strings.
 
     Args:
         value: the value of a key, as its file has it.
@@ -137,4 +137,6 @@ def sealed(value: Any, path: KeyPath, seal: partial[SealedText], file: str, prob
         return {str(key): sealed(child, (*path, str(key)), seal, file, problems) for key, child in value.items()}
     if isinstance(value, list):
         return [sealed(child, (*path, index), seal, file, problems) for index, child in enumerate(value)]
-    return value.isoformat() if isinstance(value, date) else value
+    if isinstance(value, date):
+        return value.isoformat()
+    return value if value is None or isinstance(value, str | bool | int | float) else str(value)

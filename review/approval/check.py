@@ -26,7 +26,7 @@ NO_APPROVAL = Wording(
 )
 
 SHOWN = 20
-"""Objects that a refusal names; the rest is counted."""
+"""Objects and facts that a refusal names; the rest is counted."""
 
 
 class NotApproved(OperationError):
@@ -115,7 +115,7 @@ def compare(approved: str | Digests, found: Digests) -> NotApproved | None:
         Wording(
             "FT-REV-502",
             "stack {stack} would apply {digest}, but {approved} was approved:{differences}",
-            "nothing was applied; review these objects, and approve {digest}",
+            "nothing was applied; review these differences, and approve {digest}",
         )(differences="".join(f"\n  {line}" for line in lines), **fields)
     )
 

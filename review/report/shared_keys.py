@@ -22,7 +22,8 @@ class SharedKeys:
         stacks: the stacks.
         action: ADDED and REMOVED for keys of tenants that are new or gone, of which all keys are.
         files: the files that have them.
-        parts: the keys as lines of a diff. Of several owners, `<tenant>` stands for the name.
+        parts: the keys as lines of a diff. Of several owners, `<tenant>` stands for the name; of several stacks or
+            owners, stand-ins for secrets have no digests.
     """
 
     owners: tuple[str, ...]
@@ -70,13 +71,15 @@ def shared_keys(changes: Iterable[tuple[str, Action, KeyChange]]) -> Iterator[Sh
     for (owners, places, action, _), keys in by_file.items():
         own = [stack_file_name(stack) for stack in places]
         files = [file for same in keys for each in same for file in ([each.file] if each.file else own)]
-        parts = tuple(_lines(found[same[0]][0], masks=len(owners) > 1) for same in keys)
+        parts = tuple(_lines(found[same[0]][0], len(owners), len(places)) for same in keys)
         yield SharedKeys(owners, places, action, tuple(dict.fromkeys(files)), parts)
 
 
-def _lines(change: KeyChange, *, masks: bool) -> Lines:
+def _lines(change: KeyChange, owners: int, stacks: int) -> Lines:
     lines = field_lines(change.field)
-    return tuple(_masked(line, change.owner) for line in lines) if masks else lines
+    if owners * stacks > 1:
+        lines = tuple(map(without_digests, lines))
+    return tuple(_masked(line, change.owner) for line in lines) if owners > 1 else lines
 
 
 def _masked(text: str, owner: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,13 @@ def write_stack(project: Path, stack: str = "staging", **sections: Any) -> None:
     (project / f"Pulumi.{stack}.yaml").write_text(
         yaml.safe_dump({"config": config, "encryptionsalt": SALT}, sort_keys=False)
     )
+
+
+def pinned(project: Path, sample: Any, section: Mapping[str, Any]) -> dict[str, Any]:
+    """A section with the chart in miniature of `sample_capsule` or `sample_kyverno`, which it writes."""
+    archive, file = sample.chart_archive(), f"{sample.CHART_METADATA['name']}.tgz"
+    (project / file).write_bytes(archive)
+    return {**section, "sha256": hashlib.sha256(archive).hexdigest(), "chart": {"bundle": file}}
 
 
 def write_project(project: Path) -> Path:

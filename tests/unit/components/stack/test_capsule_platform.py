@@ -1,13 +1,13 @@
 """In which order a stack with Capsule is applied, and what it waits for."""
 
-import hashlib
 from itertools import pairwise
+from typing import Any
 
 import pytest
 import sample_capsule
 import sample_kyverno
 from recorded_program import run
-from sample_project import tenant, write_project, write_stack
+from sample_project import pinned, tenant, write_project, write_stack
 
 from flux_tenancy.components.policies.capsule_limits import limits_first
 from flux_tenancy.components.stack.files.project_file import read_project_file
@@ -19,17 +19,10 @@ TENANCY = TenancyConfig.model_validate({"mode": "capsule"})
 TENANTS = ("dev-team", "ops-team")
 
 
-def pinned(project, sample, section):
-    """A section with the chart in miniature."""
-    archive, file = sample.chart_archive(), f"{sample.CHART_METADATA['name']}.tgz"
-    (project / file).write_bytes(archive)
-    return section | {"sha256": hashlib.sha256(archive).hexdigest(), "chart": {"bundle": file}}
-
-
 def platform(folder, engine):
     """What is registered for a stack in which two tenants make namespaces."""
     project = write_project(folder / "project")
-    sections = {"capsule": pinned(project, sample_capsule, sample_capsule.CAPSULE)}
+    sections: dict[str, Any] = {"capsule": pinned(project, sample_capsule, sample_capsule.CAPSULE)}
     if engine != "native":
         sections["kyverno"] = pinned(project, sample_kyverno, sample_kyverno.KYVERNO)
     for name in TENANTS:

@@ -17,6 +17,8 @@ from sample_release import RELEASE_FILE
 
 from flux_tenancy.components.stack.files.project_file import read_project_file
 from flux_tenancy.components.stack.files.stack_file import read_stack_file
+from flux_tenancy.components.stack.written import Written, read_written
+from flux_tenancy.review.changes.keys import key_changes
 from flux_tenancy.review.render.stack import render_stack
 from flux_tenancy.review.report.comparison import Side, stack_report
 from flux_tenancy.review.report.markdown import as_markdown
@@ -109,20 +111,26 @@ def written(project: Path, of: Callable[[str], Sections], version: str = "") -> 
 
 
 @cache
-def sides(of: Callable[[str], Sections], version: str = "") -> Mapping[str, Side]:
-    """Both stacks, rendered; most pull requests have the same base."""
+def sides(of: Callable[[str], Sections], version: str = "") -> Mapping[str, tuple[Side, Written]]:
+    """Both stacks, rendered and as they are written; most pull requests have the same base."""
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder)
         written(project, of, version)
         files = {stack: read_stack_file(stack, read_project_file(project)) for stack in STACKS}
-        return {stack: Side(file, render_stack(project, stack)) for stack, file in files.items()}
+        return {
+            stack: (Side(file, render_stack(project, stack)), read_written(stack, project))
+            for stack, file in files.items()
+        }
 
 
 def comment(case: str) -> str:
     """The comment of a pull request; digests of renders change with the program, so they are left out."""
     base = sides(BEFORE.get(case, sections), version="error" if case in BEFORE else "")
     head = sides(CASES[case])
-    reports = [stack_report(stack, base[stack], head[stack]) for stack in STACKS]
+    reports = []
+    for stack in STACKS:
+        (before, earlier), (after, present) = base[stack], head[stack]
+        reports.append(stack_report(stack, before, after, keys=key_changes(earlier, present)))
     text = as_markdown(Report("main", "0123456789abcdef", tuple(reports)))
     return re.sub("sha256:[0-9a-f]{64}", "sha256:…", text)
 

@@ -28,7 +28,7 @@ from flux_tenancy.review.report.phrases import remarks
 from flux_tenancy.review.rules.setting import RuleSetting
 from flux_tenancy.review.rules.stacks import JudgedStack
 from flux_tenancy.review.versions import render_process, rendering, trees
-from flux_tenancy.review.versions.trees import merge_base
+from flux_tenancy.review.versions.trees import merge_base, run_git
 
 ERRORS = "class ConfigurationError(Exception):\n    problems = ()\n"
 OWN_PROGRAM = """\
@@ -130,6 +130,10 @@ def test_the_working_tree_is_compared_with_the_merge_base(clone):
     assert report.commit == base
     assert names(stack.changes) == ["changed Kustomization dev-team"]
     assert [field.name for field in stack.changes[0].fields] == ["spec.interval"]
+    assert [(each.file, each.field.name, each.field.before) for each in stack.keys] == [
+        ("Pulumi.staging.yaml", "tenants.dev-team.sync.interval", "10m")
+    ]
+    assert stack.facts == ()
     assert stack.note == "the program of the merge base cannot render; the current program rendered it"
     assert not (clone.folder / ".git" / "worktrees").exists()
 
@@ -215,12 +219,14 @@ def test_today_renders_where_the_program_of_the_merge_base_fails(clone, rendered
 
 def test_a_merge_base_with_errors_cannot_be_compared(clone, rendered):
     clone.commit(**{"Pulumi.staging.yaml": "config: {flux-tenancy:unknown: 1}"})
+    clone.write("Pulumi.staging.yaml", "config: {flux-tenancy:unknown: 2}")
 
     [stack] = compare(clone.folder, "main").stacks
 
     assert not stack.is_compared
     assert stack.note.startswith("the merge base cannot be rendered: Pulumi.staging.yaml: ")
     assert stack.digest.startswith("sha256:")
+    assert [(each.field.name, each.field.before, each.field.after) for each in stack.keys] == [("unknown", 1, 2)]
 
 
 def test_new_stacks_and_those_that_are_gone_are_told(clone, rendered):
@@ -282,6 +288,9 @@ def test_the_merge_base_has_what_git_had_and_links_to_what_git_ignores(clone):
         assert (tree.commit, (tree.folder / "tracked").read_text()) == (commit, "before")
         assert (tree.folder / ".lab" / "known_hosts").read_text() == "host"
         assert not (tree.folder / "untracked").exists()
+        # A render asks which files are the repository's.
+        listed = run_git(tree.folder, "ls-files").stdout.decode().split()
+        assert listed == [".gitignore", "Pulumi.yaml", "components/tracked", "tracked"]
         assert not (tree.folder / "components" / "__pycache__").exists()
 
     assert not tree.folder.exists()
@@ -311,6 +320,7 @@ def test_a_project_in_a_folder_of_a_repository_is_compared(clone):
 
     with merge_base(clone.folder / "platform", "main") as tree:
         assert (tree.folder / "file").read_text() == "before"
+        assert run_git(tree.folder, "ls-files").stdout == b"file\n"
 
 
 def test_a_folder_that_git_does_not_have_is_refused(clone):

@@ -1,0 +1,64 @@
+"""A render has what may be applied: what a cluster has decides about the order and hooks of objects, not about them."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sample_capsule
+from recorded_program import Registration, run
+from sample_project import pinned, tenant, write_project, write_stack
+
+from flux_tenancy.components.engine.state import State
+from flux_tenancy.components.recovery.missing_namespaces import LostNamespaces
+from flux_tenancy.components.stack.cluster.preflight import Preflight
+from flux_tenancy.components.stack.config import StackConfig
+from flux_tenancy.components.stack.files.project_file import read_project_file
+from flux_tenancy.components.stack.offline import load_offline, offline_preflight
+from flux_tenancy.components.stack.platform import register_platform
+from flux_tenancy.components.tenant.capsule.names import CAPSULE_TENANT_LABEL, MADE_BY_TENANT, TENANT_TYPE
+from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL
+
+TENANTS = ("dev-team", "ops-team")
+IMPERSONATED = {"impersonate": [{"namespace": "infra", "serviceAccounts": ["applier"]}]}
+Registered = Mapping[str, Registration]
+
+
+def objects(config: StackConfig, found: Preflight) -> Registered:
+    return run(lambda: register_platform(config, found, {}) and None)
+
+
+def properties(registered: Registered) -> dict[str, tuple[str, Mapping[str, Any]]]:
+    return {name: (each.type, each.properties) for name, each in registered.items()}
+
+
+@pytest.mark.parametrize("mode", ["native", "capsule"])
+def test_a_render_has_what_an_update_registers_in_a_cluster_that_has_the_namespaces(
+    tmp_path: Path, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(secrets, "token_hex", "0".__mul__)
+    project = write_project(tmp_path / "project")
+    for name in TENANTS:
+        (project / "tenants" / f"{name}.yaml").touch()
+    sections: dict[str, Any] = {"tenants": {name: tenant(name, name) for name in TENANTS}, "flux": IMPERSONATED}
+    if mode == "capsule":
+        sections |= {"capsule": pinned(project, sample_capsule, sample_capsule.CAPSULE), "tenancy": {"mode": mode}}
+    write_stack(project, **sections)
+    config, file = load_offline("staging", project, read_project_file(project))
+    offline = offline_preflight(config, "staging", file.name, project)
+    made = {CAPSULE_TENANT_LABEL: TENANTS[0], MANAGED_BY_LABEL: MADE_BY_TENANT}
+    facts = replace(offline.cluster.facts, namespaces=dict.fromkeys([*TENANTS, "infra"], {}) | {"made": made})
+    state = State({(TENANT_TYPE, TENANTS[0]): {}})
+    cluster = replace(offline.cluster, facts=facts, lost=LostNamespaces(state, facts.namespaces))
+
+    rendered, applied = objects(config, offline), objects(config, replace(offline, cluster=cluster))
+
+    assert properties(applied) == properties(rendered)
+    # Rights in a tenant's namespace that exists do not wait for the tenant.
+    moved = {name for name, each in applied.items() if each.after != rendered[name].after}
+    assert any("flux-" in name for name in moved)
+    assert any("infra/" in name for name in rendered)

@@ -1,0 +1,243 @@
+"""What decides about an update besides the objects: in the render, its digest, the report and a refusal."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from sample_objects import render_of
+from sample_project import SALT, encrypted, tenant, write_project, write_stack
+from sample_reports import report
+
+from flux_tenancy.components.stack.files.stack_file import StackFile
+from flux_tenancy.review.approval.check import compare
+from flux_tenancy.review.changes.objects import changes
+from flux_tenancy.review.changes.run_facts import fact_changes, fact_statements
+from flux_tenancy.review.render import facts
+from flux_tenancy.review.render.digests import Digests
+from flux_tenancy.review.render.rendered import Render
+from flux_tenancy.review.render.stack import render_stack
+from flux_tenancy.review.report.comparison import Side, stack_report
+from flux_tenancy.review.report.json_report import as_json
+
+LOCKED = """\
+# of pip-compile
+pulumi==3.259.0 \\
+    --hash=sha256:aa \\
+    --hash=sha256:bb
+    # via -r requirements.in
+Flux-Tenancy[a]==0.1.0 ; python_version > "3"
+-r others.txt
+"""
+
+
+def git(folder: Path, *arguments: str) -> None:
+    subprocess.run(["git", "-C", str(folder), *arguments], check=True, capture_output=True)
+
+
+def render(folder: Path, **others: Any) -> Render:
+    """The render of a project with one tenant, of which the stack's file has these `sections` and further keys.
+
+    What is named like a file is its content.
+    """
+    write_project(folder)
+    sections = others.pop("sections", {})
+    (folder / "tenants" / "dev-team.yaml").write_text(others.pop("base", ""))
+    files = {name: others.pop(name) for name in [*others] if "." in name}
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    write_stack(folder, **sections)
+    file = folder / "Pulumi.staging.yaml"
+    file.write_text(yaml.safe_dump(yaml.safe_load(file.read_text()) | others))
+    return render_stack(folder, "staging")
+
+
+def differing(before: Render, after: Render) -> set[str]:
+    """The names of the facts that differ."""
+    old, new = Digests.of(before).facts, Digests.of(after).facts
+    return {name for name in {*old, *new} if old.get(name) != new.get(name)}
+
+
+CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
+    "another cluster": ({"sections": {"cluster": {"kubeconfig": "kubeconfig", "context": "b"}}}, {"config/cluster"}),
+    "adoption": ({"sections": {"cluster": {"kubeconfig": "kubeconfig", "adopt": True}}}, {"config/cluster"}),
+    "production": ({"sections": {"cluster": {"kubeconfig": "kubeconfig", "production": True}}}, {"config/cluster"}),
+    "GitHub": ({"sections": {"github": {"baseUrl": "https://git.example.com/api/v3"}}}, {"config/github"}),
+    "webhooks": ({"sections": {"flux": {"webhookUrl": "https://a.example.com"}}}, {"config/flux"}),
+    "secrets provider": ({"secretsprovider": "awskms://alias/a"}, {"stack file"}),
+    "encryption": ({"encryptionsalt": "v1:other"}, {"stack file", "config/tenants/dev-team"}),
+    "Pulumi": ({"Pulumi.yaml": "name: flux-tenancy\nruntime: python\nbackend: {url: s3://a}\n"}, {"Pulumi.yaml"}),
+    "program": ({"__main__.py": "print()"}, {"program"}),
+    "packages": ({"requirements.txt": "pulumi==3.260.0"}, {"packages"}),
+    "base": ({"base": "source: {interval: 5m}"}, {"config/tenants/dev-team"}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_decides_about_an_update_changes_the_digest_and_a_refusal_names_it(tmp_path, case):
+    change, expected = CASES[case]
+    before, after = render(tmp_path / "a"), render(tmp_path / "b", **change)
+
+    assert differing(before, after) == expected
+    assert before.digest != after.digest
+    refused = compare(Digests.of(before), Digests.of(after))
+    assert refused is not None
+    for name in expected:
+        assert f"\n  {'changed' if name in Digests.of(before).facts else 'added'} {name}" in refused.report
+
+
+MOVED = tenant("dev-team", "apps")
+KEY = {"source": {"deployKey": MOVED["source"].pop("deployKey")}}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"Pulumi.yaml": "description: other\nname: flux-tenancy\nruntime: python\n"},
+        {"sections": {"tenants": {"dev-team": KEY}}, "base": yaml.safe_dump(MOVED)},
+        {"README.md": "more"},
+    ],
+)
+def test_the_place_of_a_key_comments_and_descriptions_do_not_change_the_digest(tmp_path, change):
+    project: dict[str, Any] = {"Pulumi.yaml": "name: flux-tenancy # why\nruntime: python\n"}
+    before = render(tmp_path / "a", **project)
+    after = render(tmp_path / "b", **project | change)
+
+    assert after.digest == before.digest
+
+
+def test_values_that_only_yaml_has_are_texts(tmp_path):
+    found = (
+        render(
+            tmp_path / "a", **{"Pulumi.yaml": "name: flux-tenancy\nruntime: !!binary aGk=\nmain: 2027-01-31 10:00:00\n"}
+        ).facts
+        or {}
+    )
+
+    assert found["Pulumi.yaml"] == {"name": "flux-tenancy", "runtime": "b'hi'", "main": "2027-01-31T10:00:00"}
+
+
+def test_facts_have_no_secret_and_nothing_of_this_machine(tmp_path):
+    sections = {
+        "cluster": {"kubeconfig": str(tmp_path / "kubeconfig")},
+        "tenants": {"dev-team": tenant("dev-team", "a")},
+    }
+    (tmp_path / "kubeconfig").write_text("token: hunter2")
+
+    text = json.dumps(render(tmp_path / "project", sections=sections).facts)
+
+    assert encrypted("dev-team-first")["secure"] not in text and SALT not in text
+    assert text.count(str(tmp_path)) == 1  # as the stack's file has it
+    assert facts.KUBECONFIG not in json.loads(text)
+
+
+def test_the_same_project_in_another_folder_has_the_same_digest(tmp_path):
+    for name in ("a", "b"):
+        render(tmp_path / name, **{"__main__.py": "import pulumi"})
+    (tmp_path / "b" / "__pycache__").mkdir()
+    (tmp_path / "b" / "__pycache__" / "x.pyc").touch()
+
+    assert render_stack(tmp_path / "a", "staging") == render_stack(tmp_path / "b", "staging")
+
+
+@pytest.mark.parametrize(("tracked", "counts"), [(True, True), (False, False)])
+def test_a_kubeconfig_counts_where_it_is_a_file_of_the_repository(tmp_path, tracked, counts):
+    found = []
+    for server in ("a", "b"):
+        render(tmp_path / server, kubeconfig="")
+        (tmp_path / server / "kubeconfig").write_text(f"server: {server}")
+        git(tmp_path / server, "init", "-q")
+        git(tmp_path / server, "add", "kubeconfig" if tracked else "Pulumi.yaml")
+        found.append(render_stack(tmp_path / server, "staging"))
+
+    assert differing(*found) == ({facts.KUBECONFIG} if counts else set())
+    [said] = fact_statements(fact_changes(*found)) if counts else [None]
+    assert said is None or said.risk and "kubeconfig in the repository has other content" in said.text
+
+
+def test_requirements_are_read_without_comments_and_with_one_digest_of_their_files(tmp_path):
+    found = render(tmp_path / "a", **{"requirements.txt": LOCKED}).facts or {}
+    other = (
+        render(tmp_path / "b", **{"requirements.txt": LOCKED.replace("aa", "cc").replace("# of", "# by")}).facts or {}
+    )
+
+    assert {name: each.partition(" (")[0] for name, each in found["packages"].items()} == {
+        "pulumi": "==3.259.0",
+        "flux-tenancy": '[a]==0.1.0 ; python_version > "3"',
+        "-r": "others.txt",
+    }
+    assert {name for name in found["packages"] if found["packages"][name] != other["packages"][name]} == {"pulumi"}
+
+
+def test_without_requirements_the_installed_packages_of_the_engine_count(tmp_path):
+    found = render(tmp_path / "a").facts or {}
+
+    assert {"pulumi", "pulumi-github", "pulumi-kubernetes"} == found["packages"].keys()
+
+
+def test_the_sources_are_those_of_all_packages_of_the_product(tmp_path, monkeypatch):
+    package = tmp_path / "flux_tenancy"
+    for name in ("__init__.py", "components/a.py", "components/__pycache__/a.pyc", "notes.txt"):
+        (tmp_path / "real" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "real" / name).write_text("x")
+    package.mkdir()
+    (package / "__init__.py").write_text("x")
+    (package / "components").symlink_to(tmp_path / "real" / "components")
+
+    def digest(folder: Path) -> str:
+        monkeypatch.setattr(facts, "PACKAGE", folder)
+        facts.sources_digest.cache_clear()
+        return facts.sources_digest()
+
+    try:
+        assert digest(package) == digest(tmp_path / "real")
+        (package / "components" / "a.py").write_text("y")
+        changed = digest(package)
+        (tmp_path / "real" / "components" / "a.py").write_text("x")
+        assert digest(package) != changed
+        assert [digest(package), digest(tmp_path / "real")][0] == digest(tmp_path / "real")
+    finally:
+        facts.sources_digest.cache_clear()
+
+
+def with_facts(**found: Any) -> Render:
+    return Render.of("staging", render_of().objects, facts=found)
+
+
+@pytest.fixture
+def reported() -> Callable[[Render, Render], Any]:
+    def stack(before: Render, after: Render) -> Any:
+        file = StackFile("Pulumi.staging.yaml", {})
+        return stack_report("staging", Side(file, before), Side(file, after))
+
+    return stack
+
+
+def test_a_reviewer_reads_one_line_about_the_program_and_its_packages(reported):
+    before = with_facts(program={"sources": "a", "__main__.py": "b"}, packages={"pulumi": "==1", "x": "==1"})
+    after = with_facts(program={"sources": "c", "__main__.py": "b"}, packages={"pulumi": "==2", "y": "==1"})
+
+    found = report(reported(before, after))
+
+    line = "the program differs: sources, pulumi 1 -> 2, x 1 -> none and y none -> 1"
+    assert [each.text for each in found.stacks[0].statements] == [line]
+    assert found.headline == line
+    assert {"fact": "program.sources", "before": "a", "after": "c"} in json.loads(as_json(found))["stacks"][0]["facts"]
+    assert found.stacks[0].is_changed
+
+
+def test_nothing_is_said_about_facts_that_an_earlier_program_did_not_record(reported):
+    after = with_facts(program={"sources": "a"}, packages={"pulumi": "1"})
+
+    assert not reported(replace(after, facts=None), after).is_changed
+    assert not changes(replace(after, facts=None), after)
+
+
+def test_facts_that_repeat_keys_are_said_as_keys(reported):
+    assert not reported(with_facts(**{"config/flux": 1}), with_facts(**{"config/flux": 2})).is_changed
