@@ -18,6 +18,7 @@ from typing import Any
 
 import flux_tenancy
 from flux_tenancy.components.stack.config import StackConfig
+from flux_tenancy.components.stack.files.project_file import PROJECT_FILE
 from flux_tenancy.components.stack.written import Written
 
 Facts = Mapping[str, Any]
@@ -48,8 +49,8 @@ def stack_facts(config: StackConfig, written: Written, project: Path) -> dict[st
     found: dict[str, Any] = {
         PROGRAM: {"sources": sources_digest(), _MAIN: _file_digest(project / _MAIN)},
         PACKAGES: _packages(project),
-        "Pulumi.yaml": {key: value for key, value in written.project.items() if key not in _NOT_DECIDING},
-        "stack file": written.others,
+        PROJECT_FILE: {key: value for key, value in written.project.items() if key not in _NOT_DECIDING},
+        written.file: written.others,
     }
     if (content := _kubeconfig(config.cluster.kubeconfig, project)) is not None:
         found[KUBECONFIG] = content

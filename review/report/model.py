@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.review.changes.deletions import Deletion
 from flux_tenancy.review.changes.fields import (
     Lines,
@@ -318,11 +319,16 @@ class Report:
 
     def _of_keys(self) -> list[str]:
         """What changes if no object does."""
-        keys = {(each.file, each.field.name) for stack in self.stacks for each in stack.keys}
-        parts = [*_counted("key", keys, "changed")]
-        if len(keys) == 1:
-            file, key = keys.pop()
-            parts = [f"Key changed: {key} in {file}"]
+        files: dict[tuple[str, str], list[str]] = defaultdict(list)
+        for stack in self.stacks:
+            for each in stack.keys:
+                # The same key of several stacks is one.
+                place = "" if each.file == stack_file_name(stack.stack) else each.file
+                files[place, each.field.name].append(each.file)
+        parts = [*_counted("key", files, "changed")]
+        if len(files) == 1:
+            [((_, key), places)] = files.items()
+            parts = [f"Key changed: {key} in {listed([*dict.fromkeys(places)])}"]
         program = {each.text for stack in self.stacks for each in fact_statements(stack.facts)}
         return [*parts, *sorted(program)]
 

@@ -45,7 +45,7 @@ class Repository:
     """A clone with a stack of two tenants, and the project from which it is applied.
 
     Attributes:
-        folder: of the clone; it has the stack's files and not the program.
+        folder: of the clone; it has the files of the stack and of the project, and not the product.
         project: the project.
         outputs: everything that reviews have printed or written.
     """
@@ -56,7 +56,8 @@ class Repository:
         self._sealed = {name: project.secret(NAME, key) for name, key in KEYS.items()}
         self._salt = yaml.safe_load((project.folder / FILE).read_text())["encryptionsalt"]
         (folder / "tenants").mkdir(parents=True)
-        shutil.copy(project.folder / "Pulumi.yaml", folder)
+        for name in ("Pulumi.yaml", "__main__.py"):
+            shutil.copy(project.folder / name, folder)
         for name in ("dev-team", "ops-team"):
             self.write_tenant(lab, name)
         self.base: Sections = {

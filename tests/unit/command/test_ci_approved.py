@@ -20,7 +20,7 @@ RUNS = "/actions/workflows/review.yaml/runs"
 
 
 def digests(stack: str, digest: str = DIGEST) -> str:
-    return json.dumps({"stack": stack, "digest": digest, "objects": {}})
+    return json.dumps({"stack": stack, "digest": digest, "objects": {}, "facts": {}})
 
 
 @pytest.fixture

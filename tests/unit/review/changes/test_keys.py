@@ -190,8 +190,11 @@ def test_what_several_stacks_and_tenants_share_is_said_once():
         versions = (of_stack(stack, "a", "b", interval=interval) for interval in ("1m", "5m"))
         found.append(stack_report(stack, side, side, keys=key_changes(*versions)))
 
-    text = as_markdown(Report("main", "0", tuple(found)))
+    report = Report("main", "0", tuple(found))
 
+    text = as_markdown(report)
+
+    assert report.headline == "2 keys changed"
     assert text.count("interval") == 2
     assert "Pulumi.production.yaml and Pulumi.staging.yaml\n- tenants.<tenant>.sync.interval: 1m" in text.replace(
         '"', ""
@@ -208,6 +211,18 @@ def test_a_report_of_keys_alone_says_so_and_how_to_approve():
     assert report.headline == f"{len(report.stacks[0].keys)} keys changed"
     assert "flux-tenancy up --stack staging" in as_markdown(report)
     assert "staging would change" in printed(report)
+
+
+def test_one_key_of_several_stacks_is_named_with_their_files():
+    side = Side(StackFile(STACK, {}), Render.of("staging", ()))
+    found = []
+    for stack in ("production", "staging"):
+        versions = (of_stack(stack, "a", interval=interval) for interval in ("1m", "5m"))
+        found.append(stack_report(stack, side, side, keys=key_changes(*versions)))
+
+    headline = Report("main", "0", tuple(found)).headline
+
+    assert headline == "Key changed: tenants.a.sync.interval in Pulumi.production.yaml and Pulumi.staging.yaml"
 
 
 def test_a_comment_that_is_cut_counts_the_keys_that_it_leaves_out():
