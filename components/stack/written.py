@@ -50,9 +50,11 @@ class Written:
     def merged(self) -> dict[str, Any]:
         """The sections that `Pulumi.yaml` and the stack's file set, each tenant merged over its base."""
         sections = {**self.project.get(_CONFIG, {}), **self.sections}
+        # An entry without keys may be nothing, or the text `{}` (`files.tenant_files`).
         tenants = {
-            name: overlay(base, tenant_file_name(name), _entries(sections)[name] or {}, self.file).value
+            name: overlay(base, tenant_file_name(name), entry if isinstance(entry, Mapping) else {}, self.file).value
             for name, base in self.tenants.items()
+            for entry in [_entries(sections)[name]]
         }
         return sections | ({_TENANTS: tenants} if tenants else {})
 

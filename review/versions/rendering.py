@@ -117,7 +117,8 @@ class Rendering:
             settings = AdmissionSettings.model_validate(found["settings"])
         except ValidationError:
             return Version(Render.of(stack, objects), _WITHOUT_SETTINGS)
-        return Version(Render.of(stack, objects, settings, found.get("facts")), self._note)
+        facts = found.get("facts")
+        return Version(Render.of(stack, objects, settings, facts if isinstance(facts, Mapping) else None), self._note)
 
 
 class _Process(Protocol):

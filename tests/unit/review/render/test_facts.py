@@ -16,6 +16,7 @@ from sample_project import SALT, encrypted, tenant, write_project, write_stack
 from sample_reports import report
 
 from flux_tenancy.components.stack.files.stack_file import StackFile
+from flux_tenancy.components.stack.written import Written
 from flux_tenancy.review.approval.check import compare
 from flux_tenancy.review.changes.objects import changes
 from flux_tenancy.review.changes.run_facts import fact_changes, fact_statements
@@ -110,6 +111,13 @@ def test_the_place_of_a_key_comments_and_descriptions_do_not_change_the_digest(t
     after = render(tmp_path / "b", **project | change)
 
     assert after.digest == before.digest
+
+
+@pytest.mark.parametrize("entry", ["{}", None, {}])
+def test_a_tenant_without_keys_in_the_stacks_file_is_its_base(entry):
+    written = Written("Pulumi.staging.yaml", {"tenants": {"a": entry}}, tenants={"a": {"role": "tenant"}})
+
+    assert written.merged == {"tenants": {"a": {"role": "tenant"}}}
 
 
 def test_values_that_only_yaml_has_are_texts(tmp_path):

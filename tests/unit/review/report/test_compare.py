@@ -169,6 +169,23 @@ def test_a_merge_base_without_settings_is_told_and_compared_by_its_objects(clone
 
 
 @pytest.mark.parametrize(
+    ("facts", "said"),
+    [('facts={"packages": {"pulumi": "==1"}}', ["the program differs: pulumi 1 -> 2"]), ("facts=5", [])],
+)
+def test_the_program_of_the_merge_base_records_what_else_decided(clone, monkeypatch, facts, said):
+    after = Render.of("staging", (), facts={"packages": {"pulumi": "==2"}})
+    read = {"staging": JudgedStack(after, RuleSetting())}
+    monkeypatch.setattr(flux_tenancy.review.report.compare, "read_stacks", lambda *_: (read, []))
+    clone.stack()
+    clone.own_program(OWN_PROGRAM.replace("settings=settings", f"settings=settings, {facts}"))
+    clone.commit()
+
+    [stack] = compare(clone.folder, "main").stacks
+
+    assert [each.text for each in stack.statements] == said
+
+
+@pytest.mark.parametrize(
     ("changed", "forks"),
     [({}, True), ({"Pulumi.yaml": "name: flux-tenancy"}, True), ({"review/new.py": ""}, False), ({"name": "x"}, True)],
 )
