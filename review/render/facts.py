@@ -123,8 +123,9 @@ def _kubeconfig(path: str | None, project: Path) -> str | None:
 
 
 def _file_digest(file: Path) -> str | None:
+    """The digest of a text, whatever ends its lines: Git may write them otherwise on another machine."""
     try:
-        return _sha256(file.read_bytes())
+        return _sha256(file.read_bytes().replace(b"\r\n", b"\n"))
     except OSError:
         return None
 

@@ -147,7 +147,8 @@ def test_facts_have_no_secret_and_nothing_of_this_machine(tmp_path):
 
 def test_the_same_project_in_another_folder_has_the_same_digest(tmp_path):
     for name in ("a", "b"):
-        render(tmp_path / name, **{"__main__.py": "import pulumi"})
+        render(tmp_path / name)
+        (tmp_path / name / "__main__.py").write_bytes(b"import pulumi\n" if name == "a" else b"import pulumi\r\n")
     (tmp_path / "b" / "__pycache__").mkdir()
     (tmp_path / "b" / "__pycache__" / "x.pyc").touch()
 
