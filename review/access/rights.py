@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE
 from flux_tenancy.review.access.kubernetes_roles import POWER, READ, KubernetesRole
 from flux_tenancy.review.access.rules import (
     CLUSTER,
@@ -61,7 +62,9 @@ def _statements(gain: Gain, widened: bool, is_new: bool) -> Iterator[Statement]:
             yield statement(_of_role(right, may, has), is_high(gain, right))
         elif right.verb == _IMPERSONATE and right.resource == "serviceaccounts" and gain.place != CLUSTER:
             account = f"{gain.place}/{right.name}" if right.name else f"every service account of {gain.place}"
-            yield statement(f"{may} impersonate", True, account)
+            # Flux acts as the accounts of every tenant; those of a new namespace have nothing but their own rights.
+            is_routine = is_new and gain.subject.namespace == FLUX_NAMESPACE
+            yield statement(f"{may} impersonate", not is_routine, account)
         else:
             # Of what is narrowed, no part is a risk.
             by_risk[widened and is_high(gain, right, is_new)].append(right)
