@@ -1,7 +1,11 @@
-"""What a new tenant is, in two sentences: where its content comes from, and what bounds it."""
+"""What a new tenant is, in two sentences: where its content comes from, and what bounds it.
+
+Its role is a sentence about access.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from flux_tenancy.components.tenant.annotations import SOURCES
@@ -12,7 +16,8 @@ from flux_tenancy.review.render.rendered import Render, RenderedObject
 from flux_tenancy.review.words.statement import Statement
 
 _LEVEL = "pod-security.kubernetes.io/enforce"
-_COUNT = "count/"
+# What a quota limits of a node; how many objects there may be has safe defaults.
+_COMPUTE = re.compile(r"(requests\.|limits\.)?(cpu|memory|storage|ephemeral-storage)|pods")
 
 
 def onboardings(names: Collection[str], render: Render) -> Iterator[Statement]:
@@ -28,12 +33,11 @@ def onboardings(names: Collection[str], render: Render) -> Iterator[Statement]:
         own = [each for each in render.objects if each.owner == name and each.is_kubernetes]
         namespaces = [each.manifest["metadata"] for each in own if each.kind == "Namespace"]
         homes = [f"{each['name']} (Pod Security {each['labels'].get(_LEVEL, 'none')})" for each in namespaces]
-        roles = [each.manifest["roleRef"]["name"] for each in own if each.name == f"{name}-reconciler"]
         parts = [
-            f"has the role {all_of(sorted(set(roles)))} in {counted(homes, 'namespaces')}" if roles else "",
+            f"runs in {counted(homes, 'namespaces')}",
             *(_synced(each.manifest, own) for each in own if each.kind == KUSTOMIZATION),
         ]
-        yield Statement(name, "; ".join(filter(None, parts)))
+        yield Statement(name, "; ".join(parts))
         listed = [entry for each in namespaces for entry in each.get("annotations", {}).get(SOURCES, "").split()]
         sources = counted(dict.fromkeys((*of_all, *listed)), "more") or "none but those of the stack"
         yield Statement(name, f"has the allowed sources {sources}, and {_limits(own)}")
@@ -53,9 +57,9 @@ def _synced(sync: Manifest, objects: Iterable[RenderedObject]) -> str:
 
 
 def _limits(objects: Iterable[RenderedObject]) -> str:
-    """The limits of compute resources and storage; those of counts have safe defaults."""
+    """The limits of compute resources and storage."""
     hard: dict[str, Mapping[str, str]] = {
         each.name: each.manifest["spec"].get("hard", {}) for each in objects if each.kind == "ResourceQuota"
     }
-    found = {f"{value} of {key}" for each in hard.values() for key, value in each.items() if not key.startswith(_COUNT)}
+    found = {f"{value} of {key}" for each in hard.values() for key, value in each.items() if _COMPUTE.fullmatch(key)}
     return f"the limits {all_of(sorted(found))}" if found else "no limit of CPU and memory"

@@ -3,7 +3,8 @@
 `cases/base.yaml` has the sections of the stack; each of the other files has cases:
 
 - `case`: its name.
-- `set`: values by dotted path; `null` removes a key. Numbers are positions in lists, `+` appends; `\\.` is a dot in a key.
+- `set`: values by dotted path; `null` removes a key. Numbers are positions in lists, `+` appends; `\\.` is a dot in a
+  key.
 - `risk`: a part of a sentence that must be among the risks.
 - `says`: a part of another sentence, or of the headline.
 - `shows`: a part of the diff of objects.
