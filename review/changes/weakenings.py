@@ -177,7 +177,7 @@ def _was(value: Any) -> Compare:
     return lambda before, _: before == value
 
 
-def _comes(before: Any, after: Any) -> bool:
+def _comes(before: Any, _after: Any) -> bool:
     return before is None
 
 
@@ -198,11 +198,9 @@ def _is_multiplied(before: Any, after: Any) -> bool:
 
 
 def _many_workers(before: Any, after: Any) -> bool:
-    return (
-        after is not None
-        and int(after) > int(before or 0)
-        and (int(after) >= _MANY_WORKERS or _is_multiplied(before, after))
-    )
+    if after is None or (before is not None and _quantity(after) <= _quantity(before)):
+        return False
+    return _quantity(after) >= _MANY_WORKERS or _is_multiplied(before, after)
 
 
 def _quantity(value: Any) -> float:
@@ -294,6 +292,12 @@ WEAKENINGS = (
     Weakening(
         (HELM_RELEASE,),
         _of(("spec", "chart", "spec"), "chart", "sourceRef"),
+        _differs,
+        "installs another chart with {labels}: {after} (before: {before})",
+    ),
+    Weakening(
+        (HELM_RELEASE,),
+        _at("spec", "chartRef", "name"),
         _differs,
         "installs another chart with {labels}: {after} (before: {before})",
     ),
