@@ -148,6 +148,11 @@ _WORDS = frozenset({"production", "prod"})
 
 
 def is_production(stack: str, config: StackConfig) -> bool:
+    """Whether a stack is a production environment; see `counts_as_production`."""
+    return counts_as_production(stack, config.cluster.production)
+
+
+def counts_as_production(stack: str, setting: bool | None) -> bool:
     """Whether a stack is a production environment.
 
     `cluster.production` says so. Without it, the first or last word of the stack's name does: `production`, `prod-eu`
@@ -156,9 +161,9 @@ def is_production(stack: str, config: StackConfig) -> bool:
 
     Args:
         stack: name of the stack, without organization and project.
-        config: the stack.
+        setting: `cluster.production`; None if it is not set.
     """
-    if config.cluster.production is not None:
-        return config.cluster.production
+    if setting is not None:
+        return setting
     words = re.split(r"[-_.]", stack.lower())
     return words[0] in _WORDS or words[-1] in _WORDS

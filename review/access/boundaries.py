@@ -25,7 +25,8 @@ _LEVEL = "pod-security.kubernetes.io/enforce"
 _LEVELS = (*(level.value for level in PodSecurity), "")
 _APPLYING = ("Kustomization", "HelmRelease")
 _GATES = FEATURE_GATES.removeprefix("--").removesuffix("=")
-_IDENTITIES = tuple(setting.annotation for provider in PROVIDERS.values() for setting in provider.settings.values())
+IDENTITIES = tuple(setting.annotation for provider in PROVIDERS.values() for setting in provider.settings.values())
+"""The annotations of service accounts that name a cloud identity."""
 
 _Objects = Mapping[tuple[str, str, str], Manifest]
 """Manifests by kind, namespace and name."""
@@ -63,7 +64,9 @@ def _pod_security(before: _Objects, after: _Objects) -> Iterator[Statement]:
         if level != was:
             what = f"Pods of the Pod Security level {weaker}" if weaker else "any Pods: Pod Security enforces no level"
             words = f"may {'now' if widened else 'no longer'} run {what}"
-            yield Statement(words, widened, weaker in _LEVELS[2:], tenant, namespace[2])
+            # A new namespace is chosen as a whole; one that has Pods loses a guard.
+            high = weaker in _LEVELS[2:] or (widened and namespace in before)
+            yield Statement(words, widened, high, tenant, namespace[2])
 
 
 def _isolation(before: _Objects, after: _Objects) -> Iterator[Statement]:
@@ -73,7 +76,7 @@ def _isolation(before: _Objects, after: _Objects) -> Iterator[Statement]:
         if namespace in before and was is not is_now:
             may, because = ("may now", "no") if was else ("may no longer", "a")
             words = f"{may} let Pods connect to anything ({because} NetworkPolicy isolates them)"
-            yield Statement(words, was, False, tenant, namespace[2])
+            yield Statement(words, was, was, tenant, namespace[2])
 
 
 def _tenants(objects: _Objects) -> Iterator[tuple[tuple[str, str, str], Subject]]:
@@ -193,4 +196,4 @@ def _cloud_identities(before: _Objects, after: _Objects) -> Iterator[Statement]:
 
 def _identities(account: Manifest | None) -> set[str]:
     annotations = (account or {}).get("metadata", {}).get("annotations") or {}
-    return {annotations[key] for key in _IDENTITIES if key in annotations}
+    return {annotations[key] for key in IDENTITIES if key in annotations}

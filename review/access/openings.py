@@ -12,6 +12,9 @@ from flux_tenancy.review.access.rules import Subject, SubjectKind
 from flux_tenancy.review.access.sentences import Statement
 from flux_tenancy.review.render.rendered import RenderedObject
 
+EVERY_ADDRESS = ("0.0.0.0/0", "::/0")
+"""Networks of every address."""
+
 _Opening = tuple[str, str, str]
 """Tenant, namespace, and what is open, e.g. `let Pods connect to 10.20.0.0/16`."""
 
@@ -28,7 +31,8 @@ def opening_statements(
     for widened, opened in ((True, after - before), (False, before - after)):
         for tenant, namespace, what in sorted(opened):
             words = f"may {'now' if widened else 'no longer'} {what}"
-            yield Statement(words, widened, False, Subject(SubjectKind.TENANT, tenant), namespace)
+            high = widened and any(network in what for network in EVERY_ADDRESS)
+            yield Statement(words, widened, high, Subject(SubjectKind.TENANT, tenant), namespace)
 
 
 def _openings(objects: Iterable[RenderedObject]) -> Iterator[_Opening]:

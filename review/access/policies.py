@@ -30,6 +30,7 @@ from flux_tenancy.review.access.policy_settings import (
     changes_of,
     differences,
     exceptions,
+    is_opened,
     seen_otherwise,
     told_settings,
     values_of,
@@ -238,18 +239,19 @@ def _settings(before: Admission, after: Admission, known: Iterable[Setting]) -> 
     cached: dict[tuple[str, Any, Any], tuple[str, str]] = {}
     for namespace, tenant in after.namespaces.items():
         was, own = before.lists_of(namespace), after.lists_of(namespace)
-        gained, lost = (
+        new_exceptions, lost = (
             [words for policy, words in exceptions(*lists) if before.refuses(policy) and after.refuses(policy)]
             for lists in ((was, own), (own, was))
         )
+        gained = [(words, True) for words in new_exceptions]
         for each in in_force:
             entries = each.key, was.get(each.annotation), own.get(each.annotation)
             if entries not in cached:
                 cached[entries] = changes_of(each, (old[each.key], was), (new[each.key], own))
-            gained.append(cached[entries][0])
+            gained.append((cached[entries][0], is_opened(each, (old[each.key], was), (new[each.key], own))))
             lost.append(cached[entries][1])
         subject = Subject(SubjectKind.TENANT, tenant)
-        yield from (Statement(f"may now {words}", True, False, subject, namespace) for words in gained if words)
+        yield from (Statement(f"may now {words}", True, high, subject, namespace) for words, high in gained if words)
         if namespace in before.namespaces:
             yield from (
                 Statement(f"may no longer {words}", False, False, subject, namespace) for words in lost if words

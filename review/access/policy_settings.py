@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -12,7 +13,7 @@ from flux_tenancy.components.allowlists.source_patterns import ANYTHING
 from flux_tenancy.components.config.allowances import Allows, Bounds, SeenOtherwise, Words
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import seconds
-from flux_tenancy.components.policies.config import PoliciesConfig
+from flux_tenancy.components.policies.config import OWN_TAINTS, PoliciesConfig
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.table import policies
 from flux_tenancy.components.tenant.annotations import EXCEPTIONS
@@ -105,6 +106,22 @@ def changes_of(setting: Setting, old: tuple[Any, Lists], new: tuple[Any, Lists])
     return _gained(words, before, after), f"{lost} (only {left})" if left else lost
 
 
+def is_opened(setting: Setting, old: tuple[Any, Lists], new: tuple[Any, Lists]) -> bool:
+    """Whether a setting now allows anything, drops a whole rule, or lists what is for the cluster's own components.
+
+    Args:
+        setting: the setting, of which something differs.
+        old, new: its value, and the lists of the namespace.
+    """
+    words = setting.words
+    if isinstance(words, Bounds):
+        return False
+    before, after = _allowed(words, *old), _allowed(words, *new)
+    if after is None or isinstance(new[0], bool) or words.forbidden_of is not None:
+        return True
+    return any(_is_powerful(entry) for entry in after - (before or frozenset()))
+
+
 def allowed(setting: Setting, value: Any, own: Lists) -> str:
     """Words for what a setting allows; empty if nothing."""
     words = setting.words
@@ -182,6 +199,11 @@ def _moved(words: Bounds, before: Any, after: Any) -> tuple[str, str]:
     bound = (words.wider if is_wider else words.narrower).replace("{}", f"{after}{words.unit}")
     said = f"{bound} (before: {before}{words.unit})"
     return (said, "") if is_wider else ("", said)
+
+
+def _is_powerful(entry: str) -> bool:
+    """Whether an entry is a priority class or taint of the cluster's own components."""
+    return entry.startswith("system-") or re.match(OWN_TAINTS, entry) is not None
 
 
 def _excepted(policy: PolicyName, lists: Lists) -> frozenset[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE
 from flux_tenancy.review.access.kubernetes_roles import POWER, READ, KubernetesRole
 from flux_tenancy.review.access.rules import (
     CLUSTER,
@@ -31,7 +32,8 @@ def rights_statements(old: Access, new: Access) -> Iterator[Statement]:
         for gain in gains(before, after):
             # A namespace that comes with the change holds no Secrets yet.
             is_new = gain.place in after.tenants.namespaces and gain.place not in before.tenants.namespaces
-            yield from _statements(gain, widened, is_new)
+            # Without an earlier version, nothing is routine: this is a list of all access.
+            yield from _statements(gain, widened, is_new, widened and is_new and bool(old.grants))
 
 
 def is_high(gain: Gain, right: Right, in_new_namespace: bool = False) -> bool:
@@ -46,7 +48,7 @@ def is_high(gain: Gain, right: Right, in_new_namespace: bool = False) -> bool:
     return right.resource in _SECRETS and not in_new_namespace
 
 
-def _statements(gain: Gain, widened: bool, is_new: bool) -> Iterator[Statement]:
+def _statements(gain: Gain, widened: bool, is_new: bool, is_onboarded: bool) -> Iterator[Statement]:
     may, has = ("may now", "now has") if widened else ("may no longer", "no longer has")
 
     def statement(words: str, high: bool, target: str = "") -> Statement:
@@ -61,7 +63,9 @@ def _statements(gain: Gain, widened: bool, is_new: bool) -> Iterator[Statement]:
             yield statement(_of_role(right, may, has), is_high(gain, right))
         elif right.verb == _IMPERSONATE and right.resource == "serviceaccounts" and gain.place != CLUSTER:
             account = f"{gain.place}/{right.name}" if right.name else f"every service account of {gain.place}"
-            yield statement(f"{may} impersonate", True, account)
+            # Flux acts as the accounts of every tenant; those of a new namespace have nothing but their own rights.
+            is_routine = is_onboarded and right.name != "" and gain.subject.namespace == FLUX_NAMESPACE
+            yield statement(f"{may} impersonate", not is_routine, account)
         else:
             # Of what is narrowed, no part is a risk.
             by_risk[widened and is_high(gain, right, is_new)].append(right)

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from flux_tenancy.components.stack.cluster.protection import TAKEN_ALONG
 from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY
-from flux_tenancy.review.changes.objects import Action, ObjectChange
+from flux_tenancy.review.changes.objects import ABSENT, Action, ObjectChange
 from flux_tenancy.review.render.rendered import PROTECT, RenderedObject
 
 _BOUNDS = ("ResourceQuota", "LimitRange")
@@ -44,10 +44,15 @@ def dangers(changes: Iterable[ObjectChange], objects: Collection[RenderedObject]
         if change.action is Action.REMOVED and found.kind in _BOUNDS and found.namespace in namespaces:
             yield found.owner, f"loses a {found.kind}, which limits its Pods"
         elif change.action is Action.CHANGED and found.kind in _CONTENT and (found.namespace, found.name) in pruning:
-            changed = {field.name for field in change.fields}
-            keys = [key for key in _CONTENT[found.kind] if any(name.startswith(key) for name in changed)]
+            keys = [key for key in _CONTENT[found.kind] if any(field.name.startswith(key) for field in change.fields)]
             if keys:
                 names = " and ".join(key.removeprefix("spec.") for key in keys)
+                values = [
+                    str(field.after)
+                    for field in change.fields
+                    if field.name.startswith(tuple(keys)) and field.after is not ABSENT
+                ]
+                names += f" ({', '.join(values)})" if values else ""
                 yield (
                     found.owner,
                     f"syncs from another {names}: Flux deletes the applied objects that are missing there",

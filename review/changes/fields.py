@@ -25,8 +25,11 @@ _VALUE = 240
 _AROUND = 60
 """Characters that are shown before and after the part of a long value that differs."""
 
-# Labels and annotations that decide what somebody may do, unlike those that only describe.
+# Labels and annotations of which the report has sentences.
 _MEANINGFUL = (PREFIX, "pod-security.kubernetes.io/", TENANT_LABEL)
+# Labels and annotations that only describe an object. Any other may be read by a controller.
+_DESCRIPTIVE_PREFIXES = ("app.kubernetes.io/", "helm.sh/chart", "pulumi.com/")
+_DESCRIPTIVE = ("app", "contact", "cost-center", "description", "kubernetes.io/description", "owner", "team")
 # A text that nobody takes for a number or a truth value, so that it needs no quotes.
 _PLAIN = re.compile(r"(?!(?:true|false|null|yes|no|on|off)$)[A-Za-z/_.<(-][^\n\"]*", re.IGNORECASE)
 # Stand-ins for secrets (`components.config.sealed`, `review.render.recorder`).
@@ -130,6 +133,23 @@ def _without_secrets(value: Any) -> Any:
     return value.strip() if isinstance(value, str) and _STAND_IN.fullmatch(value.strip()) else HIDDEN
 
 
+def is_meaningful(key: str) -> bool:
+    """Whether the report has sentences of a label or an annotation."""
+    return key.startswith(_MEANINGFUL)
+
+
+def is_descriptive(key: str, value: Any = None) -> bool:
+    """Whether a label or an annotation only describes an object, or marks it as Pulumi's own.
+
+    Args:
+        key: its key.
+        value: its value; None for any.
+    """
+    if key in _OWNERSHIP and value in (None, _OWNERSHIP[key]):
+        return True
+    return key in _DESCRIPTIVE or key.startswith(_DESCRIPTIVE_PREFIXES)
+
+
 def _is_description(field: FieldChange) -> bool:
     """Whether a field is a label or an annotation without meaning to the platform, of the object or of its Pods."""
     path = list(field.path)
@@ -141,7 +161,7 @@ def _is_description(field: FieldChange) -> bool:
         *(field.before if isinstance(field.before, dict) else ()),
         *(field.after if isinstance(field.after, dict) else ()),
     ]
-    return not any(str(key).startswith(_MEANINGFUL) for key in keys)
+    return all(is_descriptive(str(key)) for key in keys)
 
 
 def _shown(rendered: RenderedObject, field: FieldChange) -> FieldChange:

@@ -11,14 +11,17 @@ from flux_tenancy.components.stack.review import ReviewConfig
 from flux_tenancy.review.access.changes import access_changes
 from flux_tenancy.review.access.sentences import AccessChange, Risk
 from flux_tenancy.review.changes.dangers import dangers
+from flux_tenancy.review.changes.decisions import decision_risks
 from flux_tenancy.review.changes.deletions import deletions
 from flux_tenancy.review.changes.images import image_changes
 from flux_tenancy.review.changes.keys import KeyChange
 from flux_tenancy.review.changes.objects import changes
+from flux_tenancy.review.changes.onboardings import onboardings
 from flux_tenancy.review.changes.releases import release_changes
 from flux_tenancy.review.changes.replacements import replacement_risks
 from flux_tenancy.review.changes.run_facts import fact_changes
 from flux_tenancy.review.changes.secrets import secret_changes
+from flux_tenancy.review.changes.weakenings import weakenings
 from flux_tenancy.review.render.rendered import PLATFORM, Render
 from flux_tenancy.review.report.model import StackReport
 from flux_tenancy.review.rules.findings import Finding
@@ -88,6 +91,9 @@ def stack_report(
         dangers=(
             *(Statement(owner, text, risk=True) for owner, text in dangers(found, after.render.objects)),
             *replacement_risks(found),
+            *weakenings(old.objects if old else (), after.render.objects),
+            *(decision_risks(stack, _sections(before.file), _sections(after.file)) if before else ()),
+            *(onboardings(sorted(has - had), after.render) if before else ()),
         ),
         images=tuple(image_changes(found)),
         unused=tuple(sorted(set(acknowledged) - {each.token for each in deleted})),
@@ -102,6 +108,11 @@ def acknowledgements(file: StackFile) -> tuple[str, ...]:
     if listed is None and isinstance(shared, Mapping):
         listed = shared.get("acknowledge")
     return ReviewConfig.model_validate({"acknowledge": listed or ()}).acknowledge
+
+
+def _sections(file: StackFile) -> dict[str, Any]:
+    """What the stack's file sets over `Pulumi.yaml`."""
+    return {**file.shared, **file.sections}
 
 
 def _of_access(change: AccessChange) -> Statement:

@@ -32,6 +32,7 @@ from flux_tenancy.review.changes.secrets import SecretChange
 from flux_tenancy.review.render.rendered import PLATFORM
 from flux_tenancy.review.report.shared_keys import shared_keys
 from flux_tenancy.review.rules.findings import Finding
+from flux_tenancy.review.words.letters import with_letters_named
 from flux_tenancy.review.words.lists import listed
 from flux_tenancy.review.words.statement import Statement
 
@@ -105,7 +106,16 @@ class StackReport:
 
     @property
     def statements(self) -> Iterator[Statement]:
-        """Everything that is a sentence, refusals first; not the deletions that need an acknowledgement."""
+        """Everything that is a sentence, refusals first; not the deletions that need an acknowledgement.
+
+        Letters that are not ASCII are named, and make a sentence a risk: the names of branches, groups, users and hosts
+        are in it.
+        """
+        for each in self._statements():
+            named = with_letters_named(each.text)
+            yield each if named == each.text else replace(each, text=named, risk=True)
+
+    def _statements(self) -> Iterator[Statement]:
         yield from self.refusals
         yield from self.access
         yield from self.dangers

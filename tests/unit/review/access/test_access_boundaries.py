@@ -36,7 +36,7 @@ def arguments(manifest):
 @pytest.mark.parametrize(
     ("before", "after", "sentence"),
     [
-        ("restricted", "baseline", "+  dev-team may now run Pods of the Pod Security level baseline"),
+        ("restricted", "baseline", "+! dev-team may now run Pods of the Pod Security level baseline"),
         ("restricted", "privileged", "+! dev-team may now run Pods of the Pod Security level privileged"),
         ("privileged", "restricted", "-  dev-team may no longer run Pods of the Pod Security level privileged"),
     ],
@@ -64,7 +64,7 @@ def test_a_network_policy_isolates_pods():
     isolated = render(tenancy={"networkPolicy": "default-deny"})
 
     assert sentences(isolated, render()) == [
-        "+  Both tenants may now let Pods connect to anything (no NetworkPolicy isolates them) "
+        "+! Both tenants may now let Pods connect to anything (no NetworkPolicy isolates them) "
         "in their namespaces on production"
     ]
     assert sentences(render(), isolated) == [
@@ -83,7 +83,7 @@ def test_only_namespaces_of_tenants_are_told():
     told = [line for line in sentences(isolated, changed) if "Pod" in line.split(" may ")[-1].split(" in ")[0]]
 
     assert told == [
-        "+  ops-team may now let Pods connect to anything (no NetworkPolicy isolates them) in tools on production"
+        "+! ops-team may now let Pods connect to anything (no NetworkPolicy isolates them) in tools on production"
     ]
 
 
@@ -107,7 +107,7 @@ def test_a_network_policy_for_some_pods_or_without_egress_isolates_nothing(edit)
     changed = edited(isolated, "NetworkPolicy", "dev-team-default-deny", lambda manifest: edit(manifest["spec"]))
 
     assert sentences(isolated, changed) == [
-        f"+  dev-team may now let Pods connect to anything (no NetworkPolicy isolates them) {APPS}"
+        f"+! dev-team may now let Pods connect to anything (no NetworkPolicy isolates them) {APPS}"
     ]
 
 

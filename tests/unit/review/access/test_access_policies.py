@@ -94,9 +94,25 @@ ROWS = [
 NO_SETTINGS = {"engine", "mode", "modes", "flux_images", "onboarding", "images.signatures", "images.registries"}
 
 
+# What these words allow is anything, a whole rule less, or for the cluster's own components.
+RISKS = (
+    "any URL",
+    "without TLS",
+    "authorities",
+    "submodules",
+    "every taint",
+    "control-plane",
+    "a node",
+    "drains",
+    "snip",
+    "any StorageClass",
+)
+
+
 def expected(widened, narrowed):
+    risk = "!" if any(words in widened for words in RISKS) else " "
     return [
-        *([f"+  Both tenants may now {widened} {WHERE}"] if widened else []),
+        *([f"+{risk} Both tenants may now {widened} {WHERE}"] if widened else []),
         *([f"-  Both tenants may no longer {narrowed} {WHERE}"] if narrowed else []),
     ]
 
@@ -199,12 +215,14 @@ def test_a_grant_is_told_for_the_namespaces_of_its_tenant_and_changes_nothing_fo
         "create objects of any name that the policy verified-sources refuses",
     ]
     for before, after, sign, may in (
-        (render(policies=stack), granted, "+ ", "may now"),
-        (granted, render(policies=stack), "- ", "may no longer"),
+        (render(policies=stack), granted, "+", "may now"),
+        (granted, render(policies=stack), "-", "may no longer"),
     ):
-        assert sorted(sentences(before, after)) == [
-            f"{sign} dev-team {may} {words} in apps on production" for words in told
-        ]
+        marks = ["!" if sign == "+" and "that the policy" in words else " " for words in told]
+        assert sorted(sentences(before, after)) == sorted(
+            f"{sign}{mark} dev-team {may} {words} in apps on production"
+            for mark, words in zip(marks, told, strict=True)
+        )
 
 
 def test_an_exception_for_all_objects_includes_that_for_a_name():
@@ -213,7 +231,7 @@ def test_an_exception_for_all_objects_includes_that_for_a_name():
         return render(TENANTS | {"dev-team": {"grants": [grant]}})
 
     what = "create objects of any name that the policy allowed-images refuses in apps on production"
-    assert sentences(granted(names=["legacy"]), granted()) == [f"+  dev-team may now {what}"]
+    assert sentences(granted(names=["legacy"]), granted()) == [f"+! dev-team may now {what}"]
     assert sentences(granted(), granted(names=["legacy"])) == [f"-  dev-team may no longer {what}"]
 
 
@@ -273,7 +291,7 @@ def test_a_tenant_that_is_onboarded_with_a_wider_setting_may_use_it_like_all_oth
     shop = TENANTS | {"shop": {"namespaces": [{"name": "shop"}]}}
     found = sentences(render(), render(shop, {"nodeNames": True}))
 
-    assert "+  All 3 tenants may now choose a node by its name in their namespaces on production" in found
+    assert "+! All 3 tenants may now choose a node by its name in their namespaces on production" in found
 
 
 def test_settings_of_a_policy_that_does_not_refuse_are_not_told():
@@ -378,6 +396,6 @@ def test_a_change_with_a_setting_and_another_one_has_two_sentences():
     )
 
     assert sentences(earlier, render(policies={"nodeNames": True})) == [
-        f"+! Policy node-placement {ANOTHER_WAY}",
         *expected("choose a node by its name", ""),
+        f"+! Policy node-placement {ANOTHER_WAY}",
     ]

@@ -42,7 +42,7 @@ def test_bounds_that_go_with_their_namespace_are_none():
 
 @pytest.mark.parametrize(
     ("changed", "said"),
-    [({"path": "./b"}, "path"), ({"path": "./b", "targetNamespace": "x"}, "path and targetNamespace")],
+    [({"path": "./b"}, "path (./b)"), ({"path": "./b", "targetNamespace": "x"}, "path and targetNamespace (./b, x)")],
 )
 def test_a_pruning_sync_of_another_path_deletes(changed, said):
     assert found([sync()], [sync(**changed)]) == [

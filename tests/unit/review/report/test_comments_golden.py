@@ -148,6 +148,7 @@ def test_posting_the_comment_leaves_what_a_reader_sees_and_copies(case):
     text = (GOLDEN / "review" / f"{case}.md").read_text(encoding="utf-8")
     posted = neutralized(text)
 
-    assert posted.replace(BREAK, "") == text
+    # URLs in sentences are broken by the report itself.
+    assert posted.replace(BREAK, "") == text.replace(BREAK, "")
     copied = re.findall("(?<!`)`[^`\n]+`(?!`)|^flux-tenancy up .*$", text, re.MULTILINE)
     assert [each for each in copied if each not in posted] == []

@@ -48,7 +48,7 @@ def secure(value):
         (side(sync()), side(sync()), "No applied object changes"),
         (
             side(kubernetes("Role", "a")),
-            side(kubernetes("Role", "a", metadata={"labels": {"a": "b"}})),
+            side(kubernetes("Role", "a", metadata={"labels": {"team": "b"}})),
             "Only labels and annotations change",
         ),
         (side(flux={"version": "2.9.4"}), side(flux={"version": "2.9.5"}), "Flux upgraded to 2.9.5"),
@@ -64,7 +64,7 @@ def secure(value):
         (
             side(sync(prune=True, path="a")),
             side(sync(prune=True, path="b")),
-            "1 risk: dev-team syncs from another path: Flux deletes the applied objects that are missing there",
+            "1 risk: dev-team syncs from another path (b): Flux deletes the applied objects that are missing there",
         ),
         (
             side(kubernetes("Namespace", "a"), sync()),

@@ -1,0 +1,32 @@
+"""Each case of `cases/` is said where it must be said."""
+
+from __future__ import annotations
+
+import pytest
+from sample_cases import Case, Project, diff, read_cases, sentences
+
+CASES = read_cases()
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    return Project(tmp_path_factory.mktemp("cases") / "project")
+
+
+@pytest.mark.parametrize("case", CASES, ids=[each.name for each in CASES])
+def test_a_change_is_said(project, case: Case):
+    report = project.report(case)
+    risks = [each.sentence for each in report.risks]
+    found = {"risk": risks, "says": sentences(report), "shows": diff(report)}
+    for where, lines in found.items():
+        expected = case.expected.get(where)
+        assert expected is None or any(expected in line for line in lines), f"{where}: {found}"
+    assert not (case.expected.get("harmless") and risks), risks
+
+
+def test_no_case_is_silent():
+    assert [each.name for each in CASES if not {"risk", "says", "shows", "key"} & set(each.expected)] == []
+
+
+def test_the_cases_are_many_and_different():
+    assert len({each.name for each in CASES}) == len(CASES) >= 160
