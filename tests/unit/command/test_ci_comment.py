@@ -180,8 +180,9 @@ def test_a_change_that_is_too_large_to_be_listed_may_be_one_of_the_program(host)
         ({"comment.md": REPORT, "staging/digest.json": "{}"}, "FT-REV-516"),
         ({"comment.md": REPORT, "staging/digest.json": DIGESTS.replace(DIGEST, "`@admin`")}, "FT-REV-516"),
         ({"comment.md": "x" * (artifacts.FILE_LIMIT + 1)}, "FT-REV-514"),
+        ({"comment.md": "x" * 500_000}, "FT-REV-514"),
     ],
-    ids=["no report", "no digests", "other digests", "a bomb"],
+    ids=["no report", "no digests", "other digests", "too large", "a bomb"],
 )
 def test_an_artifact_that_no_report_comes_from_is_an_error(host, files, code):
     host.artifacts[RUN, ARTIFACT] = archive(files)
@@ -211,6 +212,37 @@ def test_an_artifact_that_is_no_archive_is_an_error(host):
     host.artifacts[RUN, ARTIFACT] = b"#!/bin/sh"
 
     assert codes(post().stderr.splitlines()[:1]) == ["FT-REV-515"]
+
+
+@pytest.mark.parametrize("at", ["content", "list", "end", "flags", "method"])
+def test_a_damaged_archive_is_an_error(host, at):
+    content = bytearray(archive({"comment.md": " ".join(map(str, range(5_000)))}))
+    listed = content.rindex(b"PK\x01\x02")
+    if at == "content":
+        content[200:300] = b"\xff" * 100
+    elif at == "list":
+        content[listed + 46 : listed + 50] = b"\xff" * 4
+    elif at == "end":
+        del content[listed + 20 :]
+    elif at == "flags":  # encrypted
+        content[6] |= 1
+        content[listed + 8] |= 1
+    else:
+        content[8] = content[listed + 10] = 99
+    host.artifacts[RUN, ARTIFACT] = bytes(content)
+
+    failed = post()
+
+    assert failed.exit_code == 2, failed.exception
+    assert codes(failed.stderr.splitlines()[:1]) in (["FT-REV-515"], ["FT-REV-516"])
+
+
+def test_the_files_of_an_archive_are_bounded_together(monkeypatch):
+    monkeypatch.setattr(artifacts, "TOTAL_LIMIT", 20)
+    files = {f"{number}/digest.json": "0123456789" for number in range(3)}
+
+    assert unpacked(archive(files), is_part_of_the_report) is None
+    assert unpacked(archive(dict(list(files.items())[:2])), is_part_of_the_report) is not None
 
 
 def test_a_run_without_an_artifact_is_an_error(host):
