@@ -94,7 +94,7 @@ def _loaded(text: str) -> Any:
     opened: list[tuple[int, str | None]] = []
     sizes: dict[str, int] = {}
     for event in yaml.parse(text, _StrictLoader):
-        line = event.start_mark.line + 1
+        line = event.start_mark.line + 1 if event.start_mark else 0
         if isinstance(event, yaml.CollectionStartEvent):
             opened.append((total, event.anchor))
             if len(opened) > DEPTH_LIMIT:
@@ -107,7 +107,7 @@ def _loaded(text: str) -> Any:
         elif isinstance(event, yaml.AliasEvent):
             if any(anchor == event.anchor for _, anchor in opened):
                 raise yaml.MarkedYAMLError(problem=CONTAINS_ITSELF(line=line, alias=event.anchor))
-            total += sizes.get(event.anchor, 1)
+            total += sizes.get(event.anchor or "", 1)
         elif isinstance(event, yaml.ScalarEvent):
             total += 1
         if total > VALUES_LIMIT:
