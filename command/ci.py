@@ -130,6 +130,25 @@ def approved(
 
 
 @app.command()
+def drift_report(
+    compared: Annotated[Path, typer.Option(help="What `flux-tenancy drift show --output json` has printed.")],
+    file: Annotated[Path, typer.Option("--file", "-f", help="File to write to.")],
+) -> None:
+    """Write what differs without any values, for an artifact.
+
+    Examples:
+
+      flux-tenancy ci drift-report --compared compared.json --file drift.json
+    """
+    from flux_tenancy.review.host.drift_issue import without_values
+    from flux_tenancy.review.render.files import writing
+
+    text = without_values(compared)
+    with writing(file):
+        file.write_text(text, encoding="utf-8")
+
+
+@app.command()
 def drift_issue(run: Run, stack: Stacks) -> None:
     """Open, update or close the one issue about drift that a workflow run has found.
 

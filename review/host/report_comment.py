@@ -99,7 +99,7 @@ def comment_on_run(number: int) -> str:
         if len(found) > 1:
             return "\n".join(_publish_notice(host, pull, run, SEVERAL) for pull in pulls)
         [pull] = pulls
-        if base_changed_since(pull, run):
+        if base_changed_since(host.repository, pull, run):
             return _publish_notice(host, pull, run, BASE_CHANGED)
         try:
             files = read_artifact(run, host.token, ARTIFACT, is_part_of_the_report)
@@ -187,13 +187,13 @@ def pull_requests_of(repository: Repository, run: WorkflowRun) -> list[PullReque
     return [pull for pull in repository.get_pulls(state="all", head=head) if pull.head.sha == run.head_sha]
 
 
-def base_changed_since(pull: PullRequest, run: WorkflowRun) -> bool:
+def base_changed_since(repository: Repository, pull: PullRequest, run: WorkflowRun) -> bool:
     """Whether somebody has chosen another base since a run began. A run that is repeated keeps the merge that it saw.
 
     Source: https://docs.github.com/en/rest/using-the-rest-api/issue-event-types#base_ref_changed and
     https://docs.github.com/en/actions/how-tos/manage-workflow-runs/re-run-workflows-and-jobs
     """
-    events = pull.as_issue().get_timeline()
+    events = repository.get_issue(pull.number).get_timeline()
     return any(each.event == "base_ref_changed" and each.created_at >= run.created_at for each in events)
 
 

@@ -81,7 +81,6 @@ class FakeGitHub:
             "number": number,
             "url": f"{self.url}/repos/{REPOSITORY}/pulls/{number}",
             "html_url": f"https://github.test/{REPOSITORY}/pull/{number}",
-            "issue_url": f"{self.url}/repos/{REPOSITORY}/issues/{number}",
             "state": "open",
             "head": {"sha": head, "label": f"{owner}:{branch}", "ref": branch},
             "base": {"sha": "0" * 40, "ref": "main"},
