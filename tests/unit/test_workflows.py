@@ -242,7 +242,7 @@ def test_a_report_is_made_anew_for_another_base_and_for_a_merge_queue():
 
 def test_a_required_job_of_the_review_is_never_skipped():
     """A skipped job counts as passed,
-    https://docs.github.com/en/pull-requests/collaborating-with-pull-requests/collaborating-on-repositories-with-code-quality-features/troubleshooting-required-status-checks
+    https://docs.github.com/en/actions/how-tos/write-workflows/choose-when-workflows-run/control-jobs-with-conditions
     """
     jobs = read(GITHUB / "workflows" / "review.yaml")["jobs"]
 
