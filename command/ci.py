@@ -49,7 +49,9 @@ def comment(
     """Write the report of a change as the one comment of its pull request.
 
     With --run, the report and the digests come from that run's artifact, and the pull request is the one whose head
-    the run has seen; if it has moved on, nothing is written. GITHUB_TOKEN and GITHUB_REPOSITORY are set as in a job.
+    the run has seen; if it has moved on, nothing is written. While the run goes on, the comment is marked as outdated,
+    and a run without a report replaces it with a comment that says so. GITHUB_TOKEN and GITHUB_REPOSITORY are set as in
+    a job.
 
     Examples:
 
@@ -65,6 +67,21 @@ def comment(
         typer.echo(comment_on_run(run))
     else:
         typer.echo(comment_on_pull_request(pull_request, body_file))
+
+
+@app.command()
+def outdated(
+    branch: Annotated[str, typer.Option(help="Name of the branch that has moved on.")],
+) -> None:
+    """Mark the comments of open pull requests whose base branch has moved on.
+
+    Examples:
+
+      flux-tenancy ci outdated --branch main
+    """
+    from flux_tenancy.review.host.report_comment import mark_outdated_reports
+
+    typer.echo("\n".join(mark_outdated_reports(branch)) or "No report is outdated.")
 
 
 @app.command()
@@ -96,16 +113,39 @@ def approved(
     commit: Annotated[str, typer.Option(help="The commit that merging a pull request has made.")],
     out: Annotated[Path, typer.Option(help="Folder to write to; each stack gets a folder in it.")],
     workflow: Annotated[str, typer.Option(help="File name of the workflow that makes the reports.")] = "review.yaml",
+    stack: Annotated[str, typer.Option(help="The only stack to write. Default: all.", show_default=False)] = "",
 ) -> None:
     """Write the digests that the reviewers of a merged pull request have seen, as <out>/<stack>/digest.json.
 
+    Fails if the default branch has moved on, and, for a pull request that changed the program, if the environment of a
+    stack has no required reviewers.
+
     Examples:
 
-      flux-tenancy ci approved --commit "$GITHUB_SHA" --out .approved
+      flux-tenancy ci approved --commit "$GITHUB_SHA" --out .approved --stack staging
     """
     from flux_tenancy.review.host.merged_digests import write_approved
 
-    typer.echo("\n".join(write_approved(commit, out, workflow)))
+    typer.echo("\n".join(write_approved(commit, out, workflow, stack)))
+
+
+@app.command()
+def drift_report(
+    compared: Annotated[Path, typer.Option(help="What `flux-tenancy drift show --output json` has printed.")],
+    file: Annotated[Path, typer.Option("--file", "-f", help="File to write to.")],
+) -> None:
+    """Write what differs without any values, for an artifact.
+
+    Examples:
+
+      flux-tenancy ci drift-report --compared compared.json --file drift.json
+    """
+    from flux_tenancy.review.host.drift_issue import without_values
+    from flux_tenancy.review.render.files import writing
+
+    text = without_values(compared)
+    with writing(file):
+        file.write_text(text, encoding="utf-8")
 
 
 @app.command()

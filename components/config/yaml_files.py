@@ -21,6 +21,20 @@ INVALID_YAML = Wording("FT-CFG-021", "is not valid YAML: {reason}")
 FastLoader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
+DEPTH_LIMIT = 50
+"""Levels of mappings and lists in each other; the files of stacks and tenants have ten."""
+VALUES_LIMIT = 100_000
+"""Values of a file, an alias counted as all the values that it repeats: 100 tenants with 1,000 each."""
+
+TOO_DEEP = Wording("FT-CFG-025", "line {line}: is nested more than {limit} levels deep", "flatten the file")
+TOO_MANY = Wording(
+    "FT-CFG-026",
+    "line {line}: has more than {limit} values, repeated ones (`*alias`) included",
+    "write the values without aliases, or split the file",
+)
+CONTAINS_ITSELF = Wording("FT-CFG-027", "line {line}: *{alias} is within &{alias} itself", "write the value without it")
+
+
 class _StrictLoader(FastLoader):  # type: ignore[misc,valid-type]
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen: set[Hashable] = set()
@@ -52,7 +66,7 @@ def read_mapping(file: Path, shown_as: str) -> dict[str, Any] | Problem:
         shown_as: what messages call it.
     """
     try:
-        value = yaml.load(file.read_text(encoding="utf-8"), _StrictLoader)
+        value = _loaded(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         return Problem(shown_as, "", UNREADABLE_FILE(reason=reason))
@@ -68,6 +82,37 @@ def read_mapping(file: Path, shown_as: str) -> dict[str, Any] | Problem:
     if not isinstance(value, dict):
         return Problem(shown_as, "", Message("FT-CFG-024", "must be a mapping of keys to values"))
     return value
+
+
+def _loaded(text: str) -> Any:
+    """The data of a YAML text, whose size and depth are known from its events before anything is built from it.
+
+    Raises:
+        YAMLError: it is not valid, too deep, or would repeat too many values.
+    """
+    total = 0
+    opened: list[tuple[int, str | None]] = []
+    sizes: dict[str, int] = {}
+    for event in yaml.parse(text, _StrictLoader):
+        line = event.start_mark.line + 1 if event.start_mark else 0
+        if isinstance(event, yaml.CollectionStartEvent):
+            opened.append((total, event.anchor))
+            if len(opened) > DEPTH_LIMIT:
+                raise yaml.MarkedYAMLError(problem=TOO_DEEP(line=line, limit=DEPTH_LIMIT))
+            total += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            before, anchor = opened.pop()
+            if anchor is not None:
+                sizes[anchor] = total - before
+        elif isinstance(event, yaml.AliasEvent):
+            if any(anchor == event.anchor for _, anchor in opened):
+                raise yaml.MarkedYAMLError(problem=CONTAINS_ITSELF(line=line, alias=event.anchor))
+            total += sizes.get(event.anchor or "", 1)
+        elif isinstance(event, yaml.ScalarEvent):
+            total += 1
+        if total > VALUES_LIMIT:
+            raise yaml.MarkedYAMLError(problem=TOO_MANY(line=line, limit=VALUES_LIMIT))
+    return yaml.load(text, _StrictLoader)
 
 
 def walk(

@@ -7,8 +7,12 @@ names were known beforehand, up to a size, and only in memory.
 from __future__ import annotations
 
 import io
+import lzma
+import struct
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping
+from datetime import datetime
 
 import requests
 from github.WorkflowRun import WorkflowRun
@@ -29,9 +33,28 @@ FILE_LIMIT = 2_000_000
 """Bytes of a file in it; the digests of 100 tenants take a tenth of it."""
 COUNT_LIMIT = 1_000
 """Files in an archive."""
+TOTAL_LIMIT = 20_000_000
+"""Bytes of all wanted files together; 100 stacks of 100 tenants take half of it."""
+RATIO_LIMIT = 200
+"""Bytes unpacked for each byte of the archive; a report and its digests reach 20, a bomb 1,000."""
+
+_DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    NotImplementedError,
+    RuntimeError,
+    EOFError,
+    OSError,
+    ValueError,
+)
+"""What Python's reader raises for archives that are damaged, encrypted or of an unknown method."""
 
 
-def read_artifact(run: WorkflowRun, token: str, name: str, wanted: Callable[[str], bool]) -> Mapping[str, bytes]:
+def read_artifact(
+    run: WorkflowRun, token: str, name: str, wanted: Callable[[str], bool], until: datetime | None = None
+) -> Mapping[str, bytes]:
     """Files of an artifact, by their path in it.
 
     Args:
@@ -39,12 +62,15 @@ def read_artifact(run: WorkflowRun, token: str, name: str, wanted: Callable[[str
         token: the token that may read the repository's actions.
         name: name of the artifact.
         wanted: tells by its path whether a file is read.
+        until: the latest time at which it was left; None for any.
 
     Raises:
         OperationError: there is no such artifact, it is too large, or it is not an archive.
     """
     # A job that ran again has left another one of the same name.
     found = [each for each in run.get_artifacts() if each.name == name and not each.expired]
+    if until is not None:
+        found = [each for each in found if each.created_at <= until]
     if not found:
         raise OperationError(
             Message(
@@ -61,9 +87,11 @@ def read_artifact(run: WorkflowRun, token: str, name: str, wanted: Callable[[str
         raise OperationError(ARTIFACT_TOO_LARGE(artifact=name, run=run.id, limit=ARCHIVE_LIMIT))
     try:
         files = unpacked(archive, wanted)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError):
+    except _DAMAGED:
         raise OperationError(
-            Message("FT-REV-515", f"artifact {name} of run {run.id} is not a ZIP archive", "run its jobs again")
+            Message(
+                "FT-REV-515", f"artifact {name} of run {run.id} is damaged or not a ZIP archive", "run its jobs again"
+            )
         ) from None
     if files is None:
         raise OperationError(ARTIFACT_TOO_LARGE(artifact=name, run=run.id, limit=FILE_LIMIT))
@@ -71,22 +99,25 @@ def read_artifact(run: WorkflowRun, token: str, name: str, wanted: Callable[[str
 
 
 def unpacked(archive: bytes, wanted: Callable[[str], bool]) -> dict[str, bytes] | None:
-    """The wanted files of a ZIP archive; None if there are too many, or one is too large.
+    """The wanted files of a ZIP archive; None if there are too many, or they are too large.
 
     Raises:
-        BadZipFile: it is not an archive.
+        BadZipFile: it is not an archive, or one of the errors in `_DAMAGED`.
     """
-    files = {}
+    files: dict[str, bytes] = {}
+    room = min(TOTAL_LIMIT, RATIO_LIMIT * len(archive))
     with zipfile.ZipFile(io.BytesIO(archive)) as content:
         entries = [entry for entry in content.infolist() if wanted(entry.filename)]
         if len(entries) > COUNT_LIMIT:
             return None
         for entry in entries:
+            limit = min(FILE_LIMIT, room)
             with content.open(entry) as file:
                 # The size in the archive's list is what its author says.
-                files[entry.filename] = file.read(FILE_LIMIT + 1)
-            if len(files[entry.filename]) > FILE_LIMIT:
+                files[entry.filename] = file.read(limit + 1)
+            if len(files[entry.filename]) > limit:
                 return None
+            room -= len(files[entry.filename])
     return files
 
 

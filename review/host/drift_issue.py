@@ -7,21 +7,25 @@ shown as code. Values are not shown: who may read the issue may not be who may r
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from github.Issue import Issue
 from pydantic import BaseModel, ValidationError
 
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.printable import printable
 from flux_tenancy.operations.errors import OperationError
 from flux_tenancy.review.host.artifacts import read_artifact
 from flux_tenancy.review.host.connection import Host, connected
-from flux_tenancy.review.host.report_comment import REPORT_UNREADABLE
-from flux_tenancy.review.words.untrusted_markdown import code
+from flux_tenancy.review.host.report_comment import LIMIT, REPORT_UNREADABLE, read_body
+from flux_tenancy.review.words.untrusted_markdown import code, cut
 
 MARKER = "<!-- flux-tenancy: drift -->"
 TITLE = "Clusters differ from their stacks"
 ARTIFACT, FILE = "drift-{stack}", "drift.json"
 SHOWN = 100
 """Differences of a stack that the issue lists."""
+CUT = "*There is more than an issue may have. `flux-tenancy drift show` shows all of it.*"
 
 
 class Difference(BaseModel):
@@ -70,6 +74,27 @@ def report_drift(number: int, stacks: Sequence[str]) -> str:
         return publish(host, drifts, found.html_url)
 
 
+def without_values(compared: Path) -> str:
+    """The report of a stack as its artifact has it: who may read the repository may not be who may read the cluster.
+
+    Args:
+        compared: file with what `flux-tenancy drift show --output json` has printed.
+
+    Raises:
+        OperationError: the file cannot be read, or is not such a report.
+    """
+    try:
+        return Drift.model_validate_json(read_body(compared)).model_dump_json() + "\n"
+    except ValidationError:
+        raise OperationError(
+            Message(
+                "FT-REV-562",
+                f"{printable(compared.name)} is not a report of drift",
+                "look why `flux-tenancy drift show --output json` has failed",
+            )
+        ) from None
+
+
 def publish(host: Host, drifts: Mapping[str, Drift | None], url: str) -> str:
     """Open, update or close the issue; returns what was done.
 
@@ -103,7 +128,7 @@ def described(drifts: Mapping[str, Drift | None], url: str) -> str:
             parts.append(f"## {code(stack)}\n\nIt could not be compared; the run says why.")
         elif drift.differences:
             parts.append(f"## {code(stack)}\n\n{_table(drift.differences)}")
-    return "\n\n".join(parts)
+    return cut("\n\n".join(parts), LIMIT, CUT)
 
 
 def _table(differences: Sequence[Difference]) -> str:

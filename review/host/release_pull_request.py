@@ -22,6 +22,7 @@ BRANCH = "flux-tenancy/releases"
 TITLE = "Update the releases of the stacks"
 _FILES = "Pulumi.*.yaml"
 _NOT_FOUND = 404
+_FORBIDDEN = 403
 
 
 def propose_changes(project: Path, summary: Path) -> str:
@@ -79,5 +80,12 @@ def propose(repository: Repository, summary: str) -> str:
     for pull in repository.get_pulls(state="open", head=f"{owner}:{BRANCH}"):
         pull.edit(body=summary)
         return f"Updated: {pull.html_url}"
-    made = repository.create_pull(base=repository.default_branch, head=BRANCH, title=TITLE, body=summary)
+    try:
+        made = repository.create_pull(base=repository.default_branch, head=BRANCH, title=TITLE, body=summary)
+    except GithubException as error:
+        # By default, a workflow's token may push a branch and open no pull request: the setting for it would also let
+        # workflows approve pull requests.
+        if error.status != _FORBIDDEN:
+            raise
+        return f"Pushed: branch {BRANCH}. Open its pull request yourself: workflows may not."
     return f"Opened: {made.html_url}"

@@ -127,11 +127,11 @@ def report(clone: Clone, tmp_path: Path, only: str = "") -> dict[str, bytes]:
     content = job("review", "report")
     # What the repository has, and a step could ask for.
     context = {"github.token": SECRET, "secrets.GITHUB_TOKEN": SECRET, "vars.PULUMI_BACKEND_URL": SECRET}
-    written = {name: tmp_path / name for name in ("GITHUB_OUTPUT", "GITHUB_ENV")}
+    written = {name: tmp_path / name for name in ("GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_STEP_SUMMARY")}
     for step in commands(content):
         if not re.match(only, step["run"]):
             continue
-        said = {name: _assignments(file) for name, file in written.items()}
+        said = {name: _assignments(file) for name, file in written.items() if name != "GITHUB_STEP_SUMMARY"}
         # Without the outputs of an earlier step, as many stacks as the project has.
         stacks = json.loads(said["GITHUB_OUTPUT"].get("all", '["production", "staging"]'))
         files = {name: str(file) for name, file in written.items()}
@@ -213,13 +213,13 @@ class TestPullRequest:
         files = report(clone, tmp_path)
         said = post(clone, host, files, RUN, head)
 
-        assert sorted(files) == ["comment.md", "production/digest.json", "staging/digest.json"]
+        assert sorted(files) == ["base", "comment.md", "production/digest.json", "staging/digest.json"]
         assert said.startswith("Created:")
         [body] = self.comments(lab)
         assert body.startswith(MARKER) and "dev-team" in body
         for stack in ("production", "staging"):
             assert f"- `{stack}`: `{json.loads(files[f'{stack}/digest.json'])['digest']}`" in body
-        assert "changes the program itself" not in body
+        assert "> [!" not in body
 
     def test_the_next_commit_updates_the_same_comment(
         self, lab: Lab, clone: Clone, host: FakeGitHub, tmp_path: Path

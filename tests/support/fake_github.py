@@ -12,12 +12,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 TOKEN = "ghs_the-job's-own"
 REPOSITORY = "acme/platform"
 BOT = "github-actions[bot]"
 HEAD, OTHER_HEAD = "a" * 40, "b" * 40
+BASE = "d" * 40
 BRANCH = "widen-role"
 
 
@@ -44,6 +45,8 @@ class FakeGitHub:
         comments: comments of issues and pull requests, in order.
         issues: issues by number.
         content: other answers by path below the repository.
+        tips: commits of branches.
+        timelines: events by pull request.
         refused: paths that are answered with 403.
         writes: method and path of each request that changes something.
         sent: the bodies of these requests.
@@ -59,6 +62,8 @@ class FakeGitHub:
     comments: list[dict[str, Any]] = field(default_factory=list)
     issues: dict[int, dict[str, Any]] = field(default_factory=dict)
     content: dict[str, Any] = field(default_factory=dict)
+    tips: dict[str, str] = field(default_factory=dict)
+    timelines: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
     refused: set[str] = field(default_factory=set)
     writes: list[str] = field(default_factory=list)
     sent: list[Any] = field(default_factory=list)
@@ -76,7 +81,9 @@ class FakeGitHub:
             "number": number,
             "url": f"{self.url}/repos/{REPOSITORY}/pulls/{number}",
             "html_url": f"https://github.test/{REPOSITORY}/pull/{number}",
+            "state": "open",
             "head": {"sha": head, "label": f"{owner}:{branch}", "ref": branch},
+            "base": {"sha": "0" * 40, "ref": "main"},
         }
 
     def run(self, number: int, head: str = HEAD, owner: str = "acme", event: str = "pull_request") -> None:
@@ -87,6 +94,9 @@ class FakeGitHub:
             "html_url": f"https://github.test/{REPOSITORY}/actions/runs/{number}",
             "artifacts_url": f"{self.url}/repos/{REPOSITORY}/actions/runs/{number}/artifacts",
             "event": event,
+            "status": "completed",
+            "conclusion": "success",
+            "created_at": "2026-11-23T03:00:00Z",
             "head_sha": head,
             "head_branch": BRANCH,
             "head_repository": {"owner": {"login": owner}},
@@ -107,7 +117,18 @@ class FakeGitHub:
             return 201, {"html_url": f"https://github.test/{REPOSITORY}/pull/9"}
         if path == "/pulls":
             # GitHub compares the head as `owner:branch`.
-            return 200, [pull for pull in self.pulls.values() if f"head={pull['head']['label']}" in unquote(query)]
+            asked = {name: values[0] for name, values in parse_qs(query).items()}
+            return 200, [
+                pull
+                for pull in self.pulls.values()
+                if asked.get("head", pull["head"]["label"]) == pull["head"]["label"]
+                and asked.get("base", pull["base"]["ref"]) == pull["base"]["ref"]
+                and asked.get("state", "open") in ("all", pull["state"])
+            ]
+        if found := re.fullmatch(r"/branches/(.+)", path):
+            return 200, {"name": found[1], "commit": {"sha": self.tips.get(found[1], BASE)}}
+        if found := re.fullmatch(r"/issues/(\d+)/timeline", path):
+            return 200, self.timelines.get(int(found[1]), [])
         if found := re.fullmatch(r"/pulls/(\d+)(/files)?", path):
             number = int(found[1])
             if found[2]:
@@ -161,6 +182,7 @@ class FakeGitHub:
                 "name": name,
                 "size_in_bytes": len(content),
                 "expired": False,
+                "created_at": "2026-11-23T03:10:00Z",
                 "archive_download_url": f"{self.url}/archives/{of}/{name}",
             }
             for index, ((of, name), content) in enumerate(self.artifacts.items())

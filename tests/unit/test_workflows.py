@@ -28,6 +28,7 @@ RIGHTS = {
     ("apply", "others"): {"actions": "read", "contents": "read", "id-token": "write", "pull-requests": "read"},
     ("apply", "production"): {"actions": "read", "contents": "read", "id-token": "write", "pull-requests": "read"},
     ("comment", "comment"): {"actions": "read", "contents": "read", "pull-requests": "write"},
+    ("comment", "outdated"): {"contents": "read", "pull-requests": "write"},
     ("drift", "stacks"): {"contents": "read"},
     ("drift", "drift"): {"contents": "read", "id-token": "write"},
     ("drift", "issue"): {"actions": "read", "contents": "read", "issues": "write"},
@@ -153,11 +154,13 @@ def test_other_programs_only_build_test_and_preview():
     made = [target for command in others for target in re.findall(r"^make (\S+)", command)]
 
     assert sorted(made) == [".venv/bin/flux-tenancy", "lint", "test-unit"] and {*made} <= targets()
-    assert sorted(command for command in others if not command.startswith(("make ", "umask "))) == [
+    assert {command for command in others if not command.startswith(("make ", "umask "))} == {
         ".venv/bin/python -m lab bundles",
         'echo "FLUX_TENANCY_ADMISSION=$(.venv/bin/python -m lab.built offline-admission)" >> "$GITHUB_ENV"',
-        'pulumi preview --diff --non-interactive --stack "$PREVIEWED_STACK"',
-    ]
+        ".venv/bin/python -m lab.build offline-admission",
+        "mkdir -p .render && git rev-parse HEAD^1 > .render/base",
+        'pulumi preview --json --non-interactive --stack "$PREVIEWED_STACK" > preview.json',
+    }
 
 
 def test_each_job_that_runs_flux_tenancy_installs_it_first():
@@ -185,7 +188,7 @@ def test_a_checkout_leaves_no_token_behind():
 
 def test_jobs_that_forks_reach_have_no_secret_no_identity_and_no_environment():
     review = read(GITHUB / "workflows" / "review.yaml")
-    assert list(review["on"]) == ["pull_request", "workflow_call"]
+    assert list(review["on"]) == ["pull_request", "merge_group", "workflow_call"]
     for name, job in review["jobs"].items():
         if name == "preview":
             assert job["if"].startswith("github.event.pull_request.head.repo.full_name == github.repository && ")
@@ -198,9 +201,11 @@ def test_only_the_comment_runs_after_a_pull_request_and_on_the_default_branch():
     triggers = {file.stem: set(read(file)["on"]) for file in WORKFLOWS}
     assert [name for name, on in triggers.items() if "workflow_run" in on] == ["comment"]
     assert not any("pull_request_target" in on or "issue_comment" in on for on in triggers.values())
-    [job] = read(GITHUB / "workflows" / "comment.yaml")["jobs"].values()
-    [checkout] = [step for step in job["steps"] if step.get("uses", "").startswith("actions/checkout@")]
-    assert set(checkout["with"]) == {"persist-credentials"}
+    for job in read(GITHUB / "workflows" / "comment.yaml")["jobs"].values():
+        [checkout] = [step for step in job["steps"] if step.get("uses", "").startswith("actions/checkout@")]
+        assert set(checkout["with"]) == {"persist-credentials"}
+        # A run that is called has the event of its caller.
+        assert job["if"].startswith("github.event")
 
 
 def test_every_workflow_can_be_called_by_another_repository():
@@ -222,7 +227,47 @@ def test_production_comes_after_all_other_stacks():
     jobs = read(GITHUB / "workflows" / "apply.yaml")["jobs"]
 
     assert jobs["production"]["needs"] == ["stacks", "others"]
-    assert "!failure()" in jobs["production"]["if"]
+    # `!failure()` is true if a job before it was cancelled, or was skipped because one before that had failed.
+    assert "needs.others.result == 'success'" in jobs["production"]["if"]
+    assert "!failure()" not in jobs["production"]["if"]
+
+
+def test_a_report_is_made_anew_for_another_base_and_for_a_merge_queue():
+    """https://docs.github.com/en/actions/reference/workflows-and-actions/events-that-trigger-workflows#pull_request"""
+    on = read(GITHUB / "workflows" / "review.yaml")["on"]
+
+    assert set(on["pull_request"]["types"]) == {"opened", "reopened", "synchronize", "edited"}
+    assert "merge_group" in on
+
+
+def test_a_required_job_of_the_review_is_never_skipped():
+    """A skipped job counts as passed,
+    https://docs.github.com/en/actions/how-tos/write-workflows/choose-when-workflows-run/control-jobs-with-conditions
+    """
+    jobs = read(GITHUB / "workflows" / "review.yaml")["jobs"]
+
+    assert [name for name, job in jobs.items() if "if" in job] == ["preview"]
+
+
+def test_a_comment_is_marked_when_a_run_begins_and_when_the_base_moves():
+    comment = read(GITHUB / "workflows" / "comment.yaml")
+    assert comment["on"]["workflow_run"]["types"] == ["requested", "completed"]
+    assert comment["on"]["push"] == read(GITHUB / "workflows" / "apply.yaml")["on"]["push"]
+
+
+def test_the_report_is_checked_by_the_program_that_the_job_builds():
+    job = read(GITHUB / "workflows" / "review.yaml")["jobs"]["report"]
+    commands = [step.get("run", "") for step in job["steps"]]
+
+    [built] = [at for at, each in enumerate(commands) if each.endswith("lab.build offline-admission")]
+    [used] = [at for at, each in enumerate(commands) if "FLUX_TENANCY_ADMISSION=" in each]
+    assert built < used
+
+
+def test_no_artifact_has_what_a_preview_printed():
+    uploaded = [step["with"]["path"] for _, step in steps() if "upload-artifact@" in step.get("uses", "")]
+
+    assert uploaded and not any("preview.json" in path for path in uploaded)
 
 
 def test_no_workflow_names_a_stack():

@@ -35,6 +35,7 @@ def host(monkeypatch) -> Iterator[FakeGitHub]:
         url = f"{fake.url}/repos/{REPOSITORY}"
         fake.content[f"/commits/{COMMIT}"] = {"sha": COMMIT, "url": f"{url}/commits/{COMMIT}"}
         fake.content["/actions/workflows/review.yaml"] = {"id": 1, "url": f"{url}/actions/workflows/review.yaml"}
+        fake.tips["main"] = COMMIT
         merge(fake)
         seen_by(fake, RUN)
         yield fake
@@ -99,3 +100,60 @@ def test_a_stack_in_the_artifact_cannot_lead_to_another_folder(host, tmp_path, s
 
     assert failed.exit_code == 2 and codes(failed.stderr.splitlines()[:1]) == ["FT-REV-516"]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_approval_ends_when_the_default_branch_moves_on(host, tmp_path):
+    host.tips["main"] = OTHER_HEAD
+
+    failed = find(tmp_path)
+
+    assert failed.exit_code == 2 and codes(failed.stderr.splitlines()[:1]) == ["FT-REV-560"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_approval_for_another_branch_is_none_for_the_default_branch(host, tmp_path):
+    host.pulls[PULL]["base"] = {"sha": COMMIT, "ref": "theirs"}
+    merge(host)
+
+    assert codes(find(tmp_path).stderr.splitlines()[:1]) == ["FT-REV-520"]
+
+
+def test_a_run_of_a_fork_does_not_approve_another_repository(host, tmp_path):
+    host.run(RUN, owner="stranger")
+    seen_by(host, RUN)
+
+    assert codes(find(tmp_path).stderr.splitlines()[:1]) == ["FT-REV-521"]
+
+
+def test_a_run_that_is_repeated_after_the_merge_approves_nothing(host, tmp_path):
+    merge(host, when="2026-11-23T03:09:59Z")
+
+    assert codes(find(tmp_path).stderr.splitlines()[:1]) == ["FT-REV-513"]
+
+
+def test_one_stack_is_written_alone(host, tmp_path):
+    both = {f"{name}/digest.json": digests(name) for name in ("staging", "production")}
+    host.artifacts[RUN, ARTIFACT] = archive(both)
+
+    CliRunner().invoke(app, ["ci", "approved", "--commit", COMMIT, "--out", str(tmp_path), "--stack", "staging"])
+
+    assert [path.name for path in tmp_path.iterdir()] == ["staging"]
+
+
+@pytest.mark.parametrize(
+    ("rules", "code"),
+    [
+        ([{"id": 1, "type": "required_reviewers"}], ""),
+        ([{"id": 1, "type": "wait_timer"}], "FT-REV-561"),
+        (None, "FT-REV-561"),
+    ],
+)
+def test_a_changed_program_is_applied_only_where_reviewers_are_required(host, tmp_path, rules, code):
+    host.changed[PULL] = ["__main__.py"]
+    if rules is not None:
+        host.content["/environments/staging"] = {"name": "staging", "protection_rules": rules}
+
+    done = find(tmp_path)
+
+    assert codes(done.stderr.splitlines()[:1]) == ([code] if code else [])
+    assert [path.name for path in tmp_path.iterdir()] == ([] if code else ["staging"])

@@ -13,9 +13,18 @@ from typer.testing import CliRunner, Result
 from flux_tenancy.command.app import app
 from flux_tenancy.review.host import artifacts
 from flux_tenancy.review.host.artifacts import unpacked
-from flux_tenancy.review.host.report_comment import ARTIFACT, LIMIT, MARKER, is_part_of_the_report
+from flux_tenancy.review.host.report_comment import (
+    ARTIFACT,
+    BASE_MOVED,
+    HEAD_MOVED,
+    LIMIT,
+    MARKER,
+    PROGRAM_CHANGED,
+    RUN_FAILED,
+    is_part_of_the_report,
+)
 from flux_tenancy.review.words.untrusted_markdown import BREAK, cut, neutralized
-from tests.support.fake_github import BOT, HEAD, OTHER_HEAD, TOKEN, FakeGitHub, archive, github
+from tests.support.fake_github import BASE, BOT, HEAD, OTHER_HEAD, TOKEN, FakeGitHub, archive, github
 
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 DIGESTS = json.dumps({"stack": "staging", "digest": DIGEST, "objects": {}})
@@ -31,7 +40,7 @@ def host(monkeypatch) -> Iterator[FakeGitHub]:
             monkeypatch.setenv(name, value)
         fake.pull(PULL)
         fake.run(RUN)
-        fake.artifacts[RUN, ARTIFACT] = archive({"comment.md": REPORT, "staging/digest.json": DIGESTS})
+        fake.artifacts[RUN, ARTIFACT] = archive({"comment.md": REPORT, "base": BASE, "staging/digest.json": DIGESTS})
         yield fake
 
 
@@ -50,7 +59,8 @@ def test_the_comment_has_the_report_what_merging_applies_and_the_run(host):
     assert body.startswith(f"{MARKER}\n{REPORT.strip()}\n")
     assert f"- `staging`: `{DIGEST}`" in body
     assert HEAD[:10] in body and f"actions/runs/{RUN}" in body
-    assert "WARNING" not in body
+    assert f"base `main` at `{BASE[:10]}`" in body.rpartition("\n")[2]
+    assert "[!" not in body
 
 
 def test_the_report_acts_on_nobody(host):
@@ -130,13 +140,134 @@ def test_a_number_in_the_artifact_is_not_read(host):
     assert [each["issue"] for each in host.comments] == [PULL]
 
 
-def test_two_pull_requests_of_the_same_head_are_an_error(host):
+@pytest.mark.parametrize("state", ["open", "closed"])
+def test_a_run_of_two_pull_requests_from_one_branch_is_reported_in_neither(host, state):
+    """The second has another base, with a program that its author controls; it can be closed and its run repeated."""
+    post()
     host.pull(8)
+    host.pulls[8] |= {"state": state, "base": {"sha": OTHER_HEAD, "ref": "theirs"}}
 
-    failed = post()
+    assert post().exit_code == 0
 
-    assert failed.exit_code == 2 and codes(failed.stderr.splitlines()[:1]) == ["FT-REV-518"]
-    assert host.comments == []
+    assert [each["issue"] for each in host.comments] == ([PULL, 8] if state == "open" else [PULL])
+    assert all("several pull requests" in body and DIGEST not in body for body in bodies(host))
+
+
+@pytest.mark.parametrize(("when", "refused"), [("2026-11-23T02:59:59Z", False), ("2026-11-23T03:00:01Z", True)])
+def test_a_run_from_before_the_base_was_changed_is_not_reported(host, when, refused):
+    host.timelines[PULL] = [{"event": "base_ref_changed", "created_at": when}]
+
+    post()
+
+    assert ("before the base of this pull request was changed" in bodies(host)[0]) == refused
+    assert (DIGEST in bodies(host)[0]) != refused
+
+
+@pytest.mark.parametrize("base", ["", OTHER_HEAD, "`@admin`"])
+def test_a_report_for_an_earlier_base_is_outdated_at_once(host, base):
+    host.artifacts[RUN, ARTIFACT] = archive({"comment.md": REPORT, "base": base})
+
+    post()
+
+    assert bodies(host)[0].startswith(f"{MARKER}\n\n{BASE_MOVED}\n\n") and "@admin" not in bodies(host)[0]
+
+
+@pytest.mark.parametrize("status", ["queued", "in_progress"])
+def test_a_run_that_begins_marks_the_comment_as_outdated_once(host, status):
+    post()
+    before = bodies(host)[0]
+    host.runs[RUN]["status"] = status
+
+    post()
+    marked = bodies(host)[0]
+    post()
+
+    assert marked == bodies(host)[0] == before.replace(MARKER, f"{MARKER}\n\n{HEAD_MOVED}\n", 1)
+
+
+def test_a_run_that_begins_creates_no_comment(host):
+    host.runs[RUN]["status"] = "queued"
+
+    assert post().exit_code == 0 and host.comments == []
+
+
+def test_a_base_that_moves_marks_the_comments_of_its_pull_requests_alone(host):
+    post()
+    host.pull(8, head=OTHER_HEAD, branch="other")
+    host.pulls[8]["base"] = {"sha": BASE, "ref": "next"}
+    host.comment(8, BOT, f"{MARKER}\nof another base")
+    outdated = ["ci", "outdated", "--branch", "main"]
+
+    assert "No report is outdated" in CliRunner().invoke(app, outdated).stdout
+    host.tips["main"] = OTHER_HEAD
+    assert CliRunner().invoke(app, outdated).stdout.count("Updated:") == 1
+
+    assert bodies(host)[0].startswith(f"{MARKER}\n\n{BASE_MOVED}\n\n{REPORT.strip()}")
+    assert bodies(host)[1] == f"{MARKER}\nof another base"
+
+
+def test_a_report_cannot_pretend_to_be_of_the_new_base(host):
+    host.artifacts[RUN, ARTIFACT] = archive({"comment.md": f"at `{OTHER_HEAD[:10]}`", "base": BASE})
+    post()
+    host.tips["main"] = OTHER_HEAD
+
+    CliRunner().invoke(app, ["ci", "outdated", "--branch", "main"])
+
+    assert BASE_MOVED in bodies(host)[0]
+
+
+def test_a_longest_comment_can_be_marked(host):
+    host.artifacts[RUN, ARTIFACT] = archive({"comment.md": "paragraph\n\n" * 10_000, "base": BASE})
+    post()
+    host.tips["main"] = OTHER_HEAD
+
+    CliRunner().invoke(app, ["ci", "outdated", "--branch", "main"])
+
+    assert BASE_MOVED in bodies(host)[0] and len(bodies(host)[0]) <= LIMIT
+
+
+def test_a_failed_run_without_a_report_replaces_the_benign_one(host):
+    post()
+    host.run(RUN + 1)
+    host.runs[RUN + 1]["conclusion"] = "failure"
+
+    assert post(RUN + 1).exit_code == 0
+
+    [body] = bodies(host)
+    assert REPORT.strip() not in body and DIGEST not in body and "No report: run 42 has no artifact review" in body
+
+
+def test_a_failed_run_with_a_report_says_so_first(host):
+    host.runs[RUN]["conclusion"] = "failure"
+
+    post()
+
+    assert bodies(host)[0].startswith(f"{MARKER}\n\n{RUN_FAILED}\n\n{REPORT.strip()}")
+
+
+def test_the_warning_of_a_changed_program_cannot_be_folded_away_and_its_digests_are_not_shown(host):
+    host.changed[PULL] = ["__main__.py"]
+    host.artifacts[RUN, ARTIFACT] = archive(
+        {"comment.md": "<details><summary>all is well</summary>", "base": BASE, "staging/digest.json": DIGESTS}
+    )
+
+    post()
+
+    assert bodies(host)[0].startswith(f"{MARKER}\n\n{PROGRAM_CHANGED}\n\n<details>")
+    assert DIGEST not in bodies(host)[0]
+
+
+def test_the_results_of_previews_are_in_the_comment_and_act_on_nobody(host):
+    host.artifacts[RUN, "preview-staging"] = archive(
+        {"preview.md": "**pulumi preview of staging**: @admin 1 to create."}
+    )
+    host.artifacts[RUN, "preview-.."] = archive({"preview.md": "of no stack"})
+    host.artifacts[RUN, "preview-broken"] = b"no archive"
+
+    post()
+
+    assert f"**pulumi preview of staging**: @{BREAK}admin 1 to create." in bodies(host)[0]
+    assert "of no stack" not in bodies(host)[0]
 
 
 @pytest.mark.parametrize("event", ["push", "workflow_dispatch", "schedule"])
@@ -180,16 +311,18 @@ def test_a_change_that_is_too_large_to_be_listed_may_be_one_of_the_program(host)
         ({"comment.md": REPORT, "staging/digest.json": "{}"}, "FT-REV-516"),
         ({"comment.md": REPORT, "staging/digest.json": DIGESTS.replace(DIGEST, "`@admin`")}, "FT-REV-516"),
         ({"comment.md": "x" * (artifacts.FILE_LIMIT + 1)}, "FT-REV-514"),
+        ({"comment.md": "x" * 500_000}, "FT-REV-514"),
     ],
-    ids=["no report", "no digests", "other digests", "a bomb"],
+    ids=["no report", "no digests", "other digests", "too large", "a bomb"],
 )
 def test_an_artifact_that_no_report_comes_from_is_an_error(host, files, code):
+    post()
     host.artifacts[RUN, ARTIFACT] = archive(files)
 
     failed = post()
 
     assert failed.exit_code == 2 and codes(failed.stderr.splitlines()[:1]) == [code]
-    assert host.comments == []
+    assert "No report: artifact review" in bodies(host)[0] and REPORT.strip() not in bodies(host)[0]
 
 
 def test_an_artifact_that_is_larger_than_the_host_says_is_not_read(host, monkeypatch):
@@ -211,6 +344,37 @@ def test_an_artifact_that_is_no_archive_is_an_error(host):
     host.artifacts[RUN, ARTIFACT] = b"#!/bin/sh"
 
     assert codes(post().stderr.splitlines()[:1]) == ["FT-REV-515"]
+
+
+@pytest.mark.parametrize("at", ["content", "list", "end", "flags", "method"])
+def test_a_damaged_archive_is_an_error(host, at):
+    content = bytearray(archive({"comment.md": " ".join(map(str, range(5_000)))}))
+    listed = content.rindex(b"PK\x01\x02")
+    if at == "content":
+        content[200:300] = b"\xff" * 100
+    elif at == "list":
+        content[listed + 46 : listed + 50] = b"\xff" * 4
+    elif at == "end":
+        del content[listed + 20 :]
+    elif at == "flags":  # encrypted
+        content[6] |= 1
+        content[listed + 8] |= 1
+    else:
+        content[8] = content[listed + 10] = 99
+    host.artifacts[RUN, ARTIFACT] = bytes(content)
+
+    failed = post()
+
+    assert failed.exit_code == 2, failed.exception
+    assert codes(failed.stderr.splitlines()[:1]) in (["FT-REV-515"], ["FT-REV-516"])
+
+
+def test_the_files_of_an_archive_are_bounded_together(monkeypatch):
+    monkeypatch.setattr(artifacts, "TOTAL_LIMIT", 20)
+    files = {f"{number}/digest.json": "0123456789" for number in range(3)}
+
+    assert unpacked(archive(files), is_part_of_the_report) is None
+    assert unpacked(archive(dict(list(files.items())[:2])), is_part_of_the_report) is not None
 
 
 def test_a_run_without_an_artifact_is_an_error(host):
@@ -340,10 +504,10 @@ def test_a_long_report_is_cut_between_paragraphs_outside_of_code_tables_and_fold
 
 def test_the_comment_is_never_longer_than_the_host_accepts(host):
     paragraphs = "\n\n".join(f"paragraph {number} @someone" for number in range(10_000))
-    host.artifacts[RUN, ARTIFACT] = archive({"comment.md": paragraphs, "staging/digest.json": DIGESTS})
+    host.artifacts[RUN, ARTIFACT] = archive({"comment.md": paragraphs, "base": BASE, "staging/digest.json": DIGESTS})
 
     post()
 
     [body] = bodies(host)
-    assert LIMIT - 100 < len(body) <= LIMIT
+    assert LIMIT - 400 < len(body) <= LIMIT
     assert "longer than a comment may be" in body and DIGEST in body

@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 
 from flux_tenancy.command.app import app
 from flux_tenancy.review.host.drift_issue import MARKER, SHOWN
+from flux_tenancy.review.host.report_comment import LIMIT
 from tests.support.fake_github import BOT, FakeGitHub, archive, github
 
 RUN = 41
@@ -122,3 +123,32 @@ def test_an_artifact_that_is_no_list_of_differences_is_an_error(host):
     failed = CliRunner().invoke(app, ["ci", "drift-issue", "--run", str(RUN), "--stack", "staging"])
 
     assert failed.exit_code == 2 and codes(failed.stderr.splitlines()[:1]) == ["FT-REV-516"]
+
+
+def test_an_issue_is_never_longer_than_the_host_accepts(host):
+    long = CHANGED | {"field": "spec." + "x" * 500}
+
+    compared(host, **{f"stack-{number}": [long] * SHOWN for number in range(5)})
+
+    body = issues(host)[0]["body"]
+    assert len(body) <= LIMIT and "shows all of it" in body
+
+
+def test_an_artifact_has_no_values_and_is_read_again(host, tmp_path):
+    written, file = tmp_path / "compared.json", tmp_path / "drift.json"
+    written.write_text(json.dumps({"compared": 188, "unread": [], "differences": [CHANGED]}))
+
+    done = CliRunner().invoke(app, ["ci", "drift-report", "--compared", str(written), "--file", str(file)])
+
+    assert done.exit_code == 0, done.output
+    assert "a-value-of-the-cluster" not in file.read_text() and CHANGED["stack"] not in file.read_text()
+    assert json.loads(file.read_text())["differences"][0]["field"] == CHANGED["field"]
+
+
+def test_a_failed_comparison_leaves_no_artifact(tmp_path):
+    (tmp_path / "compared.json").write_text("")
+    arguments = ["--compared", str(tmp_path / "compared.json"), "--file", str(tmp_path / "drift.json")]
+
+    failed = CliRunner().invoke(app, ["ci", "drift-report", *arguments])
+
+    assert codes(failed.stderr.splitlines()[:1]) == ["FT-REV-562"] and not (tmp_path / "drift.json").exists()

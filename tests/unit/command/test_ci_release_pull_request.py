@@ -83,3 +83,19 @@ def test_without_a_changed_stack_file_nothing_is_written(host, project, tmp_path
 
     assert propose(tmp_path).exit_code == 0
     assert host.writes == []
+
+
+def test_a_workflow_that_may_open_no_pull_request_pushes_the_branch_and_says_so(host, project, tmp_path, monkeypatch):
+    answer = FakeGitHub.answer
+
+    def refused(self, method, path, query, sent):
+        if (method, path) == ("POST", "/pulls"):
+            return 403, {"message": "GitHub Actions is not permitted to create or approve pull requests."}
+        return answer(self, method, path, query, sent)
+
+    monkeypatch.setattr(FakeGitHub, "answer", refused)
+
+    done = propose(tmp_path)
+
+    assert done.exit_code == 0 and done.stdout.startswith(f"Pushed: branch {BRANCH}")
+    assert "POST /git/refs" in host.writes

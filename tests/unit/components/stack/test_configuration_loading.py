@@ -1,5 +1,7 @@
 """All errors of a stack are reported at once, each with its file, key and remedy."""
 
+import time
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -192,6 +194,12 @@ def test_arguments_that_open_nothing_are_welcome(tmp_path):
     assert config.flux.extra_args == {"kustomize-controller": tuple(arguments)}
 
 
+LAUGHS = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"{name}: &{name} [{','.join([f'*{before}'] * 10)}]\n" for before, name in pairwise("abcdefghij")
+)
+"""Ten values, repeated ten times, ten times over: a billion of them in 400 bytes."""
+
+
 @pytest.mark.parametrize(
     ("base", "problem"),
     [
@@ -207,12 +215,18 @@ def test_arguments_that_open_nothing_are_welcome(tmp_path):
         ),
         ("branch: 2024-13-01", said("FT-CFG-021", "month must be in 1..12")),
         (b"path: \xe4", UNREADABLE_FILE(reason="it is not UTF-8 text")),
+        (f"a: {'[' * 100_000}", said("FT-CFG-025", 1, 50)),
+        (f"a: {'{a: ' * 3_000}1{'}' * 3_000}", said("FT-CFG-025", 1, 50)),
+        (LAUGHS, said("FT-CFG-026", 5, 100_000)),
+        ("a: &a {b: *a}", said("FT-CFG-027", 1, "a")),
     ],
 )
 def test_a_base_file_that_is_no_mapping_in_yaml_is_named(tmp_path, base, problem):
+    began = time.process_time()
     assert problems(tmp_path, bases={"dev-team": base}, tenants={"dev-team": {}}) == [
         f"tenants/dev-team.yaml: {problem}"
     ]
+    assert time.process_time() - began < 1
 
 
 def test_a_tenant_of_the_stack_needs_a_base_file(tmp_path):
