@@ -303,9 +303,9 @@ def _compared(before: Any, now: Any, path: Path) -> Iterator[Change]:
         old, new = (_items(each, key) for each in (before, now))
         for step in sorted({*old, *new}):
             yield from _compared(old.get(step, MISSING), new.get(step, MISSING), (*path, step))
-    elif path and path[-1] in _BY_NAME and (old := _named(before)) and (new := _named(now)) and _same_order(old, new):
-        for step in sorted({*old, *new}):
-            yield from _compared(old.get(step, MISSING), new.get(step, MISSING), (*path, step))
+    elif path and path[-1] in _BY_NAME and _only_more(old := _named(before), new := _named(now)):
+        for step in sorted(new):
+            yield from _compared(old.get(step, MISSING), new[step], (*path, step))
     elif before != now:
         yield Change(path, before, now)
 
@@ -327,9 +327,9 @@ def _named(values: Any) -> dict[str, Any]:
     return found if len(found) == len(values) else {}
 
 
-def _same_order(one: Iterable[str], other: Iterable[str]) -> bool:
-    one, other = list(one), list(other)
-    return [each for each in one if each in other] == [each for each in other if each in one]
+def _only_more(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """Whether a list has all its items, in their order, so that a change is one of an item and not of the list."""
+    return bool(before) and list(before) == [each for each in now if each in before]
 
 
 def _changed_secrets(recorded: Recorded, found: Manifest) -> Iterator[Change]:

@@ -17,11 +17,13 @@ from sample_state import (
     EDITED,
     LISTS,
     MARKS,
+    NAMESPACE,
     PULUMI,
     RESOURCES,
     SECRET,
     applied,
     managed,
+    resource,
 )
 from typer.testing import CliRunner
 
@@ -266,6 +268,42 @@ def test_a_cluster_role_binding_for_a_tenants_account_is_shown(stack):
     assert [(each["what"], each["kind"], each["name"]) for each in stack.found()] == [
         ("foreign", "ClusterRoleBinding", "more")
     ]
+
+
+@pytest.mark.parametrize(
+    ("subject", "is_shown"),
+    [
+        ({"kind": "ServiceAccount", "name": "kustomize-controller", "namespace": "flux-system"}, True),
+        ({"kind": "User", "name": "system:serviceaccount:flux-system:kustomize-controller"}, True),
+        ({"kind": "Group", "name": "system:serviceaccounts:flux-system"}, True),
+        ({"kind": "ServiceAccount", "name": "kustomize-controller", "namespace": "elsewhere"}, False),
+    ],
+)
+def test_a_cluster_role_binding_for_an_account_of_the_platform_is_shown(stack, subject, is_shown):
+    platform = copy.deepcopy(NAMESPACE)
+    platform["metadata"] |= {"name": "flux-system", "labels": {}}
+    stack.resources.append(resource("kubernetes:core/v1:Namespace", platform))
+    stack.cluster.objects["/api/v1/namespaces"].append(platform)
+    binding = role_binding("more")
+    del binding["metadata"]["namespace"]
+    binding["subjects"] = [subject]
+    of_helm = copy.deepcopy(binding)
+    of_helm["metadata"] |= {"name": "of-helm", "annotations": {"meta.helm.sh/release-name": "kyverno"}}
+    stack.cluster.objects[f"{RBAC}/clusterrolebindings"] = [binding, of_helm]
+
+    found = [("foreign", "more")] if is_shown else []
+    assert [(each["what"], each["name"]) for each in stack.found()] == found
+
+
+@pytest.mark.parametrize(
+    "path", ["/apis/policies.kyverno.io/v1/policyexceptions", "/apis/kyverno.io/v2/policyexceptions"]
+)
+def test_an_exception_from_admission_policies_is_shown_wherever_it_is(stack, path):
+    stack.cluster.objects[path] = [{"metadata": {"name": "open", "namespace": "elsewhere"}, "spec": {"policyRefs": []}}]
+
+    (found,) = stack.found()
+
+    assert (found["what"], found["kind"], found["namespace"]) == ("foreign", "PolicyException", "elsewhere")
 
 
 def test_an_object_with_the_programs_marks_that_the_state_does_not_have_is_left_over(stack):
