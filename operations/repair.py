@@ -25,8 +25,9 @@ from urllib.parse import quote
 
 import typer
 from kubernetes import client
+from kubernetes.client.exceptions import ApiException
 
-from flux_tenancy.components.cluster.client import APPLY_PATCH, ClusterUnavailable, ask, collection_of, explaining
+from flux_tenancy.components.cluster.client import APPLY_PATCH, ClusterUnavailable, ask, collection_of, explaining, get
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.vocabulary.manifests import Manifest
@@ -46,6 +47,7 @@ from flux_tenancy.operations.recorded_state import (
 )
 from flux_tenancy.review.approval.guard import VARIABLE, compare_with_approved
 
+_INVALID = 422
 _JSON_PATCH = "application/json-patch+json"
 _RESTORED = (What.CHANGED, What.ADDED)
 
@@ -143,13 +145,27 @@ def _restore(api: client.ApiClient, recorded: Recorded, intended: Manifest) -> N
     Source: https://kubernetes.io/docs/reference/using-api/server-side-apply/
     """
     path, manager = _path(recorded), recorded.manager
-    with explaining(api):
-        answer = ask(
-            api, "PATCH", path, denormalized(intended), content_type=APPLY_PATCH, fieldManager=manager, force="true"
-        )
-        found = json.loads(answer.data)
+    body = denormalized(intended)
+
+    def apply() -> Manifest:
+        answer = ask(api, "PATCH", path, body, content_type=APPLY_PATCH, fieldManager=manager, force="true")
+        found: Manifest = json.loads(answer.data)
+        return found
+
+    def correct(found: Manifest) -> bool:
         if patch := correction(found, changes(recorded, found, intended), intended):
             ask(api, "PATCH", path, patch, content_type=_JSON_PATCH, fieldManager=manager)
+        return bool(patch)
+
+    with explaining(api):
+        try:
+            applied = apply()
+        except ApiException as error:
+            # Together with what somebody has added, the object may be invalid, e.g. privileged without escalation.
+            if error.status != _INVALID or not correct(get(api, path)):
+                raise
+            applied = apply()
+        correct(applied)
 
 
 def correction(found: Manifest, changed: Iterable[Change], intended: Manifest) -> list[dict[str, Any]]:
