@@ -1,39 +1,86 @@
 """What in the cluster differs from what the last update has applied, as plain data.
 
-Each object of the stack is compared field by field with its copy in the state: only fields that Pulumi's field manager
-has applied, so a default of the API server or a controller's status is no difference. The state has the values as the
-API server stored them, so no dry run is needed to know how it writes a quantity, and reading is enough.
+Each object is compared as a whole with its copy in the state, by value, whoever owns a field. The state has the object
+as the API server stored it, so defaults are in it, and reading is enough. Only what the API server and known
+controllers write later is left out (`without_expected`); every other field that the copy does not have is a difference.
 
-A refresh overwrites that copy with what it finds, also where somebody else has written a field of the stack. The inputs
-of the resource still have such a field, which shows whose it is; its value is no longer known.
+A refresh overwrites that copy with what it finds. Its `managedFields` then show what somebody else has written
+(`as_applied`). The values of Secrets are not read, so their fields are compared by who owns them.
 
 Source: https://kubernetes.io/docs/reference/using-api/server-side-apply/
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from fnmatch import fnmatchcase
 from typing import Any
 
 from flux_tenancy.components.installs.capsule.objects import CREATED_BY_LABEL
 from flux_tenancy.components.installs.kyverno.objects import MANAGED_BY_LABEL
 from flux_tenancy.components.vocabulary.manifests import Manifest
-from flux_tenancy.operations.managed_fields import MISSING, Manager, Path, managers, normalized, shown, value_at
-from flux_tenancy.operations.recorded_state import Recorded, is_sealed
+from flux_tenancy.operations.managed_fields import (
+    MISSING,
+    Manager,
+    Path,
+    managers,
+    normalized,
+    put,
+    remove,
+    shown,
+    value_at,
+)
+from flux_tenancy.operations.recorded_state import Recorded, is_sealed, is_secret
 
 HIDDEN = "(secret)"
 
-# Metadata that controllers, clouds and people add to any object, and that neither grants nor refuses anything.
-_FREE_METADATA = frozenset({"f:annotations", "f:labels", "f:finalizers"})
-# Set by `kubectl rollout restart`.
-_RESTARTED_AT = "f:kubectl.kubernetes.io/restartedAt"
 _METADATA = "f:metadata"
+MANAGERS: Path = (_METADATA, "f:managedFields")
+"""Where the API server records who has written which field."""
 # `kubectl scale` takes this field from its owner, and need not become one.
 _REPLICAS = ("f:spec", "f:replicas")
 _SECRET = "Secret"
-_FILLED_IN = frozenset({"f:webhooks", "f:rules", "f:subjects"})
+# What the API server writes into every object, and its type, which lists leave out.
+_OF_SERVER = ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink")
+_OF_TYPE = ("apiVersion", "kind", "status")
+# Labels and annotations that known controllers and commands write, and that change nothing but their own bookkeeping.
+# Any other one may select the object, or configure another controller: Pod Security, a service mesh, a scheduler, a
+# cloud's identities.
+_EXPECTED_KEYS = (
+    "kubernetes.io/metadata.name",  # the API server
+    "deployment.kubernetes.io/revision",  # kube-controller-manager
+    "kubectl.kubernetes.io/restartedAt",  # `kubectl rollout restart`
+    "kubectl.kubernetes.io/last-applied-configuration",
+    "reconcile.fluxcd.io/requestedAt",  # `flux reconcile`
+    "reconcile.fluxcd.io/forceAt",
+    "reconcile.fluxcd.io/resetAt",
+    "capsule.clastix.io/tenant",  # Capsule, in namespaces of its tenants
+    "capsule.clastix.io/managed-by",
+    "projectcapsule.dev/tenant",
+    "projectcapsule.dev/managed-by",
+    "openshift.io/sa.scc.*",  # OpenShift allocates ranges of IDs to namespaces
+    "cattle.io/status",  # Rancher reports on namespaces
+    "lifecycle.cattle.io/*",
+)
+_EXPECTED_FINALIZERS = (
+    "finalizers.fluxcd.io",
+    "controller.cattle.io/*",
+    "capsule.clastix.io/*",
+    "projectcapsule.dev/*",
+)
+_EXPECTED_OWNERS = ("capsule.clastix.io/*",)
+# OpenShift's and older clusters' token controllers list Secrets of their own in accounts.
+_OF_ACCOUNTS = ("secrets", "imagePullSecrets")
+# Kyverno and Capsule fill in objects of theirs, which the stack creates empty.
+_FILLED_IN = ("webhooks", "rules", "subjects")
+# Lists whose items the API server merges by name; each other list is one value.
+_BY_NAME = frozenset(f"f:{name}" for name in ("containers", "initContainers", "env", "volumes", "webhooks", "versions"))
+_KEYS = ("f:labels", "f:annotations")
+# Lists of metadata without an order, to which controllers add items of their own; with the key of an item.
+_SETS: dict[Path, str] = {(_METADATA, "f:finalizers"): "", (_METADATA, "f:ownerReferences"): "uid"}
 
 
 class What(StrEnum):
@@ -77,6 +124,21 @@ class Difference:
     urn: str = ""
 
 
+@dataclass(frozen=True)
+class Change:
+    """A field that has another value than it should have.
+
+    Attributes:
+        path: the field.
+        before: its value as the stack has applied it; MISSING if it sets none, HIDDEN for a secret.
+        now: its value in the cluster; MISSING if there is none, HIDDEN for a secret.
+    """
+
+    path: Path
+    before: Any
+    now: Any
+
+
 def missing(recorded: Recorded) -> Difference:
     """That an object of the stack does not exist; Kubernetes does not record who has deleted it."""
     return _of(recorded, What.MISSING)
@@ -89,41 +151,96 @@ def differences(recorded: Recorded, found: Manifest) -> Iterator[Difference]:
         recorded: the object in the state.
         found: the object in the cluster; of a Secret, only the metadata.
     """
-    others, still = _others(recorded, found), _own(recorded, found)
-    taken = taken_fields(recorded)
-    ours = _own(recorded, recorded.manifest)
-    added = list(_added(recorded, ours | taken | still, others))
-    reported: set[Path] = set()
-    for path in sorted({*_changed(recorded, found, ours, still), *(taken - still)}):
-        if path in reported:
-            continue
-        reported.add(path)
-        inside = [each for each in added if each[: len(path)] == path]
-        stack, cluster = _values(recorded, found, path)
-        yield _of(recorded, What.CHANGED, shown(path), stack, cluster, _author(others, inside or (path,)))
-    for path in added:
-        if not any(path[: len(each)] == each for each in reported):
-            _, cluster = _values(recorded, found, path)
-            yield _of(recorded, What.ADDED, shown(path), MISSING, cluster, _author(others, (path,)))
+    others = _others(recorded, found)
+    for each in changes(recorded, found, recorded.inputs):
+        what = What.ADDED if each.before is MISSING else What.CHANGED
+        author = _author(others, (each.path,))
+        yield _of(recorded, what, shown(each.path), each.before, each.now, author)
 
 
-def foreign_fields(recorded: Recorded, applied: Manifest) -> list[Path]:
-    """The fields of an object, right after Pulumi's field manager has applied it, that only others have written."""
-    return list(_added(recorded, _own(recorded, applied), _others(recorded, applied)))
+def changes(recorded: Recorded, found: Manifest, inputs: Manifest) -> list[Change]:
+    """The fields of an object that differ from what the stack has applied, in order.
+
+    Args:
+        recorded: the object in the state.
+        found: the object in the cluster; of a Secret, only the metadata.
+        inputs: the object as the stack applies it; after a refresh, the state no longer has it.
+    """
+    still = _own(recorded, found)
+    before, now = (without_expected(each, recorded) for each in (as_applied(recorded, inputs), found))
+    changed = {each.path: each for each in _compared(before, now, ()) if not _is_hidden(recorded, each.path)}
+    # A refresh has copied them, so their value says nothing; only Pulumi's manager does.
+    for path in taken_fields(recorded) - still:
+        if not _is_hidden(recorded, path) and not any(_related(path, each) for each in changed):
+            changed[path] = Change(path, normalized(value_at(inputs, path)), normalized(value_at(found, path)))
+    changed |= {each.path: each for each in _changed_secrets(recorded, found)}
+    if not still:
+        # Another manager has created the object again, or the record of managers was removed: a refresh could no
+        # longer tell what the stack has applied.
+        changed[MANAGERS] = Change(MANAGERS, recorded.manager, [each.name for each in managers(found)])
+    return [changed[path] for path in sorted(changed)]
+
+
+def as_applied(recorded: Recorded, inputs: Manifest) -> Manifest:
+    """The object of the state without what others had written when a refresh has copied it."""
+    applied: Manifest = normalized(recorded.manifest)
+    for path in sorted(foreign_fields(recorded, recorded.manifest)):
+        if value_at(applied, path) is not MISSING and value_at(inputs, path) is MISSING:
+            remove(applied, path)
+    for path in taken_fields(recorded):
+        put(applied, path, normalized(value_at(inputs, path)))
+    return applied
+
+
+def is_refreshed(recorded: Recorded) -> bool:
+    """Whether a refresh has copied into the state what others have written."""
+    own = _own(recorded, recorded.manifest)
+    return not own or bool(taken_fields(recorded) or foreign_fields(recorded, recorded.manifest))
+
+
+def foreign_fields(recorded: Recorded, found: Manifest) -> list[Path]:
+    """The fields of an object that only other managers have written, without what they are expected to write."""
+    rest = without_expected(found, recorded)
+    added = _added(_own(recorded, found), _others(recorded, found))
+    return [path for path in added if value_at(rest, path) is not MISSING]
 
 
 def taken_fields(recorded: Recorded) -> frozenset[Path]:
     """The fields of the stack that others had written when a refresh has copied the object into the state."""
-    by_others = {
-        path
-        for each in _others(recorded, recorded.manifest)
-        if not each.subresource
-        for path in each.fields
-        # Of metadata, what the stack sets is its own, too, such as the labels of Pod Security.
-        if path[0] == _METADATA or not _is_expected(recorded, path)
-    }
+    by_others = {path for each in _others(recorded, recorded.manifest) for path in each.fields}
     ours = _own(recorded, recorded.manifest)
     return frozenset(path for path in {*by_others, _REPLICAS} - ours if _is_input(recorded, path))
+
+
+def without_expected(manifest: Manifest, recorded: Recorded) -> Manifest:
+    """A copy without what the API server and known controllers write, and the stack does not set."""
+    inputs = recorded.inputs
+    # The label counts only if the stack sets it: after a refresh, the manifest also has what others have added.
+    filled = bool({MANAGED_BY_LABEL, CREATED_BY_LABEL} & (inputs["metadata"].get("labels") or {}).keys())
+    left_out = {*_OF_TYPE, *(_FILLED_IN if filled else ())}
+    if recorded.manifest["kind"] == "ServiceAccount":
+        left_out |= {name for name in _OF_ACCOUNTS if name not in inputs}
+    rest: Manifest = {name: each for name, each in normalized(manifest).items() if name not in left_out}
+    metadata = rest["metadata"]
+    for name in _OF_SERVER:
+        metadata.pop(name, None)
+    _keep(metadata, "finalizers", lambda each: not _matches(each, _EXPECTED_FINALIZERS))
+    _keep(
+        metadata, "ownerReferences", lambda each: not (filled or _matches(each.get("apiVersion", ""), _EXPECTED_OWNERS))
+    )
+    template = value_at(rest, ("f:spec", "f:template", _METADATA))
+    for path, place in (((_METADATA,), metadata), (("f:spec", "f:template", _METADATA), template)):
+        for name in ("labels", "annotations"):
+            own = value_at(inputs, (*path, f"f:{name}"))
+            own = {} if own is MISSING else own
+            if isinstance(place, dict) and name in place:
+                kept = {
+                    key: each for key, each in place[name].items() if key in own or not _matches(key, _EXPECTED_KEYS)
+                }
+                place[name] = kept
+                if not kept:
+                    del place[name]
+    return rest
 
 
 def unowned(what: What, kind: str, found: Manifest) -> Difference:
@@ -164,6 +281,81 @@ def _of(
     )
 
 
+def _keep(metadata: Manifest, name: str, wanted: Callable[[Any], bool]) -> None:
+    """Keep the wanted items of a list; without one, no list."""
+    kept = [each for each in metadata.pop(name, ()) if wanted(each)]
+    if kept:
+        metadata[name] = kept
+
+
+def _matches(text: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(text, each) for each in patterns)
+
+
+def _compared(before: Any, now: Any, path: Path) -> Iterator[Change]:
+    """The outermost fields that differ between two values."""
+    if path and path[-1] in _KEYS:
+        before, now = ({} if each is MISSING else each for each in (before, now))
+    if isinstance(before, Mapping) and isinstance(now, Mapping):
+        for name in sorted({*before, *now}):
+            yield from _compared(before.get(name, MISSING), now.get(name, MISSING), (*path, f"f:{name}"))
+    elif (key := _SETS.get(path)) is not None:
+        old, new = (_items(each, key) for each in (before, now))
+        for step in sorted({*old, *new}):
+            yield from _compared(old.get(step, MISSING), new.get(step, MISSING), (*path, step))
+    elif path and path[-1] in _BY_NAME and _only_more(old := _named(before), new := _named(now)):
+        for step in sorted(new):
+            yield from _compared(old.get(step, MISSING), new[step], (*path, step))
+    elif before != now:
+        yield Change(path, before, now)
+
+
+def _items(values: Any, key: str) -> dict[str, Any]:
+    """The items of a list of metadata, by the step that leads to each."""
+    listed = [] if values is MISSING else values
+    return {
+        f"k:{json.dumps({key: each[key]}, separators=(',', ':'))}" if key else f"v:{json.dumps(each)}": each
+        for each in listed
+    }
+
+
+def _named(values: Any) -> dict[str, Any]:
+    """The items of a list by the step that leads to each; empty if their names do not distinguish them."""
+    if not isinstance(values, list) or not all(isinstance(each, Mapping) and "name" in each for each in values):
+        return {}
+    found = {"k:" + json.dumps({"name": each["name"]}, separators=(",", ":")): each for each in values}
+    return found if len(found) == len(values) else {}
+
+
+def _only_more(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """Whether a list has all its items, in their order, so that a change is one of an item and not of the list."""
+    return bool(before) and list(before) == [each for each in now if each in before]
+
+
+def _changed_secrets(recorded: Recorded, found: Manifest) -> Iterator[Change]:
+    """What others have written of values that are not read."""
+    ours, still = _own(recorded, recorded.manifest) | taken_fields(recorded), _own(recorded, found)
+    for path in ours - still:
+        if _is_hidden(recorded, path):
+            yield Change(path, HIDDEN, HIDDEN)
+    for path in _added(ours | still, _others(recorded, found)):
+        if _is_hidden(recorded, path) and path[0] != "f:status":
+            yield Change(path, MISSING, HIDDEN)
+
+
+def _is_hidden(recorded: Recorded, path: Path) -> bool:
+    """Whether a value is secret; of a Secret nothing but the metadata is read."""
+    if recorded.manifest["kind"] == _SECRET:
+        return path[0] != _METADATA
+    around = (value_at(recorded.manifest, path[:end]) for end in range(1, len(path)))
+    return is_sealed(value_at(recorded.manifest, path)) or any(map(is_secret, around))
+
+
+def _is_input(recorded: Recorded, path: Path) -> bool:
+    """Whether the stack sets a field; of what is secret, whether it sets the part of the object."""
+    return value_at(recorded.inputs, path[:1] if _is_hidden(recorded, path) else path) is not MISSING
+
+
 def _own(recorded: Recorded, manifest: Manifest) -> frozenset[Path]:
     """The fields of Pulumi's field manager: it applies objects, and replaces definitions."""
     return frozenset(path for each in managers(manifest) if each.name == recorded.manager for path in each.fields)
@@ -173,64 +365,20 @@ def _others(recorded: Recorded, manifest: Manifest) -> list[Manager]:
     return [each for each in managers(manifest) if each.name != recorded.manager]
 
 
-def _is_input(recorded: Recorded, path: Path) -> bool:
-    """Whether the stack sets a field; of what is secret, whether it sets the part of the object."""
-    if _is_hidden(recorded, path, MISSING):
-        return value_at(recorded.inputs, path[:1]) is not MISSING
-    return value_at(recorded.inputs, path) is not MISSING
-
-
-def _changed(recorded: Recorded, found: Manifest, ours: Iterable[Path], still: frozenset[Path]) -> Iterator[Path]:
-    """The fields of the stack that have another value now; each as what is reported of it."""
-    for path in ours:
-        before = value_at(recorded.manifest, path)
-        if _is_hidden(recorded, path, before):
-            if path not in still:
-                yield path
-        elif normalized(before) != normalized(now := value_at(found, path)):
-            yield _whole(found, path) if now is MISSING else path
-
-
-def _whole(found: Manifest, path: Path) -> Path:
-    """What is missing as a whole if a field is: the outermost field around it, or the set that it is a value of."""
-    outermost = next(path[:end] for end in range(1, len(path) + 1) if value_at(found, path[:end]) is MISSING)
-    return outermost[:-1] if outermost[-1].startswith("v:") else outermost
-
-
-def _added(recorded: Recorded, ours: frozenset[Path], others: Sequence[Manager]) -> Iterator[Path]:
+def _added(ours: frozenset[Path], others: Iterable[Manager]) -> list[Path]:
     """The fields that others have added to an object; of a new part of it, only the part."""
     parts = {path[:end] for path in ours for end in range(len(path) + 1)}
     added = {
         next((path[:end] for end in range(1, len(path) + 1) if path[:end] not in parts), ())
         for each in others
-        if not each.subresource
         for path in each.fields
-        if not _is_expected(recorded, path)
     }
-    yield from sorted(path for path in added if path)
+    return sorted(path for path in added if path)
 
 
-def _is_expected(recorded: Recorded, path: Path) -> bool:
-    """Whether a field is one that controllers or people write in every cluster."""
-    # Kyverno and Capsule fill in objects of theirs, which the stack creates empty. The label counts only if the stack
-    # sets it: after a refresh, the manifest also has what others have added.
-    filled = bool({MANAGED_BY_LABEL, CREATED_BY_LABEL} & (recorded.inputs["metadata"].get("labels") or {}).keys())
-    if path[0] == _METADATA:
-        return len(path) < 2 or path[1] in _FREE_METADATA or (path[1] == "f:ownerReferences" and filled)
-    return path[0] == "f:status" or path[-1] == _RESTARTED_AT or (path[0] in _FILLED_IN and filled)
-
-
-def _is_hidden(recorded: Recorded, path: Path, value: Any) -> bool:
-    """Whether a value is secret; of a Secret nothing but the metadata is read."""
-    return is_sealed(value) or (recorded.manifest["kind"] == _SECRET and path[0] != _METADATA)
-
-
-def _values(recorded: Recorded, found: Manifest, path: Path) -> tuple[Any, Any]:
-    refreshed = path in taken_fields(recorded)
-    before = value_at(recorded.inputs if refreshed else recorded.manifest, path)
-    if _is_hidden(recorded, path, before):
-        return HIDDEN, HIDDEN
-    return normalized(before), normalized(value_at(found, path))
+def _related(one: Path, other: Path) -> bool:
+    """Whether one field is the other, or inside of it."""
+    return one[: len(other)] == other or other[: len(one)] == one
 
 
 def _author(others: Iterable[Manager], paths: Iterable[Path]) -> Manager | None:

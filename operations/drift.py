@@ -1,7 +1,7 @@
 """Shows what in the cluster differs from what the last update has applied, by whom and since when.
 
 It needs no right to write: the state has each object as the API server stored it, and `metadata.managedFields` of the
-object in the cluster names who has written which field. `kubectl diff --server-side` and `pulumi preview --refresh`
+object in the cluster names who has written a field. `kubectl diff --server-side` and `pulumi preview --refresh`
 need the right to patch or to read every Secret, and name nobody.
 """
 
@@ -35,5 +35,5 @@ def show_drift(stack: str, project: Path, as_json: bool = False) -> bool:
             )
         )
     found, _ = find_drift(recorded, stack, project)
-    typer.echo(drift_json(found) if as_json else as_text(found))
+    typer.echo(drift_json(found) if as_json else as_text(found, stack))
     return bool(found.differences)

@@ -30,7 +30,13 @@ from flux_tenancy.components.vocabulary.names import KUSTOMIZE_API, TENANT_LABEL
 from flux_tenancy.operations.described_cluster import described_cluster
 from flux_tenancy.operations.differences import Difference, What, differences, missing, unowned
 from flux_tenancy.operations.errors import OperationError, invalid
-from flux_tenancy.operations.foreign_grants import GRANTING, applied_by_flux, foreign_grants, grant_of
+from flux_tenancy.operations.foreign_grants import (
+    GRANTING,
+    applied_by_flux,
+    foreign_grants,
+    grant_of,
+    grants_to_platform,
+)
 from flux_tenancy.operations.recorded_state import RecordedState
 
 _NAMESPACE = "kubernetes:core/v1:Namespace"
@@ -140,7 +146,7 @@ def _unowned(recorded: RecordedState, lists: Lists) -> Iterator[Difference]:
 
 
 def _further(api: client.ApiClient, recorded: RecordedState, lists: Lists) -> Iterator[Difference]:
-    """ClusterRoleBindings of others that name a tenant's account."""
+    """ClusterRoleBindings of others that name an account of a tenant or of the platform."""
     if _CLUSTER_BINDING not in lists:
         return
     bindings = {each["metadata"]["name"]: {"kind": "ClusterRoleBinding", **each} for each in lists[_CLUSTER_BINDING]}
@@ -156,6 +162,7 @@ def _further(api: client.ApiClient, recorded: RecordedState, lists: Lists) -> It
     others = [each for name, each in bindings.items() if name not in own]
     granted: dict[str, list[FurtherBinding]] = read_further_access(api, tenants, others)
     named = {each.name for found in granted.values() for each in found if not each.subject.startswith("Group ")}
-    for name, each in bindings.items():
-        if printable(name) in named:
-            yield grant_of("ClusterRoleBinding", each)
+    of_platform = {name_of(each.manifest) for each in recorded.objects if each.type == _NAMESPACE} - tenant_of.keys()
+    to_tenants = (grant_of("ClusterRoleBinding", each) for name, each in bindings.items() if printable(name) in named)
+    yield from to_tenants
+    yield from grants_to_platform(bindings.values(), own, of_platform)

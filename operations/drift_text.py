@@ -26,12 +26,12 @@ _HEADINGS = {
 }
 
 
-def as_text(drift: Drift) -> str:
+def as_text(drift: Drift, stack: str) -> str:
     """For a terminal; what others have written is escaped."""
     lines = [line for each in drift.differences for line in _paragraph(each)]
     if drift.unread:
         lines.append(f"Not compared, since this user may not list them: {', '.join(drift.unread)}.")
-    return "\n".join([*lines, *_summary(drift)])
+    return "\n".join([*lines, *_summary(drift, stack)])
 
 
 def as_json(drift: Drift) -> str:
@@ -51,14 +51,17 @@ def _paragraph(each: Difference) -> Iterator[str]:
     yield ""
 
 
-def _summary(drift: Drift) -> Iterator[str]:
+def _summary(drift: Drift, stack: str) -> Iterator[str]:
     if not drift.differences:
         yield f"{drift.compared} objects of the stack are in the cluster as the last update has applied them."
         return
     objects = {(each.kind, each.namespace, each.name) for each in drift.differences}
     yield f"{len(objects)} object{'s' * (len(objects) != 1)} differ from the stack, which has {drift.compared}."
     if {each.what for each in drift.differences} & {What.MISSING, What.CHANGED, What.ADDED}:
-        yield "`make up` restores what is missing or changed, and removes what was added."
+        yield (
+            f"`flux-tenancy drift repair --stack {stack}` restores what is changed and removes what was added; "
+            "the next `pulumi up` creates what is missing."
+        )
     if deletable := [each for each in drift.differences if each.what in (What.FOREIGN, What.LEFT)]:
         yield "Leftovers and objects that are not part of the stack are not deleted. To delete them:"
         yield from (f"  {_deletion(each)}" for each in deletable)

@@ -1,4 +1,4 @@
-"""Objects of nobody that grant something in a namespace of the stack: role bindings and network policies.
+"""Objects of nobody that grant something: bindings, network policies, and exceptions from admission policies.
 
 Rights add up, and so do network policies, so an object that is only added takes isolation away. What a tenant has
 applied from Git is the tenant's own: it is in the inventory of a Kustomization, or belongs to a release of Helm.
@@ -16,11 +16,18 @@ from typing import Any
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.operations.differences import Difference, What, unowned
 
+EXCEPTIONS = ("kubernetes:policies.kyverno.io/v1:PolicyException", "kubernetes:kyverno.io/v2:PolicyException")
+"""The types of an exception from Kyverno's policies; one in any namespace may exempt objects in all."""
 GRANTING = frozenset(
-    {"kubernetes:rbac.authorization.k8s.io/v1:RoleBinding", "kubernetes:networking.k8s.io/v1:NetworkPolicy"}
+    {
+        "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding",
+        "kubernetes:networking.k8s.io/v1:NetworkPolicy",
+        *EXCEPTIONS,
+    }
 )
 """The types of which an additional object allows more."""
 _GROUPS = {"RoleBinding": "rbac.authorization.k8s.io", "NetworkPolicy": "networking.k8s.io"}
+_EXCEPTION, _CLUSTER_BINDING = "PolicyException", "ClusterRoleBinding"
 _OF_HELM = "meta.helm.sh/release-name"
 
 
@@ -49,16 +56,44 @@ def foreign_grants(
     """The objects that neither the stack nor a tenant's Git nor Helm has applied.
 
     Args:
-        kind: `RoleBinding` or `NetworkPolicy`.
+        kind: the kind of one of the types in `GRANTING`.
         unknown: the objects of this kind that the stack does not have.
         namespaces: the namespaces of the stack.
         of_flux: what Flux has applied (`applied_by_flux`).
     """
     for each in unknown:
-        metadata = each["metadata"]
-        of_helm = _OF_HELM in (metadata.get("annotations") or {})
-        if metadata["namespace"] in namespaces and entry_of(kind, each) not in of_flux and not of_helm:
+        if kind == _EXCEPTION or (
+            each["metadata"]["namespace"] in namespaces
+            and entry_of(kind, each) not in of_flux
+            and not _is_of_helm(each)
+        ):
             yield grant_of(kind, each)
+
+
+def grants_to_platform(
+    bindings: Iterable[Manifest], own: Collection[str], namespaces: Collection[str]
+) -> Iterator[Difference]:
+    """The ClusterRoleBindings for service accounts of the platform that neither the stack nor Helm has applied.
+
+    Args:
+        bindings: the ClusterRoleBindings of the cluster.
+        own: the names of the stack's.
+        namespaces: the platform's namespaces, which no tenant has.
+    """
+    users = tuple(f"system:serviceaccount:{each}:" for each in namespaces)
+    groups = {f"system:serviceaccounts:{each}" for each in namespaces}
+    for each in bindings:
+        if each["metadata"]["name"] in own or _is_of_helm(each):
+            continue
+        for subject in each.get("subjects") or ():
+            in_namespace = subject["kind"] == "ServiceAccount" and subject.get("namespace") in namespaces
+            if in_namespace or subject["name"].startswith(users) or subject["name"] in groups:
+                yield grant_of(_CLUSTER_BINDING, each)
+                break
+
+
+def _is_of_helm(found: Manifest) -> bool:
+    return _OF_HELM in (found["metadata"].get("annotations") or {})
 
 
 def grant_of(kind: str, found: Manifest) -> Difference:
@@ -67,7 +102,7 @@ def grant_of(kind: str, found: Manifest) -> Difference:
 
 
 def _granted(kind: str, found: Manifest) -> Any:
-    if kind == "NetworkPolicy":
+    if kind in ("NetworkPolicy", _EXCEPTION):
         return found.get("spec") or {}
     subjects = [
         f"{each['kind']} {'/'.join(filter(None, (each.get('namespace'), each['name'])))}"

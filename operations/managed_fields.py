@@ -107,6 +107,17 @@ def remove(value: Any, path: Path) -> None:
     del inside[_key(inside, path[-1])]
 
 
+def put(value: Any, path: Path, new: Any) -> None:
+    """Set a field of an object, or append an item to a list; where the part around it is missing, nothing is set."""
+    inside, step = value_at(value, path[:-1]), path[-1]
+    if new is MISSING or inside is MISSING:
+        return
+    if isinstance(inside, list) and value_at(value, path) is MISSING:
+        inside.append(new)
+    else:
+        inside[_key(inside, step)] = new
+
+
 def _leaves(fields: Mapping[str, Any], path: Path) -> Iterator[Path]:
     inside = {name: each for name, each in fields.items() if name != _ITSELF}
     if not inside and path:
@@ -119,8 +130,9 @@ def _step(value: Any, kind: str, rest: str) -> Any:
     if kind == _FIELD:
         if not isinstance(value, Mapping):
             return MISSING
-        in_state = rest.replace("-", "_") if rest.startswith(_SCHEMA) else rest
-        return value.get(rest, value.get(in_state, MISSING))
+        other = rest.replace("-", "_") if rest.startswith(_SCHEMA) else rest
+        other = rest.replace("_", "-") if rest.startswith(_SCHEMA_IN_STATE) else other
+        return value.get(rest, value.get(other, MISSING))
     if not isinstance(value, list):
         return MISSING
     if kind == _INDEX:
@@ -135,7 +147,8 @@ def _step(value: Any, kind: str, rest: str) -> Any:
 def _key(value: Any, step: str) -> Any:
     """The name or the index of a step in a value that has it."""
     if not isinstance(value, list):
-        return step[2:]
+        name = step[2:]
+        return name.replace("_", "-") if name.startswith(_SCHEMA_IN_STATE) and name not in value else name
     found = _step(value, step[:2], step[2:])
     return next(index for index, each in enumerate(value) if each is found)
 

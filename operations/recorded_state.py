@@ -119,10 +119,15 @@ def opened(value: Any) -> Any:
     return [opened(each) for each in value] if isinstance(value, list) else value
 
 
+def is_secret(value: Any) -> bool:
+    """Whether a value of the state is encrypted as a whole."""
+    return isinstance(value, Mapping) and _SIGNATURE in value
+
+
 def is_sealed(value: Any) -> bool:
     """Whether a value of the state is encrypted, or has something encrypted in it."""
     if isinstance(value, Mapping):
-        return _SIGNATURE in value or any(is_sealed(each) for each in value.values())
+        return is_secret(value) or any(is_sealed(each) for each in value.values())
     return isinstance(value, list) and any(is_sealed(each) for each in value)
 
 

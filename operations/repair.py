@@ -2,9 +2,12 @@
 
 An update compares the stack with the state, not with the cluster, and a refresh in between would make what somebody
 else has written the state. So each object that has changed is applied again as the last update has applied it: as a
-whole, by Pulumi's field manager. The API server then tells which fields are still only somebody else's, and these are
-removed. Of an object that is missing, the state is refreshed, so that the next update creates it in its order and with
-its hooks. Then the cluster is compared again. What is not of the stack stays.
+whole, by Pulumi's field manager. Server-side apply leaves what it was not given, so the answer is compared once more,
+and what still differs is set or removed. No field that the stack sets is ever removed.
+
+The state is refreshed of an object that is missing, so that the next update creates it in its order and with its hooks,
+and of one that is restored while the state still has the copy of an earlier refresh. Then the cluster is compared
+again. What is not of the stack stays.
 
 A repair before an update that is held to an approval is refused here already, before anything is changed.
 """
@@ -22,17 +25,17 @@ from urllib.parse import quote
 
 import typer
 from kubernetes import client
+from kubernetes.client.exceptions import ApiException
 
-from flux_tenancy.components.cluster.client import APPLY_PATCH, ClusterUnavailable, ask, collection_of, explaining
+from flux_tenancy.components.cluster.client import APPLY_PATCH, ClusterUnavailable, ask, collection_of, explaining, get
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.vocabulary.manifests import Manifest
-from flux_tenancy.operations import managed_fields
-from flux_tenancy.operations.differences import Difference, What, foreign_fields, taken_fields
+from flux_tenancy.operations.differences import HIDDEN, MANAGERS, Change, Difference, What, changes, is_refreshed
 from flux_tenancy.operations.drift_search import find_drift
 from flux_tenancy.operations.drift_text import as_text
 from flux_tenancy.operations.errors import OperationError
-from flux_tenancy.operations.managed_fields import denormalized
+from flux_tenancy.operations.managed_fields import MISSING, denormalized, pointer, put, remove, value_at
 from flux_tenancy.operations.pulumi_cli import run_pulumi
 from flux_tenancy.operations.recorded_state import (
     Recorded,
@@ -44,6 +47,7 @@ from flux_tenancy.operations.recorded_state import (
 )
 from flux_tenancy.review.approval.guard import VARIABLE, compare_with_approved
 
+_INVALID = 422
 _JSON_PATCH = "application/json-patch+json"
 _RESTORED = (What.CHANGED, What.ADDED)
 
@@ -51,7 +55,7 @@ _RESTORED = (What.CHANGED, What.ADDED)
 def repair(stack: str, project: Path) -> None:
     """Restore what has changed, remove what was added, and prepare that the next update creates what is missing.
 
-    Does nothing if the stack has not been applied yet, or if the cluster is as the last update has left it. Fails if
+    Changes nothing if the stack has not been applied yet, or if the cluster is as the last update has left it. Fails if
     something still differs. Refuses, as the update will, if FLUX_TENANCY_APPROVED is set and something else was
     approved.
 
@@ -63,21 +67,20 @@ def repair(stack: str, project: Path) -> None:
     try:
         recorded = read_recorded(stack, project)
     except OperationError as error:
-        if error.message.code == "FT-OPS-011":
-            return
-        raise
-    if not recorded.objects:
+        if error.message.code != "FT-OPS-011":
+            raise
+        recorded = None
+    if recorded is None or not recorded.objects:
+        typer.echo(f"Stack {stack} has not been applied yet: there is nothing to repair.", err=True)
         return
     found, api = find_drift(recorded, stack, project)
-    if not found.differences:
-        return
-    typer.echo(as_text(found), err=True)
-    if not any(each.urn for each in found.differences):
-        return
+    typer.echo(as_text(found, stack), err=True)
+    gone = {each.urn for each in found.differences if each.what is What.MISSING}
     changed = {each.urn for each in found.differences if each.what in _RESTORED}
-    reasons = _restore_all(api, recorded, changed, stack, project)
-    if gone := sorted({each.urn for each in found.differences if each.what is What.MISSING}):
-        targets = [part for urn in gone for part in ("--target", urn)]
+    if not gone | changed:
+        return
+    reasons, outdated = _restore_all(api, recorded, changed, stack, project)
+    if targets := [part for urn in sorted(gone | outdated) for part in ("--target", urn)]:
         run_pulumi(["refresh", "--yes", "--skip-preview", *targets], stack, project)
     found, _ = find_drift(read_recorded(stack, project), stack, project)
     if left := [each for each in found.differences if each.urn]:
@@ -85,10 +88,13 @@ def repair(stack: str, project: Path) -> None:
             Message(
                 "FT-OPS-052",
                 f"after the repair, the cluster still differs from stack {stack}: {'; '.join(_left(left, reasons))}",
-                f"`flux-tenancy drift show --stack {stack}` names who writes to them: stop that, then run "
-                f"`flux-tenancy drift repair --stack {stack}` again",
+                f"`flux-tenancy drift show --stack {stack}` names who writes to them: stop that or declare the change "
+                f"in the stack, then run `flux-tenancy drift repair --stack {stack}` again",
             )
         )
+    restored = f"{len(changed)} object{'s' * (len(changed) != 1)} restored"
+    created = f"; the next `pulumi up` creates what is missing ({len(gone)})" if gone else ""
+    typer.echo(f"{restored}{created}.", err=True)
 
 
 def _refuse_unapproved(stack: str, approved: str, project: Path) -> None:
@@ -100,20 +106,23 @@ def _refuse_unapproved(stack: str, approved: str, project: Path) -> None:
 
 def _restore_all(
     api: client.ApiClient, recorded: RecordedState, urns: Container[str], stack: str, project: Path
-) -> dict[str, str]:
-    """Restore objects; returns why some could not be restored."""
+) -> tuple[dict[str, str], set[str]]:
+    """Restore objects; returns why some could not be restored, and the restored ones whose state is out of date."""
     objects = [each for each in recorded.objects if each.urn in urns]
     intended = _intended(objects, stack, project)
     reasons: dict[str, str] = {}
+    outdated = set()
     for each in objects:
         if each.urn not in intended:
             reasons[each.urn] = "only an update knows how it should be"
             continue
         try:
             _restore(api, each, intended[each.urn])
+            if is_refreshed(each):
+                outdated.add(each.urn)
         except ClusterUnavailable as error:
             reasons[each.urn] = str(error)
-    return reasons
+    return reasons, outdated
 
 
 def _intended(objects: Sequence[Recorded], stack: str, project: Path) -> dict[str, Manifest]:
@@ -122,7 +131,7 @@ def _intended(objects: Sequence[Recorded], stack: str, project: Path) -> dict[st
     if any(is_sealed(each) for each in intended.values()):
         shown = read_recorded(stack, project, "--show-secrets")
         intended |= {each.urn: opened(each.inputs) for each in shown.objects if each.urn in intended}
-    if refreshed := [each.urn for each in objects if taken_fields(each)]:
+    if refreshed := [each.urn for each in objects if is_refreshed(each)]:
         previewed = read_previewed(stack, project)
         for urn in refreshed:
             del intended[urn]
@@ -131,30 +140,66 @@ def _intended(objects: Sequence[Recorded], stack: str, project: Path) -> dict[st
 
 
 def _restore(api: client.ApiClient, recorded: Recorded, intended: Manifest) -> None:
-    """Apply an object as it should be, and remove the fields that only others have written.
+    """Apply an object as it should be, and correct what server-side apply leaves.
 
     Source: https://kubernetes.io/docs/reference/using-api/server-side-apply/
     """
-    path, query = _path(recorded), {"fieldManager": recorded.manager, "force": "true"}
+    path, manager = _path(recorded), recorded.manager
+    body = denormalized(intended)
+
+    def apply() -> Manifest:
+        answer = ask(api, "PATCH", path, body, content_type=APPLY_PATCH, fieldManager=manager, force="true")
+        found: Manifest = json.loads(answer.data)
+        return found
+
+    def correct(found: Manifest) -> bool:
+        if patch := correction(found, changes(recorded, found, intended), intended):
+            ask(api, "PATCH", path, patch, content_type=_JSON_PATCH, fieldManager=manager)
+        return bool(patch)
+
     with explaining(api):
-        answer = ask(api, "PATCH", path, denormalized(intended), content_type=APPLY_PATCH, **query)
-        applied = json.loads(answer.data)
-        if patch := removal(applied, foreign_fields(recorded, applied)):
-            ask(api, "PATCH", path, patch, content_type=_JSON_PATCH)
+        try:
+            applied = apply()
+        except ApiException as error:
+            # Together with what somebody has added, the object may be invalid, e.g. privileged without escalation.
+            if error.status != _INVALID or not correct(get(api, path)):
+                raise
+            applied = apply()
+        correct(applied)
 
 
-def removal(found: Manifest, fields: Iterable[managed_fields.Path]) -> list[dict[str, Any]]:
-    """The JSON Patch that removes fields, if each still has the value that was read.
+def correction(found: Manifest, changed: Iterable[Change], intended: Manifest) -> list[dict[str, Any]]:
+    """The JSON Patch that gives fields their values back, if each still has the value that was read.
 
     Source: https://www.rfc-editor.org/rfc/rfc6902
+
+    Args:
+        found: the object right after it was applied.
+        changed: what still differs.
+        intended: the object as the stack applies it; none of its fields is removed.
     """
     rest, patch = copy.deepcopy(found), []
-    for path in fields:
-        if (value := managed_fields.value_at(rest, path)) is managed_fields.MISSING:
+    for each in changed:
+        now = value_at(rest, each.path)
+        if each.path == MANAGERS or each.before is HIDDEN:
             continue
-        at = managed_fields.pointer(rest, path)
-        patch += [{"op": "test", "path": at, "value": copy.deepcopy(value)}, {"op": "remove", "path": at}]
-        managed_fields.remove(rest, path)
+        if each.before is MISSING:
+            if now is MISSING or value_at(intended, each.path) is not MISSING:
+                continue
+            at = pointer(rest, each.path)
+            patch += [{"op": "test", "path": at, "value": copy.deepcopy(now)}, {"op": "remove", "path": at}]
+            remove(rest, each.path)
+        elif now is not MISSING:
+            at, value = pointer(rest, each.path), denormalized(each.before)
+            patch += [
+                {"op": "test", "path": at, "value": copy.deepcopy(now)},
+                {"op": "replace", "path": at, "value": value},
+            ]
+            put(rest, each.path, value)
+        elif isinstance(value_at(rest, each.path[:-1]), dict):
+            value = denormalized(each.before)
+            put(rest, each.path, value)
+            patch.append({"op": "add", "path": pointer(rest, each.path), "value": value})
     return patch
 
 

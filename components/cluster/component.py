@@ -21,7 +21,6 @@ PREVIEWER = "flux-tenancy-previewer"
 """Name of the ClusterRole and of its binding."""
 
 _READ = ("get", "list")
-# (API group, resources). Discovery, the version and the schemas are open to every authenticated user.
 READABLE: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("", ("configmaps", "limitranges", "namespaces", "resourcequotas", "serviceaccounts", "services")),
     (
@@ -35,16 +34,24 @@ READABLE: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
     ("apiextensions.k8s.io", ("customresourcedefinitions",)),
     ("apps", ("deployments",)),
+    ("capsule.clastix.io", ("capsuleconfigurations", "globaltenantresources", "tenantowners", "tenants")),
+    ("helm.toolkit.fluxcd.io", ("helmreleases",)),
     ("kustomize.toolkit.fluxcd.io", ("kustomizations",)),
+    ("kyverno.io", ("policyexceptions",)),
     ("networking.k8s.io", ("networkpolicies",)),
-    ("notification.toolkit.fluxcd.io", ("receivers",)),
+    ("notification.toolkit.fluxcd.io", ("alerts", "providers", "receivers")),
     (
         "policies.kyverno.io",
-        ("generatingpolicies", "imagevalidatingpolicies", "mutatingpolicies", "validatingpolicies"),
+        ("generatingpolicies", "imagevalidatingpolicies", "mutatingpolicies", "policyexceptions", "validatingpolicies"),
     ),
+    ("policy", ("poddisruptionbudgets",)),
     (RBAC, ("clusterrolebindings", "clusterroles", "rolebindings", "roles")),
-    ("source.toolkit.fluxcd.io", ("gitrepositories",)),
+    ("source.toolkit.fluxcd.io", ("buckets", "gitrepositories", "helmrepositories", "ocirepositories")),
 )
+"""Every kind of object that a stack may have except Secrets, and the kinds that drift looks for: API group, resources.
+
+Discovery, the version and the schemas are open to every authenticated user.
+"""
 
 
 def previewer_access(previewers: Sequence[Subject]) -> list[Manifest]:

@@ -394,6 +394,7 @@ class PoliciesConfig(Section):
     def _off_is_the_engine(self) -> PoliciesConfig:
         if self.mode is PolicyMode.OFF:
             raise MisplacedValueError(
-                ("mode",), Message("FT-CFG-502", "must not be off", "remove mode and set engine to none")
+                ("mode",),
+                Message("FT-CFG-502", "must not be off", "set it to enforce, or to audit to only report violations"),
             )
         return self

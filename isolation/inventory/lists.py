@@ -13,6 +13,7 @@ from flux_tenancy.components.cluster.subjects import RBAC
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import KUSTOMIZE_API, TENANT_LABEL
 from flux_tenancy.isolation.inventory.intent import NAMESPACE
+from flux_tenancy.operations.foreign_grants import EXCEPTIONS
 
 CLUSTER_ROLE = f"kubernetes:{RBAC}/v1:ClusterRole"
 ROLE_BINDING = f"kubernetes:{RBAC}/v1:RoleBinding"
@@ -23,7 +24,6 @@ WEBHOOKS = "kubernetes:admissionregistration.k8s.io/v1:ValidatingWebhookConfigur
 NATIVE_POLICY = "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy"
 NATIVE_BINDING = "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicyBinding"
 KYVERNO_POLICY = "kubernetes:policies.kyverno.io/v1:ValidatingPolicy"
-EXCEPTIONS = ("kubernetes:policies.kyverno.io/v1:PolicyException", "kubernetes:kyverno.io/v2:PolicyException")
 SYNC = f"kubernetes:{KUSTOMIZE_API}:Kustomization"
 READ = frozenset(
     {

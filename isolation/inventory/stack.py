@@ -29,7 +29,6 @@ from flux_tenancy.isolation.inventory.kyverno import left_out
 from flux_tenancy.isolation.inventory.lists import (
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
-    EXCEPTIONS,
     KYVERNO_POLICY,
     NATIVE_POLICY,
     NETWORK_POLICY,
@@ -45,7 +44,7 @@ from flux_tenancy.isolation.inventory.stored import NotComparable, Stored
 from flux_tenancy.isolation.kinds import served
 from flux_tenancy.isolation.model import Discrepancy, Request
 from flux_tenancy.isolation.scene import Tenancy
-from flux_tenancy.operations.foreign_grants import applied_by_flux, entry_of, grant_of
+from flux_tenancy.operations.foreign_grants import EXCEPTIONS, applied_by_flux, entry_of, grant_of
 
 DIFFERS = Message(
     "FT-ISO-100",

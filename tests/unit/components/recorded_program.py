@@ -18,6 +18,9 @@ from pulumi.runtime import rpc
 from pulumi.runtime.mocks import MockCallArgs, MockMonitor, MockResourceArgs, Mocks, set_mocks
 from pulumi.runtime.settings import get_root_resource
 
+from flux_tenancy.components.cluster.client import collection_of
+from flux_tenancy.components.cluster.component import READABLE
+
 PROJECT, STACK = "flux-tenancy", "staging"
 GENERATED = "0f1e2d3c"
 """How each name ends that is generated."""
@@ -158,7 +161,19 @@ def run(
     hooks = "pulumi.resource_hooks.register_"
     with mock.patch(f"{hooks}resource_hook", _known), mock.patch(f"{hooks}error_hook", _known):
         pulumi.runtime.test(program)()
+    unreadable = {each.type for each in recorder.registrations.values() if not readable_by_previewers(each.type)}
+    assert not unreadable, f"READABLE of components/cluster/component.py lacks these: {sorted(unreadable)}"
     return recorder.registrations
+
+
+def readable_by_previewers(type_: str) -> bool:
+    """Whether previewers may list a type of resource; nobody but the program reads Secrets."""
+    path = collection_of(type_)
+    if path is None or path == "/api/v1/secrets":
+        return True
+    root, _, resource = path.rpartition("/")
+    group = "" if root == "/api/v1" else root.split("/")[2]
+    return resource in dict(READABLE).get(group, ())
 
 
 def _known(_: pulumi.ResourceHook | pulumi.ErrorHook) -> asyncio.Future[None]:

@@ -6,6 +6,8 @@ import copy
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sample_state import (
     BINDING,
     CONTROLLER,
@@ -22,9 +24,19 @@ from sample_state import (
     stored,
 )
 
-from flux_tenancy.operations.differences import HIDDEN, Difference, What, differences, foreign_fields, taken_fields
+from flux_tenancy.operations.differences import (
+    HIDDEN,
+    Difference,
+    What,
+    changes,
+    differences,
+    foreign_fields,
+    is_refreshed,
+    taken_fields,
+)
 from flux_tenancy.operations.managed_fields import MISSING
 from flux_tenancy.operations.recorded_state import Recorded, recorded_state
+from flux_tenancy.operations.repair import correction
 
 CONTAINER = 'k:{"name":"manager"}'
 
@@ -125,13 +137,16 @@ def test_replicas_that_a_refresh_has_copied_stay_the_stacks(controller, by):
 
 def test_a_label_that_a_refresh_has_copied_stays_the_stacks_if_the_stack_sets_it():
     enforced, added = "pod-security.kubernetes.io/enforce", "example.com/by"
-    given = applied(NAMESPACE)
-    given["metadata"] = {**given["metadata"], "labels": {**NAMESPACE["metadata"]["labels"], enforced: "restricted"}}
+    own_fields = applied(NAMESPACE)
+    own_fields["metadata"] = {
+        **own_fields["metadata"],
+        "labels": {**NAMESPACE["metadata"]["labels"], enforced: "restricted"},
+    }
     now = copy.deepcopy(NAMESPACE)
     now["metadata"]["labels"] |= {enforced: "privileged", added: "hand"}
     edit = managed({"f:metadata": {"f:labels": {f"f:{enforced}": {}, f"f:{added}": {}}}}, "kubectl-label", EDITED)
     now["metadata"]["managedFields"].append(edit)
-    before = Recorded("urn", "type", copy.deepcopy(now), PULUMI, given)
+    before = Recorded("urn", "type", copy.deepcopy(now), PULUMI, own_fields)
 
     assert brief(list(differences(before, now))) == [
         (What.CHANGED, f"metadata.labels[{enforced}]", "restricted", "privileged", "kubectl-label")
@@ -178,12 +193,12 @@ def test_the_last_of_several_managers_of_a_field_is_named(controller):
 
 
 def test_a_removed_part_is_one_difference_by_nobody_known(controller):
-    controller["spec"]["template"]["spec"]["containers"] = []
+    del controller["spec"]["template"]["spec"]
 
     (found,) = compared(CONTROLLER, controller)
 
-    assert (found.what, found.field) == (What.CHANGED, "spec.template.spec.containers[manager]")
-    assert found.stack["name"] == "manager"
+    assert (found.what, found.field) == (What.CHANGED, "spec.template.spec")
+    assert found.stack["containers"][0]["name"] == "manager"
     assert (found.cluster, found.by, found.since) == (MISSING, "", "")
 
 
@@ -211,7 +226,6 @@ def test_an_added_container_is_one_difference(controller):
 
 def test_defaults_status_and_what_controllers_write_are_no_differences(controller):
     controller["status"] = {"replicas": 1}
-    controller["spec"]["progressDeadlineSeconds"] = 600  # a default: nobody owns it
     controller["metadata"]["finalizers"] = ["finalizers.fluxcd.io"]
     controller["metadata"]["managedFields"] += [
         managed({"f:status": {"f:replicas": {}}}, "kube-controller-manager", EDITED, subresource="status"),
@@ -230,12 +244,12 @@ def test_defaults_status_and_what_controllers_write_are_no_differences(controlle
     assert compared(CONTROLLER, controller) == []
 
 
-def test_what_a_controller_writes_through_a_subresource_is_its_own(controller):
+def test_what_is_written_through_a_subresource_is_a_difference(controller):
     controller["spec"]["minReadySeconds"] = 5
     scaled = managed({"f:spec": {"f:minReadySeconds": {}}}, "autoscaler", EDITED, subresource="scale")
     controller["metadata"]["managedFields"].append(scaled)
 
-    assert compared(CONTROLLER, controller) == []
+    assert brief(compared(CONTROLLER, controller)) == [(What.ADDED, "spec.minReadySeconds", MISSING, 5, "autoscaler")]
 
 
 def test_an_added_owner_is_a_difference_since_its_deletion_would_delete_the_object(controller):
@@ -246,7 +260,7 @@ def test_an_added_owner_is_a_difference_since_its_deletion_would_delete_the_obje
     )
 
     assert [(each.what, each.field) for each in compared(CONTROLLER, controller)] == [
-        (What.ADDED, "metadata.ownerReferences")
+        (What.ADDED, "metadata.ownerReferences[1]")
     ]
 
 
@@ -286,10 +300,12 @@ def test_extensions_of_a_schema_compare_equal_under_the_names_of_the_state():
 
     now["spec"]["versions"][0]["schema"]["properties"]["spec"] = {"x-kubernetes-list-type": "map"}
 
-    assert [each.field for each in compared(DEFINITION, now)] == ["spec.versions"]
+    assert [each.field for each in compared(DEFINITION, now)] == [
+        "spec.versions[v1].schema.properties.spec.x_kubernetes_list_type"
+    ]
 
 
-def test_a_changed_label_of_the_stack_is_a_difference_and_a_new_one_is_not():
+def test_a_changed_label_of_the_stack_and_a_new_one_are_differences():
     now = copy.deepcopy(NAMESPACE)
     before = stored({**NAMESPACE}, {})
     before["metadata"]["labels"] = {"a": "1"}
@@ -299,7 +315,10 @@ def test_a_changed_label_of_the_stack_is_a_difference_and_a_new_one_is_not():
 
     found = list(differences(Recorded("urn", "type", before, PULUMI, before), now))
 
-    assert brief(found) == [(What.CHANGED, "metadata.labels.a", "1", "2", "x")]
+    assert brief(found) == [
+        (What.CHANGED, "metadata.labels.a", "1", "2", "x"),
+        (What.ADDED, "metadata.labels.b", MISSING, "3", "x"),
+    ]
 
 
 def test_webhooks_that_kyverno_fills_in_are_its_own():
@@ -314,7 +333,7 @@ def test_webhooks_that_kyverno_fills_in_are_its_own():
     now["metadata"]["managedFields"].append(managed({"f:webhooks": {'k:{"name":"x"}': {}}}, "kyverno", EDITED))
     assert list(differences(Recorded("urn", "type", before, PULUMI, before), now)) == []
 
-    del before["metadata"]["labels"]
+    del before["metadata"]["labels"], now["metadata"]["labels"]
 
     assert [each.field for each in differences(Recorded("urn", "type", before, PULUMI, before), now)] == ["webhooks"]
 
@@ -324,3 +343,131 @@ def test_a_network_policy_whose_selector_is_null_is_unchanged():
     now["spec"]["egress"] = None
 
     assert compared(NETWORK_POLICY, now) == []
+
+
+def on(manifest: dict[str, Any], given: dict[str, Any] | None = None) -> Recorded:
+    """An object of the stack whose state has this copy."""
+    return Recorded("urn", "type", copy.deepcopy(manifest), PULUMI, applied(given or manifest))
+
+
+def test_metadata_by_which_other_controllers_act_is_compared_and_their_own_records_are_not():
+    now = copy.deepcopy(NAMESPACE)
+    now["metadata"]["labels"] |= {"istio-injection": "disabled", "kubernetes.io/metadata.name": "apps"}
+    now["metadata"]["annotations"] |= {"openshift.io/sa.scc.mcs": "s0:c1", "scheduler.alpha.kubernetes.io/x": "y"}
+    now["metadata"]["finalizers"] = ["finalizers.fluxcd.io", "example.com/stuck"]
+
+    assert [(each.what, each.field) for each in differences(on(NAMESPACE), now)] == [
+        (What.ADDED, "metadata.annotations[scheduler.alpha.kubernetes.io/x]"),
+        (What.ADDED, "metadata.finalizers[example.com/stuck]"),
+        (What.ADDED, "metadata.labels.istio-injection"),
+    ]
+
+
+def test_an_expected_annotation_that_the_stack_sets_is_compared():
+    kept = copy.deepcopy(NAMESPACE)
+    kept["metadata"]["annotations"]["reconcile.fluxcd.io/requestedAt"] = "now"
+    assert list(differences(on(kept), kept)) == []
+
+    assert [each.field for each in differences(on(kept), NAMESPACE)] == [
+        "metadata.annotations[reconcile.fluxcd.io/requestedAt]"
+    ]
+
+
+@pytest.mark.parametrize("entries", [[], [managed({"f:spec": {}}, "kubectl-create", EDITED)]], ids=["none", "another"])
+def test_an_object_that_pulumi_no_longer_manages_differs_even_with_the_same_content(controller, entries):
+    controller["metadata"]["managedFields"] = entries
+
+    (found,) = compared(CONTROLLER, controller)
+
+    assert (found.what, found.field, found.stack) == (What.CHANGED, "metadata.managedFields", PULUMI)
+
+
+def test_a_field_that_nobody_owns_is_a_difference(controller):
+    controller["spec"]["template"]["spec"]["hostPID"] = True
+
+    assert brief(compared(CONTROLLER, controller)) == [(What.ADDED, "spec.template.spec.hostPID", MISSING, True, "")]
+
+
+def test_moved_items_of_a_list_are_a_difference_and_containers_in_another_order_are_one_value(controller):
+    container_of(controller)["args"].reverse()
+    controller["spec"]["template"]["spec"]["containers"].append({"name": "b"})
+    before = copy.deepcopy(controller)
+    controller["spec"]["template"]["spec"]["containers"].reverse()
+
+    assert [each.field for each in compared(CONTROLLER, before)] == [
+        "spec.template.spec.containers[b]",
+        "spec.template.spec.containers[manager].args",
+    ]
+    assert [each.field for each in differences(on(before), controller)] == ["spec.template.spec.containers"]
+
+
+def test_a_webhook_that_ignores_failures_or_no_longer_sees_a_kind_is_a_difference():
+    hook = {"name": "a", "failurePolicy": "Fail", "rules": [{"resources": ["pods"]}]}
+    before = stored(
+        {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration", "webhooks": [hook]}
+        | {"metadata": {"name": "a"}},
+        {"f:webhooks": {'k:{"name":"a"}': {"f:failurePolicy": {}, "f:rules": {}}}},
+    )
+    now = copy.deepcopy(before)
+    now["webhooks"][0] |= {"failurePolicy": "Ignore", "rules": []}
+
+    assert [each.field for each in differences(on(before), now)] == ["webhooks[a].failurePolicy", "webhooks[a].rules"]
+
+
+def test_a_label_that_a_refresh_has_copied_is_still_an_addition():
+    now = copy.deepcopy(NAMESPACE)
+    now["metadata"]["labels"]["istio-injection"] = "disabled"
+    own(now)["f:metadata"]["f:labels"] = {"f:toolkit.fluxcd.io/tenant": {}}
+    edit = managed({"f:metadata": {"f:labels": {"f:istio-injection": {}}}}, "kubectl-label", EDITED)
+    now["metadata"]["managedFields"].append(edit)
+
+    assert [each.field for each in differences(on(now, NAMESPACE), now)] == ["metadata.labels.istio-injection"]
+    assert is_refreshed(on(now, NAMESPACE)) and not is_refreshed(on(NAMESPACE))
+
+
+# Fields of a controller that somebody may write, with a value for each.
+_EDITS = st.dictionaries(
+    st.sampled_from(["hostNetwork", "hostPID", "nodeName", "restartPolicy", "serviceAccountName", "containers"]),
+    st.sampled_from([True, "other", [], [{"name": "manager", "args": []}], [{"name": "b"}]]),
+)
+
+
+@given(edits=_EDITS, args=st.lists(st.sampled_from(["--no-cross-namespace-refs=true", "--log-level=info", "--x"])))
+def test_a_repair_gives_every_field_its_value_back_and_never_less(edits, args):
+    """Whatever server-side apply leaves: here, everything that somebody has written."""
+    found = copy.deepcopy(CONTROLLER)
+    container_of(found)["args"] = args
+    found["spec"]["template"]["spec"] |= copy.deepcopy(edits)
+    before = on(CONTROLLER)
+
+    patch = correction(found, changes(before, found, before.inputs), before.inputs)
+
+    repaired = patched(found, patch)
+    assert repaired["spec"] == CONTROLLER["spec"]
+
+
+def test_a_repair_never_removes_a_field_that_the_stack_sets():
+    """The state has lost the arguments, as after a refresh of an object that had none."""
+    emptied = copy.deepcopy(CONTROLLER)
+    del container_of(emptied)["args"]
+    before = Recorded("urn", "type", emptied, PULUMI, applied(CONTROLLER))
+
+    assert correction(CONTROLLER, changes(before, CONTROLLER, before.inputs), before.inputs) == []
+
+
+def patched(found: dict[str, Any], patch: list[dict[str, Any]]) -> dict[str, Any]:
+    """What the API server makes of a JSON Patch."""
+    result = copy.deepcopy(found)
+    for each in patch:
+        *around, last = [step.replace("~1", "/").replace("~0", "~") for step in each["path"].split("/")[1:]]
+        inside: Any = result
+        for step in around:
+            inside = inside[int(step) if isinstance(inside, list) else step]
+        key: Any = int(last) if isinstance(inside, list) else last
+        if each["op"] == "test":
+            assert inside[key] == each["value"]
+        elif each["op"] == "remove":
+            del inside[key]
+        else:
+            inside[key] = copy.deepcopy(each["value"])
+    return result

@@ -17,11 +17,13 @@ from sample_state import (
     EDITED,
     LISTS,
     MARKS,
+    NAMESPACE,
     PULUMI,
     RESOURCES,
     SECRET,
     applied,
     managed,
+    resource,
 )
 from typer.testing import CliRunner
 
@@ -87,7 +89,11 @@ class Stack:
             return json.dumps({"deployment": {"resources": self.resources}})
         self.ran.append(list(arguments))
         if arguments[0] == "refresh":
-            self.resources = [each for each in self.resources if each["urn"] not in arguments]
+            self.resources = [
+                each
+                for each in self.resources
+                if each["urn"] not in arguments or self._refreshed(each)  # What is missing leaves the state.
+            ]
         if arguments[0] == "stack":
             return json.dumps(
                 {"deployment": {"resources": json.loads(json.dumps(self.resources).replace(SEALED, OPEN))}}
@@ -97,13 +103,24 @@ class Stack:
             return json.dumps({"steps": steps})
         return ""
 
+    def _refreshed(self, resource: dict[str, Any]) -> bool:
+        """Copy an object of the cluster into the state; whether there is one."""
+        kind, name = resource["type"].rpartition(":")[2], resource["outputs"]["metadata"]["name"]
+        lists = (each for path, each in self.cluster.objects.items() if path.rpartition("/")[2][:5] == kind.lower()[:5])
+        found = next((each for listed in lists for each in listed if each["metadata"]["name"] == name), None)
+        if found is not None:
+            resource["outputs"] |= copy.deepcopy(found)
+            resource["inputs"] = applied(copy.deepcopy(found))
+        return found is not None
+
     def _patched(self, path: str, patch: Any) -> dict[str, Any]:
         """What the API server has after a patch: what was applied, and what others have added until it is removed."""
         name, plural = path.rpartition("/")[2], path.rpartition("/")[0].rpartition("/")[2]
         listed = next(each for at, each in self.cluster.objects.items() if at.endswith(f"/{plural}"))
         at = next(index for index, each in enumerate(listed) if each["metadata"]["name"] == name)
         was = next(each["outputs"] for each in self.applied if each["outputs"].get("metadata", {}).get("name") == name)
-        listed[at] = copy.deepcopy(was if isinstance(patch, list) else self.kept.get(name, was))
+        now = was if isinstance(patch, list) else self.kept.get(name, was)
+        listed[at] = {key: each for key, each in copy.deepcopy(now).items() if not key.startswith("__")}
         return listed[at]
 
     def run(self, *arguments: str, command: str = "show") -> tuple[int, str, str]:
@@ -160,7 +177,7 @@ def test_an_edited_flag_is_shown_with_manager_and_time_and_without_control_chara
     assert "kubectl-edit" in out and "2026-11-24 09:15 UTC" in out
     assert "--log-level=info" in out and "[2Jdebug" in out
     assert "\x1b" not in out
-    assert "make up" in out
+    assert "`flux-tenancy drift repair --stack staging` restores what is changed" in out and "make" not in out
 
 
 def test_without_the_option_drift_is_no_failure(stack):
@@ -253,6 +270,42 @@ def test_a_cluster_role_binding_for_a_tenants_account_is_shown(stack):
     ]
 
 
+@pytest.mark.parametrize(
+    ("subject", "is_shown"),
+    [
+        ({"kind": "ServiceAccount", "name": "kustomize-controller", "namespace": "flux-system"}, True),
+        ({"kind": "User", "name": "system:serviceaccount:flux-system:kustomize-controller"}, True),
+        ({"kind": "Group", "name": "system:serviceaccounts:flux-system"}, True),
+        ({"kind": "ServiceAccount", "name": "kustomize-controller", "namespace": "elsewhere"}, False),
+    ],
+)
+def test_a_cluster_role_binding_for_an_account_of_the_platform_is_shown(stack, subject, is_shown):
+    platform = copy.deepcopy(NAMESPACE)
+    platform["metadata"] |= {"name": "flux-system", "labels": {}}
+    stack.resources.append(resource("kubernetes:core/v1:Namespace", platform))
+    stack.cluster.objects["/api/v1/namespaces"].append(platform)
+    binding = role_binding("more")
+    del binding["metadata"]["namespace"]
+    binding["subjects"] = [subject]
+    of_helm = copy.deepcopy(binding)
+    of_helm["metadata"] |= {"name": "of-helm", "annotations": {"meta.helm.sh/release-name": "kyverno"}}
+    stack.cluster.objects[f"{RBAC}/clusterrolebindings"] = [binding, of_helm]
+
+    found = [("foreign", "more")] if is_shown else []
+    assert [(each["what"], each["name"]) for each in stack.found()] == found
+
+
+@pytest.mark.parametrize(
+    "path", ["/apis/policies.kyverno.io/v1/policyexceptions", "/apis/kyverno.io/v2/policyexceptions"]
+)
+def test_an_exception_from_admission_policies_is_shown_wherever_it_is(stack, path):
+    stack.cluster.objects[path] = [{"metadata": {"name": "open", "namespace": "elsewhere"}, "spec": {"policyRefs": []}}]
+
+    (found,) = stack.found()
+
+    assert (found["what"], found["kind"], found["namespace"]) == ("foreign", "PolicyException", "elsewhere")
+
+
 def test_an_object_with_the_programs_marks_that_the_state_does_not_have_is_left_over(stack):
     fields = managed({"f:metadata": {"f:annotations": {}}}, PULUMI)
     marked = {"name": "old", "namespace": "apps", "annotations": {**MARKS, "kustomize.toolkit.fluxcd.io/x": ""}}
@@ -333,14 +386,13 @@ def test_repair_applies_what_has_changed_removes_what_was_added_and_refreshes_wh
     assert "kubectl-patch" in error, "what is repaired is shown"
     assert applies(stack) == [("kustomize-controller", applied(CONTROLLER)), (name, applied(BINDING))]
     assert stack.cluster.patched[-1] == (
-        f"{BINDINGS}/{name}",
+        f"{BINDINGS}/{name}?fieldManager={PULUMI}",
         [
-            {"op": "test", "path": "/spec/validationActions/0", "value": "Audit"},
-            {"op": "remove", "path": "/spec/validationActions/0"},
-            {"op": "test", "path": "/spec/validationActions/1", "value": "Warn"},
-            {"op": "remove", "path": "/spec/validationActions/1"},
+            {"op": "test", "path": "/spec/validationActions", "value": ["Audit", "Deny", "Warn"]},
+            {"op": "replace", "path": "/spec/validationActions", "value": ["Deny"]},
         ],
     )
+    assert "2 objects restored; the next `pulumi up` creates what is missing (1)." in error
     (refresh,) = stack.ran
     assert refresh[:3] == ["refresh", "--yes", "--skip-preview"]
     assert [each.rpartition("::")[2] for each in refresh[4::2]] == ["flux-system/allow-egress"]
@@ -395,7 +447,8 @@ def test_a_repair_after_a_refresh_leaves_what_only_an_update_knows_and_fails(sta
 
 def test_a_repair_fails_if_somebody_writes_the_difference_again(stack):
     stack.edit_flag()
-    stack.kept["kustomize-controller"] = copy.deepcopy(stack.the("/apis/apps/v1/deployments", "kustomize-controller"))
+    again = copy.deepcopy(stack.the("/apis/apps/v1/deployments", "kustomize-controller"))
+    stack.cluster.patching = lambda *_: again
 
     code, _, error = stack.run(command="repair")
 
@@ -406,10 +459,12 @@ def test_a_repair_fails_if_somebody_writes_the_difference_again(stack):
 
 
 def test_repair_does_nothing_to_a_cluster_without_drift_or_before_the_first_update(stack):
-    assert stack.run(command="repair") == (0, "", "")
+    nothing = "Stack staging has not been applied yet: there is nothing to repair.\n"
+    unchanged = "7 objects of the stack are in the cluster as the last update has applied them.\n"
+    assert stack.run(command="repair") == (0, "", unchanged)
 
     stack.resources = []
-    assert stack.run(command="repair") == (0, "", "")
+    assert stack.run(command="repair") == (0, "", nothing)
     assert (stack.ran, stack.cluster.patched) == ([], [])
 
 
@@ -418,7 +473,8 @@ def test_repair_does_nothing_for_a_stack_that_pulumi_does_not_know_yet(stack, mo
         raise OperationError(UNKNOWN_TO_PULUMI(stack="staging"))
 
     monkeypatch.setattr(recorded_state, "run_pulumi", unknown)
-    assert stack.run(command="repair") == (0, "", "")
+    code, out, error = stack.run(command="repair")
+    assert (code, out) == (0, "") and "has not been applied yet" in error
 
     # For a report, nothing to compare with is an error.
     assert stack.run()[0] == 2
