@@ -15,6 +15,7 @@ from flux_tenancy.command import ci, drift, isolation, key, releases, review, te
 from flux_tenancy.command.exits import MEANINGS
 from flux_tenancy.command.program import Group, Program
 from flux_tenancy.command.up import up
+from flux_tenancy.version import VERSION
 
 NAME = "flux-tenancy"
 _CWD_VARIABLE = "PULUMI_OPTION_CWD"
@@ -41,6 +42,23 @@ for _name, _group in {
 app.command()(isolation.isolation)
 
 
+@app.command()
+def version() -> None:
+    """Print the version of the program.
+
+    Examples:
+
+      flux-tenancy version
+    """
+    typer.echo(VERSION)
+
+
+def _print_version(given: bool | None) -> None:
+    if given:
+        typer.echo(VERSION)
+        raise typer.Exit
+
+
 @app.callback()
 def _root(
     cwd: Annotated[
@@ -54,6 +72,10 @@ def _root(
             show_default=False,
             help="Run as if started in this folder, as `pulumi --cwd`.",
         ),
+    ] = None,
+    shows_version: Annotated[
+        bool | None,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
     ] = None,
 ) -> None:
     """Operate the tenants of a Flux platform: files, keys, reviews, drift and isolation."""
