@@ -13,6 +13,7 @@ import typer
 
 from flux_tenancy.command import ci, drift, isolation, key, releases, review, tenant
 from flux_tenancy.command.exits import MEANINGS
+from flux_tenancy.command.new import new
 from flux_tenancy.command.program import Group, Program
 from flux_tenancy.command.up import up
 from flux_tenancy.version import VERSION
@@ -29,6 +30,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     epilog="Exit codes: " + "; ".join(f"{code.value}: {meaning}" for code, meaning in MEANINGS.items()) + ".",
 )
+app.command()(new)
 app.command()(up)
 for _name, _group in {
     "tenant": tenant.app,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -12,6 +14,8 @@ from email.parser import Parser
 from pathlib import Path
 
 import pytest
+import yaml
+from sample_release import RELEASE_FILE
 
 from flux_tenancy.version import VERSION
 
@@ -84,3 +88,37 @@ def test_it_needs_the_pinned_packages_of_the_product(wheel: Path) -> None:
 
 def test_its_command_has_its_version(command: Path, tmp_path: Path) -> None:
     assert run(command, "version", folder=tmp_path) == run(command, "--version", folder=tmp_path) == f"{VERSION}\n"
+
+
+def test_a_new_project_renders_with_the_wheel_alone(command: Path, tmp_path: Path) -> None:
+    run(command, "new", "my-platform", folder=tmp_path)
+    project = tmp_path / "my-platform"
+    release = RELEASE_FILE.read_bytes()
+    (project / "install.yaml").write_bytes(release)
+    stack = project / "Pulumi.dev.yaml"
+    content = yaml.safe_load(stack.read_text())
+    content["config"]["my-platform:flux"] |= {
+        "sha256": hashlib.sha256(release).hexdigest(),
+        "manifests": {"bundle": "install.yaml"},
+    }
+    stack.write_text(yaml.safe_dump(content))
+
+    run(command, "review", "render", folder=project)
+
+    assert (project / ".render" / "dev" / "digest.json").is_file()
+
+
+def test_a_change_of_a_project_is_compared_with_the_wheel_alone(command: Path, tmp_path: Path) -> None:
+    test_a_new_project_renders_with_the_wheel_alone(command, tmp_path)
+    project = tmp_path / "my-platform"
+    git = ("git", "-c", "user.name=me", "-c", "user.email=me@example.com")
+    for arguments in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "Start"]):
+        subprocess.run([*git, *arguments], cwd=project, check=True)
+    tenant = project / "tenants" / "my-team.yaml"
+    tenant.write_text(tenant.read_text().replace("interval: 10m", "interval: 5m"))
+
+    report = json.loads(run(command, "review", "diff", "--output", "json", folder=project))
+
+    [stack] = report["stacks"]
+    assert "10m" in json.dumps(stack) and "5m" in json.dumps(stack)
+    assert stack["note"] == ""
