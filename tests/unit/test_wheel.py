@@ -32,7 +32,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(PACKAGE, source / PACKAGE.name, symlinks=True, ignore=leave_out)
     for target in LINKS.values():
         shutil.copytree(target, source / target.name, ignore=leave_out)
-    for file in ("pyproject.toml", "requirements.in"):
+    for file in ("LICENSE", "pyproject.toml", "requirements.in"):
         shutil.copy(CHECKOUT / file, source)
     pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(built), str(source))
     [found] = built.iterdir()
@@ -84,6 +84,12 @@ def test_it_needs_the_pinned_packages_of_the_product(wheel: Path) -> None:
     pinned = [line for line in (CHECKOUT / "requirements.in").read_text().splitlines() if not line.startswith("#")]
 
     assert sorted(Parser().parsestr(metadata).get_all("Requires-Dist", [])) == sorted(pinned)
+
+
+def test_it_has_the_licence(wheel: Path) -> None:
+    packed = zipfile.ZipFile(wheel).read(f"flux_tenancy-{VERSION}.dist-info/licenses/LICENSE")
+
+    assert packed == (CHECKOUT / "LICENSE").read_bytes()
 
 
 def test_its_command_has_its_version(command: Path, tmp_path: Path) -> None:
