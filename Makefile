@@ -43,7 +43,7 @@ $(VENV)/installed: requirements.txt requirements-dev.txt
 	@touch $@
 
 # The project itself, for its command.
-$(INSTALLED): $(VENV)/installed pyproject.toml
+$(INSTALLED): $(VENV)/installed pyproject.toml requirements.in flux_tenancy/version.py
 	@PYTHONWARNINGS=ignore $(RUN) -m pip install --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation --editable .
 	@touch $@
 
@@ -82,9 +82,6 @@ test-all: $(INSTALLED) lint ## Run these and the exhaustive tests: all requests 
 test-unit: $(INSTALLED) ## Run the tests that need only Python
 	@$(call pytest,$(SIDE_BY_SIDE) tests/unit)
 
-goldens: $(INSTALLED) ## Write the golden files of the tests; review their difference
-	@GOLDEN=write $(RUN) -m pytest -q tests/unit -m golden
-
 lint: lint-fast ## Check the Python and Go sources and the workflows
 	@$(RUN) -m lab.vet
 
@@ -98,9 +95,16 @@ lint-fast: $(INSTALLED)
 	@$(VENV)/bin/check-jsonschema --builtin-schema vendor.github-actions .github/actions/*/*
 	@$(VENV)/bin/zizmor --offline --no-progress --quiet .github
 
-schemas: $(INSTALLED) ## Write the JSON Schemas and the reference pages from the models
+generate: $(INSTALLED) ## Write the JSON Schemas, the reference pages, and the golden files of the tests; review their difference
 	@$(RUN) -m reference.schemas
 	@$(RUN) -m reference.pages
+	@GOLDEN=write $(RUN) -m pytest -q tests/unit -m golden
+
+# setuptools keeps its copies in build/, and would pack a module there that has been deleted since.
+dist: $(INSTALLED) ## Build the wheel into dist/
+	@rm -rf build dist
+	@$(RUN) -m pip wheel --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation --wheel-dir dist .
+	@rm -rf build
 
 bench: $(INSTALLED) ## Measure against kubectl, the cost of admission, and neighbours; CONTEST=kubectl, admission or neighbours runs one
 	@$(RUN) -m bench $(call argument,CONTEST)

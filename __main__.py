@@ -1,57 +1,7 @@
 """Turns a Kubernetes cluster into a multi-tenant Flux platform, from one typed configuration."""
 
-from functools import partial
 from pathlib import Path
 
-import pulumi
+from flux_tenancy.program import run
 
-from flux_tenancy.components.cluster.readable import finder
-from flux_tenancy.components.config.errors import ConfigurationError
-from flux_tenancy.components.engine.log import leave_out_stack_traces
-from flux_tenancy.components.engine.state import read_state
-from flux_tenancy.components.git.github_gone import gone_registrations
-from flux_tenancy.components.git.rotation import previous_keys, rotations
-from flux_tenancy.components.stack.cluster.preflight import preflight
-from flux_tenancy.components.stack.cluster.preparation import prepare
-from flux_tenancy.components.stack.current import read_stack, stack_file
-from flux_tenancy.components.stack.platform import register_platform
-from flux_tenancy.components.stack.report.outputs import Look, report
-from flux_tenancy.components.sync.changes import watch_changes
-from flux_tenancy.components.sync.flux_objects import flux_objects
-from flux_tenancy.components.tenant.further_access import read_further_access
-from flux_tenancy.components.tenant.leaving.remaining_objects import read_remains
-from flux_tenancy.review.approval.guard import refuse_unapproved
-
-PROJECT = Path(__file__).parent
-
-
-async def main() -> dict[str, object]:
-    leave_out_stack_traces()
-    try:
-        file = stack_file(PROJECT)
-        config = read_stack(PROJECT, file)
-        state = await read_state()
-        found = preflight(config, state, file.name, PROJECT)
-    except ConfigurationError as error:
-        raise pulumi.RunError(str(error)) from None
-    refuse_unapproved(pulumi.get_stack(), PROJECT, file)
-    await prepare(config, found, state)
-    api, find = found.cluster.api, finder(found.cluster.api, state)
-    previous = previous_keys(config.git_sources, state, find)
-    gone = gone_registrations(config.git_sources, previous, state)
-    changes = watch_changes()
-
-    platform = register_platform(config, found, previous, gone)
-
-    look = Look(
-        objects=flux_objects(api, platform.plan.flux_kinds),
-        changes=changes,
-        further_access=partial(read_further_access, api),
-        remaining=partial(read_remains, api),
-        find=find,
-        rotating=lambda progress: rotations(config.git_sources, previous, progress, find),
-    )
-    return report(config, found.cluster.facts, platform, look)
-
-
-pulumi.run(main)
+run(Path(__file__).parent)

@@ -13,8 +13,10 @@ import typer
 
 from flux_tenancy.command import ci, drift, isolation, key, releases, review, tenant
 from flux_tenancy.command.exits import MEANINGS
+from flux_tenancy.command.new import new
 from flux_tenancy.command.program import Group, Program
 from flux_tenancy.command.up import up
+from flux_tenancy.version import VERSION
 
 NAME = "flux-tenancy"
 _CWD_VARIABLE = "PULUMI_OPTION_CWD"
@@ -28,6 +30,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     epilog="Exit codes: " + "; ".join(f"{code.value}: {meaning}" for code, meaning in MEANINGS.items()) + ".",
 )
+app.command()(new)
 app.command()(up)
 for _name, _group in {
     "tenant": tenant.app,
@@ -39,6 +42,23 @@ for _name, _group in {
 }.items():
     app.add_typer(_group, name=_name, cls=Group)
 app.command()(isolation.isolation)
+
+
+@app.command()
+def version() -> None:
+    """Print the version of the program.
+
+    Examples:
+
+      flux-tenancy version
+    """
+    typer.echo(VERSION)
+
+
+def _print_version(given: bool | None) -> None:
+    if given:
+        typer.echo(VERSION)
+        raise typer.Exit
 
 
 @app.callback()
@@ -54,6 +74,10 @@ def _root(
             show_default=False,
             help="Run as if started in this folder, as `pulumi --cwd`.",
         ),
+    ] = None,
+    shows_version: Annotated[
+        bool | None,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
     ] = None,
 ) -> None:
     """Operate the tenants of a Flux platform: files, keys, reviews, drift and isolation."""

@@ -1,4 +1,4 @@
-"""Generated pages of `docs/`, written by `make schemas`: commands, configuration, lockdown, policies and errors.
+"""Generated pages of `docs/`, written by `make generate`: commands, configuration, lockdown, policies and errors.
 
 Commands come from their help, keys, types, defaults and descriptions from the models, flags from their table, and
 errors from messages.
@@ -44,7 +44,7 @@ from reference.policies import policies_page
 
 DOCS = Path(__file__).parents[1] / "docs"
 
-_GENERATED = "<!-- Written by `make schemas` from {source}; change it there. -->"
+_GENERATED = "<!-- Written by `make generate` from {source}; change it there. -->"
 _SCALARS = {
     str: "string",
     bool: "true or false",

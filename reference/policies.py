@@ -1,4 +1,4 @@
-"""`docs/policies.md`, generated from the table of policies by `make schemas`."""
+"""`docs/policies.md`, generated from the table of policies by `make generate`."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def policies_page() -> str:
     """The content of the page."""
     table = policies(PoliciesConfig())
     introduction = f"""
-        <!-- Written by `make schemas` from components/policies/table.py; change it there. -->
+        <!-- Written by `make generate` from components/policies/table.py; change it there. -->
 
         # Tenancy policies
 

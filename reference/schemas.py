@@ -1,4 +1,4 @@
-"""JSON Schemas for the two kinds of file, so that editors complete and check them. `make schemas` writes them."""
+"""JSON Schemas for the two kinds of file, so that editors complete and check them. `make generate` writes them."""
 
 from __future__ import annotations
 

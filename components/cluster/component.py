@@ -11,6 +11,7 @@ import pulumi_kubernetes
 
 from flux_tenancy.components.cluster.subjects import RBAC, Subject, rbac_subject
 from flux_tenancy.components.plan.registration import register
+from flux_tenancy.version import VERSION
 
 if TYPE_CHECKING:
     from flux_tenancy.components.cluster.config import ClusterConfig
@@ -157,7 +158,7 @@ class Cluster(pulumi.ComponentResource):
         for manifest in previewer_access(args.config.previewers):
             register(manifest, pulumi.ResourceOptions(parent=self, provider=self.provider))
         self.uid = pulumi.Output.from_input(args.uid)
-        outputs: pulumi.Inputs = {"uid": self.uid}
+        outputs: pulumi.Inputs = {"uid": self.uid, "program": VERSION}
         if args.protected:
             outputs = {**outputs, "protected": sorted(map(str, args.protected))}
         self.register_outputs(outputs)
@@ -166,6 +167,11 @@ class Cluster(pulumi.ComponentResource):
 def known_cluster_uid(state: State) -> str | None:
     """The identity of the cluster that this stack was last applied to, or None before the first time."""
     return next((outputs["uid"] for outputs in state.outputs(CLUSTER_TYPE) if "uid" in outputs), None)
+
+
+def program_before(state: State) -> str | None:
+    """The version of the program that this stack was last applied by, or None before the first time and before 0.1."""
+    return next((outputs["program"] for outputs in state.outputs(CLUSTER_TYPE) if "program" in outputs), None)
 
 
 def protected_before(state: State) -> frozenset[ProtectedResource]:

@@ -20,6 +20,7 @@ import flux_tenancy
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.files.project_file import PROJECT_FILE
 from flux_tenancy.components.stack.written import Written
+from flux_tenancy.version import VERSION
 
 Facts = Mapping[str, Any]
 """By name; each is plain data."""
@@ -47,7 +48,7 @@ def stack_facts(config: StackConfig, written: Written, project: Path) -> dict[st
         project: folder of the Pulumi project.
     """
     found: dict[str, Any] = {
-        PROGRAM: {"sources": sources_digest(), _MAIN: _file_digest(project / _MAIN)},
+        PROGRAM: {"version": VERSION, "sources": sources_digest(), _MAIN: _file_digest(project / _MAIN)},
         PACKAGES: _packages(project),
         PROJECT_FILE: {key: value for key, value in written.project.items() if key not in _NOT_DECIDING},
         written.file: written.others,

@@ -26,7 +26,8 @@ from flux_tenancy.components.config.printable import printable
 from flux_tenancy.review.render.rendered import Render, RenderedObject
 from flux_tenancy.review.render.settings import AdmissionSettings
 from flux_tenancy.review.versions import render_process
-from flux_tenancy.review.versions.trees import TODAY, Tree
+from flux_tenancy.review.versions.trees import TODAY, Tree, pinned_version
+from flux_tenancy.version import VERSION
 
 _PROCESS = Path(render_process.__file__)
 _REASON_CHARACTERS = 200
@@ -67,9 +68,7 @@ class Rendering:
             self._process = _Fork(self._errors, str(TODAY), str(self._folder), str(self._renders), *stacks)
             return
         has_render = (self._folder / "review" / "render" / "stack.py").is_file()
-        self._note = (
-            "" if has_render else "the program of the merge base cannot render; the current program rendered it"
-        )
+        self._note = "" if has_render else _rendered_by_another_program(pinned_version(self._folder))
         self._process = self._start(self._folder if has_render else TODAY)
 
     def versions(self) -> dict[str, Version]:
@@ -119,6 +118,15 @@ class Rendering:
             return Version(Render.of(stack, objects), _WITHOUT_SETTINGS)
         facts = found.get("facts")
         return Version(Render.of(stack, objects, settings, facts if isinstance(facts, Mapping) else None), self._note)
+
+
+def _rendered_by_another_program(pinned: str | None) -> str:
+    """The note on a merge base that the current program renders; empty if it pins the version that this is."""
+    if pinned is None:
+        return "the program of the merge base cannot render; the current program rendered it"
+    if pinned == VERSION:
+        return ""
+    return f"the merge base pins flux-tenancy {pinned}; version {VERSION} rendered it, without changes by the upgrade"
 
 
 class _Process(Protocol):

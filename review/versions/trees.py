@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import subprocess
 import tarfile
 import tempfile
@@ -23,10 +24,11 @@ from flux_tenancy.review.render.facts import PACKAGE
 
 NOT_A_CLONE = Wording("FT-REV-202", "{project} is not in a Git repository", "run the command in a clone")
 
-TODAY = Path(__file__).resolve().parents[2]
-"""The folder of the program that runs."""
+TODAY = PACKAGE.parent
+"""The folder of the program that runs: this repository, or the packages of the environment that the wheel is in."""
 PROGRAM = (PACKAGE.name, *sorted(each.name for each in PACKAGE.iterdir() if (each / "__init__.py").is_file()))
 """The folders of the product: a render depends on them, and says which they are (`review.render.facts`)."""
+_PINNED = re.compile(r"^flux-tenancy==([^\s;#]+)", re.MULTILINE)
 _BYTECODE = frozenset({"__pycache__", "bytecode", ".pytest_cache", ".mypy_cache", ".ruff_cache"})
 
 
@@ -110,6 +112,19 @@ def _has_todays_program(project: Path, commit: str) -> bool:
         return False
     changed = run_git(project, "diff", "--quiet", commit, "--", *PROGRAM).returncode
     return not changed and not run_git(project, "ls-files", "--others", "--exclude-standard", "--", *PROGRAM).stdout
+
+
+def pinned_version(project: Path) -> str | None:
+    """The version of this program that a project pins in `requirements.txt`; None if it pins none.
+
+    Args:
+        project: folder of the project.
+    """
+    try:
+        found = _PINNED.search((project / "requirements.txt").read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        return None
+    return printable(found[1]) if found else None
 
 
 def _ignored(project: Path) -> list[PurePosixPath]:

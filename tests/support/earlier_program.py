@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,9 +49,13 @@ class EarlierProgram:
         subprocess.run(["tar", "-x"], cwd=folder, input=archive.stdout, check=True)
         (folder / ".venv").symlink_to(CHECKOUT / ".venv")
 
+    def running(self, stack: Environment) -> AbstractContextManager[None]:
+        """Run this program for a stack during the block."""
+        return stack.project.using(self._folder)
+
     def bring_up(self, stack: Environment) -> Upgraded:
         """Apply a stack by this program, and preview it by today's."""
-        with stack.project.using(self._folder):
+        with self.running(stack):
             stack.up()
         return Upgraded(stack, stack.changes())
 

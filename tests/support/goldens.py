@@ -1,4 +1,4 @@
-"""Golden files: what users, reviewers and clusters get, word for word. `make goldens` writes them."""
+"""Golden files: what users, reviewers and clusters get, word for word. `make generate` writes them."""
 
 from __future__ import annotations
 

@@ -33,14 +33,17 @@ def checkout(tmp_path: Path) -> Path:
     shutil.copy(MAKEFILE, tmp_path)
     programs = tmp_path / ".venv" / "bin"
     programs.mkdir(parents=True)
+    (tmp_path / "flux_tenancy").mkdir()
     python = programs / "python"
     python.write_text("#!/bin/sh\nprintf '%s\\0' \"$@\" '<end>' >> called\n")
     python.chmod(0o755)
     for name in ("ruff", "mypy", "lint-imports", "check-jsonschema", "zizmor", "gofmt"):
         (programs / name).symlink_to("/bin/true")
     for name in (
+        "requirements.in",
         "requirements.txt",
         "requirements-dev.txt",
+        "flux_tenancy/version.py",
         "pyproject.toml",
         ".venv/installed",
         ".venv/bin/flux-tenancy",

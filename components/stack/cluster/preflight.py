@@ -32,6 +32,7 @@ from flux_tenancy.components.installs.kyverno.objects import kyverno_chart
 from flux_tenancy.components.recovery.github_leftovers import Leftover, github_leftovers
 from flux_tenancy.components.stack.checks.grants import expiring_grants
 from flux_tenancy.components.stack.cluster.checks import ClusterFindings, check_cluster
+from flux_tenancy.components.stack.cluster.program_version import version_problems
 from flux_tenancy.components.stack.cluster.protection import deletion_problems, protected_resources
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.vocabulary.manifests import Manifest
@@ -77,6 +78,7 @@ def preflight(config: StackConfig, state: State, stack_file: str, project: Path)
         ConfigurationError: with every problem of any of them.
     """
     release, chart, capsule, problems = read_releases(config, stack_file, project)
+    problems += version_problems(state, stack_file)
     described, deleting = config, creates_nothing()
     if deleting:
         config = existing_only(config)

@@ -49,6 +49,7 @@ from flux_tenancy.components.vocabulary.names import (
     applied_key,
 )
 from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
+from flux_tenancy.version import VERSION
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,7 @@ def stack_outputs(
         else {}
     )
     return {
+        "program": VERSION,
         "cluster": {"uid": cluster.uid, "version": cluster.version, "context": config.cluster.context},
         "flux": {"version": flux.version, "profile": flux.profile} | own,
         **({"kyverno": {"version": kyverno.version}} if kyverno is not None else {}),

@@ -36,7 +36,7 @@ def stack(**sections: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("file", "text"), rendered().items(), ids=lambda value: getattr(value, "name", ""))
 def test_the_committed_schema_is_what_the_models_say(file, text):
-    assert file.read_text() == text, f"{file.name} is stale; run `make schemas`"
+    assert file.read_text() == text, f"{file.name} is stale; run `make generate`"
 
 
 @pytest.mark.parametrize("schema", [stack_schema(), tenant_schema()], ids=["stack", "tenant"])

@@ -42,7 +42,7 @@ def keys_in(schema: dict[str, Any] | bool, definitions: dict[str, Any], prefix: 
 
 @pytest.mark.parametrize("file", rendered(), ids=lambda file: file.name)
 def test_the_committed_page_is_current(file):
-    assert file.read_text(encoding="utf-8") == rendered()[file], f"{file.name} is stale; run `make schemas`"
+    assert file.read_text(encoding="utf-8") == rendered()[file], f"{file.name} is stale; run `make generate`"
 
 
 def test_every_key_of_the_tenant_file_has_a_row():

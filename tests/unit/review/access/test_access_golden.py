@@ -1,6 +1,6 @@
 """What reviewers read about access after small changes of a stack, as one file that a person can read.
 
-After a change of words: `make goldens`, and read the difference.
+After a change of words: `make generate`, and read the difference.
 """
 
 from __future__ import annotations

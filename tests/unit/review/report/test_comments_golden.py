@@ -138,7 +138,7 @@ def comment(case: str) -> str:
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.golden
 def test_the_comment_is_as_in_the_golden_file(case):
-    """After a change of words: `make goldens`, and read the difference."""
+    """After a change of words: `make generate`, and read the difference."""
     assert_golden(f"review/{case}.md", comment(case))
 
 

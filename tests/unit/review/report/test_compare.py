@@ -29,6 +29,7 @@ from flux_tenancy.review.rules.setting import RuleSetting
 from flux_tenancy.review.rules.stacks import JudgedStack
 from flux_tenancy.review.versions import render_process, rendering, trees
 from flux_tenancy.review.versions.trees import merge_base, run_git
+from flux_tenancy.version import VERSION
 
 ERRORS = "class ConfigurationError(Exception):\n    problems = ()\n"
 OWN_PROGRAM = """\
@@ -232,6 +233,18 @@ def test_today_renders_where_the_program_of_the_merge_base_fails(clone, rendered
 
     assert stack.note == "the program of the merge base failed (order); the current program rendered it"
     assert stack.is_compared
+
+
+@pytest.mark.parametrize(("pinned", "noted"), [(VERSION, False), ("0.0.9", True)])
+def test_a_project_that_pins_another_version_is_rendered_by_this_one(clone, rendered, pinned, noted):
+    clone.stack()
+    clone.write("requirements.txt", f"# The program.\nflux-tenancy=={pinned}\n")
+    clone.commit()
+
+    [stack] = compare(clone.folder, "main").stacks
+
+    assert stack.is_compared
+    assert (f"pins flux-tenancy {pinned}" in stack.note) is noted and bool(stack.note) is noted
 
 
 def test_a_merge_base_with_errors_cannot_be_compared(clone, rendered):

@@ -1,0 +1,42 @@
+"""The version of the program that has applied a stack: an older one does not know all that it finds in the state."""
+
+from __future__ import annotations
+
+from flux_tenancy.components.cluster.component import program_before
+from flux_tenancy.components.config.errors import Problem
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.engine.state import State
+from flux_tenancy.version import VERSION
+
+
+def version_problems(state: State, stack_file: str, version: str = VERSION) -> list[Problem]:
+    """The error that a program of a newer minor version has applied the stack; patch versions go both ways.
+
+    Args:
+        state: the stack's state.
+        stack_file: name of the stack's file.
+        version: the version of this program.
+    """
+    applied = program_before(state)
+    if applied is None or _minor(applied) <= _minor(version):
+        return []
+    return [
+        Problem(
+            stack_file,
+            "",
+            Message(
+                "FT-CFG-850",
+                f"the stack was applied by flux-tenancy {printable(applied)}, and this is the older {version}, which "
+                "could delete objects that it does not know",
+                "set the newer version in `requirements.txt` and run `pulumi install`",
+            ),
+        )
+    ]
+
+
+def _minor(version: str) -> tuple[int, ...]:
+    """The major and the minor version; one that cannot be read is newer than all others."""
+    major, _, rest = version.partition(".")
+    minor = rest.partition(".")[0]
+    return (int(major), int(minor)) if major.isdecimal() and minor.isdecimal() else (2**31,)

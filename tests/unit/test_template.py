@@ -1,0 +1,27 @@
+"""`template/`: the project that users get runs the program of this repository, at its version."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+from flux_tenancy.version import VERSION
+from tests.support.releases import FLUX_VERSION
+
+CHECKOUT = Path(__file__).parents[2]
+TEMPLATE = CHECKOUT / "template"
+
+
+def test_it_runs_the_same_program_as_this_repository() -> None:
+    assert (TEMPLATE / "__main__.py").read_text() == (CHECKOUT / "__main__.py").read_text()
+
+
+def test_it_pins_this_version() -> None:
+    lines = (TEMPLATE / "requirements.txt").read_text().splitlines()
+    assert [line for line in lines if not line.startswith("#")] == [f"flux-tenancy=={VERSION}"]
+
+
+def test_its_stack_has_the_newest_release_of_flux_that_is_tested() -> None:
+    config = yaml.safe_load((TEMPLATE / "Pulumi.stack.example").read_text())["config"]
+    assert config["${PROJECT}:flux"]["version"] == FLUX_VERSION

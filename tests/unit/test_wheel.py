@@ -1,0 +1,130 @@
+"""The wheel: it has the whole product and nothing else, and its command runs without this repository."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from email.parser import Parser
+from pathlib import Path
+
+import pytest
+import yaml
+from sample_release import RELEASE_FILE
+
+from flux_tenancy.version import VERSION
+
+CHECKOUT = Path(__file__).parents[2]
+PACKAGE = CHECKOUT / "flux_tenancy"
+LINKS = {link.name: link.resolve() for link in PACKAGE.iterdir() if link.is_symlink()}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from a copy, since setuptools writes beside its sources."""
+    source, built = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist")
+    leave_out = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(PACKAGE, source / PACKAGE.name, symlinks=True, ignore=leave_out)
+    for target in LINKS.values():
+        shutil.copytree(target, source / target.name, ignore=leave_out)
+    for file in ("LICENSE", "pyproject.toml", "requirements.in"):
+        shutil.copy(CHECKOUT / file, source)
+    pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(built), str(source))
+    [found] = built.iterdir()
+    return found
+
+
+@pytest.fixture(scope="module")
+def command(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """`flux-tenancy` in a new environment, which shares the other packages with that of the tests."""
+    environment = tmp_path_factory.mktemp("installed")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
+    pip("--python", str(environment / "bin" / "python"), "install", "--no-deps", str(wheel))
+    [packages] = environment.glob("lib/*/site-packages")
+    # Python reads no `.pth` of a folder that is added like this, so the editable project stays out.
+    (packages / "shared.pth").write_text(sysconfig.get_path("purelib"))
+    return environment / "bin" / "flux-tenancy"
+
+
+def pip(*arguments: str) -> None:
+    options = {"PIP_NO_INDEX": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_QUIET": "1"}
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", *arguments], env=os.environ | options, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def run(command: Path, *arguments: str, folder: Path) -> str:
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PULUMI_"))}
+    done = subprocess.run([command, *arguments], cwd=folder, env=environ, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def names(wheel: Path) -> set[str]:
+    return {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+
+
+def test_it_has_every_file_of_the_product_and_no_other(wheel: Path) -> None:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
+    files = [Path(name) for name in listed.split("\0") if name]
+    product = {f"{PACKAGE.name}/{file}" for file in files if file.parts[0] in LINKS}
+    product |= {str(file) for file in files if file.parts[0] == PACKAGE.name and file.name not in LINKS}
+
+    assert names(wheel) == product
+
+
+def test_it_needs_the_pinned_packages_of_the_product(wheel: Path) -> None:
+    metadata = zipfile.ZipFile(wheel).read(f"flux_tenancy-{VERSION}.dist-info/METADATA").decode()
+    pinned = [line for line in (CHECKOUT / "requirements.in").read_text().splitlines() if not line.startswith("#")]
+
+    assert sorted(Parser().parsestr(metadata).get_all("Requires-Dist", [])) == sorted(pinned)
+
+
+def test_it_has_the_licence(wheel: Path) -> None:
+    packed = zipfile.ZipFile(wheel).read(f"flux_tenancy-{VERSION}.dist-info/licenses/LICENSE")
+
+    assert packed == (CHECKOUT / "LICENSE").read_bytes()
+
+
+def test_its_command_has_its_version(command: Path, tmp_path: Path) -> None:
+    assert run(command, "version", folder=tmp_path) == run(command, "--version", folder=tmp_path) == f"{VERSION}\n"
+
+
+def test_a_new_project_renders_with_the_wheel_alone(command: Path, tmp_path: Path) -> None:
+    run(command, "new", "my-platform", folder=tmp_path)
+    project = tmp_path / "my-platform"
+    release = RELEASE_FILE.read_bytes()
+    (project / "install.yaml").write_bytes(release)
+    stack = project / "Pulumi.dev.yaml"
+    content = yaml.safe_load(stack.read_text())
+    content["config"]["my-platform:flux"] |= {
+        "sha256": hashlib.sha256(release).hexdigest(),
+        "manifests": {"bundle": "install.yaml"},
+    }
+    stack.write_text(yaml.safe_dump(content))
+
+    run(command, "review", "render", folder=project)
+
+    assert (project / ".render" / "dev" / "digest.json").is_file()
+
+
+def test_a_change_of_a_project_is_compared_with_the_wheel_alone(command: Path, tmp_path: Path) -> None:
+    test_a_new_project_renders_with_the_wheel_alone(command, tmp_path)
+    project = tmp_path / "my-platform"
+    git = ("git", "-c", "user.name=me", "-c", "user.email=me@example.com")
+    for arguments in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "Start"]):
+        subprocess.run([*git, *arguments], cwd=project, check=True)
+    tenant = project / "tenants" / "my-team.yaml"
+    tenant.write_text(tenant.read_text().replace("interval: 10m", "interval: 5m"))
+
+    report = json.loads(run(command, "review", "diff", "--output", "json", folder=project))
+
+    [stack] = report["stacks"]
+    assert "10m" in json.dumps(stack) and "5m" in json.dumps(stack)
+    assert stack["note"] == ""
