@@ -29,6 +29,7 @@ PROGRAM, PACKAGES, KUBECONFIG = "program", "packages", "kubeconfig"
 
 PACKAGE = Path(flux_tenancy.__file__).parent
 """The folder of the product; in a checkout, it has links to the folders with its sources."""
+_CONFIG, _TENANT = "config/", "config/tenants/"
 _MAIN = "__main__.py"
 _REQUIREMENTS = "requirements.txt"
 # Of a project without locked requirements.
@@ -57,10 +58,21 @@ def stack_facts(config: StackConfig, written: Written, project: Path) -> dict[st
         found[KUBECONFIG] = content
     sections = written.merged
     tenants = sections.pop("tenants", None)
-    found |= {f"config/{name}": value for name, value in sections.items()}
+    found |= {f"{_CONFIG}{name}": value for name, value in sections.items()}
     if isinstance(tenants, Mapping):
-        found |= {f"config/tenants/{name}": value for name, value in tenants.items()}
+        found |= {f"{_TENANT}{name}": value for name, value in tenants.items()}
     return found
+
+
+def configuration(facts: Facts) -> dict[str, Any]:
+    """The sections of a stack by top-level key, with each tenant merged over its base."""
+    tenants = {name.removeprefix(_TENANT): value for name, value in facts.items() if name.startswith(_TENANT)}
+    sections = {
+        name.removeprefix(_CONFIG): value
+        for name, value in facts.items()
+        if name.startswith(_CONFIG) and not name.startswith(_TENANT)
+    }
+    return sections | ({"tenants": tenants} if tenants else {})
 
 
 def digest_of(value: Any) -> str:

@@ -22,6 +22,7 @@ from flux_tenancy.review.changes.replacements import replacement_risks
 from flux_tenancy.review.changes.run_facts import fact_changes
 from flux_tenancy.review.changes.secrets import secret_changes
 from flux_tenancy.review.changes.weakenings import weakenings
+from flux_tenancy.review.render.facts import configuration
 from flux_tenancy.review.render.rendered import PLATFORM, Render
 from flux_tenancy.review.report.model import StackReport
 from flux_tenancy.review.rules.findings import Finding
@@ -92,7 +93,7 @@ def stack_report(
             *(Statement(owner, text, risk=True) for owner, text in dangers(found, after.render.objects)),
             *replacement_risks(found),
             *weakenings(old.objects if old else (), after.render.objects),
-            *(decision_risks(stack, _sections(before.file), _sections(after.file)) if before else ()),
+            *(decision_risks(stack, _sections(before), _sections(after)) if before else ()),
             *(onboardings(sorted(has - had), after.render) if before else ()),
         ),
         images=tuple(image_changes(found)),
@@ -110,9 +111,11 @@ def acknowledgements(file: StackFile) -> tuple[str, ...]:
     return ReviewConfig.model_validate({"acknowledge": listed or ()}).acknowledge
 
 
-def _sections(file: StackFile) -> dict[str, Any]:
-    """What the stack's file sets over `Pulumi.yaml`."""
-    return {**file.shared, **file.sections}
+def _sections(side: Side) -> dict[str, Any]:
+    """The configuration of a stack with its tenants' files; without them if an earlier program rendered it."""
+    if side.render.facts is None:
+        return {**side.file.shared, **side.file.sections}
+    return configuration(side.render.facts)
 
 
 def _of_access(change: AccessChange) -> Statement:

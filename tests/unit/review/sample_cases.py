@@ -8,7 +8,7 @@
 - `risk`: a part of a sentence that must be among the risks.
 - `says`: a part of another sentence, or of the headline.
 - `shows`: a part of the diff of objects.
-- `key`: the end of the name of a changed key.
+- `key`: a part of the diff of keys.
 - `harmless`: whether nothing may be called a risk.
 """
 
@@ -30,6 +30,8 @@ from sample_project import encrypted, write_project, write_stack
 from flux_tenancy.components.config.decisions import today
 from flux_tenancy.components.stack.files.project_file import read_project_file
 from flux_tenancy.components.stack.files.stack_file import read_stack_file
+from flux_tenancy.components.stack.written import read_written
+from flux_tenancy.review.changes.keys import key_changes
 from flux_tenancy.review.render.stack import render_stack
 from flux_tenancy.review.report.comparison import Side, stack_report
 from flux_tenancy.review.report.model import Report
@@ -61,10 +63,13 @@ class Project:
     def __init__(self, folder: Path) -> None:
         self._folder = write_project(folder)
         self._before = self._side({})
+        self._written = read_written(_STACK, self._folder)
 
     def report(self, case: Case) -> Report:
         """What the report says of a case."""
-        return Report("main", "0" * 40, (stack_report(_STACK, self._before, self._side(case.changes)),))
+        after = self._side(case.changes)
+        keys = key_changes(self._written, read_written(_STACK, self._folder))
+        return Report("main", "0" * 40, (stack_report(_STACK, self._before, after, keys=keys),))
 
     def _side(self, changes: Mapping[str, Any]) -> Side:
         sections = deepcopy(_base())
@@ -86,6 +91,12 @@ def sentences(report: Report) -> list[str]:
 def diff(report: Report) -> list[str]:
     """The lines of the objects in the report."""
     return list(_lines(report))
+
+
+def keys(report: Report) -> list[str]:
+    """The changed keys in the report, as lines of a diff."""
+    entries = [entry for section in report.sections for group in section.groups for entry in group.keys]
+    return [line for entry in entries for part in entry.parts for line in part]
 
 
 def _lines(report: Report) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from sample_cases import Case, Project, diff, read_cases, sentences
+from sample_cases import Case, Project, diff, keys, read_cases, sentences
 
 CASES = read_cases()
 
@@ -17,10 +17,12 @@ def project(tmp_path_factory):
 def test_a_change_is_said(project, case: Case):
     report = project.report(case)
     risks = [each.sentence for each in report.risks]
-    found = {"risk": risks, "says": sentences(report), "shows": diff(report)}
+    found = {"risk": risks, "says": sentences(report), "shows": diff(report), "key": keys(report)}
     for where, lines in found.items():
         expected = case.expected.get(where)
         assert expected is None or any(expected in line for line in lines), f"{where}: {found}"
+    assert report.headline != "No applied object changes"
+    assert keys(report)
     assert not (case.expected.get("harmless") and risks), risks
 
 
