@@ -29,6 +29,8 @@ CI, ACCOUNT = "ci", "preview"
 BINDING = "flux-tenancy-host-access"
 CONTROLLER = "kustomize-controller"
 SCALED, ENFORCED = "helm-controller", "pod-security.kubernetes.io/enforce"
+# Annotations that controllers and a requested reconciliation write.
+_BY_CONTROLLERS = ("deployment.kubernetes.io/", "reconcile.fluxcd.io/")
 FLAG = "--no-cross-namespace-refs=true"
 ROLE, GRANTED = "flux-tenancy-tenant", "dev-team-reconciler"
 APPENDED = {
@@ -213,7 +215,9 @@ def _overlap(one: str, other: str) -> bool:
 
 def _content(found: dict[str, Any]) -> dict[str, Any]:
     metadata = {key: found["metadata"].get(key) or {} for key in ("labels", "annotations", "ownerReferences")}
-    metadata["annotations"] = {key: each for key, each in metadata["annotations"].items() if "deployment" not in key}
+    metadata["annotations"] = {
+        key: each for key, each in metadata["annotations"].items() if not key.startswith(_BY_CONTROLLERS)
+    }
     finalizers = [each for each in found["metadata"].get("finalizers", ()) if "fluxcd" not in each]
     rest = {key: each for key, each in found.items() if key not in ("metadata", "status")}
     return {**rest, "metadata": metadata, "finalizers": finalizers}
