@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,12 @@ def described_tenant(stack: str, tenant: str, project: Path, may_be_new: bool = 
     is_new = may_be_new and is_readable and (project / tenant_file_name(tenant)).is_file()
     if tenant not in listed and not is_new:
         tenants = ", ".join(listed) or "none"
+        if close := get_close_matches(tenant, listed, n=1, cutoff=0.7):
+            raise OperationError(
+                Message(
+                    "FT-OPS-342", f"{name} lists no tenant {tenant}; it has {tenants}", f"did you mean {close[0]!r}?"
+                )
+            )
         raise OperationError(
             Message(
                 "FT-OPS-004",

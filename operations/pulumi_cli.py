@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,11 +36,11 @@ def run_pulumi(arguments: Sequence[str], stack: str, project: Path, text: str = 
     except FileNotFoundError:
         raise OperationError(PULUMI_NOT_FOUND()) from None
     if done.returncode != 0:
-        raise _refusal(done.stderr, stack)
+        raise _refusal(done.stderr, arguments[0], stack)
     return done.stdout
 
 
-def _refusal(output: str, stack: str) -> OperationError:
+def _refusal(output: str, command: str, stack: str) -> OperationError:
     if "no stack named" in output:
         return OperationError(UNKNOWN_TO_PULUMI(stack=stack))
     if "passphrase" in output:
@@ -52,11 +53,29 @@ def _refusal(output: str, stack: str) -> OperationError:
         )
     if "PULUMI_ACCESS_TOKEN" in output:
         return OperationError(Message("FT-OPS-013", "Pulumi is not logged in to a backend", "run `pulumi login`"))
+    if "is currently locked" in output or "update is currently in progress" in output:
+        holder = re.search(r"created by (.+)", output)
+        return OperationError(
+            Message(
+                "FT-OPS-340",
+                f"another Pulumi process has locked stack {stack}{f': {holder[1]}' if holder else ''}",
+                f"wait for it; if it has ended, run `pulumi cancel --stack {stack}`",
+            )
+        )
     lines = [line.removeprefix("error: ") for line in output.splitlines() if line.strip()]
+    if "failed to load checkpoint" in output:
+        return OperationError(
+            Message(
+                "FT-OPS-341",
+                f"the state of stack {stack}, or of another stack of its backend, is damaged: {lines[-1]}",
+                "restore the previous state, which the backend has kept (docs/troubleshooting.md, Pulumi's state is "
+                "empty or truncated)",
+            )
+        )
     return OperationError(
         Message(
             "FT-OPS-014",
             f"Pulumi failed: {lines[-1] if lines else 'it gives no reason'}",
-            f"run `pulumi config --stack {stack}` in the project's folder",
+            f"correct the error; `pulumi {command} --stack {stack}` in the project's folder shows all of it",
         )
     )

@@ -46,7 +46,7 @@ wait_until_serving = partial(
     _DRY_RUNS,
     Wording(
         "FT-CAP-007",
-        "Capsule is not ready {seconds:.0f} s after it was installed: {reason}",
+        "Capsule is not ready {seconds:.0f} s after it was installed or changed: {reason}",
         "check `kubectl get pods -n capsule-system` and `kubectl logs -n capsule-system "
         "deploy/capsule-controller-manager`",
     ),

@@ -107,7 +107,7 @@ wait_until_serving = partial(
     _DRY_RUNS,
     Wording(
         "FT-KYV-007",
-        "Kyverno is not ready {seconds:.0f} s after it was installed: {reason}",
+        "Kyverno is not ready {seconds:.0f} s after it was installed or changed: {reason}",
         "check `kubectl get pods -n kyverno` and `kubectl logs -n kyverno deploy/kyverno-admission-controller`",
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,18 @@ def read_tenant(name: str, entry: Any, stack_file: str, project: Path) -> Merged
         )
     base_file = tenant_file_name(name)
     if not (project / base_file).is_file():
+        if close := get_close_matches(
+            name, [each.stem for each in (project / base_file).parent.glob("*.yaml")], n=1, cutoff=0.7
+        ):
+            return Problem(
+                base_file,
+                "",
+                Message(
+                    "FT-CFG-840",
+                    f"does not exist, but {stack_file} lists the tenant {name}",
+                    f"did you mean {close[0]!r}?",
+                ),
+            )
         return Problem(
             base_file,
             "",

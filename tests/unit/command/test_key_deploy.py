@@ -189,10 +189,11 @@ def test_a_key_adds_a_tenant_with_only_a_base_file_to_the_stack(project):
         (["--stack", "staging"], "FT-OPS-006", ["`flux-tenancy key deploy TENANT`"]),
         (["dev-team", "--platform", "--stack", "staging"], "FT-OPS-007", ["`flux-tenancy key deploy TENANT`"]),
         (
-            ["dev-taem", "--stack", "staging"],
+            ["marketing", "--stack", "staging"],
             "FT-OPS-004",
             ["Pulumi.staging.yaml", "dev-team, ops-team, web-team, spy-team, new-team", "flux-tenancy:tenants"],
         ),
+        (["dev-taem", "--stack", "staging"], "FT-OPS-342", ["Pulumi.staging.yaml", "did you mean 'dev-team'?"]),
         (["dev-team", "--stack", "production"], "FT-OPS-002", ["Pulumi.production.yaml", "`--stack`: staging"]),
         (["web-team", "--stack", "staging"], "FT-OPS-020", ["tenants.web-team.source.url", "git.example.com/web"]),
         (["spy-team", "--stack", "staging"], "FT-OPS-020", ["tenants.spy-team.source.url", "credentials"]),
@@ -236,6 +237,18 @@ def test_a_stack_without_tenants_lists_none(project):
             "FT-OPS-013",
             "`pulumi login`",
         ),
+        (
+            "error: the stack is currently locked by 1 lock(s). Either wait for the other process(es) to end or delete "
+            "the lock file with `pulumi cancel`.\n  file:///x.json: created by me@laptop (pid 4242) at 2026\n",
+            "FT-OPS-340",
+            "me@laptop (pid 4242)",
+        ),
+        (
+            "error: [409] Conflict: Another update is currently in progress.\n",
+            "FT-OPS-340",
+            "`pulumi cancel --stack staging`",
+        ),
+        ("error: failed to load checkpoint: EOF\n", "FT-OPS-341", "docs/troubleshooting.md"),
         ("warning: old\nerror: the disk is full\n\n", "FT-OPS-014", ": the disk is full (FT"),
         ("", "FT-OPS-014", "`pulumi config --stack staging`"),
     ],

@@ -235,6 +235,12 @@ def test_a_tenant_of_the_stack_needs_a_base_file(tmp_path):
     ]
 
 
+def test_a_tenant_whose_name_is_misspelled_in_the_stack_is_likened_to_its_base_file(tmp_path):
+    assert problems(tmp_path, bases={"dev-team": ""}, tenants={"dev-taem": {}}) == [
+        "tenants/dev-taem.yaml: " + said("FT-CFG-840", "Pulumi.staging.yaml", "dev-taem", "dev-team")
+    ]
+
+
 def test_an_empty_base_file_lacks_what_the_stack_does_not_say_either(tmp_path):
     assert problems(tmp_path, bases={"dev-team": ""}, tenants={"dev-team": {"namespaces": [{"name": "apps"}]}}) == [
         "tenants/dev-team.yaml: source: " + MISSING()
