@@ -34,13 +34,19 @@ def _explaining(path: Path) -> Iterator[None]:
 
 
 def make_folder(path: Path) -> Path:
-    """Create a folder of the state that only the user can enter; an existing one is not changed.
+    """Create a folder of the state, and those that it is in, which only the user can enter.
+
+    An existing folder is not changed.
 
     Raises:
         LabError: the folder cannot be created.
     """
     with _explaining(path):
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # `parents=True` would create the folders above with the default mode.
+        for each in reversed([path, *path.parents]):
+            if not each.exists():
+                each.mkdir(mode=0o700, exist_ok=True)
+        path.mkdir(mode=0o700, exist_ok=True)
     return path
 
 
