@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
@@ -17,6 +17,8 @@ from flux_tenancy.operations.managed_fields import MISSING
 _LONGEST = 300
 # A role binding may have almost any name.
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]*")
+# Their deletion deletes other objects.
+_DELETING = frozenset({"CustomResourceDefinition", "HelmRelease", "Kustomization", "Namespace", "Tenant"})
 _HEADINGS = {
     What.MISSING: "missing",
     What.CHANGED: "changed",
@@ -62,7 +64,21 @@ def _summary(drift: Drift, stack: str) -> Iterator[str]:
             f"`flux-tenancy drift repair --stack {stack}` restores what is changed and removes what was added; "
             "the next `pulumi up` creates what is missing."
         )
-    if deletable := [each for each in drift.differences if each.what in (What.FOREIGN, What.LEFT)]:
+    yield from _unowned(drift.differences)
+
+
+def _unowned(found: Iterable[Difference]) -> Iterator[str]:
+    """How to delete what is not of the stack, and what a deletion would take along."""
+    unowned = [each for each in found if each.what in (What.FOREIGN, What.LEFT)]
+    if any(each.what is What.LEFT for each in unowned):
+        # After `pulumi state delete`, the stack still wants the object.
+        yield "Leftovers are not in the state. Run `pulumi up` first: it takes over those that the stack describes."
+    if containers := [each for each in unowned if each.kind in _DELETING]:
+        yield "No command is shown for these, because their deletion also deletes their content or what they applied:"
+        yield from (
+            f"  {each.kind} {printable('/'.join(filter(None, (each.namespace, each.name))))}" for each in containers
+        )
+    if deletable := [each for each in unowned if each.kind not in _DELETING]:
         yield "Leftovers and objects that are not part of the stack are not deleted. To delete them:"
         yield from (f"  {_deletion(each)}" for each in deletable)
 
