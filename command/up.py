@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from flux_tenancy.command.exits import ExitCode
 from flux_tenancy.command.options import Stack
 from flux_tenancy.command.project import project_folder
 
@@ -22,6 +23,14 @@ def up(
         ),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not preview, and do not ask.")] = False,
+    fail_on_not_ready: Annotated[
+        bool,
+        typer.Option(
+            "--fail-on-not-ready",
+            help="Exit with 1 if a tenant, or the platform's own sync, was ready after the previous update and is not "
+            "after this one.",
+        ),
+    ] = False,
 ) -> None:
     """Repair drift, then run `pulumi up`. Refuses a stack that differs from what was approved.
 
@@ -35,4 +44,5 @@ def up(
     """
     from flux_tenancy.operations.update import update
 
-    update(stack, project_folder(), approved, yes)
+    if update(stack, project_folder(), approved, yes, fail_on_not_ready):
+        raise typer.Exit(ExitCode.FOUND)

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
+import typer
+
+from flux_tenancy.components.config.errors import coded
 from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.printable import printable
 from flux_tenancy.operations.errors import OperationError
-from flux_tenancy.operations.pulumi_cli import PULUMI_NOT_FOUND
+from flux_tenancy.operations.pulumi_cli import PULUMI_NOT_FOUND, UNKNOWN_TO_PULUMI, run_pulumi
 from flux_tenancy.operations.repair import repair
 from flux_tenancy.review.approval.guard import VARIABLE
 
 _DIGEST = "sha256:"
 
 
-def update(stack: str, project: Path, approved: str | None = None, yes: bool = False) -> None:
+def update(
+    stack: str, project: Path, approved: str | None = None, yes: bool = False, compare_ready: bool = False
+) -> dict[str, str]:
     """Repair a stack and update it.
+
+    An interrupted creation stays in the state until somebody clears it, with a warning in each update. After an update
+    that has succeeded, the object exists, so it is cleared.
 
     Args:
         stack: name of the stack.
@@ -24,6 +35,11 @@ def update(stack: str, project: Path, approved: str | None = None, yes: bool = F
         approved: the digest of the approved render, or the path of its digest.json, relative to the current folder;
             None leaves it to the environment.
         yes: whether to apply without a preview and without asking.
+        compare_ready: whether to compare which syncs are ready with the previous update.
+
+    Returns:
+        The syncs that were ready after the previous update and are not after this one, by name, each with Flux's
+        message; they are printed. Empty without `compare_ready`.
 
     Raises:
         OperationError: the repair or the update failed.
@@ -35,6 +51,7 @@ def update(stack: str, project: Path, approved: str | None = None, yes: bool = F
         is_path = approved and not approved.startswith(_DIGEST)
         os.environ[VARIABLE] = str(Path(approved).absolute()) if is_path else approved
     repair(stack, project)
+    before = _statuses(stack, project) if compare_ready else {}
     options = ["--yes", "--skip-preview", "--non-interactive"] if yes else []
     if _run(["pulumi", "up", *options, "--stack", stack], project):
         raise OperationError(
@@ -44,6 +61,47 @@ def update(stack: str, project: Path, approved: str | None = None, yes: bool = F
                 "correct the error above and run the command again",
             )
         )
+    _clear_interrupted(stack, project)
+    if not compare_ready:
+        return {}
+    after = _statuses(stack, project)
+    lost = {
+        name: printable(status["message"])
+        for name, status in after.items()
+        if status["ready"] != "True" and before.get(name, {}).get("ready") == "True"
+    }
+    for name, reason in lost.items():
+        message = Message("FT-OPS-343", f"{name} was ready after the previous update and is not any more: {reason}")
+        typer.echo(f"error: {coded(message)}", err=True)
+    return lost
+
+
+def _statuses(stack: str, project: Path) -> dict[str, Any]:
+    """The status of each tenant's sync and of the platform's in the outputs of the last update; empty before the first.
+
+    Raises:
+        OperationError: Pulumi cannot be run, or fails.
+    """
+    try:
+        outputs = json.loads(run_pulumi(["stack", "output", "--json"], stack, project))
+    except OperationError as error:
+        if error.message.code == UNKNOWN_TO_PULUMI.code:
+            return {}
+        raise
+    owners = {f"tenant {name}": tenant for name, tenant in outputs.get("tenants", {}).items()}
+    owners["the platform's sync"] = outputs.get("flux", {}).get("sync", {})
+    return {name: owner["status"] for name, owner in owners.items() if "status" in owner}
+
+
+def _clear_interrupted(stack: str, project: Path) -> None:
+    """Clear interrupted creations from the state, if there are some; the target keeps the refresh from doing more."""
+    deployment = json.loads(run_pulumi(["stack", "export"], stack, project)).get("deployment") or {}
+    pending = deployment.get("pending_operations") or ()
+    if not any(each["type"] == "creating" for each in pending):
+        return
+    root = next(each["urn"] for each in deployment["resources"] if each["type"] == "pulumi:pulumi:Stack")
+    options = ["--clear-pending-creates", "--target", root, "--yes", "--skip-preview"]
+    run_pulumi(["refresh", *options], stack, project)
 
 
 def _run(command: list[str], folder: Path) -> int:

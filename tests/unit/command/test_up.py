@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -59,7 +60,17 @@ def program(tmp_path, monkeypatch) -> Program:
         f'printf "%s\\n" "$*" "$PWD" "${{{VARIABLE}-none}}" "${{PULUMI_OPTION_CWD-none}}"\n'
         f'[ ! -e "{tmp_path}/fails" ]\n'
     )
+    pulumi.write_text(
+        f'#!/bin/sh\ncase "$1 $2" in\n'
+        f'"stack output") cat "{tmp_path}/outputs"; exit;;\n'
+        f'"stack export") cat "{tmp_path}/state"; exit;;\n'
+        f'"refresh --clear-pending-creates") echo "$*" > "{tmp_path}/refreshed"; exit;;\n'
+        f'esac\n[ ! -e "{tmp_path}/next" ] || mv "{tmp_path}/next" "{tmp_path}/outputs"\n'
+        + pulumi.read_text().removeprefix("#!/bin/sh\n")
+    )
     pulumi.chmod(0o755)
+    (tmp_path / "state").write_text("{}")
+    (tmp_path / "outputs").write_text("{}")
     monkeypatch.setenv("PATH", f"{pulumi.parent}:/usr/bin:/bin")
     # It is set by the command; this restores it.
     monkeypatch.setenv(VARIABLE, "")
@@ -117,6 +128,39 @@ def test_a_failed_update_is_an_error_with_a_code(program):
 
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr.startswith("error: `pulumi up` of stack staging failed (FT-OPS-315)\nremedy: ")
+
+
+def outputs(dev_team: str, ops_team: str, platform: str) -> str:
+    status = {"message": "no such host key"}
+    tenants = {
+        "dev-team": {"status": status | {"ready": dev_team}},
+        "ops-team": {"status": status | {"ready": ops_team}},
+    }
+    return json.dumps({"tenants": tenants, "flux": {"sync": {"status": status | {"ready": platform}}}})
+
+
+@pytest.mark.parametrize(("options", "code"), [((), 0), (("--fail-on-not-ready",), 1)])
+def test_an_update_after_which_a_ready_tenant_is_not_fails_where_asked(program, options, code):
+    """A tenant that was not ready before does not fail each update."""
+    (program.folder.parent / "outputs").write_text(outputs("True", "False", "True"))
+    (program.folder.parent / "next").write_text(outputs("False", "False", "True"))
+
+    done = program.run("up", "--stack", "staging", *options)
+
+    assert (done.exit_code, "tenant dev-team" in done.stderr) == (code, bool(options))
+    assert "ops-team" not in done.stderr and "platform" not in done.stderr
+
+
+@pytest.mark.parametrize(("kind", "cleared"), [("creating", True), ("updating", False)])
+def test_an_interrupted_creation_is_cleared_once_an_update_has_succeeded(program, kind, cleared):
+    """The engine would warn of it in every update."""
+    resources = [{"urn": "urn:x", "type": "pulumi:pulumi:Stack"}]
+    state = {"deployment": {"resources": resources, "pending_operations": [{"type": kind}]}}
+    (program.folder.parent / "state").write_text(json.dumps(state))
+
+    assert program.run("up", "--stack", "staging").exit_code == 0
+
+    assert (program.folder.parent / "refreshed").exists() is cleared
 
 
 def test_without_pulumi_there_is_an_error(program, monkeypatch):
