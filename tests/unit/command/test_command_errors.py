@@ -82,7 +82,9 @@ CASES = {
     "tenant show": Case((TENANT,), no_stack="", unknown_tenant="FT-OPS-314", no_cluster="FT-CLU-001", is_report=True),
     "tenant suspend": Case((TENANT, "--no-preview"), unknown_tenant="FT-OPS-004"),
     "tenant violations": Case(no_cluster="FT-CLU-001"),
+    "new": Case(("my-platform",), no_stack="", unknown_stack="", no_project=""),
     "up": Case(("--yes",), no_cluster="FT-CLU-001"),
+    "version": Case(no_stack="", unknown_stack="", no_project=""),
 }
 FOREIGN = ("BRANCH", "NAME", "NAMESPACE", "TENANT", "STACK", "STACKS", "COMMIT", "OUT", "OUTPUT", "REPO")
 """Variables that shells and CI systems set for purposes of their own."""
