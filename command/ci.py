@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from flux_tenancy.command.options import File, Stack, Stacks
+from flux_tenancy.command.options import ComparedStacks, File, Stack, Stacks
 from flux_tenancy.command.project import project_folder
 
 app = typer.Typer(help="List stacks for workflows, and post what jobs have found.", no_args_is_help=True)
@@ -112,8 +112,8 @@ def preview_block(
 def approved(
     commit: Annotated[str, typer.Option(help="The commit that merging a pull request has made.")],
     out: Annotated[Path, typer.Option(help="Folder to write to; each stack gets a folder in it.")],
+    stack: ComparedStacks,
     workflow: Annotated[str, typer.Option(help="File name of the workflow that makes the reports.")] = "review.yaml",
-    stack: Annotated[str, typer.Option(help="The only stack to write. Default: all.", show_default=False)] = "",
 ) -> None:
     """Write the digests that the reviewers of a merged pull request have seen, as <out>/<stack>/digest.json.
 

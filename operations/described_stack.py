@@ -91,17 +91,13 @@ def described_tenant(stack: str, tenant: str, project: Path, may_be_new: bool = 
     is_new = may_be_new and is_readable and (project / tenant_file_name(tenant)).is_file()
     if tenant not in listed and not is_new:
         tenants = ", ".join(listed) or "none"
-        if close := get_close_matches(tenant, listed, n=1, cutoff=0.7):
-            raise OperationError(
-                Message(
-                    "FT-OPS-342", f"{name} lists no tenant {tenant}; it has {tenants}", f"did you mean {close[0]!r}?"
-                )
-            )
+        close = get_close_matches(tenant, listed, n=1, cutoff=0.8)
+        meant = f"did you mean {close[0]!r}? If not, " if close else ""
         raise OperationError(
             Message(
                 "FT-OPS-004",
                 f"{name} lists no tenant {tenant}; it has {tenants}",
-                f"add `{tenant}: {{}}` below {described_project(project).name}:tenants",
+                f"{meant}add `{tenant}: {{}}` below {described_project(project).name}:tenants",
             )
         )
     overlaid = read_tenant(tenant, listed.get(tenant), name, project)

@@ -15,7 +15,7 @@ take back what was merged since. Repeating the run of the tip applies the same o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from github import UnknownObjectException
@@ -40,14 +40,14 @@ from flux_tenancy.review.render.files import writing
 WORKFLOW = "review.yaml"
 
 
-def write_approved(commit: str, out: Path, workflow: str = WORKFLOW, stack: str = "") -> list[str]:
+def write_approved(commit: str, out: Path, workflow: str = WORKFLOW, stacks: Collection[str] = ()) -> list[str]:
     """Write the digests that the reviewers of a merged pull request have seen, as `<out>/<stack>/digest.json`.
 
     Args:
         commit: the commit that merging the pull request has made.
         out: folder to write to; each stack gets a folder in it.
         workflow: file name of the workflow that makes the reports.
-        stack: the only stack to write; empty for all.
+        stacks: the only stacks to write; empty for all.
 
     Returns:
         a line for each stack.
@@ -62,7 +62,7 @@ def write_approved(commit: str, out: Path, workflow: str = WORKFLOW, stack: str 
         run = last_run(host.repository, pull, workflow)
         # Whoever runs the jobs again after the merge shows the result to no reviewer.
         files = read_artifact(run, host.token, ARTIFACT, is_part_of_the_report, until=pull.merged_at)
-        found = {name: each for name, each in read_digests(files).items() if not stack or name == stack}
+        found = {name: each for name, each in read_digests(files).items() if not stacks or name in stacks}
         if changes_the_program(pull):
             refuse_unguarded(host.repository, pull, list(found))
     write(found, out)

@@ -93,25 +93,16 @@ def read_tenant(name: str, entry: Any, stack_file: str, project: Path) -> Merged
         )
     base_file = tenant_file_name(name)
     if not (project / base_file).is_file():
-        if close := get_close_matches(
-            name, [each.stem for each in (project / base_file).parent.glob("*.yaml")], n=1, cutoff=0.7
-        ):
-            return Problem(
-                base_file,
-                "",
-                Message(
-                    "FT-CFG-840",
-                    f"does not exist, but {stack_file} lists the tenant {name}",
-                    f"did you mean {close[0]!r}?",
-                ),
-            )
+        bases = [each.stem for each in (project / base_file).parent.glob("*.yaml")]
+        close = get_close_matches(name, bases, n=1, cutoff=0.8)
+        meant = f"did you mean {close[0]!r}? If not, " if close else ""
         return Problem(
             base_file,
             "",
             Message(
                 "FT-CFG-629",
                 f"does not exist, but {stack_file} lists the tenant {name}",
-                "create it with the tenant's base",
+                f"{meant}create it with the tenant's base",
             ),
         )
     base = read_mapping(project / base_file, base_file)

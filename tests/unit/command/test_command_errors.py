@@ -51,9 +51,11 @@ class Case:
 
 URL = "https://git.example.com/shop"
 CASES = {
-    "ci approved": Case(("--commit", "0" * 40, "--out", "out"), no_project=""),
+    "ci approved": Case(("--commit", "0" * 40, "--out", "out"), no_stack="", unknown_stack="", no_project=""),
     "ci comment": Case(("--run", "1"), no_project=""),
     "ci drift-issue": Case(("--run", "1"), no_stack="", unknown_stack="", no_project=""),
+    "ci drift-report": Case(("--compared", "Pulumi.yaml", "--file", "out.json"), no_project=""),
+    "ci outdated": Case(("--branch", "main"), no_project=""),
     "ci preview-block": Case(("--preview", "Pulumi.yaml")),
     "ci release-pull-request": Case(("--body-file", "Pulumi.yaml")),
     "ci stacks": Case(),

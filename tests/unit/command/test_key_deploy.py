@@ -193,7 +193,7 @@ def test_a_key_adds_a_tenant_with_only_a_base_file_to_the_stack(project):
             "FT-OPS-004",
             ["Pulumi.staging.yaml", "dev-team, ops-team, web-team, spy-team, new-team", "flux-tenancy:tenants"],
         ),
-        (["dev-taem", "--stack", "staging"], "FT-OPS-342", ["Pulumi.staging.yaml", "did you mean 'dev-team'?"]),
+        (["dev-taem", "--stack", "staging"], "FT-OPS-004", ["Pulumi.staging.yaml", "did you mean 'dev-team'?"]),
         (["dev-team", "--stack", "production"], "FT-OPS-002", ["Pulumi.production.yaml", "`--stack`: staging"]),
         (["web-team", "--stack", "staging"], "FT-OPS-020", ["tenants.web-team.source.url", "git.example.com/web"]),
         (["spy-team", "--stack", "staging"], "FT-OPS-020", ["tenants.spy-team.source.url", "credentials"]),

@@ -52,7 +52,7 @@ def test_flux_and_other_field_managers_cannot_take_over_an_object():
 
 def test_only_objects_whose_dependents_the_cluster_creates_are_deleted_in_the_foreground():
     """A user who may write to a namespace can name an object as owner and make its foreground deletion wait."""
-    annotations = registered(config_map() | {"kind": "Deployment"})["metadata"]["annotations"]
+    annotations = registered(config_map() | {"apiVersion": "apps/v1", "kind": "Deployment"})["metadata"]["annotations"]
 
     assert "pulumi.com/deletionPropagationPolicy" not in annotations
 

@@ -28,11 +28,11 @@ def policy(kind, name):
 POLICIES = PolicySet(
     manifests=(policy("ValidatingPolicy", "images"), policy("GeneratingPolicy", "limits")),
     digest="0123456789abcdef",
-    probe=(policy("ValidatingPolicy", "probe"), policy("Binding", "probe")),
+    probe=(policy("ValidatingPolicy", "probe"), policy("MutatingPolicy", "probe")),
 )
 OBJECTS = {"ValidatingPolicy images", "GeneratingPolicy limits"}
 LAST = "ValidatingPolicy probe"
-PROBE = {"Binding probe", LAST}
+PROBE = {"MutatingPolicy probe", LAST}
 HOOKS = {PolicyEngine.NATIVE: ["native-policies-in-force"], PolicyEngine.KYVERNO: ["kyverno-policies-in-force"]}
 
 
@@ -81,8 +81,8 @@ def test_the_probe_depends_on_all_policies(engine):
     assert resources[f"{COMPONENTS[engine].__name__} policies"].after == {"Needed needed"}
     assert {name: resources[name].after for name in OBJECTS | PROBE} == {
         **dict.fromkeys(OBJECTS, set()),
-        "Binding probe": OBJECTS,
-        LAST: OBJECTS | {"Binding probe"},
+        "MutatingPolicy probe": OBJECTS,
+        LAST: OBJECTS | {"MutatingPolicy probe"},
     }
 
 
@@ -94,7 +94,7 @@ def test_guarded_resources_depend_on_the_last_policy_whose_change_waits_until_al
     assert resources["Guarded guarded"].after == {LAST}
     hooks = resources[LAST].hooks
     assert hooks == hooks | {"after_create": HOOKS[engine], "after_update": HOOKS[engine]}
-    assert not any(resources[name].hooks for name in OBJECTS | {"Binding probe"})
+    assert not any(resources[name].hooks for name in OBJECTS | {"MutatingPolicy probe"})
 
 
 def test_events_of_kyvernos_probe_are_deleted_before_it_changes():

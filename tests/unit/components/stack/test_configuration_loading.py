@@ -231,13 +231,13 @@ def test_a_base_file_that_is_no_mapping_in_yaml_is_named(tmp_path, base, problem
 
 def test_a_tenant_of_the_stack_needs_a_base_file(tmp_path):
     assert problems(tmp_path, bases={}, tenants={"dev-team": {}}) == [
-        "tenants/dev-team.yaml: " + said("FT-CFG-629", "Pulumi.staging.yaml", "dev-team")
+        "tenants/dev-team.yaml: " + said("FT-CFG-629", "Pulumi.staging.yaml", "dev-team", "")
     ]
 
 
 def test_a_tenant_whose_name_is_misspelled_in_the_stack_is_likened_to_its_base_file(tmp_path):
     assert problems(tmp_path, bases={"dev-team": ""}, tenants={"dev-taem": {}}) == [
-        "tenants/dev-taem.yaml: " + said("FT-CFG-840", "Pulumi.staging.yaml", "dev-taem", "dev-team")
+        "tenants/dev-taem.yaml: " + said("FT-CFG-629", "Pulumi.staging.yaml", "dev-taem", "did you mean 'dev-team'? If not, ")
     ]
 
 
