@@ -237,7 +237,8 @@ def test_a_tenant_of_the_stack_needs_a_base_file(tmp_path):
 
 def test_a_tenant_whose_name_is_misspelled_in_the_stack_is_likened_to_its_base_file(tmp_path):
     assert problems(tmp_path, bases={"dev-team": ""}, tenants={"dev-taem": {}}) == [
-        "tenants/dev-taem.yaml: " + said("FT-CFG-629", "Pulumi.staging.yaml", "dev-taem", "did you mean 'dev-team'? If not, ")
+        "tenants/dev-taem.yaml: "
+        + said("FT-CFG-629", "Pulumi.staging.yaml", "dev-taem", "did you mean 'dev-team'? If not, ")
     ]
 
 
@@ -421,7 +422,7 @@ sync:
         "tenants/dev-team.yaml: namespaces[0].name: " + said("FT-CFG-002").of("Apps"),
         "tenants/dev-team.yaml: source.branhc: " + said("FT-CFG-602", "branch"),
         "tenants/dev-team.yaml: source.url: " + NO_GIT_SCHEME.of("git.example.com"),
-        "tenants/missing.yaml: " + said("FT-CFG-629", "Pulumi.staging.yaml", "missing"),
+        "tenants/missing.yaml: " + said("FT-CFG-629", "Pulumi.staging.yaml", "missing", ""),
     ]
 
 
