@@ -96,12 +96,13 @@ def recorded_state(resources: Iterable[Mapping[str, Any]]) -> RecordedState:
 def read_previewed(stack: str, project: Path) -> dict[str, Manifest]:
     """The objects that the next update of a stack would apply, by resource; secrets are in plain text.
 
-    What only the update will know is left out as a whole.
+    What only the update will know is left out as a whole. If the cluster refuses the dry run of an object, because what
+    others have written there makes it invalid, that object is there, but not those that depend on it.
 
     Raises:
         OperationError: Pulumi cannot be run, or the preview fails.
     """
-    printed = run_pulumi(["preview", "--json", "--show-sames", "--show-secrets"], stack, project)
+    printed = run_pulumi(["preview", "--json", "--show-sames", "--show-secrets"], stack, project, may_fail=True)
     states = [step["newState"] for step in json.loads(printed)["steps"] if "newState" in step]
     return {
         each["urn"]: opened(_manifest(each["inputs"]))

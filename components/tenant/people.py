@@ -68,14 +68,17 @@ _AUDITED: ResourceTable = (
     ),
     ("apiregistration.k8s.io", ("apiservices",)),
     ("apps", ("controllerrevisions",)),
-    ("certificates.k8s.io", ("certificatesigningrequests",)),
+    ("certificates.k8s.io", ("certificatesigningrequests", "clustertrustbundles", "podcertificaterequests")),
     ("flowcontrol.apiserver.k8s.io", ("flowschemas", "prioritylevelconfigurations")),
     ("kyverno.io", ("cleanuppolicies", "clustercleanuppolicies", "clusterpolicies", "policies", "policyexceptions")),
     ("networking.k8s.io", ("ingressclasses", "ipaddresses", "servicecidrs")),
     ("node.k8s.io", ("runtimeclasses",)),
     ("openreports.io", ("clusterreports", "reports")),
     ("policies.kyverno.io", ("deletingpolicies", "policyexceptions")),
-    ("resource.k8s.io", ("deviceclasses", "resourceclaims", "resourceclaimtemplates", "resourceslices")),
+    (
+        "resource.k8s.io",
+        ("deviceclasses", "devicetaintrules", "resourceclaims", "resourceclaimtemplates", "resourceslices"),
+    ),
     ("scheduling.k8s.io", ("priorityclasses",)),
     (
         "storage.k8s.io",
@@ -88,6 +91,7 @@ _AUDITED: ResourceTable = (
             "volumeattributesclasses",
         ),
     ),
+    ("storagemigration.k8s.io", ("storageversionmigrations",)),
     ("wgpolicyk8s.io", ("clusterpolicyreports", "policyreports")),
 )
 

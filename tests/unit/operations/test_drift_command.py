@@ -83,7 +83,7 @@ class Stack:
         monkeypatch.setattr(recorded_state, "run_pulumi", self._pulumi)
         monkeypatch.setattr(repair, "run_pulumi", self._pulumi)
 
-    def _pulumi(self, arguments: list[str], stack: str, project) -> str:
+    def _pulumi(self, arguments: list[str], stack: str, project, **_: object) -> str:
         assert (stack, project) == ("staging", self.folder)
         if arguments == ["stack", "export"]:
             return json.dumps({"deployment": {"resources": self.resources}})
@@ -469,7 +469,7 @@ def test_repair_does_nothing_to_a_cluster_without_drift_or_before_the_first_upda
 
 
 def test_repair_does_nothing_for_a_stack_that_pulumi_does_not_know_yet(stack, monkeypatch):
-    def unknown(*_: object) -> str:
+    def unknown(*_: object, **__: object) -> str:
         raise OperationError(UNKNOWN_TO_PULUMI(stack="staging"))
 
     monkeypatch.setattr(recorded_state, "run_pulumi", unknown)
@@ -481,7 +481,7 @@ def test_repair_does_nothing_for_a_stack_that_pulumi_does_not_know_yet(stack, mo
 
 
 def test_another_error_of_pulumi_stops_a_repair(stack, monkeypatch):
-    def fails(*_: object) -> str:
+    def fails(*_: object, **__: object) -> str:
         raise OperationError(said("FT-OPS-013"))
 
     monkeypatch.setattr(recorded_state, "run_pulumi", fails)
