@@ -25,9 +25,9 @@ export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
 
 .DEFAULT_GOAL := help
 # Each target with a description is a command, not a file.
-.PHONY: lint-fast $(shell sed -n 's/^\([a-z-]*\):.*\#\# .*/\1/p' Makefile)
+.PHONY: help lint-fast $(shell sed -n 's/^\([a-z-]*\):.*\#\# .*/\1/p' Makefile)
 
-help: ## List the targets
+help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # The stamp is newer than the locks only when pip has finished; an interrupted install is done again.
@@ -99,6 +99,9 @@ generate: $(INSTALLED) ## Write the JSON Schemas, the reference pages, and the g
 	@$(RUN) -m reference.schemas
 	@$(RUN) -m reference.pages
 	@GOLDEN=write $(RUN) -m pytest -q tests/unit -m golden
+
+docs: $(INSTALLED) ## Build the documentation as a site into site/
+	@$(VENV)/bin/zensical build --clean --strict
 
 # setuptools keeps its copies in build/, and would pack a module there that has been deleted since.
 dist: $(INSTALLED) ## Build the wheel into dist/

@@ -303,12 +303,13 @@ def errors_page() -> str:
 
         Each error and warning ends with its code in parentheses. Codes do not change when the wording does. `…` is a
         placeholder for a value. Errors that take more than a line to solve are explained in
-        [troubleshooting.md](troubleshooting.md).
+        [troubleshooting.md](troubleshooting.md). Each code is an anchor of this page: `errors.md#ft-cfg-001`.
         """
     groups: dict[str, list[tuple[str, str, str]]] = {}
     for code, message in read_messages().items():
         area = code.split("-")[1]
-        groups.setdefault(area, []).append((f"`{code}`", _plain(message.text), _plain(message.remedy)))
+        anchor = f'<a id="{code.lower()}"></a>'
+        groups.setdefault(area, []).append((f"{anchor}`{code}`", _plain(message.text), _plain(message.remedy)))
     parts = [cleandoc(introduction)]
     for area, rows in groups.items():
         parts += [f"## {_ERROR_TITLES.get(area, area)}", _table(("Code", "Message", "What to do"), rows)]
