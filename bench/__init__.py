@@ -1,1 +1,1 @@
-"""The benchmark: the real program against `kubectl`, policies against none, and a tenant beside another."""
+"""The benchmark: reviews, the real program against `kubectl`, policies against none, and a tenant beside another."""

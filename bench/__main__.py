@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from bench import admission, kubectl, neighbours
+from bench import admission, kubectl, neighbours, review
 from bench.report import WIDTH
 from bench.rig import running_rig
 from lab.errors import reported
@@ -22,6 +22,7 @@ RESULTS = Path(__file__).parent / "results"
 class Contest(StrEnum):
     """What can be measured, in this order: the last one starts Flux's controllers."""
 
+    REVIEW = "review"
     KUBECTL = "kubectl"
     ADMISSION = "admission"
     NEIGHBOURS = "neighbours"
@@ -29,13 +30,13 @@ class Contest(StrEnum):
 
 def main(
     contests: Annotated[list[Contest], typer.Argument(help="what to measure")] = [*Contest],  # noqa: B006 - typer copies it
-    tenants: Annotated[list[int], typer.Option(min=1, help="kubectl: number of tenants; repeatable")] = [1, 10, 100],  # noqa: B006 - typer copies it
-    runs: Annotated[int, typer.Option(min=1, help="kubectl: rounds; one that takes long is not repeated")] = 3,
+    tenants: Annotated[list[int], typer.Option(min=1, help="review, kubectl: numbers of tenants")] = [1, 10, 100],  # noqa: B006 - typer copies it
+    runs: Annotated[int, typer.Option(min=1, help="review, kubectl: rounds; one that takes long is not repeated")] = 3,
     requests: Annotated[int, typer.Option(min=4, help="admission: requests of each kind under each engine")] = 400,
     commits: Annotated[int, typer.Option(min=1, help="neighbours: pushes beside each neighbour")] = 10,
     folder: Annotated[Path, typer.Option("--results", help="folder for the results")] = RESULTS,
 ) -> None:
-    """Measure Pulumi against kubectl, a tenant's requests with and without policies, and a tenant beside another."""
+    """Measure reviews, Pulumi against kubectl, what policies add to requests, and a tenant beside another."""
     # As on Ctrl-C, the cluster is stopped on the way out.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with reported("the benchmark's cluster is stopped and deleted"):
@@ -43,7 +44,9 @@ def main(
         with running_rig() as rig:
             facts = rig.machine()
             for contest in (each for each in Contest if each in contests):
-                if contest is Contest.KUBECTL:
+                if contest is Contest.REVIEW:
+                    results = review.results([review.measure_review(rig, count, runs, _say) for count in tenants])
+                elif contest is Contest.KUBECTL:
                     results = kubectl.results([kubectl.compete(rig, count, runs, _say) for count in tenants])
                 elif contest is Contest.ADMISSION:
                     results = admission.results(admission.measure_admission(rig, requests, _say))

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -17,6 +14,7 @@ import yaml
 
 from bench.measure import Sample, measure
 from bench.report import Results
+from bench.review import LONG_ROUND_SECONDS, tenants_changed
 from bench.rig import STACK, Rig, repositories
 from flux_tenancy.components.installs.flux.controller_rights import IMPERSONATION
 from flux_tenancy.components.vocabulary.manifests import Manifest
@@ -48,9 +46,6 @@ NOTES = (
     "Medians. Memory is the highest sum of the resident sets of a command and its descendants, sampled every 50 ms; "
     "shared pages count once for each process.",
 )
-
-LONG_ROUND_SECONDS = 60.0
-"""A round that takes longer than this is not repeated."""
 
 TENANT_URNS = ("**flux-tenancy:index:Tenant**", f"**/{IMPERSONATION}")
 """Patterns of the tenants' resources in the state, for `--target`."""
@@ -124,7 +119,7 @@ def _round(rig: Rig, objects: str, reverse: str) -> Iterator[tuple[str, Sample]]
     # Only now: kubectl cannot diff an object whose namespace does not exist.
     yield "kubectl diff", measure(diff)
     yield "render", measure(partial(rig.review, "render", "--out=.render"))
-    with one_tenant_changed(rig.project.folder):
+    with tenants_changed(rig.project.folder, 1):
         yield "diff", measure(partial(rig.review, "diff", "--base=main"))
     yield "kubectl delete", measure(partial(rig.kubectl, "delete", "--wait", reverse))
 
@@ -133,20 +128,3 @@ def tenant_objects(project: Path) -> list[Manifest]:
     """All objects that the program registers for the stack's tenants, namespaces first."""
     found = [each for each in render_stack(project, STACK).objects if each.owner != PLATFORM]
     return [each.manifest for each in sorted(found, key=lambda each: each.kind != "Namespace")]
-
-
-@contextmanager
-def one_tenant_changed(project: Path) -> Iterator[None]:
-    """A clone whose branch main has the project, with one tenant changed in the working tree, during the block."""
-    file = min((project / "tenants").glob("*.yaml"))
-    before = file.read_text()
-    (project / ".gitignore").write_text("/.venv\n/.render/\n/objects*.yaml\n")
-    identity = ("-c", "user.name=Bench", "-c", "user.email=bench@localhost")
-    for arguments in (("init", "--initial-branch=main"), ("add", "."), (*identity, "commit", "--message=Base")):
-        subprocess.run(["git", *arguments], cwd=project, check=True, capture_output=True)
-    file.write_text(before.replace("interval: 10m", "interval: 5m"))
-    try:
-        yield
-    finally:
-        file.write_text(before)
-        shutil.rmtree(project / ".git")

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE
 from flux_tenancy.review.access.rules import ANYWHERE, CLUSTER, LABELED, Subject, SubjectKind, Tenants
 from flux_tenancy.review.access.words import counted
 from flux_tenancy.review.render.rendered import PLATFORM
@@ -117,7 +118,7 @@ def as_change(joined: Joined, stack: str) -> AccessChange:
 
 
 def join(statements: Iterable[Statement], tenants: Tenants, everyone: Collection[str]) -> list[Joined]:
-    """The statements, the same for many joined, what widens most first.
+    """The statements, the same for many joined, what widens most first, and Flux's own accounts last.
 
     Args:
         statements: each about one subject in one place.
@@ -139,7 +140,13 @@ def join(statements: Iterable[Statement], tenants: Tenants, everyone: Collection
         reach[said] |= places
     ranked = [
         (
-            (not said.widened, not said.high, said.places != {CLUSTER}, -len(subjects[said])),
+            (
+                not said.widened,
+                _is_routine(said, subjects[said]),
+                not said.high,
+                said.places != {CLUSTER},
+                -len(subjects[said]),
+            ),
             _joined(said, sorted(subjects[said]), reach[said], tenants, everyone),
         )
         for said in reach
@@ -157,6 +164,12 @@ def name_of(subject: Subject) -> str:
         case SubjectKind.ROLE:
             return f"{_EVERYONE}{subject.name}"
     return subject.name
+
+
+def _is_routine(said: _Said, subjects: Collection[Subject]) -> bool:
+    """Whether it is about what accounts of Flux's controllers have in the namespaces of every tenant."""
+    is_of_flux = bool(subjects) and all(each.namespace == FLUX_NAMESPACE for each in subjects)
+    return is_of_flux and said.places != {CLUSTER} and not (said.high and said.widened)
 
 
 def _joined(

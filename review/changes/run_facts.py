@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from flux_tenancy.review.changes.objects import ABSENT, FieldChange, field_changes
-from flux_tenancy.review.render.facts import KUBECONFIG, PACKAGES, PROGRAM, Facts
+from flux_tenancy.review.render.facts import KUBECONFIG, PACKAGES, PROGRAM
 from flux_tenancy.review.render.rendered import PLATFORM, Render
 from flux_tenancy.review.words.lists import listed
 from flux_tenancy.review.words.statement import Statement
@@ -41,10 +40,6 @@ def fact_statements(changes: Iterable[FieldChange]) -> Iterator[Statement]:
     if KUBECONFIG in by_fact:
         text = "the kubeconfig in the repository has other content, so the cluster or the access to it may be another"
         yield Statement(PLATFORM, text, risk=True, names_owner=True)
-
-
-def _without_keys(facts: Facts) -> dict[str, Any]:
-    return {name: facts[name] for name in (PROGRAM, PACKAGES, KUBECONFIG) if name in facts}
 
 
 def _package(change: FieldChange) -> str:

@@ -499,9 +499,8 @@ def _approval(report: Report) -> str:
     if not stacks:
         return ""
     commands = [f"flux-tenancy up --stack {each.stack} --approved {each.digest}" for each in stacks]
-    return "\n\n".join(
-        ["### Approve", "These commands apply exactly the changes described here:", fenced(commands, "console")]
-    )
+    folded = _folded("Commands that apply exactly these changes", fenced(commands, "console"))
+    return f"### Approve\n\n{folded}"
 
 
 def _on(stacks: Sequence[str]) -> str:

@@ -54,6 +54,7 @@ class StackReport:
         is_gone: whether the change removes its file.
         onboarded: tenants that are new in it.
         offboarded: tenants that it had.
+        onboardings: what the new tenants are.
         changes: the objects that differ.
         keys: the keys of its files that differ.
         facts: what else decides about an update and differs (`review.changes.run_facts`).
@@ -77,6 +78,7 @@ class StackReport:
     is_gone: bool = False
     onboarded: tuple[str, ...] = ()
     offboarded: tuple[str, ...] = ()
+    onboardings: tuple[Statement, ...] = ()
     changes: tuple[ObjectChange, ...] = ()
     keys: tuple[KeyChange, ...] = ()
     facts: tuple[FieldChange, ...] = ()
@@ -117,11 +119,13 @@ class StackReport:
 
     def _statements(self) -> Iterator[Statement]:
         yield from self.refusals
+        yield from self.onboardings
         yield from self.access
         yield from self.dangers
         yield from self.images
         yield from fact_statements(self.facts)
-        yield from map(_of_secret, self.secrets)
+        # The keys of a tenant that comes or goes are listed as a whole.
+        yield from (_of_secret(each) for each in self.secrets if self.of_owner(each.owner) is Action.CHANGED)
         for each in self.deletions:
             if not each.is_missing_acknowledgement:
                 yield from (Statement(each.owner, text, names_owner=True) for text in each.consequences())

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bench import admission, kubectl, neighbours
+from bench import admission, kubectl, neighbours, review
 from bench.kubectl import Measured
 from bench.measure import Sample
 from bench.report import Results
@@ -74,6 +74,15 @@ def test_an_engine_is_compared_with_the_same_request_without_policies(engine: Po
 def test_a_neighbour_is_compared_with_the_median_beside_nobody() -> None:
     rows = neighbours.results(NEIGHBOURS).rows
     assert [(row["median ×"], row["longest ×"]) for row in rows] == [(1.0, 1.2), (2.0, 8.0), (4.0, 12.0)]
+
+
+def test_a_diff_is_compared_with_a_render_of_as_many_tenants() -> None:
+    samples = {
+        review.RENDER: [Sample(2.0, 100.0), Sample(1.0, 100.0), Sample(9.0, 100.0)],
+        review.ALL_CHANGED: [Sample(5.0, 200.0)],
+    }
+    rows = review.results([review.Measured(10, samples)]).rows
+    assert [(row["seconds"], row["time ×"], row["MiB"]) for row in rows] == [(2.0, 1.0, 100.0), (5.0, 2.5, 200.0)]
 
 
 def rows_of(results: Results, request: str, engine: PolicyEngine) -> list[Any]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+import yaml
 from sample_release import RELEASE_FILE
 
-from bench.kubectl import one_tenant_changed, tenant_objects
+from bench.kubectl import tenant_objects
+from bench.review import tenants_changed
 from bench.rig import Rig, repositories
 from lab.pulumi import LabPulumi
 from lab.settings import Settings
@@ -65,14 +66,17 @@ def test_fewer_tenants_replace_more(rig: Rig) -> None:
     }
 
 
-def test_a_diff_is_of_one_tenant_and_leaves_the_project_as_it_was(rig: Rig) -> None:
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_diff_is_of_some_tenants_and_leaves_the_project_as_it_was(rig: Rig, count: int) -> None:
     rig.configure(repositories(3))
     folder = rig.project.folder
     before = [file.read_text() for file in (folder / "tenants").iterdir()]
 
-    with one_tenant_changed(folder):
+    with tenants_changed(folder, count):
         status = subprocess.run(["git", "status", "--short"], cwd=folder, capture_output=True, text=True)
+        branches = {yaml.safe_load(file.read_text())["source"]["branch"] for file in (folder / "tenants").iterdir()}
 
-    assert re.fullmatch(r" M tenants/team-001\.yaml\n", status.stdout), status
+    assert status.stdout == "".join(f" M tenants/team-00{number}.yaml\n" for number in range(1, count + 1))
+    assert len(branches - {"main"}) == count
     assert [file.read_text() for file in (folder / "tenants").iterdir()] == before
     assert not (folder / ".git").exists()

@@ -95,8 +95,8 @@ def test_an_account_with_the_name_of_a_tenant_is_no_tenant():
         "flux-system/shop may now read Pods in shop on staging",
     ]
     assert said([may(account("shop"), "shop"), may(tenant("shop"), "shop")], found) == [
-        "flux-system/shop may now read Pods in shop on staging",
         "shop may now read Pods in shop on staging",
+        "flux-system/shop may now read Pods in shop on staging",
     ]
 
 

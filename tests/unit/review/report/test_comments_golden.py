@@ -1,4 +1,4 @@
-"""The comment that a reviewer reads, for five pull requests; each is a golden file that GitHub shows as it would be."""
+"""The comment that a reviewer reads, for six pull requests; each is a golden file that GitHub shows as it would be."""
 
 from __future__ import annotations
 
@@ -81,15 +81,25 @@ def upgraded(stack: str) -> Sections:
     return sections(stack, flux={"version": "2.9.5"})
 
 
+def with_contexts(stack: str, context: str = "") -> Sections:
+    return sections(stack, cluster={"kubeconfig": "kubeconfig", "context": context or stack})
+
+
+def moved(stack: str) -> Sections:
+    return with_contexts(stack, "production")
+
+
 CASES: Mapping[str, Callable[[str], Sections]] = {
     "onboarding": onboarded,
     "wider-role": widened,
     "flux-upgrade": upgraded,
     "rotated-key": rotated,
     "offboarding": offboarded,
+    "another-cluster": moved,
 }
 BEFORE: Mapping[str, Callable[[str], Sections]] = {
-    "flux-upgrade": lambda stack: sections(stack, flux={"version": "2.9.4"})
+    "flux-upgrade": lambda stack: sections(stack, flux={"version": "2.9.4"}),
+    "another-cluster": with_contexts,
 }
 
 
@@ -125,7 +135,7 @@ def sides(of: Callable[[str], Sections], version: str = "") -> Mapping[str, tupl
 
 def comment(case: str) -> str:
     """The comment of a pull request; digests of renders change with the program, so they are left out."""
-    base = sides(BEFORE.get(case, sections), version="error" if case in BEFORE else "")
+    base = sides(BEFORE.get(case, sections), version="error" if case == "flux-upgrade" else "")
     head = sides(CASES[case])
     reports = []
     for stack in STACKS:

@@ -60,7 +60,7 @@ def test_a_short_diff_is_not_folded():
     text = as_markdown(report(compared(side(kubernetes("Role", "a", x=1)), side(kubernetes("Role", "a", x=2)))))
 
     assert "```diff\nRole a\n- x: 1\n+ x: 2\n```" in text
-    assert "<details>" not in text
+    assert "<details><summary>Changed" not in text
 
 
 def test_a_long_diff_is_folded():
@@ -156,7 +156,8 @@ def test_text_of_others_has_no_effect():
 
     outside = MarkdownIt("gfm-like").disable("linkify").parse(text)
     assert is_complete(text)
-    assert [token.content for token in outside if token.type == "html_block"] == []
+    own = ["<details><summary>Commands that apply exactly these changes</summary>\n", "</details>\n"]
+    assert [token.content for token in outside if token.type == "html_block"] == own
     assert "@octocat" not in "".join(token.content for token in outside if token.type != "fence")
 
 
