@@ -176,7 +176,8 @@ class TenancyConfig(Section):
     offboarding_timeout: Duration = Field(
         "5m",
         description="How long `pulumi up` waits for the deletion of each namespace of a removed tenant, and for Flux "
-        "to prune in addition to `sync.timeout`; after that, the tenant's access is removed first (docs/tenants.md).",
+        "to prune in addition to `sync.timeout`; after that, the tenant's access is removed first. To change "
+        "it, run `pulumi up` before you remove the tenant (docs/tenants.md).",
     )
 
     @model_validator(mode="after")

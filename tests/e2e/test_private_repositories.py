@@ -303,6 +303,7 @@ class TestDeployKey:
             said = shop.stack.up()
 
             assert "key mismatch" in shop.source()[1]
+            assert "(FT-GIT-130)" in said
             assert f"tenant shop: Flux has not fetched with the new deploy key {shop.key.fingerprint}" in said
             # The one before the previous one has gone with this update.
             assert shop.registered() == {previous.public, shop.key.public}

@@ -24,6 +24,7 @@ from flux_tenancy.components.git.github_preflight import (
     repository_problems,
     unregistered,
 )
+from flux_tenancy.components.git.host_keys import host_key_warnings
 from flux_tenancy.components.git.sources import Sources, github_key_path
 from flux_tenancy.components.installs.capsule.objects import CapsuleRelease, read_capsule
 from flux_tenancy.components.installs.chart import Chart
@@ -93,7 +94,8 @@ def preflight(config: StackConfig, state: State, stack_file: str, project: Path)
     by_name = config.git_sources.by_name
     unregistrable = frozenset(each for name in lost for each in new_registrations(name, by_name[name], state))
     of_owners = unneeded_owners(config.git_sources, stack_file)
-    warnings = (*cluster.warnings, *lost.values(), *of_owners, *expiring_grants(config))
+    of_hosts = host_key_warnings(config.git_sources)
+    warnings = (*cluster.warnings, *lost.values(), *of_owners, *of_hosts, *expiring_grants(config))
     protected = protected_resources(described, objects, pulumi.get_stack(), cluster.facts, state)
     return Preflight(release, chart, cluster, leftovers, warnings, protected, capsule, unregistrable)
 
