@@ -107,7 +107,7 @@ def register_platform(config: StackConfig, found: Preflight, previous: PreviousK
     flux_args = FluxInstallArgs(config.flux, found.release, [*early.values()], stack_facts(config))
     flux = FluxInstall("flux", flux_args, on_cluster())
     role = register(tenant_role(config.tenancy), on_cluster())
-    people = [register(each, on_cluster()) for each in _access_of_people(config)]
+    people = [register(each, on_cluster()) for each in access_of_people(config)]
     capsule = capsule_installation(config, found, [*flux.last, *serving.after], on_cluster)
     in_namespaces = on_cluster(depends_on=[*serves(capsule).after])
     made = [register(each, in_namespaces) for each in _for_made_namespaces(config)]
@@ -169,7 +169,7 @@ def _admitted(config: StackConfig, api: client.ApiClient) -> list[HooksFor]:
     return [lambda each: before_changes([hook] if each["kind"] == TENANT_OWNER else [])]
 
 
-def _access_of_people(config: StackConfig) -> list[Manifest]:
+def access_of_people(config: StackConfig) -> list[Manifest]:
     """The cluster-scoped objects that give people access."""
     of_tenants = people_roles(config.tenancy, [tenant.people for tenant in config.active_tenants.values()])
     return [*of_tenants, *auditor_access(config.cluster.auditors, config.tenancy)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import pulumi
 
@@ -17,7 +16,7 @@ from flux_tenancy.components.policies.component import KyvernoPolicies, NativePo
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine
 from flux_tenancy.components.policies.kyverno_only import kyverno_only, kyverno_rules, onboards
 from flux_tenancy.components.policies.names import PolicyName
-from flux_tenancy.components.policies.table import policy_set
+from flux_tenancy.components.policies.table import PolicySet, policy_set
 from flux_tenancy.components.policies.tenant_labels import tenant_labels
 from flux_tenancy.components.sources.config import has_certificates
 from flux_tenancy.components.stack.cluster.preflight import Preflight
@@ -109,29 +108,18 @@ def policies_in_force(
         after: what the policies refer to: Flux and the tenants' role.
         on_cluster: options for a resource of the cluster.
     """
-    policies = config.policies
-    relaxed = relaxed_by(config.tenants.values(), policies)
-    enabled = partial(
-        policy_set,
-        policies,
-        relaxed=relaxed,
-        developers=config.has_developers,
-        tenancy=config.tenancy,
-    )
+    policies, api = config.policies, found.cluster.api
     guard = serves(kyverno)
     labels: list[pulumi.Resource] = []
     if policies.engine is not PolicyEngine.NONE:
-        guards = tenant_labels(policies.mode, makes_namespaces=config.makes_namespaces)
-        labels += [register(each, on_cluster()) for each in guards]
+        labels += [register(each, on_cluster()) for each in label_guards(config)]
     components: list[KyvernoPolicies | NativePolicies] = []
-    if kyverno is not None and onboards(policies) and config.flux.impersonates:
-        after = [*after, register(shared_impersonation(config.flux), on_cluster())]
+    after = [*after, *(register(each, on_cluster()) for each in onboarding_rights(config))]
     if policies.engine.native:
-        args = PoliciesArgs(enabled(PolicyEngine.NATIVE), found.cluster.api)
+        args = PoliciesArgs(enabled_policies(config, PolicyEngine.NATIVE, found.release), api)
         components.append(NativePolicies("native-policies", args, on_cluster(depends_on=[*after])))
     if policies.engine.kyverno:
-        more = kyverno_only(policies, config.tenancy, config.flux, found.release)
-        args = PoliciesArgs(enabled(PolicyEngine.KYVERNO, more), found.cluster.api, guard.ready)
+        args = PoliciesArgs(enabled_policies(config, PolicyEngine.KYVERNO, found.release), api, guard.ready)
         assert kyverno is not None  # The configuration refuses the engine without it.
         opts = on_cluster(depends_on=[*after, *guard.after])
         components.append(KyvernoPolicies("kyverno-policies", args, opts))
@@ -139,6 +127,32 @@ def policies_in_force(
         [*guard.after, *labels, *(each.last for each in components)],
         [*guard.ready, *(each.in_force for each in components)],
     )
+
+
+def enabled_policies(config: StackConfig, engine: PolicyEngine, release: Sequence[Manifest]) -> PolicySet:
+    """The policies of a stack for one engine.
+
+    Args:
+        config: the stack.
+        engine: the engine, `native` or `kyverno`.
+        release: the objects of the Flux release.
+    """
+    policies = config.policies
+    kyverno = engine is PolicyEngine.KYVERNO
+    more = kyverno_only(policies, config.tenancy, config.flux, release) if kyverno else ()
+    relaxed = relaxed_by(config.tenants.values(), policies)
+    return policy_set(policies, engine, more, relaxed, developers=config.has_developers, tenancy=config.tenancy)
+
+
+def label_guards(config: StackConfig) -> list[Manifest]:
+    """What keeps everyone but the platform from setting the labels of tenants."""
+    return [*tenant_labels(config.policies.mode, makes_namespaces=config.makes_namespaces)]
+
+
+def onboarding_rights(config: StackConfig) -> list[Manifest]:
+    """What lets Flux's controllers impersonate in namespaces that Kyverno onboards; nothing if it onboards none."""
+    onboarding = config.kyverno is not None and onboards(config.policies) and config.flux.impersonates
+    return [shared_impersonation(config.flux)] if onboarding else []
 
 
 def relaxed_by(tenants: Collection[TenantConfig], policies: PoliciesConfig) -> frozenset[str]:

@@ -37,7 +37,7 @@ class TenantArgs:
         lost: namespaces that are in the state and missing from the cluster.
         options: further options of an object in the cluster.
         early: rights of Flux's controllers that are registered already, by key.
-        beside: options of such rights that are not.
+        beside: options of such rights that are not; None registers them in the component, as everything else.
         after: by kind, resources of others that an object depends on.
         capsule: what Capsule needs to delete the tenant's objects of its own kinds; empty without Capsule.
     """
@@ -48,7 +48,7 @@ class TenantArgs:
     lost: LostNamespaces
     options: Callable[[Manifest], pulumi.ResourceOptions] = no_options
     early: Registered = field(default_factory=dict)
-    beside: Callable[[Planned], pulumi.ResourceOptions] = lambda _: pulumi.ResourceOptions()
+    beside: Callable[[Planned], pulumi.ResourceOptions] | None = None
     after: Mapping[str, Sequence[pulumi.Resource]] = field(default_factory=dict)
     capsule: Sequence[pulumi.Resource] = ()
 
@@ -78,7 +78,7 @@ class Tenant(pulumi.ComponentResource):
         self.register_outputs({"namespaces": self.namespaces})
 
     def _options(self, args: TenantArgs, planned: Planned) -> pulumi.ResourceOptions:
-        if planned.beside:
+        if planned.beside and args.beside is not None:
             return args.beside(planned)
         after = [*args.after.get(planned.kind, ())]
         if planned.manifest.get("apiVersion") == CAPSULE_API:
