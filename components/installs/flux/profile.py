@@ -119,7 +119,7 @@ def lock_down(manifests: list[Manifest], config: FluxConfig, facts: StackFacts =
     for manifest in manifests:
         controller = component_of(manifest)
         if manifest["kind"] == "Deployment" and controller is not None:
-            _add_arguments(manifest, arguments_for(controller, config.default_service_account))
+            _add_arguments(manifest, arguments_for(controller, config.default_service_account, config.version))
             if config.impersonates:
                 _add_arguments(manifest, [CONFIG_WATCHERS_OFF] if controller in CONFIG_WATCHERS else [])
                 manifest["spec"]["template"]["spec"]["serviceAccountName"] = account_of(controller)
