@@ -21,6 +21,7 @@ from flux_tenancy.components.installs.flux.release import (
     EgressHost,
     FluxMinor,
     FluxVersion,
+    reviewed_minor,
 )
 from flux_tenancy.components.installs.product import minor
 from flux_tenancy.components.sync.kustomization import Reconciliation
@@ -186,7 +187,8 @@ class FluxConfig(Section):
     )
     workload_identity: bool = Field(
         False,
-        description="Allow controllers to create service account tokens; required for workload identity of objects.",
+        description="Allow controllers to create service account tokens; required for workload identity of objects. "
+        "Since Flux 2.10, only of accounts that the stack or the tenant's `tokenAccounts` names.",
     )
     extra_args: dict[Controller, tuple[ControllerArgument, ...]] = Field(
         default_factory=dict,
@@ -223,6 +225,11 @@ class FluxConfig(Section):
     def impersonates(self) -> bool:
         """Whether the controllers may only act as service accounts."""
         return self.profile is Profile.MULTI_TENANT and self.controller_rights is ControllerRights.IMPERSONATE
+
+    @property
+    def grants_named_tokens(self) -> bool:
+        """Whether the controllers may create tokens, and the stack names the accounts: since Flux 2.10."""
+        return self.workload_identity and reviewed_minor(self.version) >= (2, 10)
 
     @property
     def url(self) -> str:

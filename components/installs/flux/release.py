@@ -15,6 +15,7 @@ from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.config.types import SEMANTIC_VERSION, matching
 from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.installs.product import Product, minor, patch
+from flux_tenancy.components.sync.notifications import BETA_PROVIDER_API, PROVIDER_API
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, Controller
 
 if TYPE_CHECKING:
@@ -106,6 +107,11 @@ def needed_kubernetes(version: str, cluster: str) -> str | None:
     if own > needed or (own == needed and patch(cluster) >= oldest[needed]):
         return None
     return ".".join(map(str, (*needed, oldest[needed])))
+
+
+def provider_api(version: str) -> str:
+    """The API of Alerts and Providers in a release."""
+    return PROVIDER_API if reviewed_minor(version) >= (2, 10) else BETA_PROVIDER_API
 
 
 def version_of(manifest: Manifest) -> str:
