@@ -21,7 +21,8 @@ from flux_tenancy.components.config.section import Section, kind_of
 from flux_tenancy.components.config.types import RESERVED_NAMES, RESERVED_PREFIXES
 from flux_tenancy.components.git.config import GitSource
 from flux_tenancy.components.installs.flux.lockdown_environment import LOCKDOWN_ENVIRONMENT
-from flux_tenancy.components.installs.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS
+from flux_tenancy.components.installs.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS, LockdownFlag
+from flux_tenancy.components.installs.flux.release import FLUX
 from flux_tenancy.components.sources.config import Source
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.sync.build import (
@@ -257,14 +258,17 @@ def lockdown_page() -> str:
 
         They cover what no flag does, such as the programs that a controller starts.
         """
-    flags = [(f"`{flag.argument}`", _controllers(flag.controllers), flag.purpose) for flag in LOCKDOWN_FLAGS]
+    flags = [
+        (f"`{flag.argument}`", _controllers(flag.controllers), _flux_versions(flag), flag.purpose)
+        for flag in LOCKDOWN_FLAGS
+    ]
     variables = [
         (f"`{each.name}={each.value}`", _controllers(each.controllers), each.hole) for each in LOCKDOWN_ENVIRONMENT
     ]
     refused = [(f"`--{name}`", reason) for name, reason in FORBIDDEN_FLAGS.items()]
     parts = [
         cleandoc(introduction),
-        _table(("Flag", "Controllers", "Without it a tenant could"), flags),
+        _table(("Flag", "Controllers", "Flux", "Without it a tenant could"), flags),
         cleandoc(forbidden),
         _table(("Flag", "Why not"), refused),
         cleandoc(environment),
@@ -272,6 +276,15 @@ def lockdown_page() -> str:
         cleandoc(_EGRESS),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _flux_versions(flag: LockdownFlag) -> str:
+    """The versions of Flux whose controllers get a flag: an interval of the reviewed ones."""
+    held = [each for each in sorted(FLUX.minors) if flag.holds_for(".".join(map(str, each)))]
+    first, last = (".".join(map(str, each)) for each in (held[0], held[-1]))
+    if held[-1] == max(FLUX.minors):
+        return f"since {first}"
+    return first if first == last else f"{first} to {last}"
 
 
 _ERROR_TITLES = {

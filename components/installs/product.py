@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -42,3 +43,9 @@ def minor(version: str) -> tuple[int, int]:
     """(major, minor) of `2.9.5` or of an API server's `v1.36.3-eks-1234`."""
     major, minor_part = version.removeprefix("v").split(".")[:2]
     return int(major), int(minor_part.rstrip("+"))
+
+
+def patch(version: str) -> int:
+    """The patch number of `2.9.5` or of an API server's `v1.36.3-eks-1234`; 0 without one."""
+    found = re.match(r"v?\d+\.\d+\+?\.(\d+)", version)
+    return int(found[1]) if found else 0

@@ -9,7 +9,7 @@ import pulumi
 
 from flux_tenancy.components.plan.generated_names import generated_names, referring
 from flux_tenancy.components.plan.planned import Make, Planned, Registered, Stage, of_stage
-from flux_tenancy.components.vocabulary.manifests import Manifest, name_of, resource_type
+from flux_tenancy.components.vocabulary.manifests import Manifest, former_type, name_of, resource_type
 
 # Registered objects belong to Pulumi alone. Neither a Flux that was bootstrapped before nor a copy in a repository may
 # apply or prune them, and Pulumi wins conflicts with other field managers.
@@ -97,4 +97,6 @@ def register(manifest: Manifest, opts: pulumi.ResourceOptions, name: str = "") -
     if (prefix := manifest["metadata"].get("generateName")) is not None:
         name = prefix.removesuffix("-")
         properties["metadata"] = {key: value for key, value in properties["metadata"].items() if key != "generateName"}
+    if (former := former_type(manifest)) is not None:
+        opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(aliases=[pulumi.Alias(type_=former)]))
     return pulumi.CustomResource(resource_type(manifest), name or name_of(manifest), properties, opts)

@@ -23,7 +23,7 @@ from flux_tenancy.components.cluster.client import (
 )
 from flux_tenancy.components.cluster.ownership import carries_marks, names_cluster
 from flux_tenancy.components.engine.log import run_error
-from flux_tenancy.components.sync.notifications import PROVIDER_API, SECRET_NAME
+from flux_tenancy.components.sync.notifications import BETA_PROVIDER_API, PROVIDER_API, SECRET_NAME
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, TENANT_LABEL
 from flux_tenancy.components.vocabulary.object_meta import GENERATED_SUFFIX
 
@@ -67,7 +67,9 @@ def read_leftover_objects(
             *items(api, f"{in_flux}/secrets", accept=METADATA_LIST),
         ]
         notifying = any(_OF_NOTIFICATION.fullmatch(each["metadata"]["name"]) for each in secrets)
-        providers = items(api, f"/apis/{PROVIDER_API}/providers") if notifying else []
+        # The cluster may still have the Flux from before an upgrade; a version serves one of them or both.
+        apis = (PROVIDER_API, BETA_PROVIDER_API) if notifying else ()
+        providers = [each for version in apis for each in items(api, f"/apis/{version}/providers")]
     return [
         *_paths("services", leftover_services((each["metadata"] for each in services), state)),
         *_paths("secrets", leftover_secrets((each["metadata"] for each in secrets), [*syncs, *providers], state)),

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.git.source import GitAccess
 from flux_tenancy.components.installs.flux.platform_sync import planned_platform_sync, platform_path
+from flux_tenancy.components.installs.flux.release import provider_api
 from flux_tenancy.components.plan.planned import Planned, Stage, of_stage
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.sync.flux_objects import ALWAYS
@@ -86,14 +87,15 @@ def stack_plan(config: StackConfig, stack: str, access: GitAccess | None = None)
     """
     access = access or GitAccess(config.git.known_hosts, github=None, webhook_url=config.flux.webhook_url)
     rights = impersonations(config.flux, config.active_tenants, config.tenancy)
+    api = provider_api(config.flux.version)
     scopes = {
-        name: TenantScope(name, tenant, config.tenancy, config.flux.default_service_account, access, rights)
+        name: TenantScope(name, tenant, config.tenancy, config.flux.default_service_account, access, rights, api)
         for name, tenant in config.tenants.items()
     }
     of_tenants = {name for tenant in config.active_tenants.values() for name in tenant.namespace_names}
     platform: list[Planned] = []
     if (sync := config.flux.sync) is not None:
-        platform = [*planned_platform_sync(sync, platform_path(sync, stack), access, config.flux.notifications)]
+        platform = [*planned_platform_sync(sync, platform_path(sync, stack), access, config.flux.notifications, api)]
     return Plan(
         scopes,
         {name: tenant_plan(scope) for name, scope in scopes.items()},

@@ -350,14 +350,19 @@ class Notification(Section):
         return {"address": self.address, "secretAddress": self.secret_address}
 
 
-PROVIDER_API = "notification.toolkit.fluxcd.io/v1beta3"
+PROVIDER_API = "notification.toolkit.fluxcd.io/v1"
+"""The API of Alerts and Providers since Flux 2.10."""
+BETA_PROVIDER_API = "notification.toolkit.fluxcd.io/v1beta3"
+"""Their API before."""
 SECRET_NAME = r"[a-z0-9-]+\.[a-z0-9-]+-[0-9a-f]{8}"
 """Pattern of the generated names of Secrets: namespace, notification, and what the provider adds."""
 # With the Secret, whether it has one or not, twice while it is replaced.
 _ROOM = {"count/providers.notification.toolkit.fluxcd.io": 1, "count/secrets": 2}
 
 
-def planned_notification(meta: ObjectMeta, key: str, config: Notification, repository: str | None) -> list[Planned]:
+def planned_notification(
+    meta: ObjectMeta, key: str, config: Notification, repository: str | None, api: str = BETA_PROVIDER_API
+) -> list[Planned]:
     """A notification: an immutable Secret if it has credentials, a Provider that refers to it, and an Alert.
 
     Args:
@@ -365,6 +370,7 @@ def planned_notification(meta: ObjectMeta, key: str, config: Notification, repos
         key: name of the notification.
         config: the notification.
         repository: URL of the sync's repository; None if it applies none.
+        api: the API of Alerts and Providers that the stack's Flux has.
     """
     name = f"{meta.name}-{key}"
     spec: Manifest = {"type": config.type}
@@ -386,11 +392,11 @@ def planned_notification(meta: ObjectMeta, key: str, config: Notification, repos
     credentials = tuple(each.key for each in secrets)
     provider = Planned(
         Stage.CONTENT,
-        {"apiVersion": PROVIDER_API, "kind": "Provider", "metadata": metadata, "spec": spec},
+        {"apiVersion": api, "kind": "Provider", "metadata": metadata, "spec": spec},
         needs=credentials,
         room=_ROOM,
     )
-    alert = {"apiVersion": PROVIDER_API, "kind": "Alert", "metadata": metadata, "spec": _alert(name, config)}
+    alert = {"apiVersion": api, "kind": "Alert", "metadata": metadata, "spec": _alert(name, config)}
     return [*secrets, provider, Planned(Stage.CONTENT, alert, needs=(*credentials, provider.key))]
 
 

@@ -109,6 +109,11 @@ class TenantConfig(Section):
         description="Name of the service account that Flux impersonates for this tenant; defaults to "
         "`tenancy.serviceAccountName`, or else the tenant's name.",
     )
+    token_accounts: tuple[ServiceAccountName, ...] = Field(
+        (),
+        description="Service accounts in the tenant's namespaces with which its own Flux objects log in to a cloud; "
+        "needs `flux.workloadIdentity`, and has no effect before Flux 2.10 (docs/controller-rights.md).",
+    )
     notifications: dict[DnsLabel, Notification] = Field(
         default_factory=dict,
         description="Notifications about Flux's events in the tenant's namespaces, by name; none by default "

@@ -6,8 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from flux_tenancy.components.git.config import GitSource
-from flux_tenancy.components.installs.flux.controller_rights import IMPERSONATION, impersonation_objects, platform_meta
+from flux_tenancy.components.installs.flux.controller_rights import (
+    IMPERSONATION,
+    impersonation_objects,
+    platform_meta,
+    token_objects,
+)
 from flux_tenancy.components.plan.planned import Planned, Stage
+from flux_tenancy.components.sync.decryption import decryption_account
 from flux_tenancy.components.tenant.kinds import RECEIVER
 from flux_tenancy.components.tenant.scope import all_sources, service_account_name, tenant_meta
 from flux_tenancy.components.vocabulary.manifests import Manifest, name_of, resource_type
@@ -26,12 +32,19 @@ _RIGHTS = ("rules", "roleRef", "subjects")
 def impersonations(
     flux: FluxConfig, tenants: Mapping[str, TenantConfig], tenancy: TenancyConfig
 ) -> dict[str, list[Manifest]]:
-    """The objects by namespace that let the controllers do so; empty if they have the rights of the release.
+    """The objects by namespace that let the controllers do so.
 
-    Flux's own namespace is not included: FluxInstall creates it with everything that its controllers need.
+    Controllers with the rights of the release need none, except for tokens since Flux 2.10. Flux's own namespace is not
+    included: FluxInstall creates it with everything that its controllers need.
     """
+    tokens = token_accounts(tenants, tenancy)
     if not flux.impersonates:
-        return {}
+        granted = {
+            namespace: token_objects(tenant_meta(name, namespace), tokens[namespace], flux)
+            for name, tenant in tenants.items()
+            for namespace in tenant.namespace_names
+        }
+        return {namespace: objects for namespace, objects in granted.items() if objects}
     places: dict[str, ObjectMeta] = {}
     accounts: dict[str, list[str]] = {}
     open_to_receivers: set[str] = set()
@@ -59,9 +72,26 @@ def impersonations(
             flux,
             receivers=namespace in open_to_receivers,
             webhooks=webhooks.get(namespace, ()),
+            token_accounts=tokens.get(namespace, ()),
         )
         for namespace, meta in places.items()
     }
+
+
+def token_accounts(tenants: Mapping[str, TenantConfig], tenancy: TenancyConfig) -> dict[str, list[str]]:
+    """By namespace, the service accounts with which objects there log in to a cloud, a key service or the proxy."""
+    found = {name: list(tenant.token_accounts) for tenant in tenants.values() for name in tenant.namespace_names}
+    proxy = tenancy.capsule.proxy
+    for name, tenant in tenants.items():
+        sources = (getattr(source, "service_account_name", None) for _, source in all_sources(name, tenant))
+        at_home = [account for account in sources if account is not None]
+        decryption = tenant.sync.decryption
+        if decryption is not None and decryption.workload_identity is not None:
+            at_home.append(decryption_account(name))
+        if proxy is not None and proxy.address is not None:
+            at_home.append(service_account_name(name, tenancy, tenant))
+        found[tenant.home] += at_home
+    return found
 
 
 def planned_rights(namespaces: Iterable[str], rights: Mapping[str, Sequence[Manifest]]) -> Iterator[Planned]:

@@ -16,4 +16,4 @@ def planned_notifications(tenant: TenantScope) -> Iterator[Planned]:
     """All notifications about a tenant, in each of its namespaces: an Alert gets the events of its own only."""
     for place in tenant.places:
         for key, each in {**tenant.tenancy.notifications, **tenant.config.notifications}.items():
-            yield from planned_notification(place, key, each, tenant.config.repository_url)
+            yield from planned_notification(place, key, each, tenant.config.repository_url, tenant.provider_api)

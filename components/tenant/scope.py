@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from flux_tenancy.components.git.source import NO_GIT_HOST, GitAccess
+from flux_tenancy.components.sync.notifications import BETA_PROVIDER_API
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 
@@ -28,6 +29,7 @@ class TenantScope:
         default_account: the service account that Flux uses for objects that name none.
         access: what all Git sources of the stack share.
         rights: by namespace, what lets Flux's controllers act there; empty if they are cluster-admin.
+        provider_api: the API of Alerts and Providers.
     """
 
     name: str
@@ -36,6 +38,7 @@ class TenantScope:
     default_account: str = "default"
     access: GitAccess = NO_GIT_HOST
     rights: Mapping[str, Sequence[Manifest]] = field(default_factory=dict)
+    provider_api: str = BETA_PROVIDER_API
 
     @property
     def account(self) -> str:

@@ -18,6 +18,24 @@ def resource_type(manifest: Manifest) -> str:
     return f"kubernetes:{group_version}:{manifest['kind']}"
 
 
+# Kinds of which an earlier release of their product had another API version.
+_FORMER_VERSIONS = {
+    "kubernetes:notification.toolkit.fluxcd.io/v1:Alert": "kubernetes:notification.toolkit.fluxcd.io/v1beta3:Alert",
+    "kubernetes:notification.toolkit.fluxcd.io/v1:Provider": (
+        "kubernetes:notification.toolkit.fluxcd.io/v1beta3:Provider"
+    ),
+}
+
+
+def former_type(manifest: Manifest) -> str | None:
+    """The Pulumi type token that the object had before its API version changed; None if it had no other.
+
+    As an alias, it keeps the object in its place: otherwise the engine would create it once more under the same name,
+    and then delete it.
+    """
+    return _FORMER_VERSIONS.get(resource_type(manifest))
+
+
 def name_of(manifest: Manifest) -> str:
     """`namespace/name` of an object, or `name` if it is cluster-scoped."""
     metadata = manifest["metadata"]

@@ -11,7 +11,7 @@ from flux_tenancy.components.installs.flux.lockdown_flags import (
     flags_for,
 )
 from flux_tenancy.components.installs.flux.profile import FEATURE_GATES
-from flux_tenancy.components.installs.flux.release import component_of
+from flux_tenancy.components.installs.flux.release import component_of, version_of
 from flux_tenancy.components.sync.workload_identity import PROVIDERS
 from flux_tenancy.components.tenant.namespaces import PodSecurity
 from flux_tenancy.components.vocabulary.manifests import Manifest
@@ -110,7 +110,8 @@ def _flags(before: _Objects, after: _Objects) -> Iterator[Statement]:
             continue
         subject = Subject(SubjectKind.ACCOUNT, controller, key[1])
         was, is_now = _arguments(before[key]), _arguments(deployment)
-        for flag in flags_for(controller):
+        # Those that the new release does not need protect nothing that it has.
+        for flag in flags_for(controller, version_of(deployment)):
             old, new = _value(flag, was), _value(flag, is_now)
             if bool(old) is not bool(new):
                 has = "no longer has the flag" if old else "now has the flag"

@@ -8,7 +8,7 @@ from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.installs.flux.lockdown_flags import FORBIDDEN_FLAGS, arguments_for, flags_for, unknown_to
 from flux_tenancy.components.installs.flux.profile import FEATURE_GATES
-from flux_tenancy.components.installs.flux.release import component_of
+from flux_tenancy.components.installs.flux.release import component_of, version_of
 from flux_tenancy.components.stack.review import RuleName
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import Controller
@@ -24,14 +24,15 @@ def lockdown_flags(objects: Sequence[RenderedObject], setting: RuleSetting) -> I
     for each in objects if setting.locked_down else ():
         if each.kind != "Deployment" or (controller := component_of(each.manifest)) is None:
             continue
-        for message in _messages(controller, _flags(each.manifest), setting.default_account):
+        version = version_of(each.manifest)
+        for message in _messages(controller, _flags(each.manifest), setting.default_account, version):
             yield Finding(RuleName.LOCKDOWN_FLAGS, each.owner, resource_of(each), message)
 
 
-def _messages(controller: Controller, flags: dict[str, str], default_account: str) -> Iterator[Message]:
-    known = flags_for(controller)
+def _messages(controller: Controller, flags: dict[str, str], default_account: str, version: str) -> Iterator[Message]:
+    known = flags_for(controller, version)
     gates = _gates(flags.get(_GATES, ""))
-    for flag, argument in zip(known, arguments_for(controller, default_account), strict=True):
+    for flag, argument in zip(known, arguments_for(controller, default_account, version), strict=True):
         name, _, value = argument.removeprefix("--").partition("=")
         if name == _GATES:
             gate, _, wanted = value.partition("=")
@@ -44,7 +45,7 @@ def _messages(controller: Controller, flags: dict[str, str], default_account: st
                 f"lacks {argument}, without which a tenant could {flag.purpose}",
                 f"remove the argument that overrides it from flux.extraArgs.{controller} (docs/lockdown.md)",
             )
-    for name in sorted(unknown_to(controller) & flags.keys()):
+    for name in sorted(unknown_to(controller, version) & flags.keys()):
         yield Message(
             "FT-REV-107",
             f"has --{name}, which {controller} does not support; it would not start",

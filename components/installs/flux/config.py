@@ -19,8 +19,11 @@ from flux_tenancy.components.installs.flux.release import (
     FLUX,
     ControllerArgument,
     EgressHost,
+    FluxMinor,
     FluxVersion,
+    reviewed_minor,
 )
+from flux_tenancy.components.installs.product import minor
 from flux_tenancy.components.sync.kustomization import Reconciliation
 from flux_tenancy.components.sync.notifications import Notification
 from flux_tenancy.components.vocabulary.names import (
@@ -157,6 +160,11 @@ class FluxConfig(Section):
     sha256: Sha256 = Field(
         description="SHA-256 digest of the Flux release's `install.yaml`; any other content is refused."
     )
+    unreviewed_minor: FluxMinor | None = Field(
+        None,
+        description="A minor version of Flux newer than those that this program supports, e.g. `2.11`, to install its "
+        "releases with the flags of the newest supported one (docs/support.md).",
+    )
     manifests: ManifestSource = Field(default_factory=ManifestSource, description="Source of the install manifest.")
     components: tuple[Controller, ...] = Field(DEFAULT_CONTROLLERS, description="The controllers to install.")
     profile: Profile = Field(
@@ -179,7 +187,8 @@ class FluxConfig(Section):
     )
     workload_identity: bool = Field(
         False,
-        description="Allow controllers to create service account tokens; required for workload identity of objects.",
+        description="Allow controllers to create service account tokens; required for workload identity of objects. "
+        "Since Flux 2.10, only of accounts that the stack or the tenant's `tokenAccounts` names.",
     )
     extra_args: dict[Controller, tuple[ControllerArgument, ...]] = Field(
         default_factory=dict,
@@ -218,15 +227,32 @@ class FluxConfig(Section):
         return self.profile is Profile.MULTI_TENANT and self.controller_rights is ControllerRights.IMPERSONATE
 
     @property
+    def grants_named_tokens(self) -> bool:
+        """Whether the controllers may create tokens, and the stack names the accounts: since Flux 2.10."""
+        return self.workload_identity and reviewed_minor(self.version) >= (2, 10)
+
+    @property
     def url(self) -> str:
         return self.manifests.url or RELEASE_URL.format(version=self.version)
 
-    @field_validator("version")
-    @classmethod
-    def _known_version(cls, version: str) -> str:
-        if not FLUX.supports(version):
-            raise ValueError(Message("FT-CFG-301", "is not a supported version of Flux", f"use {FLUX.versions()}"))
-        return version
+    @model_validator(mode="after")
+    def _reviewed_version(self) -> FluxConfig:
+        if FLUX.supports(self.version):
+            return self
+        newer = minor(self.version) > max(FLUX.minors)
+        own, newest = (".".join(map(str, each)) for each in (minor(self.version), max(FLUX.minors)))
+        if newer and self.unreviewed_minor == own:
+            return self
+        raise MisplacedValueError(
+            ("version",),
+            Message(
+                "FT-FLX-011",
+                f"is a release of Flux {own}, whose flags, rights and fields are not reviewed for this program",
+                f"use {FLUX.versions()}, or set flux.unreviewedMinor to {own} to install it like Flux {newest}",
+            ).of(self.version)
+            if newer
+            else Message("FT-CFG-301", "is not a supported version of Flux", f"use {FLUX.versions()}").of(self.version),
+        )
 
     @field_validator("default_service_account")
     @classmethod
@@ -292,7 +318,11 @@ class FluxConfig(Section):
                 ),
             )
         if self.profile is Profile.MULTI_TENANT:
-            found = (refusal(controller, each) for controller, several in self.extra_args.items() for each in several)
+            found = (
+                refusal(controller, each, self.version)
+                for controller, several in self.extra_args.items()
+                for each in several
+            )
             if reasons := list(filter(None, found)):
                 raise MisplacedValueError(("extraArgs",), joined(reasons))
         if self.impersonates:

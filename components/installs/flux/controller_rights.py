@@ -52,6 +52,8 @@ WEBHOOKS = "flux-webhooks"
 _SECRET_READERS = (Controller.SOURCE, Controller.NOTIFICATION, Controller.IMAGE_REFLECTOR, Controller.IMAGE_AUTOMATION)
 
 _TOKENS, _RECEIVERS = "tokens", "receivers"
+TOKENS = "flux-tokens"
+"""The Role, or the RoleBinding alone, that lets controllers create tokens of service accounts of its namespace."""
 
 _RBAC = "rbac.authorization.k8s.io"
 _READ = ("get", "list", "watch")
@@ -168,6 +170,7 @@ def impersonation_objects(
     *,
     receivers: bool = False,
     webhooks: Sequence[str] = (),
+    token_accounts: Sequence[str] = (),
 ) -> list[Manifest]:
     """What lets the controllers impersonate accounts of a namespace and serve its Flux objects.
 
@@ -177,26 +180,42 @@ def impersonation_objects(
         config: the `flux` section of the stack.
         receivers: whether others than the stack may write Receivers there, which may name any Flux object.
         webhooks: the names of the GitRepositories whose Receivers the stack declares.
+        token_accounts: the accounts that log in to a cloud or another server.
     """
     served = [*_impersonation(meta, accounts, config), *_serving_bindings(meta, config, receivers=receivers)]
-    return [*served, *(_webhook_objects(meta, webhooks) if webhooks else [])]
+    tokens = token_objects(meta, token_accounts, config)
+    return [*served, *tokens, *(_webhook_objects(meta, webhooks) if webhooks else [])]
+
+
+def token_objects(meta: ObjectMeta, accounts: Sequence[str], config: FluxConfig) -> list[Manifest]:
+    """The Role and RoleBinding to create tokens of these accounts of a namespace, where they are granted by name.
+
+    The roles of Flux 2.10 no longer let its controllers create any token.
+    """
+    if not (accounts and config.grants_named_tokens):
+        return []
+    role = _role("Role", meta.metadata(TOKENS), [_token_rule(list(dict.fromkeys(accounts)))])
+    controllers = (*RECONCILERS, *_SECRET_READERS)
+    return [role, _bound(meta.metadata(TOKENS), {"kind": "Role", "name": TOKENS}, controllers, config)]
 
 
 def shared_bindings(meta: ObjectMeta, config: FluxConfig, *, receivers: bool = False) -> list[Manifest]:
     """What lets the controllers do so in a namespace whose accounts are not known in advance."""
     role = {"kind": "ClusterRole", "name": SHARED_IMPERSONATION}
-    return [_impersonation_binding(meta, role, config), *_serving_bindings(meta, config, receivers=receivers)]
+    served = _serving_bindings(meta, config, receivers=receivers, any_token=True)
+    return [_impersonation_binding(meta, role, config), *served]
 
 
 def shared_impersonation(config: FluxConfig) -> Manifest:
     """The ClusterRole to impersonate any account of a namespace, where its accounts are not known in advance."""
-    return _role("ClusterRole", {"name": SHARED_IMPERSONATION}, _impersonation_rules(config, ()))
+    return _role("ClusterRole", {"name": SHARED_IMPERSONATION}, _impersonation_rules(config, (), any_token=True))
 
 
 def _impersonation(meta: ObjectMeta, accounts: Sequence[str], config: FluxConfig) -> list[Manifest]:
     """The Role and RoleBinding to impersonate these accounts of a namespace."""
     accounts = list(dict.fromkeys([*accounts, config.default_service_account]))
-    role = _role("Role", meta.metadata(IMPERSONATION), _impersonation_rules(config, accounts))
+    rules = _impersonation_rules(config, accounts, any_token=not config.grants_named_tokens)
+    role = _role("Role", meta.metadata(IMPERSONATION), rules)
     return [role, _impersonation_binding(meta, {"kind": "Role", "name": IMPERSONATION}, config)]
 
 
@@ -211,15 +230,26 @@ def serving_roles(config: FluxConfig) -> list[Manifest]:
     ]
 
 
-def _serving_bindings(meta: ObjectMeta, config: FluxConfig, *, receivers: bool) -> list[Manifest]:
-    """The RoleBindings to these roles in a namespace: `flux-secrets`, `flux-receivers`, `flux-tokens`."""
+def _serving_bindings(
+    meta: ObjectMeta, config: FluxConfig, *, receivers: bool, any_token: bool = False
+) -> list[Manifest]:
+    """The RoleBindings to these roles in a namespace: `flux-secrets`, `flux-receivers`, `flux-tokens`.
+
+    Args:
+        meta: the namespace, and the labels of the objects.
+        config: the `flux` section of the stack.
+        receivers: whether others than the stack may write Receivers there.
+        any_token: whether tokens are created for any account, though others are granted by name.
+    """
     return [
         _bound(
             meta.metadata(f"flux-{key}"), {"kind": "ClusterRole", "name": f"flux-tenancy-{key}"}, controllers, config
         )
         for key, (controllers, _) in _serving(config).items()
         # An account of Flux's own namespace may be cluster-admin.
-        if (key, meta.namespace) != (_TOKENS, FLUX_NAMESPACE) and (receivers or key != _RECEIVERS)
+        if (key, meta.namespace) != (_TOKENS, FLUX_NAMESPACE)
+        and (receivers or key != _RECEIVERS)
+        and (any_token or key != _TOKENS or not config.grants_named_tokens)
     ]
 
 
@@ -253,8 +283,13 @@ def _bound(
         "kind": "RoleBinding",
         "metadata": metadata,
         "roleRef": {"apiGroup": _RBAC, **role},
-        "subjects": [_subject(account_of(each)) for each in controllers if each in config.components],
+        "subjects": [_subject(_account(each, config)) for each in controllers if each in config.components],
     }
+
+
+def _account(controller: Controller, config: FluxConfig) -> str:
+    """The service account that the pod of a controller runs as."""
+    return account_of(controller) if config.impersonates else controller.value
 
 
 def platform_meta(namespace: str) -> ObjectMeta:
@@ -288,26 +323,24 @@ def _home_rules(controller: Controller, config: FluxConfig) -> list[Manifest]:
         rules.append(_rule("", ("configmaps",), ("get",), (CONFIG_MAP,)))
     if controller is Controller.KUSTOMIZE and config.sync is not None:
         accounts = (Controller.KUSTOMIZE.value, config.default_service_account)
-        decryption = (decryption_account(PLATFORM.name),)
-        rules += _impersonation_rules(config, accounts, decryption)
+        rules += _impersonation_rules(config, accounts)
+        rules += [_token_rule((decryption_account(PLATFORM.name),))] if config.workload_identity else []
     return rules
 
 
-def _impersonation_rules(
-    config: FluxConfig, accounts: Sequence[str], token_accounts: Sequence[str] = ()
-) -> list[Manifest]:
+def _impersonation_rules(config: FluxConfig, accounts: Sequence[str], *, any_token: bool = False) -> list[Manifest]:
     """Rules to impersonate accounts of a namespace and to read what its objects refer to.
 
     Args:
-        config: the `flux` section of the stack, which says whether the controllers may create tokens.
+        config: the `flux` section of the stack.
         accounts: the accounts to impersonate; any account of the namespace if empty.
-        token_accounts: the accounts to create tokens for, for their cloud identity; any account if empty.
+        any_token: whether to create tokens for any account.
     """
-    rules = [
+    return [
         _rule("", ("serviceaccounts",), ("impersonate",), accounts),
         _rule("", ("configmaps", "secrets"), ("get",)),
+        *([_token_rule()] if any_token and config.workload_identity else []),
     ]
-    return [*rules, *([_token_rule(token_accounts)] if config.workload_identity else [])]
 
 
 def _token_rule(accounts: Sequence[str] = ()) -> Manifest:

@@ -5,16 +5,20 @@ Sources: https://fluxcd.io/flux/installation/configuration/multitenancy/ and the
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.installs.flux.lockdown_environment import POD_ADDRESS
+from flux_tenancy.components.installs.flux.release import reviewed_minor
 from flux_tenancy.components.vocabulary.names import RECONCILERS, Controller
 
 _ALL = frozenset(Controller)
 _RECONCILERS = frozenset(RECONCILERS)
 # The feature gate with which a controller uses the cloud identity of an object instead of its own.
 OBJECT_IDENTITY = "ObjectLevelWorkloadIdentity"
+# The first version in which it is retired and always on. Its controllers log the retired gate and ignore it.
+_ALWAYS_OBJECT_IDENTITY = (2, 10)
 EXTERNAL_ARTIFACT = "ExternalArtifact"
 # The feature gate with which a controller keeps all Secrets and ConfigMaps of the cluster in its memory.
 SECRETS_CACHE = "CacheSecretsAndConfigMaps"
@@ -38,16 +42,25 @@ class LockdownFlag:
         value: what the profile sets it to.
         controllers: the controllers that support the flag; any other does not start with it.
         purpose: what a tenant could do without it.
+        since: the first reviewed (major, minor) of Flux whose controllers know it.
+        before: the first one whose controllers do not need it any more; None if all do.
     """
 
     name: str
     value: str
     controllers: frozenset[Controller]
     purpose: str
+    since: tuple[int, int] = (2, 9)
+    before: tuple[int, int] | None = None
 
     @property
     def argument(self) -> str:
         return f"--{self.name}={self.value}"
+
+    def holds_for(self, version: str) -> bool:
+        """Whether the controllers of a release get it."""
+        own = reviewed_minor(version)
+        return self.since <= own and (self.before is None or own < self.before)
 
 
 LOCKDOWN_FLAGS = (
@@ -76,13 +89,22 @@ LOCKDOWN_FLAGS = (
         "apply with the controller's own rights by omitting serviceAccountName (`flux.defaultServiceAccount` sets "
         "another account)",
     ),
-    # The remaining flags keep a tenant from using the controller's own cloud identity. The controllers accept them
-    # only together with the feature gate for object-level identity, or stop with "cannot set default service accounts".
+    # The remaining flags keep a tenant from using the controller's own cloud identity. Those of Flux 2.9 accept
+    # them only together with the feature gate for object-level identity, or stop with "cannot set default service
+    # accounts".
     LockdownFlag(
         DEFAULT_ACCOUNT,
         "default",
         frozenset({Controller.SOURCE, Controller.NOTIFICATION}) | _IMAGE,
         "fetch or notify with the controller's cloud identity",
+    ),
+    # An artifact in another namespace and a namespace that an ArtifactGenerator manages are written as this account.
+    LockdownFlag(
+        DEFAULT_ACCOUNT,
+        "default",
+        frozenset({Controller.SOURCE_WATCHER}),
+        "write artifacts into other namespaces, and namespaces, with the controller's own rights",
+        since=(2, 10),
     ),
     LockdownFlag(
         "default-decryption-service-account",
@@ -101,6 +123,7 @@ LOCKDOWN_FLAGS = (
         f"{OBJECT_IDENTITY}=true",
         _ALL - {Controller.SOURCE_WATCHER},
         "use the controller's identity for objects that name none",
+        before=_ALWAYS_OBJECT_IDENTITY,
     ),
     # Health checks end as soon as there is a newer revision to apply, instead of at their timeout.
     LockdownFlag(
@@ -147,33 +170,34 @@ HELM_INDEX_LIMIT = "--helm-index-max-size=26214400"
 """The argument that bounds a Helm repository's index to 25 MiB, unless `flux.extraArgs` sets another size."""
 
 
-def flags_for(controller: Controller) -> tuple[LockdownFlag, ...]:
-    """The flags of a controller."""
-    return tuple(flag for flag in LOCKDOWN_FLAGS if controller in flag.controllers)
+def flags_for(controller: Controller, version: str) -> tuple[LockdownFlag, ...]:
+    """The flags of a controller in a release of Flux."""
+    return tuple(flag for flag in LOCKDOWN_FLAGS if controller in flag.controllers and flag.holds_for(version))
 
 
-def arguments_for(controller: Controller, default_account: str) -> list[str]:
+def arguments_for(controller: Controller, default_account: str, version: str) -> list[str]:
     """The arguments that the profile adds to a controller.
 
     Args:
         controller: the controller.
         default_account: the service account that is used for objects that name none.
+        version: the release of Flux.
     """
     return [
         f"--{flag.name}={default_account}"
         if flag.name == DEFAULT_ACCOUNT and controller in RECONCILERS
         else flag.argument
-        for flag in flags_for(controller)
+        for flag in flags_for(controller, version)
     ]
 
 
-def unknown_to(controller: Controller) -> frozenset[str]:
+def unknown_to(controller: Controller, version: str) -> frozenset[str]:
     """The names of the profile's flags without which a controller has to be started."""
-    own = {flag.name for flag in flags_for(controller)}
+    own = {flag.name for flag in flags_for(controller, version)} | {"feature-gates"}
     return frozenset(flag.name for flag in LOCKDOWN_FLAGS) - own - {_EVENTS_ADDRESS}
 
 
-def refusal(controller: Controller, argument: str) -> Message | None:
+def refusal(controller: Controller, argument: str, version: str) -> Message | None:
     """Why an argument from the configuration is refused under the multi-tenant profile, or None if it is allowed."""
     name = argument.removeprefix("--").split("=", 1)[0]
     if name in FORBIDDEN_FLAGS:
@@ -183,15 +207,16 @@ def refusal(controller: Controller, argument: str) -> Message | None:
             "remove it",
         )
     # More feature gates are harmless: the lockdown appends its own to the list.
-    own = {flag.name for flag in flags_for(controller)}
-    if name != "feature-gates" and name in own | unknown_to(controller):
+    own = {flag.name for flag in flags_for(controller, version)}
+    if name != "feature-gates" and name in own | unknown_to(controller, version):
         return Message("FT-CFG-311", f"sets --{name}, which the multi-tenant profile sets itself", "remove it")
     return None
 
 
-def enables_object_identity(argument: str) -> bool:
-    """Whether an argument from the configuration enables the feature gate for object-level identity."""
-    return enables(OBJECT_IDENTITY, argument)
+def has_object_identity(arguments: Iterable[str], version: str) -> bool:
+    """Whether a controller with these arguments uses the cloud identity of an object."""
+    always = reviewed_minor(version) >= _ALWAYS_OBJECT_IDENTITY
+    return always or any(enables(OBJECT_IDENTITY, argument) for argument in arguments)
 
 
 def caches_secrets(argument: str) -> bool:

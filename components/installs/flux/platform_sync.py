@@ -16,7 +16,7 @@ from flux_tenancy.components.plan.planned import Planned, Registered, Stage
 from flux_tenancy.components.plan.registration import register_planned
 from flux_tenancy.components.sync.decryption import decryption_objects
 from flux_tenancy.components.sync.kustomization import kustomization
-from flux_tenancy.components.sync.notifications import Notification, planned_notification
+from flux_tenancy.components.sync.notifications import BETA_PROVIDER_API, Notification, planned_notification
 from flux_tenancy.components.vocabulary.names import PLATFORM, Controller
 
 if TYPE_CHECKING:
@@ -56,7 +56,11 @@ class PlatformSync(pulumi.ComponentResource):
 
 
 def planned_platform_sync(
-    config: PlatformSyncConfig, path: str, access: GitAccess, notifications: Mapping[str, Notification]
+    config: PlatformSyncConfig,
+    path: str,
+    access: GitAccess,
+    notifications: Mapping[str, Notification],
+    provider_api: str = BETA_PROVIDER_API,
 ) -> Iterator[Planned]:
     """All objects of the platform's own sync.
 
@@ -65,13 +69,14 @@ def planned_platform_sync(
         path: the folder of the repository to apply.
         access: what all Git sources of the stack share.
         notifications: the messages about it, by name.
+        provider_api: the API of Alerts and Providers.
     """
     yield from planned_source(PLATFORM, config.source, access)
     decryption = decryption_objects(PLATFORM, config.decryption)
     for manifest in decryption.manifests:
         yield Planned(Stage.CONTENT, manifest)
     for key, each in notifications.items():
-        yield from planned_notification(PLATFORM, key, each, config.source.url)
+        yield from planned_notification(PLATFORM, key, each, config.source.url, provider_api)
     yield Planned(Stage.SYNCS, platform_kustomization(config, path, decryption.spec))
 
 

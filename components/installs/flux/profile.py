@@ -17,6 +17,7 @@ from flux_tenancy.components.installs.flux.controller_rights import (
     VAULT_ARGUMENT,
     is_powerful,
     restricted,
+    token_objects,
     vault_config_map,
 )
 from flux_tenancy.components.installs.flux.egress import artifact_hosts, egress_variables, plain_http_variables, proxied
@@ -25,7 +26,8 @@ from flux_tenancy.components.installs.flux.lockdown_flags import HELM_INDEX_LIMI
 from flux_tenancy.components.installs.flux.network_policies import restrict_egress
 from flux_tenancy.components.installs.flux.receiver_admission import annotations_only
 from flux_tenancy.components.installs.flux.release import component_of
-from flux_tenancy.components.vocabulary.names import Controller, account_of
+from flux_tenancy.components.sync.decryption import decryption_account
+from flux_tenancy.components.vocabulary.names import PLATFORM, Controller, account_of
 
 if TYPE_CHECKING:
     from flux_tenancy.components.vocabulary.manifests import Manifest
@@ -107,7 +109,10 @@ def configured(manifests: Iterable[Manifest], config: FluxConfig, facts: StackFa
     if config.profile is Profile.MULTI_TENANT:
         result = lock_down(result, config, facts)
     if not config.impersonates:
-        return result
+        platform = config.sync.decryption if config.sync is not None else None
+        needs_token = platform is not None and platform.workload_identity is not None
+        accounts = [decryption_account(PLATFORM.name)] if needs_token else []
+        return [*result, *token_objects(PLATFORM, accounts, config)]
     annotating = annotations_only() if Controller.NOTIFICATION in config.components else []
     return [*restricted(result, config), *annotating]
 
@@ -119,7 +124,7 @@ def lock_down(manifests: list[Manifest], config: FluxConfig, facts: StackFacts =
     for manifest in manifests:
         controller = component_of(manifest)
         if manifest["kind"] == "Deployment" and controller is not None:
-            _add_arguments(manifest, arguments_for(controller, config.default_service_account))
+            _add_arguments(manifest, arguments_for(controller, config.default_service_account, config.version))
             if config.impersonates:
                 _add_arguments(manifest, [CONFIG_WATCHERS_OFF] if controller in CONFIG_WATCHERS else [])
                 manifest["spec"]["template"]["spec"]["serviceAccountName"] = account_of(controller)

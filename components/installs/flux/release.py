@@ -14,7 +14,8 @@ from flux_tenancy.components.config.pinned_input import PinnedInput, read_pinned
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.config.types import SEMANTIC_VERSION, matching
 from flux_tenancy.components.config.yaml_files import FastLoader
-from flux_tenancy.components.installs.product import Product
+from flux_tenancy.components.installs.product import Product, minor, patch
+from flux_tenancy.components.sync.notifications import BETA_PROVIDER_API, PROVIDER_API
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, Controller
 
 if TYPE_CHECKING:
@@ -37,6 +38,10 @@ def _not_flux(value: str) -> str:
     return value
 
 
+FluxMinor = Annotated[
+    str,
+    *matching(r"^[0-9]+\.[0-9]+$", Message("FT-FLX-010", "is not a minor version of Flux", 'write it like "2.11"')),
+]
 FluxVersion = Annotated[
     str, *matching(SEMANTIC_VERSION, Message("FT-CFG-300", "is not a Flux release", "write it like 2.9.5"))
 ]
@@ -62,9 +67,13 @@ EgressHost = Annotated[
 ]
 
 
-# Flux (major, minor) -> the oldest Kubernetes (major, minor) that it supports.
-# Source: `flux check --pre` of each release (cmd/flux/check.go).
-OLDEST_KUBERNETES: dict[tuple[int, int], tuple[int, int]] = {(2, 9): (1, 33)}
+# Flux (major, minor) -> the oldest patch release of each Kubernetes (major, minor) that it supports; it supports none
+# before the first, and all after the last.
+# Source: `flux check --pre` of each release (cmd/flux/check.go); for 2.10, its release notes.
+OLDEST_KUBERNETES: dict[tuple[int, int], dict[tuple[int, int], int]] = {
+    (2, 9): {(1, 33): 0},
+    (2, 10): {(1, 35): 2, (1, 36): 1, (1, 37): 0},
+}
 
 FLUX = Product(
     title="Flux",
@@ -76,6 +85,39 @@ FLUX = Product(
 )
 
 VERSION_LABEL = "app.kubernetes.io/version"
+
+
+def reviewed_minor(version: str) -> tuple[int, int]:
+    """The reviewed (major, minor) whose flags and requirements hold for a release.
+
+    Its own; for a release that `flux.unreviewedMinor` accepts, the newest.
+    """
+    return own if (own := minor(version)) in OLDEST_KUBERNETES else max(OLDEST_KUBERNETES)
+
+
+def needed_kubernetes(version: str, cluster: str) -> str | None:
+    """The oldest Kubernetes that a release supports if the cluster is older, e.g. `1.35.2`; None if it is not.
+
+    Args:
+        version: of Flux, e.g. `2.9.5`.
+        cluster: of the API server, e.g. `v1.36.3-eks-1234`.
+    """
+    oldest, own = OLDEST_KUBERNETES[reviewed_minor(version)], minor(cluster)
+    needed = max((each for each in oldest if each <= own), default=min(oldest))
+    if own > needed or (own == needed and patch(cluster) >= oldest[needed]):
+        return None
+    return ".".join(map(str, (*needed, oldest[needed])))
+
+
+def provider_api(version: str) -> str:
+    """The API of Alerts and Providers in a release."""
+    return PROVIDER_API if reviewed_minor(version) >= (2, 10) else BETA_PROVIDER_API
+
+
+def version_of(manifest: Manifest) -> str:
+    """The release that an object belongs to, by its label; the newest reviewed one without the label."""
+    label: str = manifest["metadata"].get("labels", {}).get(VERSION_LABEL, "")
+    return label.removeprefix("v") or ".".join(map(str, max(OLDEST_KUBERNETES)))
 
 
 def labelled(manifest: Manifest, version: str) -> Manifest:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.installs.flux.config import Profile
-from flux_tenancy.components.installs.flux.lockdown_flags import OBJECT_IDENTITY, enables_object_identity
+from flux_tenancy.components.installs.flux.lockdown_flags import OBJECT_IDENTITY, has_object_identity
 from flux_tenancy.components.keys.known_hosts import address_of, keys_for, rivals
 from flux_tenancy.components.keys.ssh_keys import read_private_key
 from flux_tenancy.components.stack.checks.capsule import CAPSULE_CHECKS, INSTALLATION_CHECKS
@@ -164,7 +164,7 @@ def _unusable_identity(path: KeyPath, decryption: Decryption, config: StackConfi
                 "set flux.workloadIdentity to true",
             ),
         )
-    if config.flux.profile is Profile.SINGLE_TENANT and not any(map(enables_object_identity, arguments)):
+    if config.flux.profile is Profile.SINGLE_TENANT and not has_object_identity(arguments, config.flux.version):
         yield (
             key,
             Message(

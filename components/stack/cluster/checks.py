@@ -27,10 +27,10 @@ from flux_tenancy.components.engine.pulumi_command import refreshes
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.installs.capsule.config import CAPSULE
 from flux_tenancy.components.installs.capsule.values import administrator_problems
-from flux_tenancy.components.installs.flux.release import OLDEST_KUBERNETES
+from flux_tenancy.components.installs.flux.release import needed_kubernetes
 from flux_tenancy.components.installs.kyverno.config import KYVERNO
 from flux_tenancy.components.installs.kyverno.objects import MANAGED_BY_LABEL
-from flux_tenancy.components.installs.product import Product, minor
+from flux_tenancy.components.installs.product import Product
 from flux_tenancy.components.recovery.field_owners import CoOwner, co_owners
 from flux_tenancy.components.recovery.leftover_objects import read_leftover_objects
 from flux_tenancy.components.recovery.leftover_releases import (
@@ -202,16 +202,11 @@ def _wrong_cluster(config: StackConfig, cluster: ClusterFacts, state: State, sta
 
 def _too_old(config: StackConfig, cluster: ClusterFacts, stack_file: str) -> list[Problem]:
     """A Kubernetes that is too old for Flux; each that is not has ValidatingAdmissionPolicies (since 1.30)."""
-    oldest = OLDEST_KUBERNETES[minor(config.flux.version)]
-    if minor(cluster.version) >= oldest:
+    if (needed := needed_kubernetes(config.flux.version, cluster.version)) is None:
         return []
     message = Message(
         "FT-CLU-103",
-        f"Flux {config.flux.version} needs Kubernetes {_dotted(oldest)} or later; the cluster runs {cluster.version}",
+        f"Flux {config.flux.version} needs Kubernetes {needed} or later; the cluster runs {cluster.version}",
         "upgrade the cluster",
     )
     return [Problem(stack_file, "flux.version", message)]
-
-
-def _dotted(version: tuple[int, int]) -> str:
-    return ".".join(map(str, version))

@@ -268,11 +268,11 @@ def test_a_release_that_all_stacks_share_is_reported(upstream: Upstream) -> None
 
 def test_a_version_that_is_not_supported_yet_is_only_mentioned(upstream: Upstream) -> None:
     file = upstream.stack("eu-1", FILE)
-    upstream.publish([release("2.10.0"), release("2.9.5")], [])
+    upstream.publish([release("2.11.0"), release("2.9.5")], [])
 
     _, out, _ = upstream.run()
 
-    assert out == "Flux 2.10.0 is newer than what this program supports (2.9.x).\n"
+    assert out == "Flux 2.11.0 is newer than what this program supports (2.9.x, 2.10.x).\n"
     assert file.read_text() == FILE
 
 

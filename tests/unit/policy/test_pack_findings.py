@@ -139,7 +139,7 @@ def test_a_tenant_in_a_reserved_namespace_is_refused():
 
 
 def deployment(*arguments):
-    labels = {"app.kubernetes.io/component": "source-controller"}
+    labels = {"app.kubernetes.io/component": "source-controller", "app.kubernetes.io/version": "v2.9.6"}
     containers = [{"name": "manager", "args": list(arguments)}]
     metadata = {"name": "source-controller", "namespace": "flux-system", "labels": labels}
     spec = {"template": {"spec": {"containers": containers}}}
@@ -147,7 +147,7 @@ def deployment(*arguments):
 
 
 def test_flags_of_controllers_are_judged():
-    complete = arguments_for(Controller.SOURCE, "default")
+    complete = arguments_for(Controller.SOURCE, "default", "2.9.6")
 
     assert said_of(deployment(*complete)) == []
     assert said_of(deployment(*complete[1:])) == ["lockdown-flags"]

@@ -78,3 +78,18 @@ def test_the_manifest_passed_in_is_not_changed(kind):
     registered(manifest)
 
     assert manifest == before
+
+
+@pytest.mark.parametrize("kind", ["Alert", "Provider"])
+def test_an_object_whose_api_version_has_changed_keeps_its_place(monkeypatch, kind):
+    """Otherwise the engine would apply it under the new type, and then delete the object of that name."""
+    seen = []
+    monkeypatch.setattr(pulumi, "CustomResource", lambda token, _name, _properties, opts: seen.append((token, opts)))
+
+    register(config_map() | {"apiVersion": "notification.toolkit.fluxcd.io/v1", "kind": kind}, pulumi.ResourceOptions())
+    register(config_map(), pulumi.ResourceOptions())
+
+    [(token, opts), (_, plain)] = seen
+    assert token == f"kubernetes:notification.toolkit.fluxcd.io/v1:{kind}"
+    assert [alias.type_ for alias in opts.aliases] == [f"kubernetes:notification.toolkit.fluxcd.io/v1beta3:{kind}"]
+    assert not plain.aliases

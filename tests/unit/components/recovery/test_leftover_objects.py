@@ -92,14 +92,16 @@ def test_a_cluster_is_asked_for_what_an_update_of_this_stack_may_have_left(recor
     assert bool(asked) is bool(recorded)
 
 
-def test_a_secret_of_a_notification_is_a_stray_unless_a_provider_refers_to_it():
+@pytest.mark.parametrize("version", ["v1beta3", "v1"])
+def test_a_secret_of_a_notification_is_a_stray_unless_a_provider_refers_to_it(version):
     names = ["apps.chat-00000001", "apps.chat-00000002"]
     used = {"metadata": {"namespace": "apps", "name": "a"}, "spec": {"secretRef": {"name": "apps.chat-00000001"}}}
     answers = {
         f"{FLUX}/services": b'{"items": []}',
         f"{FLUX}/secrets": b'{"items": []}',
         "/api/v1/secrets": json.dumps({"items": [{"metadata": secret(name)} for name in names]}).encode(),
-        "/apis/notification.toolkit.fluxcd.io/v1beta3/providers": json.dumps({"items": [used]}).encode(),
+        **{f"/apis/notification.toolkit.fluxcd.io/{each}/providers": b'{"items": []}' for each in ("v1beta3", "v1")},
+        f"/apis/notification.toolkit.fluxcd.io/{version}/providers": json.dumps({"items": [used]}).encode(),
     }
     with serving(answers) as server:
         api = client.ApiClient(client.Configuration(host=server))

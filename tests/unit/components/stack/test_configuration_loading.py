@@ -81,7 +81,15 @@ def test_a_section_that_cannot_be_used_is_named(tmp_path, sections, problem):
         ({"versoin": "2.9.5"}, ".versoin: " + said("FT-CFG-602", "version")),
         ({"version": 2.9}, ".version: " + said("FT-CFG-612", "2.9")),
         ({"version": "v2.9.5"}, ".version: " + said("FT-CFG-300").of("v2.9.5")),
-        ({"version": "2.8.1"}, ".version: " + said("FT-CFG-301", "2.9.x").of("2.8.1")),
+        ({"version": "2.8.1"}, ".version: " + said("FT-CFG-301", "2.9.x, 2.10.x").of("2.8.1")),
+        (
+            {"version": "2.11.0"},
+            ".version: " + said("FT-FLX-011", "2.11", "2.9.x, 2.10.x", "2.10").of("2.11.0"),
+        ),
+        (
+            {"version": "2.12.0", "unreviewedMinor": "2.11"},
+            ".version: " + said("FT-FLX-011", "2.12", "2.9.x, 2.10.x", "2.10").of("2.12.0"),
+        ),
         (
             {"sha256": "5f5f"},
             ".sha256: " + said("FT-CFG-009").of("5f5f"),

@@ -71,6 +71,22 @@ def test_a_cluster_too_old_for_flux_is_refused(tmp_path, version):
     assert all(field in problem.message for field in ("2.9.5", "1.33", version))
 
 
+@pytest.mark.parametrize(
+    ("version", "needed"),
+    [("v1.33.9", "1.35.2"), ("v1.35.1", "1.35.2"), ("v1.36.0-eks-1234", "1.36.1"), ("v1.36", "1.36.1")],
+)
+def test_flux_2_10_needs_a_patch_release_of_each_kubernetes(tmp_path, version, needed):
+    [problem] = problems(tmp_path, version=version, flux=FLUX | {"version": "2.10.1"})
+
+    assert problem.code == "FT-CLU-103"
+    assert f"Flux 2.10.1 needs Kubernetes {needed} or later" in problem.message
+
+
+@pytest.mark.parametrize("version", ["v1.35.2", "v1.36.1-gke.100", "v1.37.0", "v1.38.0"])
+def test_flux_2_10_is_accepted_from_these(tmp_path, version):
+    assert found(tmp_path, version=version, flux=FLUX | {"version": "2.10.1"}) == []
+
+
 @pytest.mark.parametrize("version", ["v1.33.0", "v1.33.4-gke.100", "v1.36.3", "v2.0.0"])
 def test_a_cluster_that_flux_supports_is_accepted(tmp_path, version):
     assert found(tmp_path, version=version) == []

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 from sample_sources import authority
+from sample_stack import FLUX, load
 
+from flux_tenancy.components.stack.plan import stack_plan
 from flux_tenancy.components.sync.notifications import ALL_KINDS, Notification, planned_notification
 from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 
@@ -121,3 +123,15 @@ def test_another_repository_replaces_that_of_the_sync():
 
     assert objects(type="gitea", token="t", address=other).provider["spec"]["address"] == other
     assert "address" not in objects(type="gitea", token="t", secretAddress=other).provider["spec"]
+
+
+@pytest.mark.parametrize(("version", "api"), [("2.9.6", "v1beta3"), ("2.10.1", "v1")])
+def test_alerts_and_providers_have_the_api_of_the_release(tmp_path, version, api):
+    chat = {"chat": {"type": "alertmanager", "address": "https://alertmanager.example.com"}}
+    sync = {"source": {"url": "https://git.example.com/platform/fleet"}}
+    flux = FLUX | {"version": version, "sync": sync, "notifications": chat}
+    plan = stack_plan(load(tmp_path, flux=flux, tenants={"dev-team": {}}, tenancy={"notifications": chat}), "staging")
+
+    found = [each.manifest for each in (*plan.tenants["dev-team"], *plan.platform)]
+    versions = [each["apiVersion"] for each in found if each["kind"] in ("Alert", "Provider")]
+    assert versions == [f"notification.toolkit.fluxcd.io/{api}"] * 4

@@ -116,3 +116,75 @@ def test_controllers_with_the_rights_of_the_release_need_no_impersonation_roles(
     config = load(tmp_path, flux=FLUX | {"controllerRights": "release"}, tenants={"dev-team": {}})
 
     assert impersonations(config.flux, config.tenants, config.tenancy) == {}
+
+
+IDENTITIES = {
+    "namespaces": [{"name": "apps"}, {"name": "apps-qa"}],
+    "source": {"url": "https://git.example.com/dev-team/apps"},
+    "sync": {"decryption": {"workloadIdentity": {"provider": "gcp"}}},
+    "sources": {
+        "charts": {
+            "kind": "OCIRepository",
+            "url": "oci://registry.example.com/dev-team/chart",
+            "provider": "aws",
+            "serviceAccountName": "puller",
+        }
+    },
+    "tokenAccounts": ["pusher"],
+}
+
+
+def granted_tokens(tmp_path, version, **flux):
+    """The accounts whose tokens are created by name, by namespace, and the subjects of the binding at home."""
+    section = FLUX | {"version": version, "workloadIdentity": True} | flux
+    providers = {"sources": {"providers": ["aws"], "allowed": ["oci://registry.example.com/*"]}}
+    config = load(tmp_path, flux=section, tenants={"dev-team": IDENTITIES}, policies=providers)
+    found = impersonations(config.flux, config.tenants, config.tenancy)
+    roles = {
+        namespace: rule["resourceNames"]
+        for namespace, objects in found.items()
+        for each in objects
+        if (each["kind"], each["metadata"]["name"]) == ("Role", "flux-tokens")
+        for rule in each["rules"]
+    }
+    subjects = {
+        subject["name"]
+        for each in found.get("apps", ())
+        if (each["kind"], each["metadata"]["name"]) == ("RoleBinding", "flux-tokens")
+        for subject in each["subjects"]
+    }
+    elsewhere = [
+        each["metadata"]["name"]
+        for objects in found.values()
+        for each in objects
+        for rule in each.get("rules", ())
+        if "serviceaccounts/token" in rule["resources"] and each["metadata"]["name"] != "flux-tokens"
+    ]
+    return roles, subjects, elsewhere
+
+
+@pytest.mark.parametrize(
+    ("rights", "suffixes"),
+    [("impersonate", ("-impersonator", "-restricted")), ("release", ("-controller", "-controller"))],
+)
+def test_flux_2_10_creates_tokens_only_of_accounts_that_are_named(tmp_path, rights, suffixes):
+    """Its own roles no longer allow any, so that otherwise sources and decryption would lose their identity."""
+    roles, subjects, elsewhere = granted_tokens(tmp_path, "2.10.1", controllerRights=rights)
+
+    assert roles == {"apps": ["pusher", "puller", "dev-team-decryption"], "apps-qa": ["pusher"]}
+    assert len(subjects) == 4 and all(each.endswith(suffixes) for each in subjects)
+    assert elsewhere == []
+
+
+def test_flux_2_9_creates_them_for_every_account_of_a_tenant(tmp_path):
+    roles, subjects, elsewhere = granted_tokens(tmp_path, "2.9.6")
+
+    assert roles == {} and "source-controller-restricted" in subjects
+    assert set(elsewhere) == {"flux-impersonation"}
+
+
+def test_nobody_creates_tokens_without_workload_identity(tmp_path):
+    section = FLUX | {"version": "2.10.1", "controllerRights": "release"}
+    config = load(tmp_path, flux=section, tenants={"dev-team": {"tokenAccounts": ["pusher"]}})
+
+    assert impersonations(config.flux, config.tenants, config.tenancy) == {}

@@ -113,7 +113,8 @@ def test_a_network_policy_for_some_pods_or_without_egress_isolates_nothing(edit)
 
 @pytest.mark.parametrize("flag", LOCKDOWN_FLAGS, ids=lambda flag: f"{flag.argument} of {len(flag.controllers)}")
 def test_a_flag_of_the_lockdown_that_is_gone_is_told_with_what_a_tenant_may_do(flag):
-    locked, controller = render(flux=ALL), sorted(flag.controllers)[0]
+    version = "2.9.6" if flag.holds_for("2.9.6") else "2.10.1"
+    locked, controller = render(flux=ALL | {"version": version}), sorted(flag.controllers)[0]
 
     def remove(manifest):
         if flag.name == "feature-gates":
@@ -128,6 +129,15 @@ def test_a_flag_of_the_lockdown_that_is_gone_is_told_with_what_a_tenant_may_do(f
     assert sentences(locked, changed) == [f"+! {told} on production"]
     [back] = sentences(changed, locked)
     assert back.startswith(f"-  flux-system/{controller.value} now has the flag {flag.argument}, so that no tenant may")
+
+
+def test_a_gate_that_the_new_release_does_not_need_is_not_told_as_a_danger():
+    before, after = (render(flux=ALL | {"version": version}) for version in ("2.9.6", "2.10.1"))
+    told = [line for line in sentences(before, after) if "has the flag" in line]
+
+    assert [line.split(", so that")[0] for line in told] == [
+        "-  flux-system/source-watcher now has the flag --default-service-account=default"
+    ]
 
 
 def test_another_account_for_objects_that_name_none_is_told():

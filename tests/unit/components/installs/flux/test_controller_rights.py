@@ -407,3 +407,12 @@ def test_accounts_of_the_platform_can_be_impersonated_elsewhere(namespace):
     named = [{"namespace": namespace, "serviceAccounts": ["applier"]}]
 
     assert [each.namespace for each in flux_config(impersonate=named).impersonate] == [namespace]
+
+
+def test_the_platforms_decryption_keeps_its_token_with_the_rights_of_flux_2_10():
+    identity = {"decryption": {"workloadIdentity": {"provider": "gcp"}}}
+    section = {"version": "2.10.1", "controllerRights": "release", "sync": SYNC | identity}
+    manifests = configured(release(), flux_config(workloadIdentity=True, **section))
+
+    assert rules(manifests, "Role", "flux-tokens") == [("create", "serviceaccounts/token", ("flux-system-decryption",))]
+    assert "flux-tokens" not in names(configured(release(), flux_config(**section)), "Role")
