@@ -80,6 +80,18 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
 Source: the CustomResourceDefinitions of Flux 2.9. A field that a later version adds is closed until it is listed.
 """
 
+ENTRIES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "ArtifactGenerator": {
+        "artifacts": ("copy", "name", "originRevision", "revision"),
+        "sources": ("alias", "kind", "name", "namespace"),
+    },
+}
+"""The fields that each entry of a list in `spec` may have, by kind and list, where one could leave the namespace.
+
+Since Flux 2.10, an artifact can have a namespace, which source-watcher writes to and manages.
+Source: https://github.com/fluxcd/source-watcher/issues/354
+"""
+
 
 def allowed_fields() -> Policy:
     """Flux's objects have no fields but those that the policies know."""
@@ -87,7 +99,7 @@ def allowed_fields() -> Policy:
     return Policy(
         name=PolicyName.ALLOWED_FIELDS,
         refuses="fields of Flux's objects that are not listed, such as proxies of Providers, access from other "
-        "namespaces, and fields that a later Flux version adds",
+        "namespaces, artifacts in other namespaces, and fields that a later Flux version adds",
         threats=(2, 3, 14, 35, 36),
         subject=Subject.CONTENT,
         resources=tuple(Resources(*each) for each in flux_kinds_by_group()),
@@ -105,5 +117,22 @@ def allowed_fields() -> Policy:
                 ),
                 exempts_platform_objects=True,
             ),
+            *(_entries(kind, name, fields) for kind, lists in ENTRIES.items() for name, fields in lists.items()),
         ),
+    )
+
+
+def _entries(kind: str, name: str, fields: tuple[str, ...]) -> Validation:
+    """Each entry of a list has no fields but these."""
+    unlisted = f"key, !(key in {texts(fields)})"
+    entries = f"object.spec.?{name}.orValue([])"
+    return Validation(
+        f"object.kind != {text(kind)} || !{entries}.exists(each, each.exists({unlisted}))",
+        concatenated(
+            text(f"spec.{name}[] has fields that tenants may not set: "),
+            joined(f"{entries}.map(each, each.map(key, key).filter({unlisted}).join(', ')).filter(keys, keys != '')"),
+            text("; remove them"),
+            ASK,
+        ),
+        exempts_platform_objects=True,
     )

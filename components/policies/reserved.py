@@ -32,6 +32,12 @@ _MAY_TAKE_A_NAME = (
 # Annotations by which `flux reconcile` requests a reconciliation. Source: https://fluxcd.io/flux/components/
 _REQUESTS = "reconcile.fluxcd.io/"
 _TOKEN = "kubernetes.io/service-account-token"
+# Annotations of a service account by which Flux 2.10 logs in with its tokens: at any vault, under any role, for any
+# audience, past `flux.vaults`. Source: https://fluxcd.io/flux/integrations/object-identity/
+_LOGINS = (
+    "object.metadata.?annotations.orValue({}).map(key, key)"
+    ".filter(key, key.matches('^([a-z0-9.-]+[.])?auth[.]fluxcd[.]io/'))"
+)
 _NEVER = "false"
 _FLUX = ".fluxcd.io"
 # API groups of Kubernetes. A forged status can free quota, open an address, or block a node drain.
@@ -166,17 +172,19 @@ def tenant_access(*, makes_namespaces: bool = False) -> Policy:
     own = f"subject.kind == 'ServiceAccount' && {namespace}"
     return Policy(
         name=PolicyName.TENANT_ACCESS,
-        refuses="role bindings for subjects other than the tenant's service accounts, and service account tokens "
-        "outside of pods",
-        threats=(10, 18),
+        refuses="role bindings for subjects other than the tenant's service accounts, service account tokens outside "
+        "of pods, and annotations `*.auth.fluxcd.io/*` of service accounts",
+        threats=(10, 17, 18),
         subject=Subject.TENANTS,
         resources=(
             Resources(_RBAC, ("rolebindings",)),
             Resources("", ("secrets", "serviceaccounts/token"), ("CREATE",)),
+            Resources("", ("serviceaccounts",)),
         ),
-        # Most Secrets do not concern this policy.
+        # Most Secrets and service accounts do not concern this policy.
         conditions={
-            "gives-access": f"request.kind.kind != 'Secret' || object.?type.orValue('') == {text(_TOKEN)}",
+            "gives-access": f"request.kind.kind == 'Secret' ? object.?type.orValue('') == {text(_TOKEN)} : "
+            f"request.kind.kind != 'ServiceAccount' || size({_LOGINS}) > 0",
         },
         variables={"subjects": "request.kind.kind == 'RoleBinding' ? object.?subjects.orValue([]) : []"},
         validations=(
@@ -200,6 +208,15 @@ def tenant_access(*, makes_namespaces: bool = False) -> Policy:
                 "request.kind.kind != 'Secret'",
                 concatenated(
                     text(f"type {_TOKEN} creates a token that never expires; use a projected volume of the pod"), ASK
+                ),
+            ),
+            Validation(
+                "request.kind.kind != 'ServiceAccount'",
+                concatenated(
+                    text("metadata.annotations "),
+                    joined(_LOGINS),
+                    text(" select the logins, roles and audiences of the tokens that Flux creates; remove them"),
+                    ASK,
                 ),
             ),
             Validation(

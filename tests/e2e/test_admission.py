@@ -25,7 +25,7 @@ from tests.support.isolation import TENANT as SUITE_TENANT
 from tests.support.isolation import run, suite_tenant
 from tests.support.lab import Lab, RunningCluster, eventually
 from tests.support.policy_cases import CASES, CONFIGS, NAMESPACE_OBJECTS, RELAXED, TENANT, Case, User, merged
-from tests.support.policy_requests import WIDGETS, access, ask, bound
+from tests.support.policy_requests import WIDGETS, access, as_in_flux_2_10, ask, bound
 from tests.support.project import Project
 from tests.support.releases import FLUX_BUNDLE
 
@@ -92,7 +92,7 @@ def api(lab: Lab, stack: Environment) -> Iterator[ApiClient]:
     for manifest in yaml.load_all(lab.tools[FLUX_BUNDLE].read_text(), FastLoader):
         # Those of the controllers too that the stack does not install.
         if manifest["kind"] == "CustomResourceDefinition":
-            client.apply(manifest)
+            client.apply(as_in_flux_2_10(manifest))
     for manifest in (WIDGETS, *NAMESPACE_OBJECTS.values(), *access()):
         client.apply(manifest)
     eventually(lambda: "widgets" in str(client.get("/apis/example.com/v1")))

@@ -21,7 +21,7 @@ from lab.settings import Settings
 from tests.support import capsule_cases
 from tests.support.offline_requests import ACCESS, PROGRAM, request
 from tests.support.policy_cases import CASES, CONFIGS, NAMESPACE_OBJECTS, Case, User, kustomization, made
-from tests.support.policy_requests import KYVERNO_KINDS, USERS, WIDGETS
+from tests.support.policy_requests import KYVERNO_KINDS, USERS, WIDGETS, as_in_flux_2_10
 from tests.support.releases import FLUX_BUNDLE
 
 FLUX = FLUX_BUNDLE
@@ -45,7 +45,7 @@ def tool(name: str) -> Path:
 @cache
 def definitions() -> tuple[dict[str, Any], ...]:
     manifests = yaml.load_all(tool(FLUX).read_text(), FastLoader)
-    return tuple(each for each in manifests if each["kind"] == "CustomResourceDefinition")
+    return tuple(as_in_flux_2_10(each) for each in manifests if each["kind"] == "CustomResourceDefinition")
 
 
 def rules(config: str) -> Sequence[dict[str, Any]]:

@@ -27,7 +27,7 @@ from tests.support.api_server import ApiServer
 from tests.support.example_fleet import WAYS_OUT, manifests
 from tests.support.lab import eventually
 from tests.support.policy_cases import CASES, CONFIGS, NAMESPACE_OBJECTS, Case, User
-from tests.support.policy_requests import KYVERNO_KINDS, RBAC, USERS, WIDGETS, access, ask, bound
+from tests.support.policy_requests import KYVERNO_KINDS, RBAC, USERS, WIDGETS, access, as_in_flux_2_10, ask, bound
 from tests.support.releases import FLUX_BUNDLE, OLDER_APISERVERS
 
 FLUX = FLUX_BUNDLE
@@ -57,7 +57,7 @@ def api(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     try:
         for manifest in yaml.load_all(tools[FLUX].read_text(), FastLoader):
             if manifest["kind"] == "CustomResourceDefinition":
-                api.apply(manifest)
+                api.apply(as_in_flux_2_10(manifest))
         namespaces = (*NAMESPACE_OBJECTS.values(), *capsule_cases.NAMESPACES.values())
         roles = (*access(), *access_to_one_policy(), *capsule_cases.access())
         for manifest in (*KYVERNO_KINDS, WIDGETS, *capsule_cases.KINDS, *namespaces, *roles):

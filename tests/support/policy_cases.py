@@ -843,6 +843,23 @@ def _allowed_fields() -> list[Case]:
     automation: Object = {"interval": "10m", "sourceRef": {"kind": "GitRepository", "name": "app"}}
     commit = {"commit": {"author": {"email": "a@example.com"}}}
     cases.good("an automation", made("ImageUpdateAutomation", automation | {"git": commit}))
+    copied: Object = {"name": "app", "copy": [{"from": "@own/**", "to": "@artifact/"}], "revision": "@own"}
+    own: Object = {"alias": "own", "kind": "GitRepository", "name": "app"}
+    cases.good("an artifact", made("ArtifactGenerator", {"sources": [own], "artifacts": [copied]}))
+    elsewhere = {"sources": [own], "artifacts": [copied, copied | {"name": "b", "namespace": FOREIGN}]}
+    cases.bad(
+        "an artifact in another namespace",
+        made("ArtifactGenerator", elsewhere),
+        "spec.artifacts[] has fields that tenants may not set: namespace; remove them; ask the platform team",
+    )
+    cases.bad(
+        "the same by a person",
+        made("ArtifactGenerator", elsewhere),
+        "spec.artifacts[] has fields that tenants may not set: namespace",
+        user=User.MEMBER,
+    )
+    written_as = {"sources": [own], "artifacts": [copied], "serviceAccountName": TENANT}
+    cases.bad("artifacts as an account", made("ArtifactGenerator", written_as), f"{unlisted}serviceAccountName")
     return cases.made
 
 
@@ -2110,6 +2127,23 @@ def _tenant_access() -> list[Case]:
         user, group = f"system:serviceaccount:{namespace}:{name}", f"system:serviceaccounts:{namespace}"
         cases.bad(f"the user {user}", binding(person("User", user)), f"subjects: User {user} {only}")
         cases.bad(f"the group {group}", binding(person("Group", group)), f"subjects: Group {group} {only}")
+    logins = {
+        "transit-engine.auth.fluxcd.io/login-path": "auth/other/login",
+        "transit-engine.auth.fluxcd.io/role": "production",
+        "credential.auth.fluxcd.io/audiences": "https://vault.example.com",
+        "auth.fluxcd.io/provider": "a",
+    }
+    for key, value in logins.items():
+        chosen = made("ServiceAccount", name="login", annotations={key: value})
+        message = f"metadata.annotations {key} select the logins, roles and audiences of the tokens that Flux creates"
+        cases.bad(f"an account with {key}", chosen, message, user=User.TENANT)
+    cases.bad("the same by a person", chosen, "auth.fluxcd.io/provider select")
+    change = {"metadata": {"annotations": dict(list(logins.items())[:1])}}
+    older = made("ServiceAccount", name="later")
+    cases.bad("an annotation of an older account", change, "login-path select the logins", old=older, user=User.TENANT)
+    cases.good("an account with it by the platform", chosen, user=User.PLATFORM)
+    another = {"eks.amazonaws.com/role-arn": "a", "credential.example.io/auth.fluxcd.io": "b"}
+    cases.good("another account", made("ServiceAccount", annotations=another), user=User.TENANT)
     cases.good("a secret", made("Secret", stringData={"a": "b"}), user=User.TENANT)
     token = made(
         "Secret",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from typing import Any
 
@@ -30,6 +31,18 @@ USERS = {
 DEVELOPER = {"kind": "User", "name": USERS[User.DEVELOPER]}
 GROUPS = {User.NODE: ("system:nodes",)}
 METHODS = {"CREATE": "POST", "UPDATE": "PATCH", "DELETE": "DELETE"}
+
+
+def as_in_flux_2_10(manifest: dict[str, Any]) -> dict[str, Any]:
+    """A CustomResourceDefinition of the lab's Flux, with the fields of Flux 2.10 that the requests have."""
+    if manifest["spec"]["names"]["kind"] != "ArtifactGenerator":
+        return manifest
+    manifest = copy.deepcopy(manifest)
+    for version in manifest["spec"]["versions"]:
+        spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+        spec["serviceAccountName"] = {"type": "string"}
+        spec["artifacts"]["items"]["properties"]["namespace"] = {"type": "string"}
+    return manifest
 
 
 def ask(api: ApiClient, case: Case, user: User) -> httpx.Response:
