@@ -1,41 +1,339 @@
-"""Compare the manifests of two Flux releases: fields that no policy knows yet, and roles that changed."""
+"""Compare two Flux releases: what is new in the second that could open something to tenants, or take something away.
+
+`ASPECTS` is the checklist for a new release. Each difference needs a decision: a policy that knows it, or an entry in
+`components.installs.flux.release_decisions`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
-from flux_tenancy.components.policies.fields import FIELDS
+import yaml
 
-Manifests = Iterable[Mapping[str, Any]]
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.yaml_files import FastLoader
+from flux_tenancy.components.installs.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS
+from flux_tenancy.components.installs.flux.release import controller_images
+from flux_tenancy.components.installs.flux.release_decisions import DECISIONS
+from flux_tenancy.components.policies.fields import ENTRIES, FIELDS
+from flux_tenancy.components.vocabulary.names import Controller
+from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.operations.upstream import FLUX_INDEX, flux_releases, read
+
+Manifests = Sequence[Mapping[str, Any]]
+_DEFINITION = "CustomResourceDefinition"
+_VERSION = re.compile(r"\d+\.\d+\.\d+")
+_IMAGE = re.compile(r".*/([a-z-]+):v(\d+\.\d+\.\d+)")
+_FLAG = re.compile(r'flag\.\w+\(\s*&?\w+,\s*(?:"([\w-]+)"|(?:\w+\.)?(\w+)),')
+_GATE = re.compile(r'^\t\w+\s*=\s*"(\w+)"', re.MULTILINE)
+_RETIRED = re.compile(r"retiredFeatures = .*?^}", re.MULTILINE | re.DOTALL)
+_RETIRED_GATE = re.compile(r"^\t(?:\w+\.FeatureGate)?(\w+):", re.MULTILINE)
+_DOMAIN = re.compile(r"\b(?:[a-z0-9-]+\.)+fluxcd\.io\b")
+_SECTION = re.compile(r"^## (\d+\.\d+\.\d+)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+_BREAKING = re.compile(r"breaking change[:*\s]+(.*?)(?:\.\s|\n\n|\Z)", re.IGNORECASE | re.DOTALL)
 
 
-def unknown_fields(old: Manifests, new: Manifests) -> tuple[str, ...]:
-    """Fields of `spec` that are new and that the policy `allowed-fields` does not list, as `Kind.spec.field`.
+@dataclass(frozen=True)
+class Release:
+    """What a release has.
 
-    Only kinds that tenants may write are compared, and only the first level of `spec`, as the policy does.
+    Attributes:
+        title: what it is called.
+        manifests: its objects, or the definitions of some controllers.
+        versions: the versions of its controllers.
+        sources: folders with the sources of its controllers, as far as they are there.
     """
-    added = set(_fields(new)) - set(_fields(old))
-    return tuple(sorted(f"{kind}.spec.{name}" for kind, name in added if name not in FIELDS[kind]))
+
+    title: str
+    manifests: Manifests
+    versions: Mapping[str, str]
+    sources: Mapping[str, Path] = field(default_factory=dict)
 
 
-def changed_roles(old: Manifests, new: Manifests) -> tuple[str, ...]:
-    """Roles whose rules differ, or that only one release has, as `Kind/name`."""
-    before, after = dict(_roles(old)), dict(_roles(new))
-    return tuple(sorted(role for role in before.keys() | after.keys() if before.get(role) != after.get(role)))
+@dataclass(frozen=True)
+class Aspect:
+    """One thing to look at in every release.
+
+    Attributes:
+        name: what differs, as the keys of decisions begin.
+        question: what to decide.
+        find: all that a release has of it, by key, with a value that shows whether it is the same.
+        needs_sources: whether it is read from the sources of the controllers.
+        shows_gone: whether to show what the second release does not have any more.
+    """
+
+    name: str
+    question: str
+    find: Callable[[Release], Mapping[str, object]]
+    needs_sources: bool = False
+    shows_gone: bool = True
 
 
-def _fields(manifests: Manifests) -> Iterator[tuple[str, str]]:
-    for manifest in manifests:
-        if manifest["kind"] != "CustomResourceDefinition" or manifest["spec"]["names"]["kind"] not in FIELDS:
+@dataclass(frozen=True)
+class Difference:
+    """One difference.
+
+    Attributes:
+        key: aspect and name, e.g. `field ArtifactGenerator.spec.artifacts[].namespace`.
+        state: `new`, `gone` or `changed`.
+        decision: what was decided about it; empty if nothing was.
+        detail: what it says, for those of which the name is not enough.
+    """
+
+    key: str
+    state: str
+    decision: str
+    detail: str = ""
+
+
+def _flags(release: Release) -> dict[str, object]:
+    return {
+        f"{controller} --{found[1] or found[2]}": ""
+        for controller, folder in release.sources.items()
+        for file in ("main.go", "cmd/main.go")
+        for found in _FLAG.finditer(_text(folder / file))
+    }
+
+
+def _gates(release: Release) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for controller, folder in release.sources.items():
+        text = _text(folder / "internal/features/features.go")
+        retired = _RETIRED.search(text)
+        gone = _RETIRED_GATE.findall(retired[0]) if retired else []
+        found |= {f"{controller} {gate}": "" for gate in _GATE.findall(text) if gate not in gone}
+        found |= {f"{controller} {gate} (retired)": "" for gate in gone}
+    return found
+
+
+def _annotations(release: Release) -> dict[str, object]:
+    """The domains of annotations, labels and finalizers, wherever a controller's sources and documents name one."""
+    return {
+        f"{controller} {domain}": ""
+        for controller, folder in release.sources.items()
+        for file in sorted((*folder.rglob("*.go"), *folder.rglob("*.md")))
+        for domain in _DOMAIN.findall(_text(file))
+    }
+
+
+def _breaking(release: Release) -> dict[str, object]:
+    return {
+        f"{controller} {section[1]}": " ".join(found[1].split())
+        for controller, folder in release.sources.items()
+        for section in _SECTION.finditer(_text(folder / "CHANGELOG.md"))
+        for found in _BREAKING.finditer(section[2])
+    }
+
+
+def _fields(release: Release) -> dict[str, object]:
+    """The fields of `spec` at any depth, of the kinds that tenants may write, e.g. `Alert.spec.eventSources[].name`."""
+    return {
+        f"{kind}.spec.{path}": ""
+        for manifest in release.manifests
+        if manifest["kind"] == _DEFINITION and (kind := manifest["spec"]["names"]["kind"]) in FIELDS
+        for version in manifest["spec"]["versions"]
+        for path in _paths(version["schema"]["openAPIV3Schema"].get("properties", {}).get("spec", {}))
+    }
+
+
+def _paths(schema: Mapping[str, Any]) -> Iterator[str]:
+    for name, below in schema.get("properties", {}).items():
+        yield name
+        yield from (f"{name}.{path}" for path in _paths(below))
+        yield from (f"{name}[].{path}" for path in _paths(below.get("items", {})))
+
+
+def _roles(release: Release) -> dict[str, object]:
+    return {
+        f"{manifest['kind']}/{manifest['metadata']['name']}": manifest.get("rules", [])
+        for manifest in release.manifests
+        if manifest["kind"] in ("ClusterRole", "Role")
+    }
+
+
+def _kinds(release: Release) -> dict[str, object]:
+    return {
+        f"{manifest['spec']['names']['kind']} {version['name']}": ""
+        for manifest in release.manifests
+        if manifest["kind"] == _DEFINITION
+        for version in manifest["spec"]["versions"]
+        if version.get("served", True)
+    }
+
+
+ASPECTS = (
+    Aspect("flag", "does it belong to the lockdown, or must it be refused?", _flags, needs_sources=True),
+    Aspect("gate", "does the profile set it, or must it be refused?", _gates, needs_sources=True),
+    Aspect("kind", "may tenants write it, and does the stack use this version of it?", _kinds),
+    Aspect("field", "may tenants set it, and which policy checks its value?", _fields, shows_gone=False),
+    Aspect("role", "do the controllers get a right that they do not need, or lose one that they need?", _roles),
+    Aspect("annotation", "what can a tenant select with it?", _annotations, needs_sources=True, shows_gone=False),
+    Aspect("breaking", "what of a stack does it break?", _breaking, needs_sources=True, shows_gone=False),
+)
+"""What to look at in every release of Flux."""
+
+
+def differences(old: Release, new: Release, decisions: Mapping[str, str] = DECISIONS) -> list[Difference]:
+    """What differs between two releases, aspect by aspect; controllers whose sources one of them lacks are left out.
+
+    Args:
+        old, new: the releases.
+        decisions: what was decided, by the key of the difference.
+    """
+    both = old.sources.keys() & new.sources.keys()
+    old, new = (replace(each, sources={name: each.sources[name] for name in both}) for each in (old, new))
+    return [each for aspect in ASPECTS for each in _of_aspect(aspect, old, new, decisions)]
+
+
+def _of_aspect(aspect: Aspect, old: Release, new: Release, decisions: Mapping[str, str]) -> Iterator[Difference]:
+    before, after = aspect.find(old), aspect.find(new)
+    for name in sorted(before.keys() | after.keys()):
+        if name in before and name in after and before[name] == after[name]:
             continue
-        for version in manifest["spec"]["versions"]:
-            properties = version["schema"]["openAPIV3Schema"].get("properties", {})
-            for name in properties.get("spec", {}).get("properties", {}):
-                yield manifest["spec"]["names"]["kind"], name
+        state = "new" if name not in before else "gone" if name not in after else "changed"
+        if state == "gone" and not aspect.shows_gone:
+            continue
+        key = f"{aspect.name} {name}"
+        detail = after.get(name)
+        decision = decisions.get(key) or _known(aspect.name, name, state)
+        yield Difference(key, state, decision, detail if isinstance(detail, str) else "")
 
 
-def _roles(manifests: Manifests) -> Iterator[tuple[str, Any]]:
-    for manifest in manifests:
-        if manifest["kind"] in ("ClusterRole", "Role"):
-            yield f"{manifest['kind']}/{manifest['metadata']['name']}", manifest.get("rules", [])
+def _known(aspect: str, name: str, state: str) -> str:
+    """What the tables of this program already say about a difference; empty if nothing."""
+    flag = name.rpartition("--")[2]
+    if aspect == "flag" and flag in FORBIDDEN_FLAGS:
+        return "refused in flux.extraArgs"
+    if aspect == "flag" and state == "new" and flag in {each.name for each in LOCKDOWN_FLAGS}:
+        return "set by the multi-tenant profile"
+    if aspect == "field":
+        kind, path = name.split(".spec.", 1)
+        parts = path.split(".")
+        if len(parts) == 1 and path in FIELDS[kind]:
+            return "open, and listed in the policy allowed-fields"
+        if len(parts) == 2 and parts[1] in ENTRIES.get(kind, {}).get(parts[0].removesuffix("[]"), ()):
+            return "open, and listed in the policy allowed-fields"
+    return ""
+
+
+def compare_releases(old: str, new: str, sources: Path | None = None, flux_index: str = "") -> tuple[str, bool]:
+    """A report in Markdown about the differences of two releases, and whether all of them are decided.
+
+    Args:
+        old: version, or file with an install manifest.
+        new: the same; or controllers with their versions, e.g. `source-controller@1.10.1`, that replace those of `old`.
+        sources: folder with the sources of controllers as Go's module cache has them, e.g. `source-controller@v1.10.1`.
+        flux_index: list of Flux releases, as GitHub's API has it; by default, that of GitHub.
+
+    Raises:
+        OperationError: a release or the sources of a named controller cannot be read.
+    """
+    before = _release(old, sources, flux_index)
+    after = _with_controllers(before, new, sources) if "@" in new else _release(new, sources, flux_index)
+    found = differences(before, after)
+    undecided = [each for each in found if not each.decision]
+    lines = [f"### Flux {before.title} → {after.title}: {len(found)} differences, {len(undecided)} undecided", ""]
+    for aspect in ASPECTS:
+        own = [each for each in found if each.key.split(" ", 1)[0] == aspect.name]
+        lines += [*map(_line, own)]
+        if any(not each.decision for each in own):
+            lines.append(f"  Decide for each {aspect.name}: {aspect.question}")
+    lines += _not_compared(before, after)
+    return "\n".join(lines), not undecided
+
+
+def _line(each: Difference) -> str:
+    detail = f" ({each.detail})" if each.detail else ""
+    return f"- {each.state}: {each.key}{detail}: {each.decision or '**undecided**'}"
+
+
+def _not_compared(old: Release, new: Release) -> Iterator[str]:
+    missing = sorted(old.versions.keys() - (old.sources.keys() & new.sources.keys()))
+    aspects = ", ".join(each.name for each in ASPECTS if each.needs_sources)
+    if missing:
+        yield f"\nNot compared ({aspects}), because their sources are not there: {', '.join(missing)}."
+    if same := sorted(name for name in old.versions if old.versions[name] == new.versions.get(name)):
+        yield f"\nUnchanged: {', '.join(same)}."
+
+
+def _release(named: str, sources: Path | None, flux_index: str) -> Release:
+    address = named
+    if _VERSION.fullmatch(named):
+        found = next((each for each in flux_releases(flux_index or FLUX_INDEX) if each.version == named), None)
+        if found is None:
+            raise OperationError(
+                Message(
+                    "FT-OPS-350",
+                    f"Flux {named} is not in the list of releases",
+                    "name a published version, or the file of its install manifest",
+                )
+            )
+        # Computing it compares it with the one that is published.
+        _ = found.sha256
+        address = found.file
+    manifests = _manifests(read(address), address)
+    images = filter(None, map(_IMAGE.fullmatch, controller_images(manifests)))
+    versions = {image[1]: image[2] for image in images}
+    return Release(named, manifests, versions, _sources(versions, sources))
+
+
+def _manifests(content: bytes, address: str) -> list[dict[str, Any]]:
+    try:
+        found = [each for each in yaml.load_all(content, FastLoader) if each]
+    except yaml.YAMLError:
+        found = [None]
+    if not all(isinstance(each, dict) and {"kind", "metadata"} <= each.keys() for each in found):
+        raise OperationError(
+            Message(
+                "FT-OPS-351",
+                f"{address} is not an install manifest of Flux",
+                "name a version, or the install.yaml of a release",
+            )
+        )
+    return found
+
+
+def _with_controllers(old: Release, named: str, sources: Path | None) -> Release:
+    """The old release with other versions of some controllers; of their objects, with the new definitions."""
+    versions = dict(each.strip().removesuffix(",").split("@", 1) for each in named.split(","))
+    found = _sources(versions, sources)
+    unknown = sorted(versions.keys() - {each.value for each in Controller})
+    if unknown or (missing := sorted(versions.keys() - found.keys())):
+        raise OperationError(
+            Message(
+                "FT-OPS-352",
+                f"there are no sources of {', '.join(unknown or missing)} in {sources or 'any folder'}",
+                "name controllers of Flux, and with --sources the folder that has their sources",
+            )
+        )
+    definitions = [
+        manifest
+        for folder in found.values()
+        for file in sorted((folder / "config/crd/bases").glob("*.yaml"))
+        for manifest in _manifests(file.read_bytes(), str(file))
+    ]
+    replaced = {each["metadata"]["name"] for each in definitions}
+    kept = [each for each in old.manifests if each["metadata"]["name"] not in replaced]
+    return Release(named, [*kept, *definitions], {**old.versions, **versions}, {**old.sources, **found})
+
+
+def _sources(versions: Mapping[str, str], folder: Path | None) -> dict[str, Path]:
+    """The folders with these versions of controllers; a module of a later major version is one folder deeper."""
+    found: dict[str, Path] = {}
+    for name, version in versions.items():
+        major = version.split(".", 1)[0]
+        for path in (f"{name}@v{version}", f"{name}/v{major}@v{version}") if folder is not None else ():
+            if folder is not None and (folder / path).is_dir():
+                found[name] = folder / path
+    return found
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
