@@ -33,6 +33,14 @@ def update(
             help="URL or file with the index of a Helm repository that has Kyverno. Default: Kyverno's own.",
         ),
     ] = "",
+    capsule_index: Annotated[
+        str,
+        typer.Option(
+            metavar="URL",
+            show_default=False,
+            help="The same for Capsule. Read only if a stack installs Capsule. Default: Capsule's own.",
+        ),
+    ] = "",
 ) -> None:
     """Pin the newest supported releases in the files of stacks, and print a summary in Markdown.
 
@@ -48,7 +56,7 @@ def update(
     """
     from flux_tenancy.operations.release_update import update_releases
 
-    typer.echo(update_releases(stacks, project_folder(), flux_index, kyverno_index))
+    typer.echo(update_releases(stacks, project_folder(), flux_index, kyverno_index, capsule_index))
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""Pins the newest supported releases of Flux and Kyverno in the files of stacks.
+"""Pins the newest supported releases of Flux, Kyverno and Capsule in the files of stacks.
 
 It needs neither a cluster nor Pulumi, so that a scheduled job can propose the change as a pull request.
 """
@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from flux_tenancy.components.installs.capsule.config import CAPSULE
 from flux_tenancy.components.installs.flux.release import FLUX
 from flux_tenancy.components.installs.kyverno.config import KYVERNO
 from flux_tenancy.components.installs.product import Product
@@ -19,11 +20,12 @@ from flux_tenancy.components.stack.files.config_keys import section_of
 from flux_tenancy.components.stack.files.stack_file import StackFile
 from flux_tenancy.operations.described_stack import described_file, described_project
 from flux_tenancy.operations.upstream import (
+    CAPSULE_INDEX,
     FLUX_INDEX,
     KYVERNO_INDEX,
     UpstreamRelease,
+    chart_releases,
     flux_releases,
-    kyverno_releases,
     newest,
 )
 from flux_tenancy.operations.yaml_values import replaced
@@ -70,7 +72,9 @@ class Update:
         return f"{upgrade} ([changelog]({self.published.product.changelog(self.after.version)})), {result}"
 
 
-def update_releases(stacks: Sequence[str], project: Path, flux_index: str = "", kyverno_index: str = "") -> str:
+def update_releases(
+    stacks: Sequence[str], project: Path, flux_index: str = "", kyverno_index: str = "", capsule_index: str = ""
+) -> str:
     """Pin the newest supported releases in the files of stacks; returns a summary in Markdown.
 
     Args:
@@ -78,17 +82,20 @@ def update_releases(stacks: Sequence[str], project: Path, flux_index: str = "", 
         project: folder of the project.
         flux_index: list of Flux releases, as GitHub's API has it; by default, that of GitHub.
         kyverno_index: index of the Helm repository with Kyverno; by default, Kyverno's own.
+        capsule_index: the same for Capsule; it is read only if a stack installs Capsule.
 
     Raises:
         OperationError: a stack does not exist, or upstream cannot be read or has another digest than published.
     """
-    published = (
+    files = {name: described_file(name, project) for name in stacks}
+    published = [
         Published(FLUX, "manifests", flux_releases(flux_index or FLUX_INDEX)),
-        Published(KYVERNO, "chart", kyverno_releases(kyverno_index or KYVERNO_INDEX)),
-    )
+        Published(KYVERNO, "chart", chart_releases(kyverno_index or KYVERNO_INDEX, KYVERNO.name)),
+    ]
+    if any(_section(file.shared, CAPSULE.name) | _section(file.sections, CAPSULE.name) for file in files.values()):
+        published.append(Published(CAPSULE, "chart", chart_releases(capsule_index or CAPSULE_INDEX, CAPSULE.name)))
     found = {}
-    for name in stacks:
-        file = described_file(name, project)
+    for name, file in files.items():
         updates = [each for product in published if (each := update(file, product)) is not None]
         if updates:
             _write(file, updates, project)

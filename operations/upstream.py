@@ -1,7 +1,7 @@
-"""The releases of Flux and Kyverno that upstream has published, from an index or a mirror of it.
+"""The releases of Flux, Kyverno and Capsule that upstream has published, from an index or a mirror of it.
 
-Flux is listed by GitHub's API, Kyverno's chart by the index of its Helm repository. Either index may be a local file,
-whose relative addresses start at its folder.
+Flux is listed by GitHub's API, the charts of the others by the index of their Helm repository. Either may be a local
+file, whose relative addresses start at its folder.
 
 Source: https://docs.github.com/en/rest/releases/releases#list-releases and
 https://helm.sh/docs/topics/chart_repository/#the-index-file
@@ -30,12 +30,13 @@ from flux_tenancy.operations.errors import OperationError
 INDEX_UNREADABLE = Wording(
     "FT-OPS-060",
     "{address} cannot be read: {reason}",
-    "check the network and the address, or name a mirror with --flux-index and --kyverno-index",
+    "check the network and the address, or name a mirror with --flux-index, --kyverno-index or --capsule-index",
 )
 
 FLUX_INDEX = "https://api.github.com/repos/fluxcd/flux2/releases?per_page=100"
 KYVERNO_INDEX = "https://kyverno.github.io/kyverno/index.yaml"
-_MANIFEST, _CHART = "install.yaml", "kyverno"
+CAPSULE_INDEX = "https://projectcapsule.github.io/charts/index.yaml"
+_MANIFEST = "install.yaml"
 # Pre-releases have a suffix.
 _STABLE = re.compile(r"v?(\d+)\.(\d+)\.(\d+)")
 _DIGEST = re.compile(r"(?:sha256:)?([0-9a-f]{64})")
@@ -109,13 +110,18 @@ def flux_releases(index: str) -> list[UpstreamRelease]:
     return _listed(index, json.loads, _flux_releases, "GitHub's list of releases")
 
 
-def kyverno_releases(index: str) -> list[UpstreamRelease]:
-    """The stable releases in a Helm repository's index.
+def chart_releases(index: str, chart: str) -> list[UpstreamRelease]:
+    """The stable releases of a chart in a Helm repository's index.
 
     Raises:
         OperationError: the index cannot be read.
     """
-    return _listed(index, lambda text: yaml.load(text, FastLoader), _kyverno_releases, "the index of a Helm repository")
+    return _listed(
+        index,
+        lambda text: yaml.load(text, FastLoader),
+        lambda found, index: _chart_releases(found["entries"][chart], index),
+        "the index of a Helm repository",
+    )
 
 
 def read(address: str) -> bytes:
@@ -154,7 +160,7 @@ def _listed(
             Message(
                 "FT-OPS-061",
                 f"{index} is not {expected}",
-                "name lists of that form with --flux-index and --kyverno-index",
+                "name lists of that form with --flux-index, --kyverno-index and --capsule-index",
             )
         ) from None
 
@@ -170,8 +176,8 @@ def _flux_releases(found: Any, index: str) -> Iterator[UpstreamRelease]:
                 yield UpstreamRelease(version, file, _digest(asset.get("digest")))
 
 
-def _kyverno_releases(found: Any, index: str) -> Iterator[UpstreamRelease]:
-    for entry in found["entries"][_CHART]:
+def _chart_releases(entries: Any, index: str) -> Iterator[UpstreamRelease]:
+    for entry in entries:
         version, chart = _stable(entry.get("appVersion", "")), _stable(entry["version"])
         if version is not None and chart is not None:
             yield UpstreamRelease(version, _resolved(entry["urls"][0], index), _digest(entry.get("digest")), chart)

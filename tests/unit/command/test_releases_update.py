@@ -80,7 +80,8 @@ class Upstream:
 
     def run(self, *arguments: str, index: str = "") -> tuple[int, str, str]:
         place = index or str(self.folder)
-        indexes = ("--flux-index", f"{place}/flux.json", "--kyverno-index", f"{place}/kyverno.yaml")
+        files = {"--flux-index": "flux.json", "--kyverno-index": "kyverno.yaml", "--capsule-index": "capsule.yaml"}
+        indexes = [part for option, file in files.items() for part in (option, f"{place}/{file}")]
         done = CliRunner().invoke(app, ["releases", "update", *indexes, *arguments])
         assert done.exception is None or isinstance(done.exception, SystemExit)
         return done.exit_code, done.stdout, done.stderr
@@ -127,6 +128,28 @@ def test_the_newest_releases_are_written_and_everything_else_stays_as_it_is(upst
         f"- Kyverno 1.19.1 → 1.19.2 ([changelog](https://github.com/kyverno/kyverno/releases/tag/v1.19.2)), "
         f"`sha256:{sha256(CHART)}`",
     ]
+
+
+def test_capsule_is_updated_where_it_is_installed(upstream: Upstream) -> None:
+    """Its chart has the version of the product; elsewhere its index is not even read."""
+    upstream.stack("eu-1", FILE)
+    assert upstream.run()[0] == 0
+
+    charts = [chart(version, version) | {"urls": ["kyverno-3.9.1.tgz"]} for version in ("0.14.0", "0.14.2", "0.15.0")]
+    (upstream.folder / "capsule.yaml").write_text(yaml.safe_dump({"entries": {"capsule": charts}}))
+    section = {"version": "0.14.0", "sha256": "c" * 64, "chart": {"url": "https://m.example.com/capsule-0.14.0.tgz"}}
+    file = upstream.stack("eu-2", yaml.safe_dump({"config": {"flux-tenancy:capsule": section}}))
+
+    code, out, _ = upstream.run()
+
+    assert code == 0
+    assert yaml.safe_load(file.read_text())["config"]["flux-tenancy:capsule"] == {
+        "version": "0.14.2",
+        "sha256": sha256(CHART),
+        "chart": {"url": "https://m.example.com/capsule-0.14.2.tgz"},
+    }
+    assert "- Capsule 0.14.0 → 0.14.2" in out
+    assert "Capsule 0.15.0 is newer than what this program supports (0.14.x)." in out
 
 
 def test_a_second_run_changes_nothing(upstream: Upstream) -> None:
