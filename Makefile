@@ -96,7 +96,7 @@ lint-fast: $(INSTALLED)
 	@$(VENV)/bin/zizmor --offline --no-progress --quiet .github
 
 generate: $(INSTALLED) ## Write the JSON Schemas, the reference pages, and the golden files of the tests; review their difference
-	@$(RUN) -m reference.schemas
+	@$(INSTALLED) schemas
 	@$(RUN) -m reference.pages
 	@GOLDEN=write $(RUN) -m pytest -q tests/unit -m golden
 

@@ -17,7 +17,8 @@ from typing import Any
 import psutil
 
 from bench.measure import checked
-from flux_tenancy.review.admission.program import PROGRAM, VARIABLE
+from flux_tenancy.review.admission.build import PROGRAM
+from flux_tenancy.review.admission.program import VARIABLE
 from lab.build import ensure, pinned_version
 from lab.pulumi import BUNDLES
 from tests.support.lab import Lab, RunningCluster

@@ -15,6 +15,7 @@ from flux_tenancy.command import ci, drift, isolation, key, releases, review, te
 from flux_tenancy.command.exits import MEANINGS
 from flux_tenancy.command.new import new
 from flux_tenancy.command.program import Group, Program
+from flux_tenancy.command.schemas import schemas
 from flux_tenancy.command.up import up
 from flux_tenancy.version import VERSION
 
@@ -31,6 +32,7 @@ app = typer.Typer(
     epilog="Exit codes: " + "; ".join(f"{code.value}: {meaning}" for code, meaning in MEANINGS.items()) + ".",
 )
 app.command()(new)
+app.command()(schemas)
 app.command()(up)
 for _name, _group in {
     "tenant": tenant.app,

@@ -75,6 +75,21 @@ def render(
 
 
 @app.command()
+def build_admission() -> None:
+    """Build `offline-admission`, with which a review checks schemas and admission policies, and print its path.
+
+    Needs Go. It is built once for each version of flux-tenancy, and kept in the user's cache.
+
+    Examples:
+
+      flux-tenancy review build-admission
+    """
+    from flux_tenancy.review.admission.build import build_admission as build
+
+    typer.echo(build())
+
+
+@app.command()
 def static_policies(
     stack: Stack,
     out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path(".static-policies"),

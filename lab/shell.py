@@ -9,7 +9,8 @@ import sys
 import sysconfig
 from collections.abc import Mapping
 
-from flux_tenancy.review.admission.program import PROGRAM, VARIABLE
+from flux_tenancy.review.admission.build import PROGRAM
+from flux_tenancy.review.admission.program import VARIABLE
 from lab.built import find_built
 from lab.cluster import Cluster, clusters
 from lab.errors import LabError

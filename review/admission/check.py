@@ -12,7 +12,8 @@ from flux_tenancy.components.config.errors import coded
 from flux_tenancy.components.config.messages import Wording
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.review.admission.answers import admission_answers
-from flux_tenancy.review.admission.program import PROGRAM, VARIABLE, Answer, find_program
+from flux_tenancy.review.admission.build import COMMAND, PROGRAM
+from flux_tenancy.review.admission.program import VARIABLE, Answer, find_program
 from flux_tenancy.review.admission.schemas import schema_errors
 from flux_tenancy.review.admission.verdict import refusals
 from flux_tenancy.review.render.rendered import Render
@@ -20,7 +21,7 @@ from flux_tenancy.review.render.rendered import Render
 NOT_CHECKED = Wording(
     "FT-REV-301",
     "schemas and policies were not checked: {program} is not on PATH",
-    "build it with `make tools`, or set {variable} to its path",
+    f"build it with `{COMMAND}`, or set {{variable}} to its path",
 )
 FOUND = Wording("FT-REV-303", "an API server would reject {count} of {total} objects:{listed}")
 

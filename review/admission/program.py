@@ -17,13 +17,12 @@ from pathlib import Path
 from flux_tenancy.components.config.messages import Wording
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.review.admission.build import COMMAND, PROGRAM, built_program
 
-ADMISSION_FAILED = Wording("FT-REV-302", "{program} failed: {reason}", "build it again with `make tools`")
+ADMISSION_FAILED = Wording("FT-REV-302", "{program} failed: {reason}", f"remove it and run `{COMMAND}`")
 
 VARIABLE = "FLUX_TENANCY_ADMISSION"
 """The environment variable with the path of the program."""
-PROGRAM = "offline-admission"
-"""Its name on PATH."""
 _TIMEOUT_SECONDS = 300
 # Go collects garbage whenever the heap has doubled, which is a sixth of the time of a large render. Here it may be four
 # times as large as what is in use.
@@ -125,9 +124,10 @@ class Surroundings:
 
 
 def find_program(environment: Mapping[str, str] = os.environ) -> Path | None:
-    """The program that answers; None if there is none."""
+    """The program that answers: the one that a variable names, on PATH, or built before; None if there is none."""
     named = environment.get(VARIABLE) or shutil.which(PROGRAM, path=environment.get("PATH"))
-    return Path(named) if named and os.access(named, os.X_OK) else None
+    found = Path(named) if named else built_program(environment)
+    return found if found and os.access(found, os.X_OK) else None
 
 
 def ask(program: Path, surroundings: Surroundings, requests: Iterable[Request]) -> list[Answer]:

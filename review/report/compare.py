@@ -15,8 +15,9 @@ from flux_tenancy.components.stack.written import read_written
 from flux_tenancy.operations.described_stack import UNKNOWN_STACK, described_stacks
 from flux_tenancy.operations.errors import OperationError
 from flux_tenancy.review.admission.answers import admission_answers
+from flux_tenancy.review.admission.build import PROGRAM
 from flux_tenancy.review.admission.check import NOT_CHECKED
-from flux_tenancy.review.admission.program import PROGRAM, VARIABLE, find_program
+from flux_tenancy.review.admission.program import VARIABLE, find_program
 from flux_tenancy.review.admission.verdict import refusals
 from flux_tenancy.review.changes.keys import key_changes
 from flux_tenancy.review.render.rendered import Render

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import jsonschema
+import pytest
 import yaml
 
+from flux_tenancy.operations.schemas import FOLDER, STACK_SCHEMA, TENANT_SCHEMA, stack_schema, tenant_schema
 from flux_tenancy.version import VERSION
 from tests.support.releases import FLUX_VERSION
 
@@ -15,6 +19,29 @@ TEMPLATE = CHECKOUT / "template"
 
 def test_it_runs_the_same_program_as_this_repository() -> None:
     assert (TEMPLATE / "__main__.py").read_text() == (CHECKOUT / "__main__.py").read_text()
+
+
+@pytest.mark.parametrize("file", ["__main__.py", "PulumiPolicy.yaml"])
+def test_it_runs_the_same_policy_pack_as_this_repository(file: str) -> None:
+    assert (TEMPLATE / "policy" / file).read_text() == (CHECKOUT / "policy" / file).read_text()
+
+
+@pytest.mark.parametrize(
+    ("file", "schema"),
+    [("Pulumi.stack.example", stack_schema("my-platform")), ("tenants/my-team.yaml", tenant_schema())],
+)
+def test_its_files_hold_to_the_schemas_that_they_name(file: str, schema: dict[str, Any]) -> None:
+    text = (
+        (TEMPLATE / file)
+        .read_text()
+        .replace("${PROJECT}", "my-platform")
+        .replace("<digest of install.yaml>", "5f" * 32)
+    )
+    named = text.splitlines()[0].removeprefix("# yaml-language-server: $schema=")
+
+    jsonschema.validate(yaml.safe_load(text), schema)
+    assert (TEMPLATE / file).parent.joinpath(named).resolve().parent == TEMPLATE / FOLDER
+    assert Path(named).name in (STACK_SCHEMA, TENANT_SCHEMA)
 
 
 def test_it_pins_this_version() -> None:

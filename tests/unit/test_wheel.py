@@ -22,6 +22,8 @@ from flux_tenancy.version import VERSION
 CHECKOUT = Path(__file__).parents[2]
 PACKAGE = CHECKOUT / "flux_tenancy"
 LINKS = {link.name: link.resolve() for link in PACKAGE.iterdir() if link.is_symlink()}
+PACKED = {"admission": ("go.mod", "go.sum", "offline-admission")}
+"""Of some folders, the only files and folders in the wheel."""
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +33,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     leave_out = shutil.ignore_patterns("__pycache__")
     shutil.copytree(PACKAGE, source / PACKAGE.name, symlinks=True, ignore=leave_out)
     for target in LINKS.values():
-        shutil.copytree(target, source / target.name, ignore=leave_out)
+        shutil.copytree(target, source / target.relative_to(CHECKOUT), ignore=leave_out)
     for file in ("LICENSE", "pyproject.toml", "requirements.in"):
         shutil.copy(CHECKOUT / file, source)
     pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(built), str(source))
@@ -73,7 +75,14 @@ def names(wheel: Path) -> set[str]:
 def test_it_has_every_file_of_the_product_and_no_other(wheel: Path) -> None:
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
     files = [Path(name) for name in listed.split("\0") if name]
-    product = {f"{PACKAGE.name}/{file}" for file in files if file.parts[0] in LINKS}
+    product = {
+        f"{PACKAGE.name}/{link}/{below}"
+        for file in files
+        for link, target in LINKS.items()
+        if (CHECKOUT / file).is_relative_to(target)
+        for below in [(CHECKOUT / file).relative_to(target)]
+        if below.parts[0] in PACKED.get(link, below.parts)
+    }
     product |= {str(file) for file in files if file.parts[0] == PACKAGE.name and file.name not in LINKS}
 
     assert names(wheel) == product
@@ -112,6 +121,30 @@ def test_a_new_project_renders_with_the_wheel_alone(command: Path, tmp_path: Pat
     run(command, "review", "render", folder=project)
 
     assert (project / ".render" / "dev" / "digest.json").is_file()
+
+
+def test_a_project_gets_the_schemas_of_its_own_keys(command: Path, tmp_path: Path) -> None:
+    run(command, "new", "my-platform", folder=tmp_path)
+    project = tmp_path / "my-platform"
+
+    run(command, "schemas", folder=project)
+
+    stack = json.loads((project / "schemas" / "stack.schema.json").read_text())
+    assert "my-platform:flux" in stack["properties"]["config"]["properties"]
+    assert (project / "schemas" / "tenant.schema.json").is_file()
+
+
+def test_the_policy_pack_of_a_project_runs_with_the_wheel_alone(command: Path, tmp_path: Path) -> None:
+    run(command, "new", "my-platform", folder=tmp_path)
+    # Without an engine it ends when it would serve; until then it has imported everything.
+    program = (
+        "import pulumi_policy; pulumi_policy.PolicyPack = print; import runpy; runpy.run_path('policy/__main__.py')"
+    )
+    done = subprocess.run(
+        [command.parent / "python", "-c", program], cwd=tmp_path / "my-platform", capture_output=True, text=True
+    )
+
+    assert done.stdout.startswith("flux-tenancy "), done.stderr
 
 
 def test_a_change_of_a_project_is_compared_with_the_wheel_alone(command: Path, tmp_path: Path) -> None:

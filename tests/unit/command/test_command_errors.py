@@ -85,6 +85,8 @@ CASES = {
     "tenant suspend": Case((TENANT, "--no-preview"), unknown_tenant="FT-OPS-004"),
     "tenant violations": Case(no_cluster="FT-CLU-001"),
     "new": Case(("my-platform",), no_stack="", unknown_stack="", no_project=""),
+    "review build-admission": Case(no_stack="", unknown_stack="", no_project=""),
+    "schemas": Case(no_stack="", unknown_stack=""),
     "up": Case(("--yes",), no_cluster="FT-CLU-001"),
     "version": Case(no_stack="", unknown_stack="", no_project=""),
 }

@@ -14,8 +14,8 @@ from flux_tenancy.components.installs.flux.lockdown_flags import FORBIDDEN_FLAGS
 from flux_tenancy.components.sources.config import Source
 from flux_tenancy.components.sync.decryption import Decryption
 from flux_tenancy.components.tenant.config import TenantConfig
+from flux_tenancy.operations.schemas import stack_schema, tenant_schema
 from reference.pages import OF_SYNCS, configuration_page, lockdown_page, rendered
-from reference.schemas import stack_schema, tenant_schema
 
 
 def rows(page: str) -> dict[str, list[str]]:
@@ -53,7 +53,7 @@ def test_every_key_of_the_tenant_file_has_a_row():
 
 
 def test_every_key_of_the_stack_file_has_a_row():
-    schema = stack_schema()
+    schema = stack_schema("flux-tenancy")
     # Its own part of the reference describes a tenant, with its source and options of its sync.
     elsewhere: tuple[type[BaseModel], ...] = (
         TenantConfig,

@@ -1,4 +1,4 @@
-"""JSON Schemas for the two kinds of file, so that editors complete and check them. `make generate` writes them."""
+"""JSON Schemas for the two kinds of file of a project, so that editors complete and check them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.files.project_file import read_project_file
 from flux_tenancy.components.tenant.config import TenantConfig
+from flux_tenancy.operations.errors import OperationError, reading_files
 
-PROJECT_FOLDER = Path(__file__).parents[1]
-SCHEMAS = PROJECT_FOLDER / "schemas"
+FOLDER = "schemas"
+"""Where a project has its schemas."""
+STACK_SCHEMA, TENANT_SCHEMA = "stack.schema.json", "tenant.schema.json"
 
 _PART = "PartOf{}"
 
@@ -27,8 +30,12 @@ def tenant_schema() -> dict[str, Any]:
     }
 
 
-def stack_schema() -> dict[str, Any]:
-    """For `Pulumi.<stack>.yaml`: Pulumi's own keys, and ours typed under `config`."""
+def stack_schema(project: str) -> dict[str, Any]:
+    """For `Pulumi.<stack>.yaml`: Pulumi's own keys, and those of the project typed under `config`.
+
+    Args:
+        project: name of the project, which its keys begin with.
+    """
     schema = StackConfig.model_json_schema(ref_template="#/definitions/{model}")
     definitions = schema.pop("$defs")
     # Of what a tenant is made of, a part may stand in its base; what else uses the same models has to be whole.
@@ -43,7 +50,6 @@ def stack_schema() -> dict[str, Any]:
         "required": ["secure"],
         "additionalProperties": False,
     }
-    project = read_project_file(PROJECT_FOLDER).name
     properties = {f"{project}:{key}": value for key, value in schema["properties"].items()}
     used = _referenced(properties, definitions)
     return {
@@ -123,14 +129,38 @@ def _with_any_kind(schema: Any) -> Any:
     return {"anyOf" if key == "oneOf" else key: _with_any_kind(value) for key, value in schema.items()}
 
 
-def rendered() -> dict[Path, str]:
-    """Each schema file and what must stand in it."""
-    schemas = {"stack.schema.json": stack_schema(), "tenant.schema.json": tenant_schema()}
-    return {SCHEMAS / name: json.dumps(schema, indent=2) + "\n" for name, schema in schemas.items()}
+def rendered(project: str) -> dict[str, str]:
+    """The content of each schema of a project, by the name of its file.
+
+    Args:
+        project: name of the project.
+    """
+    schemas = {STACK_SCHEMA: stack_schema(project), TENANT_SCHEMA: tenant_schema()}
+    return {name: json.dumps(schema, indent=2) + "\n" for name, schema in schemas.items()}
 
 
-if __name__ == "__main__":
-    SCHEMAS.mkdir(exist_ok=True)
-    for file, text in rendered().items():
-        file.write_text(text, encoding="utf-8")
-        print(file.relative_to(SCHEMAS.parent))
+def write_schemas(project: Path) -> list[Path]:
+    """Write the schemas of a project; returns their files, relative to it.
+
+    Args:
+        project: folder of the project.
+
+    Raises:
+        OperationError: `Pulumi.yaml` cannot be read, or a schema cannot be written.
+    """
+    with reading_files():
+        name = read_project_file(project).name
+    written = []
+    for file, text in rendered(name).items():
+        path = Path(FOLDER, file)
+        try:
+            (project / FOLDER).mkdir(exist_ok=True)
+            (project / path).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise OperationError(
+                Message(
+                    "FT-CMD-007", f"cannot write {path}: {error.strerror}", "check who owns the folder of the project"
+                )
+            ) from None
+        written.append(path)
+    return written

@@ -1,0 +1,85 @@
+"""Builds `offline-admission` from its sources in the product, whose go.sum pins every module.
+
+`go install` cannot build them, since Kubernetes itself needs `replace` directives in the go.mod.
+
+Source: https://go.dev/ref/mod#go-install
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import subprocess
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+import flux_tenancy
+from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.operations.errors import OperationError
+
+PROGRAM = "offline-admission"
+"""Its name."""
+SOURCES = Path(flux_tenancy.__file__).parent / "admission"
+"""A Go module; in a checkout, it also has the other tools of the lab that are built from Kubernetes."""
+COMMAND = "flux-tenancy review build-admission"
+_CACHE = "FLUX_TENANCY_CACHE"
+_PACKAGE = "flux-tenancy.local/lab/tools/kubernetes/offline-admission"
+# An installed package may be inside of a project's Git repository. Debug information takes an eighth of the time.
+_FLAGS = ("-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false")
+_ENVIRONMENT = {"GOFLAGS": "-mod=readonly", "GOWORK": "off", "CGO_ENABLED": "0"}
+_FAILED = Wording("FT-REV-305", "{program} was not built: {reason}", "correct it and run `{command}` again")
+
+
+def built_program(environ: Mapping[str, str] = os.environ) -> Path | None:
+    """Where the program of these sources is, whether or not it is built; None if there is no folder for caches."""
+    home = environ.get("XDG_CACHE_HOME") or (Path(environ["HOME"], ".cache") if "HOME" in environ else None)
+    own = environ.get(_CACHE) or (Path(home, "flux-tenancy") if home else None)
+    return Path(own, "admission", _digest()[:16], PROGRAM) if own else None
+
+
+def build_admission(environ: Mapping[str, str] = os.environ) -> Path:
+    """Build the program, unless it is built; returns its path.
+
+    Raises:
+        OperationError: Go is missing or too old, or a module cannot be downloaded.
+    """
+    program = built_program(environ)
+    if program is None:
+        raise OperationError(_FAILED(program=PROGRAM, reason=f"neither HOME nor {_CACHE} is set", command=COMMAND))
+    if program.is_file():
+        return program
+    unfinished = program.with_name(f"{PROGRAM}.{os.getpid()}")
+    command = ["go", "build", *_FLAGS, "-ldflags", linker_flags(), "-o", str(unfinished), _PACKAGE]
+    try:
+        program.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run(
+            command, cwd=SOURCES, env={**environ, **_ENVIRONMENT}, check=True, stderr=subprocess.PIPE, text=True
+        )
+        unfinished.replace(program)
+    except FileNotFoundError:
+        raise OperationError(
+            Message("FT-REV-304", f"Go is not installed, and builds {PROGRAM}", f"install Go and run `{COMMAND}` again")
+        ) from None
+    except subprocess.CalledProcessError as error:
+        reason = (error.stderr.strip().splitlines() or [str(error)])[-1]
+        raise OperationError(_FAILED(program=PROGRAM, reason=reason, command=COMMAND)) from None
+    except OSError as error:
+        raise OperationError(_FAILED(program=PROGRAM, reason=error, command=COMMAND)) from None
+    return program
+
+
+def linker_flags() -> str:
+    """What makes the program answer as its version of Kubernetes; without, it would be an unknown one."""
+    version = re.search(r"^\tk8s\.io/kubernetes (v(\d+)\.(\d+)\S*)$", (SOURCES / "go.mod").read_text(), re.MULTILINE)
+    assert version is not None  # It is built from this module.
+    package = "k8s.io/component-base/version"
+    fields = {"gitVersion": version[1], "gitMajor": version[2], "gitMinor": version[3]}
+    return " ".join(["-s", "-w", *(f"-X {package}.{key}={value}" for key, value in fields.items())])
+
+
+@cache
+def _digest() -> str:
+    files = [SOURCES / "go.mod", SOURCES / "go.sum", *sorted((SOURCES / PROGRAM).iterdir())]
+    return hashlib.sha256("".join(hashlib.sha256(file.read_bytes()).hexdigest() for file in files).encode()).hexdigest()
