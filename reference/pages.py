@@ -209,10 +209,8 @@ def configuration_page() -> str:
         Labels and annotations of a namespace are reserved for the platform if they begin with
         {_listed(PROTECTED_LABEL_PREFIXES)}.
         """
-    parts = [
-        cleandoc(introduction),
-        "## The stack file",
-        *_sections(
+    stack = list(
+        _sections(
             StackConfig,
             "",
             elsewhere={
@@ -223,14 +221,27 @@ def configuration_page() -> str:
                 Notification: "[a tenant's `notifications`](#notifications)",
                 **OF_SYNCS,
             },
-        ),
+        )
+    )
+    parts = [
+        cleandoc(introduction),
+        "## The stack file",
+        *stack,
         "## The tenant file",
-        *_sections(TenantConfig, "", elsewhere=OF_SYNCS),
+        *_unlike(_sections(TenantConfig, "", elsewhere=OF_SYNCS), stack),
         cleandoc(names),
         "## Values",
         *_choices(),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _unlike(sections: Iterable[str], others: Iterable[str]) -> Iterator[str]:
+    """Sections of the tenant file; those with the heading of a section of the stack file say whose they are."""
+    taken = {section.partition("\n")[0] for section in others}
+    for section in sections:
+        heading, rest = section.split("\n", 1)
+        yield f"{heading}{' of a tenant' if heading in taken else ''}\n{rest}"
 
 
 def lockdown_page() -> str:
@@ -340,24 +351,32 @@ def _controllers(controllers: Iterable[Controller]) -> str:
     return ", ".join(sorted(controller.value for controller in controllers))
 
 
-def _sections(model: type[BaseModel], prefix: str, elsewhere: Mapping[type[BaseModel], str] = {}) -> Iterator[str]:
+def _sections(
+    model: type[BaseModel], prefix: str, elsewhere: Mapping[type[BaseModel], str] = {}, of: str = ""
+) -> Iterator[str]:
     """A table of the keys of `model`, then one for each nested model, except for those in `elsewhere`.
 
     Args:
         model: the model.
         prefix: key path of the model with a final dot, e.g. `flux.manifests.`; empty for a whole file.
         elsewhere: models that are described in another section, with a link to it.
+        of: the kind of the source that the model belongs to, for its heading: kinds have sections of the same path.
     """
-    kind = f" of the kind {kind_of(model)}" if issubclass(model, Section) and kind_of(model) else ""
-    heading = f"### `{prefix.removesuffix('.')}`{kind}\n\n" if prefix else ""
+    of = f" of the kind {kind_of(model)}" if issubclass(model, Section) and kind_of(model) else of
+    heading = f"### `{prefix.removesuffix('.')}`{of}\n\n" if prefix else ""
     rows = [_row(f"{prefix}{field.alias}", field, elsewhere) for field in model.model_fields.values()]
-    yield f"{heading}{cleandoc(model.__doc__ or '')}\n\n{_table(('Key', 'Type', 'Default', 'Meaning'), rows)}"
+    yield f"{heading}{_meaning_of(model)}\n\n{_table(('Key', 'Type', 'Default', 'Meaning'), rows)}"
     for field in model.model_fields.values():
         for suffix, nested in _models_in(field.annotation):
             if nested not in elsewhere:
                 path = f"{prefix}{field.alias}{suffix}"
                 others = {model: link for model, link in elsewhere.items() if path != _SYNC or model not in OF_SYNCS}
-                yield from _sections(nested, f"{path}.", others)
+                yield from _sections(nested, f"{path}.", others, of)
+
+
+def _meaning_of(model: type[BaseModel]) -> str:
+    """The docstring of a model, without the document that it follows."""
+    return re.sub(r"\s*Source: https:\S+", "", cleandoc(model.__doc__ or ""))
 
 
 def _row(key: str, field: FieldInfo, elsewhere: Mapping[type[BaseModel], str]) -> tuple[str, ...]:

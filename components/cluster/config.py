@@ -59,8 +59,8 @@ class ClusterConfig(Section):
     )
     auditors: tuple[Subject, ...] = Field(
         (),
-        description="Users, groups and service accounts that may read everything in the cluster except Secrets, "
-        "but may not change anything (docs/people.md); none by default.",
+        description="Users, groups and service accounts that may read built-in kinds, Flux's objects and logs in the "
+        "whole cluster, but no Secrets, and may not change anything (docs/people.md); none by default.",
     )
 
     @model_validator(mode="after")

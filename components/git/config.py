@@ -176,7 +176,7 @@ class GitSource(Section):
     deploy_key: SshPrivateKey | None = Field(
         None,
         description="Private SSH key that may read the repository, without a passphrase: ed25519, ECDSA P-384, or RSA "
-        "with at least 3072 bits; `flux-tenancy key deploy` creates one.",
+        "with at least 3072 bits; `flux-tenancy key deploy` creates one for `source` and for `flux.sync.source`.",
     )
     https: HttpsCredentials | None = Field(None, description="User name and password, or token, instead of a key.")
     github_app: GitHubAppCredentials | None = Field(None, description="A GitHub App, instead of a key.")

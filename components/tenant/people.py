@@ -33,7 +33,9 @@ class TenantPeople(Section):
     """Users and groups with access to a tenant's namespaces."""
 
     viewers: tuple[Person, ...] = Field(
-        (), description="Users and groups that may read everything in the tenant's namespaces except Secrets and logs."
+        (),
+        description="Users and groups that may read built-in kinds and Flux's objects in the tenant's namespaces, but "
+        "no Secrets and no logs.",
     )
     developers: tuple[Person, ...] = Field(
         (),
