@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from flux_tenancy.components.config.printable import without_passwords
 from flux_tenancy.components.installs.flux.lockdown_environment import PROXY_VARIABLES
 from flux_tenancy.components.tenant.network import OPENINGS_SUFFIX
 from flux_tenancy.components.vocabulary.manifests import Manifest
@@ -366,5 +367,6 @@ def weakenings(before: Iterable[RenderedObject], after: Iterable[RenderedObject]
 
 
 def _shown(value: Any) -> str:
-    text = "none" if value is None else value if isinstance(value, str) else str(value)
+    # Before a password loses the @ at its end.
+    text = "none" if value is None else without_passwords(value if isinstance(value, str) else str(value))
     return text if len(text) <= _VALUE else f"{text[:_VALUE]}…"
