@@ -235,5 +235,5 @@ def _cut(text: str) -> str:
 
 
 def _visible(line: str) -> str:
-    """A line without characters that control a terminal or disguise text, its white space as it is."""
-    return "".join(letter if letter.isprintable() else " " for letter in line)
+    """A line in which characters that control a terminal or disguise text are escaped, its spaces as they are."""
+    return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in line)

@@ -129,7 +129,8 @@ class StackReport:
         yield from (_of_secret(each) for each in self.secrets if self.of_owner(each.owner) is Action.CHANGED)
         for each in self.deletions:
             if not each.is_missing_acknowledgement:
-                yield from (Statement(each.owner, text, names_owner=True) for text in each.consequences())
+                for text, deletes_more in each.effects():
+                    yield Statement(each.owner, text, deletes_more and not each.acknowledged, names_owner=True)
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,10 @@ class Said:
         """The sentence with its subject, without a period."""
         if self.names_owner:
             return self.text
-        return f"{'the platform' if self.owners == (PLATFORM,) else listed(self.owners)} {self.text}"
+        if self.owners == (PLATFORM,):
+            return f"the platform {self.text}"
+        each_of = "each of " if len(self.owners) > 1 else ""
+        return f"{each_of}{listed(self.owners)} {self.text}"
 
 
 @dataclass(frozen=True)
