@@ -9,7 +9,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.printable import printable, without_passwords
 from flux_tenancy.operations.differences import Difference, What
 from flux_tenancy.operations.drift_search import Drift
 from flux_tenancy.operations.managed_fields import MISSING
@@ -40,7 +40,9 @@ def as_json(drift: Drift) -> str:
     """For programs."""
     found = [asdict(each) for each in drift.differences]
     content = {"compared": drift.compared, "unread": drift.unread, "differences": found}
-    return json.dumps(content, indent=2, default=lambda value: None if value is MISSING else str(value))
+    return without_passwords(
+        json.dumps(content, indent=2, default=lambda value: None if value is MISSING else str(value))
+    )
 
 
 def _paragraph(each: Difference) -> Iterator[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any
 
 from flux_tenancy.components.tenant.network import NAMESPACE_NAME_LABEL, OPENINGS_SUFFIX
@@ -12,11 +14,57 @@ from flux_tenancy.review.access.rules import Subject, SubjectKind
 from flux_tenancy.review.access.sentences import Statement
 from flux_tenancy.review.render.rendered import RenderedObject
 
-EVERY_ADDRESS = ("0.0.0.0/0", "::/0")
-"""Networks of every address."""
+# The largest private networks are 10.0.0.0/8 and fc00::/7.
+# Source: https://www.rfc-editor.org/rfc/rfc1918 and https://www.rfc-editor.org/rfc/rfc4193
+_WIDEST = {4: 8, 6: 7}
 
-_Opening = tuple[str, str, str]
-"""Tenant, namespace, and what is open, e.g. `let Pods connect to 10.20.0.0/16`."""
+
+def is_wide(network: str) -> bool:
+    """Whether a network has more addresses than any private one, such as all of them or a half."""
+    found = ip_network(network)
+    return found.prefixlen < _WIDEST[found.version]
+
+
+@dataclass(frozen=True)
+class _Opening:
+    """A rule of a tenant's openings.
+
+    Attributes:
+        tenant: the tenant.
+        namespace: whose Pods it is about.
+        side: `to` or `from`.
+        peers: who may be connected to, or from where; an empty peer is everything.
+        ports: the ports; none for all.
+    """
+
+    tenant: str
+    namespace: str
+    side: str
+    peers: Sequence[Manifest]
+    ports: Sequence[Mapping[str, Any]]
+
+    @property
+    def words(self) -> str:
+        """What is open, e.g. `let Pods connect to 10.20.0.0/16`."""
+        verb = "let Pods connect to" if self.side == "to" else "receive connections from"
+        return f"{verb} {' or '.join(map(_peer, self.peers))}{_ports(self.ports)}"
+
+    @property
+    def is_wide(self) -> bool:
+        return any(is_wide(each["ipBlock"]["cidr"]) for each in self.peers if "ipBlock" in each)
+
+    def is_within(self, others: Iterable[_Opening]) -> bool:
+        """Whether the others together open each of its peers at each of its ports, each with one rule."""
+        same = [
+            each
+            for each in others
+            if (each.tenant, each.namespace, each.side) == (self.tenant, self.namespace, self.side)
+        ]
+        return all(
+            any(_has_port(each.ports, port) and any(_has_peer(wider, peer) for wider in each.peers) for each in same)
+            for peer in self.peers
+            for port in self.ports or (None,)
+        )
 
 
 def opening_statements(
@@ -24,15 +72,18 @@ def opening_statements(
 ) -> Iterator[Statement]:
     """What tenants' Pods may connect to, and who may connect to them, now and no longer.
 
+    What a wider rule opens as well is no change.
+
     Args:
         old_objects, new_objects: the objects of both renders.
     """
-    before, after = set(_openings(old_objects)), set(_openings(new_objects))
-    for widened, opened in ((True, after - before), (False, before - after)):
-        for tenant, namespace, what in sorted(opened):
-            words = f"may {'now' if widened else 'no longer'} {what}"
-            high = widened and any(network in what for network in EVERY_ADDRESS)
-            yield Statement(words, widened, high, Subject(SubjectKind.TENANT, tenant), namespace)
+    before, after = list(_openings(old_objects)), list(_openings(new_objects))
+    for widened, found, others in ((True, after, before), (False, before, after)):
+        opened = [each for each in found if not each.is_within(others)]
+        for each in sorted(opened, key=lambda one: (one.tenant, one.namespace, one.words)):
+            words = f"may {'now' if widened else 'no longer'} {each.words}"
+            subject = Subject(SubjectKind.TENANT, each.tenant)
+            yield Statement(words, widened, widened and each.is_wide, subject, each.namespace)
 
 
 def _openings(objects: Iterable[RenderedObject]) -> Iterator[_Opening]:
@@ -40,13 +91,42 @@ def _openings(objects: Iterable[RenderedObject]) -> Iterator[_Opening]:
         tenant = each.manifest.get("metadata", {}).get("labels", {}).get(TENANT_LABEL)
         if each.kind == "NetworkPolicy" and tenant and each.name == f"{tenant}{OPENINGS_SUFFIX}":
             spec = each.manifest["spec"]
-            for verb, side, rules in (
-                ("let Pods connect to", "to", spec.get("egress", ())),
-                ("receive connections from", "from", spec.get("ingress", ())),
-            ):
+            for side, rules in (("to", spec.get("egress", ())), ("from", spec.get("ingress", ()))):
                 for rule in rules:
-                    peers = " or ".join(map(_peer, rule.get(side) or ({},)))
-                    yield tenant, each.namespace, f"{verb} {peers}{_ports(rule.get('ports') or ())}"
+                    yield _Opening(tenant, each.namespace, side, rule.get(side) or ({},), rule.get("ports") or ())
+
+
+def _has_peer(wider: Manifest, peer: Manifest) -> bool:
+    """Whether a peer of a rule includes another one."""
+    if not wider or wider == peer:
+        return True
+    if "ipBlock" not in wider or "ipBlock" not in peer:
+        return False
+    left_out = [ip_network(each) for each in peer["ipBlock"].get("except") or ()]
+    network = ip_network(peer["ipBlock"]["cidr"])
+    return _includes(ip_network(wider["ipBlock"]["cidr"]), network) and all(
+        not each.overlaps(network) or any(_includes(one, each) for one in left_out)
+        for each in map(ip_network, wider["ipBlock"].get("except") or ())
+    )
+
+
+def _includes(wider: IPv4Network | IPv6Network, network: IPv4Network | IPv6Network) -> bool:
+    if isinstance(wider, IPv4Network):
+        return isinstance(network, IPv4Network) and network.subnet_of(wider)
+    return isinstance(network, IPv6Network) and network.subnet_of(wider)
+
+
+def _has_port(wider: Sequence[Mapping[str, Any]], port: Mapping[str, Any] | None) -> bool:
+    """Whether ports of a rule, all without any, include a port or a range; None for all."""
+    if not wider or port is None:
+        return not wider
+    first, last = port["port"], port.get("endPort", port["port"])
+    return any(
+        each.get("protocol", "TCP") == port.get("protocol", "TCP")
+        and each["port"] <= first
+        and last <= each.get("endPort", each["port"])
+        for each in wider
+    )
 
 
 def _peer(peer: Manifest) -> str:
@@ -60,10 +140,10 @@ def _peer(peer: Manifest) -> str:
     return f"Pods in {labels[NAMESPACE_NAME_LABEL]}" if NAMESPACE_NAME_LABEL in labels else "everything"
 
 
-def _ports(ports: Iterable[dict[str, Any]]) -> str:
+def _ports(ports: Iterable[Mapping[str, Any]]) -> str:
     listed = [f"{_range(each)}/{each.get('protocol', 'TCP')}" for each in ports]
     return f" at {', '.join(listed)}" if listed else ""
 
 
-def _range(port: dict[str, Any]) -> str:
+def _range(port: Mapping[str, Any]) -> str:
     return f"{port['port']}-{port['endPort']}" if "endPort" in port else str(port["port"])

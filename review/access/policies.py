@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from flux_tenancy.components.policies.native import native
 from flux_tenancy.components.policies.rendering import ACTIONS, POLICIES, object_name
 from flux_tenancy.components.policies.table import policies as policies_of
 from flux_tenancy.components.tenant.annotations import EXCEPTIONS
+from flux_tenancy.components.tenant.people import DEVELOPER
 from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
@@ -137,7 +138,7 @@ def policy_statements(old: Render | None, new: Render | None) -> Iterator[Statem
     Without the settings of one of the renders, only the modes of the policies are compared.
     """
     before, after = read_admission(old), read_admission(new)
-    yield from _modes(before, after)
+    yield from _modes(before, after, unneeded=_unneeded(new))
     if before.settings is not None and after.settings is not None:
         sections = _sections(before.settings)
         yield from _other_changes(before, after, sections)
@@ -155,8 +156,14 @@ def allowance_statements(admission: Admission) -> Iterator[Statement]:
                 yield Statement(f"may {words}", True, False, Subject(SubjectKind.TENANT, tenant), namespace)
 
 
-def _modes(before: Admission, after: Admission) -> Iterator[Statement]:
-    names = sorted({*before.policies, *after.policies})
+def _unneeded(render: Render | None) -> set[PolicyName]:
+    """The policies about people whom a stack does not have."""
+    names = {each.name for each in render.objects if each.kind == "ClusterRole"} if render else set()
+    return set() if DEVELOPER in names else {PolicyName.FLUX_REQUESTS}
+
+
+def _modes(before: Admission, after: Admission, unneeded: Collection[PolicyName]) -> Iterator[Statement]:
+    names = sorted({*before.policies, *after.policies} - {each for each in unneeded if each not in after.policies})
     found: dict[tuple[PolicyMode, PolicyMode], list[PolicyName]] = defaultdict(list)
     for name in names:
         found[before.mode_of(name), after.mode_of(name)].append(name)

@@ -10,15 +10,18 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 
 from flux_tenancy.components.stack.cluster.protection import TAKEN_ALONG
-from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY
+from flux_tenancy.components.vocabulary.names import BUCKET, GIT_REPOSITORY, KUSTOMIZATION, OCI_REPOSITORY
 from flux_tenancy.review.changes.objects import ABSENT, Action, ObjectChange
 from flux_tenancy.review.render.rendered import PROTECT, RenderedObject
 
 _BOUNDS = ("ResourceQuota", "LimitRange")
 # What decides which objects a sync applies, and where.
 _CONTENT = {
-    "Kustomization": ("spec.path", "spec.targetNamespace", "spec.sourceRef"),
+    KUSTOMIZATION: ("spec.path", "spec.targetNamespace", "spec.sourceRef"),
     GIT_REPOSITORY: ("spec.url", "spec.ref"),
+    # That they are fetched from elsewhere is a weakening.
+    OCI_REPOSITORY: ("spec.ref", "spec.layerSelector"),
+    BUCKET: ("spec.prefix",),
 }
 
 
@@ -30,11 +33,14 @@ def dangers(changes: Iterable[ObjectChange], objects: Collection[RenderedObject]
         objects: all that the stack would apply.
     """
     namespaces = {each.name for each in objects if each.kind == "Namespace"}
-    pruning = {
-        (each.namespace, each.name)
-        for each in objects
-        if each.kind == "Kustomization" and each.manifest["spec"].get("prune", False)
-    }
+    pruning = set[tuple[str, str, str]]()
+    for each in objects:
+        if each.kind == KUSTOMIZATION and each.manifest["spec"].get("prune", False):
+            source = each.manifest["spec"].get("sourceRef", {})
+            pruning |= {
+                (KUSTOMIZATION, each.namespace, each.name),
+                (source.get("kind", ""), source.get("namespace", each.namespace), source.get("name", "")),
+            }
     unprotected = Counter[tuple[str, str]]()
     for change in changes:
         found = change.object
@@ -43,7 +49,7 @@ def dangers(changes: Iterable[ObjectChange], objects: Collection[RenderedObject]
         )
         if change.action is Action.REMOVED and found.kind in _BOUNDS and found.namespace in namespaces:
             yield found.owner, f"loses a {found.kind}, which limits its Pods"
-        elif change.action is Action.CHANGED and found.kind in _CONTENT and (found.namespace, found.name) in pruning:
+        elif change.action is Action.CHANGED and (found.kind, found.namespace, found.name) in pruning:
             keys = [key for key in _CONTENT[found.kind] if any(field.name.startswith(key) for field in change.fields)]
             if keys:
                 names = " and ".join(key.removeprefix("spec.") for key in keys)
@@ -59,5 +65,5 @@ def dangers(changes: Iterable[ObjectChange], objects: Collection[RenderedObject]
                 )
     for (owner, kind), count in unprotected.items():
         if count:
-            what, each = (f"a {kind}", "it") if count == 1 else (f"{count} {kind}s", "each")
-            yield owner, f"loses Pulumi's protection of {what}: an update may delete {each}, with {TAKEN_ALONG[kind]}"
+            what, which = (f"a {kind}", "it") if count == 1 else (f"{count} {kind}s", "each")
+            yield owner, f"loses Pulumi's protection of {what}: an update may delete {which}, with {TAKEN_ALONG[kind]}"

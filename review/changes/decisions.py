@@ -30,6 +30,9 @@ def decision_risks(stack: str, before: Mapping[str, Any], after: Mapping[str, An
         )
     if clusters[1].get("adopt") is True and clusters[0].get("adopt") is not True:
         yield Statement(PLATFORM, "takes over objects that already exist in the cluster (cluster.adopt)", risk=True)
+    urls = [_mapping(each.get("github")).get("baseUrl") for each in (before, after)]
+    if urls[1] and urls[0] != urls[1]:
+        yield Statement(PLATFORM, f"sends its credentials for GitHub to {urls[1]} (github.baseUrl)", risk=True)
     yield from _extended(PLATFORM, "the waiver of {}", *(_waivers(each) for each in (before, after)), is_new=True)
     tenants = [_mapping(each.get(_TENANTS)) for each in (before, after)]
     for name in sorted({*tenants[0], *tenants[1]}):

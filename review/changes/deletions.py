@@ -56,6 +56,10 @@ class Deletion:
 
     def consequences(self) -> Iterator[str]:
         """What goes with the objects, one sentence each, without a period."""
+        return (text for text, _ in self.effects())
+
+    def effects(self) -> Iterator[tuple[str, bool]]:
+        """The consequences, each with whether objects are deleted that the change does not list."""
         namespaces = self._names("Namespace")
         if namespaces:
             whose = (
@@ -63,21 +67,23 @@ class Deletion:
                 if self.owner == PLATFORM
                 else f", including the objects that Flux applied from the Git of {self.owner}"
             )
-            yield f"everything in {_listed('namespace', namespaces)} is deleted{whose}"
+            yield f"everything in {_listed('namespace', namespaces)} is deleted{whose}", True
         if definitions := self._names("CustomResourceDefinition"):
-            yield f"every object of {_listed('definition', definitions)} is deleted in the whole cluster"
+            yield f"every object of {_listed('definition', definitions)} is deleted in the whole cluster", True
         for sync in self._of_kind("Kustomization"):
             if sync.namespace not in namespaces:
-                yield f"{_fate(sync)} from the Git of {sync.namespace}/{sync.name}"
+                stays = _stays(sync)
+                what = "Flux keeps the objects" if stays else "Flux deletes the objects"
+                yield f"{what} that it applied from the Git of {sync.namespace}/{sync.name}", not stays
         for release in self._of_kind("HelmRelease"):
             if release.namespace not in namespaces:
-                yield f"Flux uninstalls the Helm release {release.namespace}/{release.name}"
+                yield f"Flux uninstalls the Helm release {release.namespace}/{release.name}", True
         for release in (each for each in self.objects if each.type == RELEASE_TYPE):
-            yield f"every object of the Helm release {release.name} is deleted, including custom resources"
+            yield f"every object of the Helm release {release.name} is deleted, including custom resources", True
         if keys := self._repositories(DEPLOY_KEY_TYPE):
-            yield f"its deploy key is removed from {', '.join(keys)} at GitHub"
+            yield f"its deploy key is removed from {', '.join(keys)} at GitHub", False
         if webhooks := self._repositories(WEBHOOK_TYPE):
-            yield f"its webhook is removed from {', '.join(webhooks)} at GitHub"
+            yield f"its webhook is removed from {', '.join(webhooks)} at GitHub", False
 
     def _of_kind(self, kind: str) -> list[RenderedObject]:
         return [each for each in self.objects if each.is_kubernetes and each.kind == kind]
@@ -131,14 +137,13 @@ def _repository(rendered: RenderedObject) -> str:
     return str(rendered.manifest["properties"].get("repository"))
 
 
-def _fate(sync: RenderedObject) -> str:
-    """What Flux does with the objects of a sync that is deleted.
+def _stays(sync: RenderedObject) -> bool:
+    """Whether Flux keeps the objects of a sync that is deleted.
 
     Source: https://fluxcd.io/flux/components/kustomize/kustomizations/#deletion-policy
     """
     policy = sync.manifest["spec"].get("deletionPolicy", "MirrorPrune")
-    stays = policy == _ORPHAN or (policy == "MirrorPrune" and not sync.manifest["spec"].get("prune", False))
-    return "Flux keeps the objects that it applied" if stays else "Flux deletes the objects that it applied"
+    return policy == _ORPHAN or (policy == "MirrorPrune" and not sync.manifest["spec"].get("prune", False))
 
 
 def _listed(noun: str, names: list[str]) -> str:

@@ -9,7 +9,7 @@ from difflib import unified_diff
 from itertools import islice
 from typing import Any
 
-from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.printable import HIDDEN, printable, without_passwords
 from flux_tenancy.components.plan.registration import BACKGROUND, OWNERSHIP
 from flux_tenancy.components.policies.probe import PROBE_NAME
 from flux_tenancy.components.tenant.annotations import PREFIX
@@ -36,8 +36,6 @@ _PLAIN = re.compile(r"(?!(?:true|false|null|yes|no|on|off)$)[A-Za-z/_.<(-][^\n\"
 _STAND_IN = re.compile(r"<(?:encrypted|public half of encrypted|generated)[^<>]*>")
 # The digest in a stand-in, which tells a reader nothing.
 _SEALED = re.compile(r"(<(?:encrypted|public half of encrypted) [^<>]*) [0-9a-f]{8,}>")
-HIDDEN = "(not shown)"
-"""What stands for a secret in plain text."""
 _OWNERSHIP = OWNERSHIP | BACKGROUND
 _SECRET = ("data", "stringData")
 _IDENTITY = ("apiVersion", "kind", "metadata")
@@ -115,16 +113,24 @@ def masked_names(text: str, names: Mapping[str, str]) -> str:
 
 
 def shown_manifest(rendered: RenderedObject) -> Manifest:
-    """An object as a report may show it: no text of a Secret that is not a stand-in."""
+    """An object as a report may show it: no password in a URL, and no text of a Secret that is not a stand-in."""
     if rendered.kind != "Secret":
-        return rendered.manifest
+        return dict(_without_passwords(rendered.manifest))
     return {key: _without_secrets(value) if key in _SECRET else value for key, value in rendered.manifest.items()}
 
 
 def shown_value(rendered: RenderedObject, field: FieldChange, value: Any) -> Any:
-    """A field's value as a report may show it: no text of a Secret that is not a stand-in."""
+    """A field's value as a report may show it: no password in a URL, and no text of a Secret that is not a stand-in."""
     is_secret = value is not ABSENT and rendered.kind == "Secret" and field.path[0] in _SECRET
-    return _without_secrets(value) if is_secret else value
+    return _without_secrets(value) if is_secret else _without_passwords(value)
+
+
+def _without_passwords(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_passwords(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_without_passwords(item) for item in value]
+    return without_passwords(value) if isinstance(value, str) else value
 
 
 def _without_secrets(value: Any) -> Any:
@@ -229,5 +235,5 @@ def _cut(text: str) -> str:
 
 
 def _visible(line: str) -> str:
-    """A line without characters that control a terminal or disguise text, its white space as it is."""
-    return "".join(letter if letter.isprintable() else " " for letter in line)
+    """A line in which characters that control a terminal or disguise text are escaped, its spaces as they are."""
+    return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in line)

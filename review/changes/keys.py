@@ -5,22 +5,20 @@ Whatever is written otherwise is here, whether or not a sentence explains it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from flux_tenancy.components.config.printable import HIDDEN, without_passwords
 from flux_tenancy.components.config.sealed import SealedText
 from flux_tenancy.components.stack.files.names import tenant_file_name
 from flux_tenancy.components.stack.files.project_file import PROJECT_FILE
 from flux_tenancy.components.stack.files.secrets import takes_a_secret
 from flux_tenancy.components.stack.written import Written
-from flux_tenancy.review.changes.fields import HIDDEN
 from flux_tenancy.review.changes.objects import ABSENT, FieldChange, field_changes
 from flux_tenancy.review.render.rendered import PLATFORM
 
 _TENANTS = "tenants"
-_PASSWORD = re.compile(r"(://[^/\s:@]*:)[^/\s]+@")
 
 _Path = tuple[str | int, ...]
 
@@ -99,4 +97,4 @@ def _readable(path: _Path, value: Any) -> Any:
         return value
     if takes_a_secret(path) and not isinstance(value, SealedText):
         return HIDDEN
-    return _PASSWORD.sub(rf"\1{HIDDEN}@", value)
+    return without_passwords(value)

@@ -6,12 +6,15 @@ What is said of access, of deletions and of replacements is not repeated here.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from flux_tenancy.components.config.printable import without_passwords
+from flux_tenancy.components.config.types import seconds
 from flux_tenancy.components.installs.flux.lockdown_environment import PROXY_VARIABLES
 from flux_tenancy.components.tenant.network import OPENINGS_SUFFIX
 from flux_tenancy.components.vocabulary.manifests import Manifest
@@ -22,10 +25,11 @@ from flux_tenancy.components.vocabulary.names import (
     HELM_REPOSITORY,
     KUSTOMIZATION,
     OCI_REPOSITORY,
+    TENANT_LABEL,
 )
 from flux_tenancy.components.vocabulary.object_meta import SecretPurpose
 from flux_tenancy.review.access.boundaries import IDENTITIES
-from flux_tenancy.review.access.openings import EVERY_ADDRESS
+from flux_tenancy.review.access.openings import is_wide
 from flux_tenancy.review.access.words import counted
 from flux_tenancy.review.changes.fields import is_descriptive, is_meaningful, label
 from flux_tenancy.review.render.rendered import RenderedObject
@@ -35,6 +39,8 @@ _SOURCES = (GIT_REPOSITORY, OCI_REPOSITORY, HELM_REPOSITORY, BUCKET)
 _FACTOR = 4
 """A limit that grows less than this is an adjustment."""
 _MANY_WORKERS = 100
+_RARE_SECONDS = 86_400.0
+"""From this interval on, nobody can count on the correction of drift."""
 _VALUE = 80
 """Characters of a value in a sentence."""
 _SUFFIXES = {"": 1.0, "m": 1e-3} | {
@@ -105,6 +111,17 @@ def _entries(manifest: Manifest) -> Mapping[str, Any]:
         for key, value in found.items()
         if not is_descriptive(key, value) and not is_meaningful(key) and key not in IDENTITIES
     }
+
+
+def _common_entries(manifest: Manifest) -> Mapping[str, Any]:
+    """Labels and annotations that a sync or a release adds to all of its objects."""
+    found = manifest["spec"].get("commonMetadata") or {}
+    entries = {**(found.get("labels") or {}), **(found.get("annotations") or {})}
+    return {key: value for key, value in entries.items() if not is_descriptive(key, value)}
+
+
+def _intervals(manifest: Manifest) -> Mapping[str, Any]:
+    return {**_at("spec", "interval")(manifest), **_at("spec", "chart", "spec", "interval")(manifest)}
 
 
 def _signers(manifest: Manifest) -> Mapping[str, Any]:
@@ -197,6 +214,16 @@ def _is_multiplied(before: Any, after: Any) -> bool:
     return before is not None and after is not None and _quantity(after) >= _FACTOR * _quantity(before)
 
 
+def _is_rare(before: Any, after: Any) -> bool:
+    return (
+        after is not None and seconds(after) >= _RARE_SECONDS and (before is None or seconds(after) > seconds(before))
+    )
+
+
+def _is_zero(before: Any, after: Any) -> bool:
+    return before is not None and after is not None and _quantity(after) == 0
+
+
 def _many_workers(before: Any, after: Any) -> bool:
     if after is None or (before is not None and _quantity(after) <= _quantity(before)):
         return False
@@ -231,6 +258,23 @@ WEAKENINGS = (
     Weakening(("Secret",), _signers, _is_given, "accepts another signer or key: {keys} in {labels}"),
     Weakening(("Secret",), _signers, _goes, "no longer accepts the signer {keys} in {labels}", is_risk=False),
     Weakening(("Secret",), _host_keys, _is_replaced, "trusts another host key of {keys}"),
+    Weakening(
+        ("Secret",), _of(("stringData",), "ca.crt"), _is_replaced, "trusts another certificate authority in {labels}"
+    ),
+    Weakening(
+        ("Secret",),
+        _of(("stringData",), "ca.crt"),
+        _comes,
+        "trusts the certificate authority in {labels}, which the stack names",
+        is_risk=False,
+        of_new=True,
+    ),
+    Weakening(
+        ("Secret",),
+        _of(("stringData",), "githubAppBaseURL"),
+        _is_given,
+        "sends the signed tokens of a GitHub App to {after} (before: {before})",
+    ),
     Weakening(_SOURCES, _at("spec", "insecure"), _becomes(True), "fetches {labels} without TLS", of_new=True),
     Weakening(
         (HELM_REPOSITORY,),
@@ -301,6 +345,46 @@ WEAKENINGS = (
         _differs,
         "installs another chart with {labels}: {after} (before: {before})",
     ),
+    # Source: https://fluxcd.io/flux/components/helm/helmreleases/#release-name
+    Weakening(
+        (HELM_RELEASE,),
+        _of(("spec",), "releaseName", "targetNamespace", "storageNamespace"),
+        _differs,
+        "uninstalls and reinstalls {labels}: {keys} is {after} (before: {before})",
+    ),
+    Weakening(
+        (HELM_RELEASE,),
+        _at("spec", "driftDetection", "ignore"),
+        _is_given,
+        "no longer corrects drift of some fields with {labels}",
+    ),
+    Weakening(
+        (KUSTOMIZATION,),
+        _of(("spec", "postBuild")),
+        _differs,
+        "has other variables in {labels} ({keys})",
+        is_risk=False,
+    ),
+    Weakening(
+        (KUSTOMIZATION, HELM_RELEASE),
+        _common_entries,
+        _differs,
+        "has {keys}: {after} on all objects of {labels} (before: {before}), which other controllers may read",
+        of_new=True,
+    ),
+    Weakening(
+        (KUSTOMIZATION, HELM_RELEASE, *_SOURCES),
+        _intervals,
+        _is_rare,
+        "reconciles {labels} only every {after}: changes and drift may stay as long",
+        of_new=True,
+    ),
+    Weakening(
+        ("Alert",),
+        _of(("spec",), "inclusionList", "exclusionList"),
+        _is_given,
+        "no longer reports all events with {labels} ({keys}: {after})",
+    ),
     Weakening(("Deployment",), _argument("--concurrent"), _many_workers, "runs {after} workers ({keys}) in {labels}"),
     Weakening(
         ("Deployment",),
@@ -314,17 +398,24 @@ WEAKENINGS = (
     Weakening(("Deployment",), _direct, _comes, "may connect to {keys} from {labels} without the proxy"),
     Weakening(
         ("NetworkPolicy",),
-        lambda manifest: {key: value for key, value in _networks(manifest).items() if key in EVERY_ADDRESS},
+        lambda manifest: {key: value for key, value in _networks(manifest).items() if is_wide(key)},
         _comes,
-        "lets Pods connect to every address ({keys}) with {labels}",
+        "lets Pods connect to any address of {keys} with {labels}",
         of_new=True,
     ),
     Weakening(
         ("ResourceQuota",), _of(("spec", "hard")), _is_multiplied, "may have {after} of {keys} (before: {before})"
     ),
+    Weakening(("ResourceQuota",), _of(("spec", "hard")), _is_zero, "may no longer have any {keys} (before: {before})"),
     Weakening(("ResourceQuota",), _of(("spec", "hard")), _goes, "loses the limit of {keys} in {labels}"),
     Weakening(("LimitRange",), _maximums, _is_multiplied, "may have {after} of {keys} (before: {before})"),
     Weakening(("LimitRange",), _maximums, _goes, "loses the maximum of {keys}"),
+    Weakening(
+        ("Namespace",),
+        _of(("metadata", "labels"), TENANT_LABEL),
+        _is_replaced,
+        "takes over {labels} with everything in it from {before}",
+    ),
     Weakening(
         ("Namespace", "ServiceAccount"),
         _entries,
@@ -366,5 +457,10 @@ def weakenings(before: Iterable[RenderedObject], after: Iterable[RenderedObject]
 
 
 def _shown(value: Any) -> str:
-    text = "none" if value is None else value if isinstance(value, str) else str(value)
+    # Before a password loses the @ at its end.
+    text = (
+        "none"
+        if value is None
+        else without_passwords(value if isinstance(value, str) else json.dumps(value, default=str))
+    )
     return text if len(text) <= _VALUE else f"{text[:_VALUE]}…"

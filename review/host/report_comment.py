@@ -191,7 +191,7 @@ def base_changed_since(repository: Repository, pull: PullRequest, run: WorkflowR
     """Whether somebody has chosen another base since a run began. A run that is repeated keeps the merge that it saw.
 
     Source: https://docs.github.com/en/rest/using-the-rest-api/issue-event-types#base_ref_changed and
-    https://docs.github.com/en/actions/managing-workflow-runs/re-running-workflows-and-jobs
+    https://docs.github.com/en/actions/how-tos/manage-workflow-runs/re-run-workflows-and-jobs
     """
     events = repository.get_issue(pull.number).get_timeline()
     return any(each.event == "base_ref_changed" and each.created_at >= run.created_at for each in events)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeVar
 
-from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.printable import printable, without_passwords
 from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.review.changes.deletions import Deletion
 from flux_tenancy.review.changes.fields import (
@@ -111,11 +111,12 @@ class StackReport:
         """Everything that is a sentence, refusals first; not the deletions that need an acknowledgement.
 
         Letters that are not ASCII are named, and make a sentence a risk: the names of branches, groups, users and hosts
-        are in it.
+        are in it. Passwords in URLs are left out.
         """
         for each in self._statements():
-            named = with_letters_named(each.text)
-            yield each if named == each.text else replace(each, text=named, risk=True)
+            text = without_passwords(each.text)
+            named = with_letters_named(text)
+            yield replace(each, text=named, risk=each.risk or named != text)
 
     def _statements(self) -> Iterator[Statement]:
         yield from self.refusals
@@ -128,7 +129,8 @@ class StackReport:
         yield from (_of_secret(each) for each in self.secrets if self.of_owner(each.owner) is Action.CHANGED)
         for each in self.deletions:
             if not each.is_missing_acknowledgement:
-                yield from (Statement(each.owner, text, names_owner=True) for text in each.consequences())
+                for text, deletes_more in each.effects():
+                    yield Statement(each.owner, text, deletes_more and not each.acknowledged, names_owner=True)
 
 
 @dataclass(frozen=True)
@@ -154,7 +156,10 @@ class Said:
         """The sentence with its subject, without a period."""
         if self.names_owner:
             return self.text
-        return f"{'the platform' if self.owners == (PLATFORM,) else listed(self.owners)} {self.text}"
+        if self.owners == (PLATFORM,):
+            return f"the platform {self.text}"
+        each_of = "each of " if len(self.owners) > 1 else ""
+        return f"{each_of}{listed(self.owners)} {self.text}"
 
 
 @dataclass(frozen=True)

@@ -49,8 +49,13 @@ LATER = {"up", "releases"}
 
 def read(file: Path) -> dict[str, Any]:
     """A workflow or action; the key `on` stays a string, which YAML 1.1 would read as true."""
-    loaded: dict[Any, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
-    return {"on" if key is True else key: value for key, value in loaded.items()}
+    return loaded(file.read_text(encoding="utf-8"))
+
+
+def loaded(text: str) -> dict[str, Any]:
+    """A workflow or action as text."""
+    found: dict[Any, Any] = yaml.safe_load(text)
+    return {"on" if key is True else key: value for key, value in found.items()}
 
 
 def jobs() -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -105,10 +110,47 @@ def test_every_action_of_others_is_pinned_by_a_commit_with_its_version_in_a_comm
         for line in file.read_text(encoding="utf-8").splitlines()
         if "uses:" in line and f"uses: {SELF}" not in line
     ]
-    pinned = re.compile(r"(- )?uses: [\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
+    pinned = re.compile(r"(- )?uses: [\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+(\.\d+)?")
 
     assert [line for line in found if not pinned.fullmatch(line[1])] == []
     assert len(found) > 10
+
+
+def test_the_set_up_in_the_docs_is_that_of_the_workflows():
+    page = (PROJECT / "docs" / "review.md").read_text(encoding="utf-8")
+    texts = [file.read_text(encoding="utf-8") for file in WORKFLOWS]
+    rows = re.findall(
+        r"^ *\| (`[^|]+`) \|", page.partition("## Set-up")[2].partition("### What a pull")[0], re.MULTILINE
+    )
+    listed = {name for row in rows for name in re.findall("`([^`]+)`", row)}
+
+    variables = {name for text in texts for name in re.findall(r"\bvars\.([A-Z_]+)", text)}
+    # `apply.yaml` calls it.
+    workflows = {file.name for file in WORKFLOWS} - {"apply-stack.yaml"}
+    assert listed == variables | workflows
+
+
+def test_the_callers_in_the_docs_have_the_triggers_and_rights_of_what_they_call():
+    page = (PROJECT / "docs" / "review.md").read_text(encoding="utf-8").partition("### In a repository of your own")[2]
+    callers = [loaded(text) for text in re.findall("```yaml\n(.*?)```", page, re.DOTALL)]
+
+    assert [each["name"] for each in callers] == ["review", "comment"]
+    for caller in callers:
+        called = read(GITHUB / "workflows" / f"{caller['name']}.yaml")
+        [job] = caller["jobs"].values()
+        assert caller["on"] == {event: how for event, how in called["on"].items() if event != "workflow_call"}
+        assert job["permissions"] == {
+            key: value for each in called["jobs"].values() for key, value in each["permissions"].items()
+        }
+
+
+def test_the_programs_of_the_kubeconfigs_in_the_docs_are_installed():
+    page = (PROJECT / "docs" / "previews.md").read_text(encoding="utf-8")
+    connect = (GITHUB / "actions" / "connect" / "action.yaml").read_text(encoding="utf-8")
+
+    for program in ("kubelogin", "gke-gcloud-auth-plugin"):
+        assert program in page
+        assert program in connect
 
 
 def test_an_action_has_the_same_version_everywhere():

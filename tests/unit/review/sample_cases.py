@@ -3,6 +3,7 @@
 `cases/base.yaml` has the sections of the stack; each of the other files has cases:
 
 - `case`: its name.
+- `given`: values that both versions have, like `set`.
 - `set`: values by dotted path; `null` removes a key. Numbers are positions in lists, `+` appends; `\\.` is a dot in a
   key.
 - `risk`: a part of a sentence that must be among the risks.
@@ -25,12 +26,13 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from sample_keys import certificate
 from sample_project import encrypted, write_project, write_stack
 
 from flux_tenancy.components.config.decisions import today
 from flux_tenancy.components.stack.files.project_file import read_project_file
 from flux_tenancy.components.stack.files.stack_file import read_stack_file
-from flux_tenancy.components.stack.written import read_written
+from flux_tenancy.components.stack.written import Written, read_written
 from flux_tenancy.review.changes.keys import key_changes
 from flux_tenancy.review.render.stack import render_stack
 from flux_tenancy.review.report.comparison import Side, stack_report
@@ -46,6 +48,7 @@ class Case:
     """A change and what must be said of it."""
 
     name: str
+    given: Mapping[str, Any]
     changes: Mapping[str, Any]
     expected: Mapping[str, Any]
 
@@ -54,7 +57,7 @@ def read_cases() -> list[Case]:
     """All cases, in the order of their files."""
     files = sorted(each for each in CASES.glob("*.yaml") if each.name != "base.yaml")
     found = [each for file in files for each in yaml.safe_load(file.read_text(encoding="utf-8"))]
-    return [Case(each.pop("case"), each.pop("set"), each) for each in found]
+    return [Case(each.pop("case"), each.pop("given", {}), each.pop("set"), each) for each in found]
 
 
 class Project:
@@ -63,13 +66,17 @@ class Project:
     def __init__(self, folder: Path) -> None:
         self._folder = write_project(folder)
         self._before = self._side({})
-        self._written = read_written(_STACK, self._folder)
+        self._written = self._read()
 
     def report(self, case: Case) -> Report:
         """What the report says of a case."""
-        after = self._side(case.changes)
-        keys = key_changes(self._written, read_written(_STACK, self._folder))
-        return Report("main", "0" * 40, (stack_report(_STACK, self._before, after, keys=keys),))
+        before, written = (self._side(case.given), self._read()) if case.given else (self._before, self._written)
+        after = self._side({**case.given, **case.changes})
+        keys = key_changes(written, self._read())
+        return Report("main", "0" * 40, (stack_report(_STACK, before, after, keys=keys),))
+
+    def _read(self) -> Written:
+        return read_written(_STACK, self._folder)
 
     def _side(self, changes: Mapping[str, Any]) -> Side:
         sections = deepcopy(_base())
@@ -138,6 +145,8 @@ def _value(value: Any) -> Any:
         return encrypted(value)
     if value.startswith("@+"):
         return str(today() + timedelta(days=int(value[2:])))
+    if value.startswith("ca:"):
+        return certificate() * int(value[3:])
     text, mark, number = value.partition("key:")
     return f"{text}{_key(int(number))}" if mark and number.isdigit() else value
 

@@ -22,6 +22,22 @@ def test_what_a_reader_can_read_stays(text):
     assert printable(text) == text
 
 
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("http://me:p@ss!@proxy:3128/a", "http://me:(not shown)@proxy:3128/a"),
+        ("https://ghp_token@git.example.com", "https://(not shown)@git.example.com"),
+        ('["ssh://git:x@git.example.com/a", "ann@example.com"]', None),
+        ("ssh://git@git.example.com/a", "ssh://git@git.example.com/a"),
+        ("http://proxy:3128 for ann@example.com", "http://proxy:3128 for ann@example.com"),
+    ],
+)
+def test_credentials_in_urls_are_not_shown(url, shown):
+    shown = shown or '["ssh://git:(not shown)@git.example.com/a", "ann@example.com"]'
+    assert printable(url) == shown
+    assert coded(ValueError(url)) == shown
+
+
 def test_no_character_of_unicode_gets_through_that_is_not_shown():
     kinds = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
     hidden = [letter for code in range(sys.maxunicode + 1) if unicodedata.category(letter := chr(code)) in kinds]

@@ -50,6 +50,42 @@ def test_an_opening_that_stays_is_not_told():
     ]
 
 
+@pytest.mark.parametrize(
+    ("narrow", "wide"),
+    [
+        ({"cidr": "10.20.0.0/16"}, {"cidr": "10.0.0.0/8"}),
+        ({"cidr": "10.20.0.0/16", "ports": [{"port": 80}]}, {"cidr": "10.20.0.0/16"}),
+        (
+            {"cidr": "10.20.0.0/16", "ports": [{"port": 80}]},
+            {"cidr": "10.20.0.0/16", "ports": [{"port": 79, "endPort": 81}]},
+        ),
+        ({"cidr": "10.0.0.0/8", "except": ["10.9.0.0/16"]}, {"cidr": "10.0.0.0/8", "except": ["10.9.1.0/24"]}),
+        ({"cidr": "10.0.0.0/16"}, {"cidr": "10.0.0.0/8", "except": ["10.9.0.0/16"]}),
+    ],
+)
+def test_what_a_wider_opening_includes_neither_comes_nor_goes(narrow, wide):
+    widened = sentences(opened(egress=[narrow]), opened(egress=[wide]))
+    narrowed = sentences(opened(egress=[wide]), opened(egress=[narrow]))
+
+    assert [each[:1] for each in widened] == ["+"]
+    assert [each[:1] for each in narrowed] == ["-"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({"cidr": "10.9.0.0/16"}, {"cidr": "10.0.0.0/8", "except": ["10.9.1.0/24"]}),
+        (
+            {"cidr": "10.9.0.0/16", "ports": [{"port": 80}]},
+            {"cidr": "10.9.0.0/16", "ports": [{"port": 80, "protocol": "UDP"}]},
+        ),
+        ({"cidr": "10.9.0.0/16"}, {"cidr": "fd00:9::/32"}),
+    ],
+)
+def test_openings_that_only_overlap_are_both_told(first, second):
+    assert [each[:1] for each in sentences(opened(egress=[first]), opened(egress=[second]))] == ["+", "-"]
+
+
 def test_people_get_their_roles_in_the_namespaces_of_the_tenant():
     assert sentences(render(), render(TENANTS | {"dev-team": {"people": PEOPLE}})) == [
         f"+  group oidc:dev-team now has the role {VIEWER} (read only) in apps on production",

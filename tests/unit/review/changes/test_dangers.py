@@ -18,9 +18,15 @@ def found(before, after):
     return list(dangers(changes(*renders), renders[1].objects))
 
 
+SOURCE = {"kind": "GitRepository", "name": "dev-team"}
+
+
 def sync(prune=True, **spec):
     return kubernetes(
-        "Kustomization", "dev-team", "apps", spec={"prune": prune, "path": "./a", "interval": "1m"} | spec
+        "Kustomization",
+        "dev-team",
+        "apps",
+        spec={"prune": prune, "path": "./a", "interval": "1m", "sourceRef": SOURCE} | spec,
     )
 
 
@@ -54,6 +60,17 @@ def test_another_source_of_a_pruning_sync_deletes():
     [(_, text)] = found([sync(), source()], [sync(), source(url="ssh://b")])
 
     assert text.startswith("syncs from another url")
+
+
+def test_a_source_counts_by_the_reference_of_a_sync_and_not_by_its_name():
+    of_another = sync(sourceRef={"kind": "OCIRepository", "name": "images", "namespace": "shared"})
+    before, after = (
+        kubernetes("OCIRepository", "images", "shared", spec={"ref": {"tag": tag}}) for tag in ("v1", "v2")
+    )
+
+    assert found([of_another, source()], [of_another, source(url="ssh://b")]) == []
+    [(_, text)] = found([of_another, before], [of_another, after])
+    assert text.startswith("syncs from another ref (v2)")
 
 
 def test_a_sync_that_does_not_prune_deletes_nothing():

@@ -156,7 +156,7 @@ def test_a_secret_beside_a_stand_in_is_not_shown():
 
 
 def test_characters_that_control_a_terminal_become_spaces():
-    assert of_spec({}, {"a": "x\x1b[31m\u202ey"}) == ["+ spec.a: x [31m y"]
+    assert of_spec({}, {"a": "x\x1b[31m\u202ey"}) == [r"+ spec.a: x\x1b[31m\u202ey"]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from sample_objects import kubernetes
 from sample_reports import compared, report, side
 
 from flux_tenancy.review.report.json_report import as_json
+from flux_tenancy.review.report.markdown import as_markdown
 from flux_tenancy.review.report.terminal import as_text
 from flux_tenancy.review.words.statement import Statement
 
@@ -50,6 +51,21 @@ def test_the_text_has_everything_in_the_order_of_its_weight():
 
 def test_no_line_of_the_text_ends_with_spaces():
     assert [line for line in printed(sample()).splitlines() if line != line.rstrip()] == []
+
+
+def test_a_password_in_a_url_is_in_no_form_of_a_report():
+    def controller(password):
+        env = [{"name": "HTTPS_PROXY", "value": f"http://me:{password}@proxy.example.com"}]
+        containers = [{"name": "manager", "args": ["--events-addr=http://me:swordfish@events"], "env": env}]
+        return kubernetes("Deployment", "source-controller", spec={"template": {"spec": {"containers": containers}}})
+
+    old, new = "swordfish", "swordfish" * 20
+    added = kubernetes("ConfigMap", "added", text=f"see https://{new}@git.example.com")
+    found = report(compared(side(controller(old)), side(controller(new), added)))
+
+    for text in (printed(found), as_markdown(found), as_json(found)):
+        assert "me:(not shown)@" in text.replace("\\", "")
+        assert "swordfish" not in text
 
 
 def test_text_of_others_does_not_control_the_terminal():
