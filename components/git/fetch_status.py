@@ -9,17 +9,24 @@ Source: reconcileSource, reconcileArtifact and verifySignature in internal/contr
 
 from __future__ import annotations
 
+import re
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flux_tenancy.components.config.printable import printable
+
+if TYPE_CHECKING:
+    from flux_tenancy.components.git.config import GitHubConfig, GitSource
 
 # Set at the end of each fetch, the ones that found nothing new included.
 _STORED = "ArtifactInStorage"
 # Set in either state once there is a commit to verify.
 _VERIFIED = "SourceVerified"
 _FAILED = "FetchFailed"
+_LOGIN_REFUSED = re.compile("ssh: unable to authenticate")
+# A host that knows the key answers with a sentence, which go-git takes for a packet of Git's protocol.
+_NO_REPOSITORY = re.compile("invalid pkt-len found|repository not found", re.IGNORECASE)
 
 
 def lacking_proof(source: Mapping[str, Any] | None, secret: Mapping[str, Any] | None, public_key: str) -> str | None:
@@ -49,6 +56,30 @@ def not_fetched(source: Mapping[str, Any] | None) -> str | None:
     if current.get(_FAILED, {}).get("status") == "True":
         return printable(current[_FAILED].get("message", ""))
     return "the source is suspended" if source.get("spec", {}).get("suspend") else "not fetched yet"
+
+
+def fetch_remedy(refusal: str, source: GitSource | None, github: GitHubConfig) -> str:
+    """What to do if a Git host lets Flux not fetch a source; empty for any other reason.
+
+    A host deletes the deploy keys of a repository with it, so only GitHub's API tells whether a key is gone alone.
+
+    Args:
+        refusal: Flux's message.
+        source: the source, or None if it is not one of the stack's Git sources.
+        github: GitHub, which is asked for a repository where the program registers the key.
+    """
+    if _NO_REPOSITORY.search(refusal):
+        return "the Git host knows the key: check that the repository exists, and that this key is registered there"
+    if not _LOGIN_REFUSED.search(refusal):
+        return ""
+    if source is not None and source.github is not None:
+        # Importing GitHub's client takes a third of a second, which updates without such a source do not need.
+        from flux_tenancy.components.git.github_access import refusal as refused_by_api
+
+        missing = refused_by_api(github, source.github)
+        if missing is not None and missing.code == "FT-GIT-005":
+            return str(missing)
+    return "the Git host does not know the key: create another one with `flux-tenancy key deploy`, or register this one"
 
 
 def secret_name(source: Mapping[str, Any] | None) -> str | None:

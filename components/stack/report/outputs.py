@@ -82,7 +82,8 @@ def report(config: StackConfig, cluster: ClusterFacts, platform: Platform, look:
         platform: the components of the stack.
         look: how the cluster is looked at.
     """
-    progress = settled(seconds(config.tenancy.settle_timeout), platform, look.objects, look.changes)
+    timeout = seconds(config.tenancy.settle_timeout)
+    progress = settled(timeout, platform, look.objects, look.changes, config.git_sources)
     further = report_further_access(config, platform.plan, progress, look.further_access)
     fetching = fetched(config.further_sources, progress, look.find)
     leaving = report_leaving(config, look.remaining)

@@ -9,15 +9,18 @@ from typing import Any
 import pulumi
 
 from flux_tenancy.components.cluster.client import ClusterUnavailable
-from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.engine import log
 from flux_tenancy.components.engine.pulumi_command import creates_nothing
+from flux_tenancy.components.git.fetch_status import fetch_remedy
+from flux_tenancy.components.git.sources import Sources
 from flux_tenancy.components.stack.platform import Platform
 from flux_tenancy.components.sync.changes import Changes
 from flux_tenancy.components.sync.flux_objects import ClusterClock, FluxObjects, lasted
 from flux_tenancy.components.sync.status import Progress, ReconcileRequests, SyncStatus, wait_until_settled
 from flux_tenancy.components.vocabulary.names import owner_of, sync_label
 
+NOT_READY = Wording("FT-TEN-101", "{sync} is not ready: {status}", "{remedy}")
 LEFT_OUT = SyncStatus("Unknown", "not created yet; the update left it out")
 
 
@@ -26,6 +29,7 @@ def settled(
     platform: Platform,
     objects: FluxObjects,
     changes: Changes,
+    sources: Sources,
 ) -> pulumi.Output[dict[str, Progress]]:
     """The progress of each sync, by its key (`Plan.syncs`), with what this update has changed taken into account.
 
@@ -37,6 +41,7 @@ def settled(
         platform: the components of the stack.
         objects: Flux's objects in the cluster.
         changes: what this update has changed.
+        sources: the Git sources of the stack.
     """
     updating = not (pulumi.runtime.is_dry_run() or creates_nothing())
     timeout = timeout if updating else 0.0
@@ -58,12 +63,14 @@ def settled(
         requests = ReconcileRequests(request, {key for key in there if changes.concern(owner_of(key))}, changes.renewed)
         try:
             progress = await asyncio.to_thread(wait_until_settled, objects.read, there, timeout, requests)
-            warnings = [] if pulumi.runtime.is_dry_run() else await asyncio.to_thread(_warnings, progress, clock)
+            warnings = (
+                [] if pulumi.runtime.is_dry_run() else await asyncio.to_thread(_warnings, progress, clock, sources)
+            )
         except ClusterUnavailable as error:
             # Everything is applied by now, so a cluster that cannot be read does not fail the update.
             unknown = SyncStatus("Unknown", str(error))
             progress = dict.fromkeys(there, Progress(unknown, unknown))
-            warnings = _warnings(progress, clock)
+            warnings = _warnings(progress, clock, sources)
         if not pulumi.runtime.is_dry_run():
             for warning in (
                 *(Message("FT-TEN-102", f"cannot ask Flux to reconcile: {reason}") for reason in unasked),
@@ -81,14 +88,18 @@ def settled(
     return pulumi.Output.all(**created).apply(settle)
 
 
-def _warnings(progress: Mapping[str, Progress], clock: ClusterClock) -> list[Message]:
+def _warnings(progress: Mapping[str, Progress], clock: ClusterClock, sources: Sources) -> list[Message]:
     """A warning for each sync that is not ready.
 
     Raises:
         ClusterUnavailable: the age of a status depends on the cluster's time, and the cluster does not answer.
     """
     return [
-        Message("FT-TEN-101", f"{sync_label(name)} is not ready: {found.overall.message}{_age(found.overall, clock)}")
+        NOT_READY(
+            sync=sync_label(name),
+            status=f"{found.overall.message}{_age(found.overall, clock)}",
+            remedy=fetch_remedy(found.fetched.message, sources.by_name.get(name), sources.github),
+        )
         for name, found in progress.items()
         if found.overall.ready != "True"
     ]

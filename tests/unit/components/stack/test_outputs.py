@@ -14,6 +14,7 @@ from typing import Any
 import pulumi
 import pytest
 import yaml
+from loopback import serving
 from message_codes import codes
 from pulumi.runtime.settings import get_monitor
 from recorded_program import run
@@ -49,6 +50,7 @@ DEV, PLATFORM = ("dev-team-apps", "dev-team"), ("flux-system", "flux-system")
 NOW = datetime(2026, 11, 22, 21, 3, tzinfo=UTC)
 FACTS = ClusterFacts("the-cluster", "v1.36.3", {})
 PUBLIC: dict[str, Any] = {"dev-team": {}}
+UNAUTHENTICATED = "unable to list remote for 'ssh://…': ssh: handshake failed: ssh: unable to authenticate, attempted …"
 
 
 @pytest.fixture(autouse=True)
@@ -351,6 +353,32 @@ def test_a_failed_tenant_is_shown_with_a_warning_and_stops_nothing(caplog):
     assert "tenant dev-team" in caplog.messages[0] and "path not found" in caplog.messages[0]
 
 
+def test_a_repository_that_does_not_exist_has_another_remedy_than_a_key_that_is_not_registered(caplog):
+    missing = "unable to list remote for 'ssh://…': invalid pkt-len found"
+
+    with caplog.at_level(logging.WARNING):
+        told_of("dev-team", stack(PUBLIC), lambda: found_in_cluster(DEV, source=("False", missing)))
+        told_of("dev-team", stack(PUBLIC), lambda: found_in_cluster(DEV, source=("False", UNAUTHENTICATED)))
+
+    assert "check that the repository exists" in caplog.messages[0]
+    assert "`flux-tenancy key deploy`" in caplog.messages[1]
+
+
+@pytest.mark.parametrize(
+    ("status", "remedy"), [(404, "acme/apps does not exist, or"), (200, "`flux-tenancy key deploy`")]
+)
+def test_github_tells_whether_a_key_has_gone_with_its_repository(caplog, status, remedy):
+    found = found_in_cluster(DEV, source=("False", UNAUTHENTICATED))
+    repository = {"full_name": "acme/apps", "permissions": {"admin": True}}
+    with serving({"/api/v3/repos/acme/apps": json.dumps(repository).encode()}, status) as server:
+        github = {"baseUrl": f"{server}/", "owners": {"acme": {"token": "t0ken"}}}
+
+        with caplog.at_level(logging.WARNING):
+            told_of("dev-team", stack({"dev-team": with_deploy_key()}, github=github), lambda: found)
+
+    assert remedy in caplog.messages[0]
+
+
 def test_a_failed_platform_sync_is_a_warning_of_its_own(caplog):
     config = stack(PUBLIC, platform={"url": "https://git.example.com/platform"})
     found = [*found_in_cluster(PLATFORM, source=("False", "commit is not signed")), *found_in_cluster(DEV)]
@@ -421,7 +449,7 @@ def test_a_sync_that_a_targeted_update_leaves_out_is_not_waited_for(caplog, prev
         objects = FluxObjects(lambda: found_in_cluster(DEV), lambda found, at: None, lambda: NOW)
         plan = stack_plan(config, "staging")
         platform: Any = SimpleNamespace(plan=plan, applied=applied)
-        return settled(3600, platform, objects, Changes()).apply(found.append)
+        return settled(3600, platform, objects, Changes(), config.git_sources).apply(found.append)
 
     with caplog.at_level(logging.WARNING):
         run(program, preview=preview)
