@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from flux_tenancy.command import ci, drift, isolation, key, releases, review, tenant
+from flux_tenancy.command import ci, drift, fleet, isolation, key, releases, review, tenant
 from flux_tenancy.command.exits import MEANINGS
 from flux_tenancy.command.new import new
 from flux_tenancy.command.program import Group, Program
@@ -39,6 +39,7 @@ for _name, _group in {
     "key": key.app,
     "review": review.app,
     "drift": drift.app,
+    "fleet": fleet.app,
     "releases": releases.app,
     "ci": ci.app,
 }.items():
