@@ -18,7 +18,10 @@ from flux_tenancy.command.app import app
 PROJECT = Path(__file__).parents[2]
 GITHUB = PROJECT / ".github"
 WORKFLOWS = sorted((GITHUB / "workflows").glob("*.yaml"))
-ACTIONS = sorted((GITHUB / "actions").glob("*/action.yaml"))
+TEMPLATE = PROJECT / "template" / ".github"
+OWN = {"workflows/test.yaml", "actions/admission/action.yaml", "actions/setup/action.yaml"}
+"""What differs here from a project: this repository tests the program, and installs it from its sources."""
+ACTIONS = sorted([*(GITHUB / "actions").glob("*/action.yaml"), *(TEMPLATE / each for each in OWN if "actions" in each)])
 SELF = "$/"
 """Begins what is in the same repository, https://github.blog/changelog/2026-07-30-reference-same-repository-actions-with-self-repository-syntax/"""
 
@@ -33,9 +36,9 @@ RIGHTS = {
     ("drift", "drift"): {"contents": "read", "id-token": "write"},
     ("drift", "issue"): {"actions": "read", "contents": "read", "issues": "write"},
     ("releases", "update"): {"contents": "write", "pull-requests": "write"},
-    ("review", "test"): {"contents": "read"},
     ("review", "report"): {"contents": "read"},
     ("review", "preview"): {"contents": "read", "id-token": "write"},
+    ("test", "test"): {"contents": "read"},
 }
 """What each job may do: with every workflow's own token, and with an identity from GitHub (`id-token`)."""
 
@@ -92,6 +95,26 @@ def options_of(words: list[str]) -> set[str]:
         assert word in command.commands, words
         command = command.commands[word]
     return {option for parameter in command.params for option in parameter.opts}
+
+
+def files(folder: Path) -> dict[str, str]:
+    """The text of each file below a folder, by its path."""
+    return {str(file.relative_to(folder)): file.read_text() for file in folder.rglob("*") if file.is_file()}
+
+
+def test_a_project_has_the_same_workflows_and_actions_except_those_for_sources():
+    own, of_project = files(GITHUB), files(TEMPLATE)
+
+    assert {name for name in own.keys() | of_project.keys() if own.get(name) != of_project.get(name)} == OWN
+    assert "workflows/test.yaml" not in of_project
+
+
+def test_a_project_installs_what_it_requires_and_tests_and_builds_nothing_of_this_repository():
+    [install] = [step["run"] for step in read(TEMPLATE / "actions/setup/action.yaml")["runs"]["steps"] if "run" in step]
+    text = "".join(files(TEMPLATE).values())
+
+    assert "pip install --quiet --requirement requirements.txt" in install
+    assert re.findall(r"\bmake |\blab\b|\btests?/|pytest|docker", text) == []
 
 
 def test_each_job_has_the_rights_it_needs_and_no_other():
@@ -196,10 +219,8 @@ def test_other_programs_only_build_test_and_preview():
     made = [target for command in others for target in re.findall(r"^make (\S+)", command)]
 
     assert sorted(made) == [".venv/bin/flux-tenancy", "lint", "test-unit"] and {*made} <= targets()
-    assert {command for command in others if not command.startswith(("make ", "umask "))} == {
+    assert {command for command in others if not command.startswith(("make ", "umask ", "python -m venv "))} == {
         ".venv/bin/python -m lab bundles",
-        'echo "FLUX_TENANCY_ADMISSION=$(.venv/bin/python -m lab.built offline-admission)" >> "$GITHUB_ENV"',
-        ".venv/bin/python -m lab.build offline-admission",
         "mkdir -p .render && git rev-parse HEAD^1 > .render/base",
         'pulumi preview --json --non-interactive --stack "$PREVIEWED_STACK" > preview.json',
     }
@@ -250,8 +271,8 @@ def test_only_the_comment_runs_after_a_pull_request_and_on_the_default_branch():
         assert job["if"].startswith("github.event")
 
 
-def test_every_workflow_can_be_called_by_another_repository():
-    for file in WORKFLOWS:
+def test_every_workflow_of_a_project_can_be_called_by_another_repository():
+    for file in TEMPLATE.glob("workflows/*.yaml"):
         assert "workflow_call" in read(file)["on"], file.name
 
 
@@ -299,11 +320,14 @@ def test_a_comment_is_marked_when_a_run_begins_and_when_the_base_moves():
 
 def test_the_report_is_checked_by_the_program_that_the_job_builds():
     job = read(GITHUB / "workflows" / "review.yaml")["jobs"]["report"]
-    commands = [step.get("run", "") for step in job["steps"]]
+    steps = [step.get("run", step.get("uses", "")) for step in job["steps"]]
 
-    [built] = [at for at, each in enumerate(commands) if each.endswith("lab.build offline-admission")]
-    [used] = [at for at, each in enumerate(commands) if "FLUX_TENANCY_ADMISSION=" in each]
-    assert built < used
+    assert steps.index(f"{SELF}.github/actions/admission") < steps.index(
+        'flux-tenancy review render --stack "$RENDERED_STACKS" --out .render'
+    )
+    for github in (GITHUB, TEMPLATE):
+        action = read(github / "actions" / "admission" / "action.yaml")["runs"]["steps"]
+        assert action[-1]["run"] == "flux-tenancy review build-admission"
 
 
 def test_no_artifact_has_what_a_preview_printed():
