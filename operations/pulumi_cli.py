@@ -18,7 +18,7 @@ UNKNOWN_TO_PULUMI = Wording(
 )
 
 
-def run_pulumi(arguments: Sequence[str], stack: str, project: Path, text: str = "", *, may_fail: bool = False) -> str:
+def run_pulumi(arguments: Sequence[str], stack: str, project: Path, text: str = "") -> str:
     """Run `pulumi` for a stack, and return what it prints.
 
     Args:
@@ -26,7 +26,6 @@ def run_pulumi(arguments: Sequence[str], stack: str, project: Path, text: str = 
         stack: name of the stack.
         project: folder of the Pulumi project.
         text: what it reads from standard input.
-        may_fail: whether JSON that it prints although it fails is enough, as far as it goes.
 
     Raises:
         OperationError: it cannot be run, or it fails.
@@ -36,7 +35,7 @@ def run_pulumi(arguments: Sequence[str], stack: str, project: Path, text: str = 
         done = subprocess.run(command, cwd=project, input=text, text=True, capture_output=True)
     except FileNotFoundError:
         raise OperationError(PULUMI_NOT_FOUND()) from None
-    if done.returncode != 0 and not (may_fail and done.stdout.startswith("{")):
+    if done.returncode != 0:
         raise _refusal(done.stderr, arguments[0], stack)
     return done.stdout
 

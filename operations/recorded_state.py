@@ -19,6 +19,8 @@ _SIGNATURE = "4dabf18193072939515e22adb298388d"
 _SHOWN = "plaintext"
 # What a preview has for a value that only the update will know. Source: sdk/go/common/resource/plugin/rpc.go of Pulumi
 _UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+# What a preview has for a secret. Source: pkg/backend/display/json.go of Pulumi
+_MASKED = '"[secret]"'
 _OWN = "__"
 _MANAGER = "__fieldManager"
 
@@ -94,21 +96,23 @@ def recorded_state(resources: Iterable[Mapping[str, Any]]) -> RecordedState:
 
 
 def read_previewed(stack: str, project: Path) -> dict[str, Manifest]:
-    """The objects that the next update of a stack would apply, by resource; secrets are in plain text.
+    """The objects that the next update of a stack would apply, by resource.
 
-    What only the update will know is left out as a whole. If the cluster refuses the dry run of an object, because what
-    others have written there makes it invalid, that object is there, but not those that depend on it.
+    Left out are objects of which only the update will know a value, and those with a secret, which a preview hides even
+    with `--show-secrets`.
 
     Raises:
         OperationError: Pulumi cannot be run, or the preview fails.
     """
-    printed = run_pulumi(["preview", "--json", "--show-sames", "--show-secrets"], stack, project, may_fail=True)
+    printed = run_pulumi(["preview", "--json", "--show-sames"], stack, project)
     states = [step["newState"] for step in json.loads(printed)["steps"] if "newState" in step]
-    return {
-        each["urn"]: opened(_manifest(each["inputs"]))
-        for each in states
-        if collection_of(each["type"]) is not None and _UNKNOWN not in json.dumps(each.get("inputs"))
-    }
+    of_cluster = [each for each in states if collection_of(each["type"]) is not None]
+    return {each["urn"]: _manifest(each["inputs"]) for each in of_cluster if _is_known(each["inputs"])}
+
+
+def _is_known(inputs: Mapping[str, Any]) -> bool:
+    shown = json.dumps(inputs)
+    return _UNKNOWN not in shown and _MASKED not in shown
 
 
 def opened(value: Any) -> Any:

@@ -32,7 +32,7 @@ from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.operations.differences import HIDDEN, MANAGERS, Change, Difference, What, changes, is_refreshed
-from flux_tenancy.operations.drift_search import Drift, find_drift
+from flux_tenancy.operations.drift_search import find_drift
 from flux_tenancy.operations.drift_text import as_text
 from flux_tenancy.operations.errors import OperationError
 from flux_tenancy.operations.managed_fields import MISSING, denormalized, pointer, put, remove, value_at
@@ -75,38 +75,26 @@ def repair(stack: str, project: Path) -> None:
         return
     found, api = find_drift(recorded, stack, project)
     typer.echo(as_text(found, stack), err=True)
-    restored, created = _urns(found, _RESTORED), _urns(found, {What.MISSING})
-    differing = restored | created
-    while differing:
-        reasons, outdated = _restore_all(api, recorded, _urns(found, _RESTORED), stack, project)
-        if targets := [part for urn in sorted(_urns(found, {What.MISSING}) | outdated) for part in ("--target", urn)]:
-            run_pulumi(["refresh", "--yes", "--skip-preview", *targets], stack, project)
-        recorded = read_recorded(stack, project)
-        found, _ = find_drift(recorded, stack, project)
-        left = [each for each in found.differences if each.urn]
-        if not left:
-            break
-        # An object that the cluster refused hides how others should be, until it is restored.
-        if not {each.urn for each in left} < differing:
-            raise OperationError(
-                Message(
-                    "FT-OPS-052",
-                    f"after the repair, the cluster still differs from stack {stack}: "
-                    f"{'; '.join(_left(left, reasons))}",
-                    f"`flux-tenancy drift show --stack {stack}` names who writes to them: stop that or declare the "
-                    f"change in the stack, then run `flux-tenancy drift repair --stack {stack}` again",
-                )
-            )
-        differing = {each.urn for each in left}
-    if not restored | created:
+    gone = {each.urn for each in found.differences if each.what is What.MISSING}
+    changed = {each.urn for each in found.differences if each.what in _RESTORED}
+    if not gone | changed:
         return
-    missing = f"; the next `pulumi up` creates what is missing ({len(created)})" if created else ""
-    typer.echo(f"{len(restored)} object{'s' * (len(restored) != 1)} restored{missing}.", err=True)
-
-
-def _urns(found: Drift, kinds: Container[What]) -> set[str]:
-    """The resources that differ in one of these ways."""
-    return {each.urn for each in found.differences if each.what in kinds}
+    reasons, outdated = _restore_all(api, recorded, changed, stack, project)
+    if targets := [part for urn in sorted(gone | outdated) for part in ("--target", urn)]:
+        run_pulumi(["refresh", "--yes", "--skip-preview", *targets], stack, project)
+    found, _ = find_drift(read_recorded(stack, project), stack, project)
+    if left := [each for each in found.differences if each.urn]:
+        raise OperationError(
+            Message(
+                "FT-OPS-052",
+                f"after the repair, the cluster still differs from stack {stack}: {'; '.join(_left(left, reasons))}",
+                f"`flux-tenancy drift show --stack {stack}` names who writes to them: stop that or declare the change "
+                f"in the stack, then run `flux-tenancy drift repair --stack {stack}` again",
+            )
+        )
+    restored = f"{len(changed)} object{'s' * (len(changed) != 1)} restored"
+    created = f"; the next `pulumi up` creates what is missing ({len(gone)})" if gone else ""
+    typer.echo(f"{restored}{created}.", err=True)
 
 
 def _refuse_unapproved(stack: str, approved: str, project: Path) -> None:
@@ -164,19 +152,20 @@ def _restore(api: client.ApiClient, recorded: Recorded, intended: Manifest) -> N
         found: Manifest = json.loads(answer.data)
         return found
 
+    def correct(found: Manifest) -> bool:
+        if patch := correction(found, changes(recorded, found, intended), intended):
+            ask(api, "PATCH", path, patch, content_type=_JSON_PATCH, fieldManager=manager)
+        return bool(patch)
+
     with explaining(api):
         try:
             applied = apply()
         except ApiException as error:
-            if error.status != _INVALID:
+            # Together with what somebody has added, the object may be invalid, e.g. privileged without escalation.
+            if error.status != _INVALID or not correct(get(api, path)):
                 raise
-            # Others may have added what makes it invalid, e.g. privileged without escalation: leave none of that.
-            version = get(api, path)["metadata"]["resourceVersion"]
-            whole = body | {"metadata": body["metadata"] | {"resourceVersion": version}}
-            ask(api, "PUT", path, whole, fieldManager=manager)
             applied = apply()
-        if patch := correction(applied, changes(recorded, applied, intended), intended):
-            ask(api, "PATCH", path, patch, content_type=_JSON_PATCH, fieldManager=manager)
+        correct(applied)
 
 
 def correction(found: Manifest, changed: Iterable[Change], intended: Manifest) -> list[dict[str, Any]]:

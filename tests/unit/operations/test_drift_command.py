@@ -434,10 +434,10 @@ def test_a_repair_after_a_refresh_asks_a_preview_how_an_object_should_be(stack):
     assert stack.found() == []
 
 
-def test_a_repair_after_a_refresh_leaves_what_only_an_update_knows_and_fails(stack):
+@pytest.mark.parametrize("hidden", ["04da6b54-80e4-46f7-96ec-b56ff0331ba9", "[secret]"])
+def test_a_repair_after_a_refresh_leaves_what_only_an_update_knows_and_fails(stack, hidden):
     now = refreshed(stack)
-    unknown = {"metadata": {"name": "04da6b54-80e4-46f7-96ec-b56ff0331ba9"}}
-    stack.previewed = [{**now, "inputs": unknown}]
+    stack.previewed = [{**now, "inputs": {"metadata": {"name": hidden}}}]
 
     code, _, error = stack.run(command="repair")
 
