@@ -189,6 +189,10 @@ def as_applied(recorded: Recorded, inputs: Manifest) -> Manifest:
             remove(applied, path)
     for path in taken_fields(recorded):
         put(applied, path, normalized(value_at(inputs, path)))
+    # Nobody can apply a name twice, but others can append it, e.g. to `env`, where the last one counts.
+    for path in list(_repeated(applied, ())):
+        named = value_at(inputs, path)
+        put(applied, path, _by_name(value_at(applied, path) if named is MISSING else normalized(named)))
     return applied
 
 
@@ -325,6 +329,26 @@ def _named(values: Any) -> dict[str, Any]:
         return {}
     found = {"k:" + json.dumps({"name": each["name"]}, separators=(",", ":")): each for each in values}
     return found if len(found) == len(values) else {}
+
+
+def _repeated(value: Any, path: Path) -> Iterator[Path]:
+    """The lists of items by name that have one name twice."""
+    if isinstance(value, Mapping):
+        for name, each in value.items():
+            yield from _repeated(each, (*path, f"f:{name}"))
+    elif path and path[-1] in _BY_NAME and isinstance(value, list):
+        if len(_by_name(value)) < len(value):
+            yield path
+        for step, each in _named(value).items():
+            yield from _repeated(each, (*path, step))
+
+
+def _by_name(values: list[Any]) -> list[Any]:
+    """The first item of each name; items without a name are kept."""
+    found: dict[Any, Any] = {}
+    for index, each in enumerate(values):
+        found.setdefault(each["name"] if isinstance(each, Mapping) and "name" in each else index, each)
+    return list(found.values())
 
 
 def _only_more(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:

@@ -122,6 +122,24 @@ def test_a_field_that_a_refresh_has_copied_differs_even_if_its_value_is_that_of_
     assert [each.what for each in differences(before, controller)] == [What.CHANGED]
 
 
+@pytest.mark.parametrize("refreshed", [False, True])
+@pytest.mark.parametrize("first", [False, True])
+def test_a_variable_that_is_there_twice_differs_also_after_a_refresh(controller, refreshed, first):
+    """`kubectl patch --type=json` appends it under a name that Pulumi goes on owning."""
+    container_of(controller)["env"] = own_env = [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]
+    inputs = applied(copy.deepcopy(controller))
+    twice = copy.deepcopy(controller)
+    container_of(twice)["env"].insert(0 if first else 2, {"name": "A", "value": "3"})
+    before = Recorded("urn", "type", twice if refreshed else controller, PULUMI, inputs)
+
+    (found,) = differences(before, twice)
+
+    assert (found.what, found.field) == (What.CHANGED, "spec.template.spec.containers[manager].env")
+    assert found.stack == own_env
+    # A refresh alone also takes it for what the stack applies.
+    assert [each.what for each in differences(Recorded("urn", "type", twice, PULUMI, applied(twice)), twice)]
+
+
 @pytest.mark.parametrize("by", ["kubectl", ""])
 def test_replicas_that_a_refresh_has_copied_stay_the_stacks(controller, by):
     controller["spec"]["replicas"] = 0
