@@ -112,7 +112,7 @@ def static_policies(
     policies = list(policies_of(render_stack(project, stack).objects))
     file = write_static_policies(stack, policies, out)
     typer.echo(f"{len(policies)} policies and bindings in {file}")
-    typer.echo("Next: copy it to each API server (docs/policies.md#policies-that-nobody-can-delete).")
+    typer.echo("Next: copy it to each API server (docs/policies-rollout.md#policies-that-nobody-can-delete).")
 
 
 @app.command()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from flux_tenancy.command.app import app
 from flux_tenancy.components.cluster.component import PREVIEWER
 from flux_tenancy.components.installs.flux.controller_rights import IMPERSONATION
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
-from tests.support.damage import DAMAGES, DELETED, RECREATED, STRIPPED, UNREFRESHED, Damage
+from tests.support.damage import DAMAGES, DELETED, RECREATED, STRIPPED
 from tests.support.environment import Environment
 from tests.support.lab import Lab, eventually
 from tests.support.project import Project
@@ -170,11 +170,11 @@ class Reviewed(Environment):
             name = min(each["metadata"]["name"] for each in own)
         return name, self.cluster.get(kind.lower(), name, namespace or None)
 
-    def damage(self, damages: Sequence[Damage]) -> dict[tuple[str, str], set[str]]:
-        """Do damages, delete and recreate objects; returns which fields of which objects differ."""
+    def damage(self) -> dict[tuple[str, str], set[str]]:
+        """Do all damages; returns which fields of which objects differ."""
         expected: dict[tuple[str, str], set[str]] = {}
         patches: dict[tuple[str, str, str], dict[str, list[Any]]] = {}
-        for each in damages:
+        for each in DAMAGES:
             name, found = self.damaged_object(each.kind, each.namespace, each.name)
             by_manager = patches.setdefault((each.kind, each.namespace, name), {})
             by_manager.setdefault(each.manager, []).extend(each.patch(found))
@@ -487,11 +487,10 @@ class TestReview:
 class TestDamage:
     """Everything at once, since what is damaged is independent."""
 
-    @pytest.mark.parametrize("refreshed", [False, True], ids=["", "after up --refresh"])
-    def test_each_kind_of_damage_is_reported_and_repaired(self, stack: Reviewed, refreshed: bool) -> None:
+    def test_each_kind_of_damage_is_reported_and_repaired(self, stack: Reviewed) -> None:
         stack.up()
         before = stack.damaged()
-        expected = stack.damage(DAMAGES if refreshed else DAMAGES + UNREFRESHED)
+        expected = stack.damage()
         assert len(DAMAGES) + len(DELETED) + 2 >= 30
 
         code, out = run("drift", "show", "--output", "json", "--exit-code")
@@ -508,8 +507,6 @@ class TestDamage:
         }
         assert silent == {}
 
-        if refreshed:
-            stack.refresh("up", "--refresh")
         done = invoke("drift", "repair")
         assert done.exit_code == 0, done.stderr
         stack.up()
