@@ -98,6 +98,14 @@ DAMAGES = (
         NOTIFICATION, "add", f"{_POD}/automountServiceAccountToken", False, f"{_SHOWN_POD}.automountServiceAccountToken"
     ),
     _deployment(
+        NOTIFICATION,
+        "add",
+        f"{_CONTAINER}/securityContext",
+        {"privileged": True},
+        f"{_SHOWN_CONTAINER}.securityContext",
+        BY_CONTROLLER,
+    ),
+    _deployment(
         SOURCE,
         "add",
         f"{_POD}/volumes/-",
@@ -195,24 +203,11 @@ DAMAGES = (
         "spec.versions",
         BY_CONTROLLER,
     ),
-)
-"""Damages that do not exclude each other."""
-
-UNREFRESHED = (
-    # Together with this, the stack's own values are invalid: the preview, which tells how it should be, fails.
-    _deployment(
-        NOTIFICATION,
-        "add",
-        f"{_CONTAINER}/securityContext",
-        {"privileged": True},
-        f"{_SHOWN_CONTAINER}.securityContext",
-        BY_CONTROLLER,
-    ),
-    # A preview hides the values of Secrets.
+    # Secrets.
     Damage("Secret", TEAM, "", "add", "/data/token", "b3RoZXI=", "data.token"),
     Damage("Secret", TEAM, "", "add", "/data/more", "b3RoZXI=", "data.more", BY_CONTROLLER),
 )
-"""Damages that are repaired only as long as no refresh has taken them into the state."""
+"""Damages that do not exclude each other."""
 
 DELETED = (
     ("NetworkPolicy", FLUX, "allow-egress"),
