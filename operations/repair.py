@@ -83,7 +83,17 @@ def repair(stack: str, project: Path) -> None:
     if targets := [part for urn in sorted(gone | outdated) for part in ("--target", urn)]:
         run_pulumi(["refresh", "--yes", "--skip-preview", *targets], stack, project)
     found, _ = find_drift(read_recorded(stack, project), stack, project)
-    if left := [each for each in found.differences if each.urn]:
+    left = [each for each in found.differences if each.urn]
+    if left and all(each.what is What.MISSING for each in left):  # A refresh still finds what is being deleted.
+        raise OperationError(
+            Message(
+                "FT-OPS-345",
+                f"objects of stack {stack} are still being deleted: {', '.join(map(_label, left))}",
+                f"run the command again once they are gone; `pulumi up --stack {stack}` names the finalizers that "
+                "block a namespace",
+            )
+        )
+    if left:
         raise OperationError(
             Message(
                 "FT-OPS-052",
@@ -217,7 +227,10 @@ def _left(differences: Iterable[Difference], reasons: Mapping[str, str]) -> Iter
     """Each object that still differs, with its fields."""
     fields: dict[str, list[str]] = defaultdict(list)
     for each in differences:
-        name = "/".join(filter(None, (each.namespace, each.name)))
         reason = f" ({reasons[each.urn]})" if each.urn in reasons else ""
-        fields[f"{each.kind} {printable(name)}{reason}"].append(printable(each.field) or "missing")
+        fields[f"{_label(each)}{reason}"].append(printable(each.field) or "missing")
     yield from (f"{name}: {', '.join(listed)}" for name, listed in fields.items())
+
+
+def _label(difference: Difference) -> str:
+    return f"{difference.kind} {printable('/'.join(filter(None, (difference.namespace, difference.name))))}"

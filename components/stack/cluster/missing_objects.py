@@ -21,6 +21,7 @@ from flux_tenancy.components.installs.kyverno.config import KYVERNO
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.plan import Plan
 from flux_tenancy.components.sync.status import name_of_object
+from flux_tenancy.components.tenant.leaving.blocked_namespaces import NamespaceHolds
 from flux_tenancy.components.vocabulary.manifests import Manifest, name_of, resource_type
 from flux_tenancy.components.vocabulary.names import (
     FLUX_NAMESPACE,
@@ -46,6 +47,7 @@ def missing_objects(
     state: State,
     syncs: Iterable[Manifest],
     names_at: Callable[[str], Collection[str] | None],
+    holds: Mapping[str, NamespaceHolds | None],
     stack_file: str,
     *,
     refreshed: bool = False,
@@ -60,6 +62,7 @@ def missing_objects(
         syncs: the sources and Kustomizations in the cluster.
         names_at: returns the objects at a path of the API, as `namespace/name`, or `name` for cluster-scoped ones; None
             if a preview may not read them.
+        holds: what blocks the deletion of each namespace that is being deleted.
         stack_file: name of the stack's file.
         refreshed: whether the engine knows what is missing, since it has refreshed the state.
     """
@@ -69,15 +72,7 @@ def missing_objects(
     terminating = [name for name in own if name in cluster.terminating]
     if terminating:
         return [
-            Problem(
-                stack_file,
-                "cluster",
-                Message(
-                    "FT-CLU-112",
-                    f"namespace {name!r} is still being deleted",
-                    "wait until it is gone, and run `pulumi up --refresh`",
-                ),
-            )
+            Problem(stack_file, "cluster", _being_deleted(name, holds.get(name), config.cluster.context))
             for name in terminating
         ]
     if refreshed:
@@ -126,6 +121,22 @@ def _missing(
         name = name_of({"metadata": metadata})
         if (names := found[path]) is not None and name not in names:
             yield f"{kind.rpartition(':')[2]} {printable(name)}"
+
+
+def _being_deleted(namespace: str, holds: NamespaceHolds | None, context: str | None) -> Message:
+    if not holds:
+        return Message(
+            "FT-CLU-112",
+            f"namespace {namespace!r} is still being deleted",
+            "wait until it is gone, and run `pulumi up --refresh`",
+        )
+    # Flux's controllers may have gone before the objects that they finalize, and then nothing prunes.
+    return Message(
+        "FT-CLU-120",
+        f"namespace {namespace!r} is still being deleted, and finalizers block it",
+        "if the controllers in it are gone, remove the finalizers, which deletes nothing that Flux has applied, and "
+        f"run `pulumi up --refresh`:{holds.listing(context)}",
+    )
 
 
 def _is_terminating(manifest: Manifest) -> bool:

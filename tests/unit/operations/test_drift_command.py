@@ -458,6 +458,16 @@ def test_a_repair_fails_if_somebody_writes_the_difference_again(stack):
     assert stack.found() != []
 
 
+def test_a_repair_names_what_is_still_being_deleted(stack):
+    """Finalizers of controllers that are gone block it, and a refresh finds it there."""
+    stack.the(f"{NETWORKING}/networkpolicies", "allow-egress")["metadata"]["deletionTimestamp"] = EDITED
+
+    code, _, error = stack.run(command="repair")
+
+    assert code == 2
+    assert "FT-OPS-345" in error and "still being deleted: NetworkPolicy flux-system/allow-egress" in error
+
+
 def test_repair_does_nothing_to_a_cluster_without_drift_or_before_the_first_update(stack):
     nothing = "Stack staging has not been applied yet: there is nothing to repair.\n"
     unchanged = "7 objects of the stack are in the cluster as the last update has applied them.\n"
