@@ -108,7 +108,8 @@ wait_until_serving = partial(
     Wording(
         "FT-KYV-007",
         "Kyverno is not ready {seconds:.0f} s after it was installed or changed: {reason}",
-        "check `kubectl get pods -n kyverno` and `kubectl logs -n kyverno deploy/kyverno-admission-controller`",
+        "check `kubectl get pods -n kyverno` and `kubectl logs -n kyverno deploy/kyverno-admission-controller`, or the "
+        "webhook of another product if the message names one",
     ),
 )
 """Waits until Kyverno refuses a broken policy and admits a good one."""
