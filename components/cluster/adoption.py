@@ -27,9 +27,11 @@ if TYPE_CHECKING:
 
     from flux_tenancy.components.engine.state import State
 
-# Kinds with immutable fields that the cluster fills in. After an import these would count as the user's own inputs, and
-# the object would be replaced because the program does not set them. Server-side apply takes such an object over, too.
-_NOT_IMPORTED = frozenset({"Service"})
+# A Service has immutable fields that the cluster fills in: after an import these would count as the user's own inputs,
+# and the object would be replaced because the program does not set them. The provider replaces a Secret or ConfigMap
+# whose data differs, e.g. a random token after the state was lost, and the engine refuses to replace what it has just
+# imported. Server-side apply takes over such objects, too.
+_NOT_IMPORTED = frozenset({"ConfigMap", "Secret", "Service"})
 WORKERS = 8
 
 

@@ -25,6 +25,7 @@ SERVICE = {
     "kind": "Service",
     "metadata": {"name": "webhook-receiver", "namespace": "flux-system"},
 }
+TAKEN_OVER = ("ConfigMap", "Secret", "Service")
 RECEIVER = SOURCE | {"apiVersion": "notification.toolkit.fluxcd.io/v1", "kind": "Receiver"}
 
 
@@ -46,7 +47,7 @@ def listed(*names):
 
 
 SERVER = {
-    "/api/v1": kinds(("Namespace", "namespaces", False), ("Service", "services", True)),
+    "/api/v1": kinds(("Namespace", "namespaces", False), *((kind, f"{kind.lower()}s", True) for kind in TAKEN_OVER)),
     "/apis/source.toolkit.fluxcd.io/v1": kinds(
         ("GitRepository", "gitrepositories/status", True), ("GitRepository", "gitrepositories", True)
     ),
@@ -54,7 +55,10 @@ SERVER = {
 NAMESPACES, SOURCES = "/api/v1/namespaces", "/apis/source.toolkit.fluxcd.io/v1/gitrepositories"
 AT = {
     "Namespace flux-system": (NAMESPACES, "flux-system"),
-    "Service flux-system/webhook-receiver": ("/api/v1/services", "flux-system/webhook-receiver"),
+    **{
+        f"{kind} flux-system/webhook-receiver": (f"/api/v1/{kind.lower()}s", "flux-system/webhook-receiver")
+        for kind in TAKEN_OVER
+    },
     "GitRepository flux-system/flux-system": (SOURCES, "flux-system/flux-system"),
 }
 
@@ -100,8 +104,12 @@ def test_a_missing_object_is_created():
     }
 
 
-def test_an_existing_service_is_not_imported_since_an_import_would_pin_its_cluster_ip():
-    assert adopted(manifests(SERVICE), existing=AT)[0] == {"Service flux-system/webhook-receiver": ""}
+@pytest.mark.parametrize("kind", TAKEN_OVER)
+def test_an_existing_object_that_an_import_would_replace_is_taken_over_instead(kind):
+    """For its cluster IP, or for data that differs."""
+    manifest = SERVICE | {"kind": kind, "data": {}}
+
+    assert adopted(manifests(manifest), existing=AT)[0] == {f"{kind} flux-system/webhook-receiver": ""}
 
 
 def test_an_object_with_a_generated_name_is_created_without_a_request():
