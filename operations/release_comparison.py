@@ -236,7 +236,7 @@ def compare_releases(old: str, new: str, sources: Path | None = None, flux_index
     after = _with_controllers(before, new, sources) if "@" in new else _release(new, sources, flux_index)
     found = differences(before, after)
     undecided = [each for each in found if not each.decision]
-    lines = [f"### Flux {before.title} → {after.title}: {len(found)} differences, {len(undecided)} undecided", ""]
+    lines = [f"### Flux {before.title} → {after.title}: {_counted(found)}, {len(undecided)} undecided", ""]
     for aspect in ASPECTS:
         own = [each for each in found if each.key.split(" ", 1)[0] == aspect.name]
         lines += [*map(_line, own)]
@@ -244,6 +244,10 @@ def compare_releases(old: str, new: str, sources: Path | None = None, flux_index
             lines.append(f"  Decide for each {aspect.name}: {aspect.question}")
     lines += _not_compared(before, after)
     return "\n".join(lines), not undecided
+
+
+def _counted(found: Sequence[Difference]) -> str:
+    return "1 difference" if len(found) == 1 else f"{len(found)} differences"
 
 
 def _line(each: Difference) -> str:

@@ -20,6 +20,15 @@ from tests.support.releases import FLUX_VERSION, OLDER_FLUX_VERSION
 Manifest = dict[str, Any]
 
 CONTROLLERS = {
+    "2.9.6": {
+        "helm-controller": "v1.6.4",
+        "image-automation-controller": "v1.2.4",
+        "image-reflector-controller": "v1.2.4",
+        "kustomize-controller": "v1.9.6",
+        "notification-controller": "v1.9.3",
+        "source-controller": "v1.9.6",
+        "source-watcher": "v2.2.3",
+    },
     "2.9.5": {
         "helm-controller": "v1.6.4",
         "image-automation-controller": "v1.2.4",
@@ -29,28 +38,28 @@ CONTROLLERS = {
         "source-controller": "v1.9.5",
         "source-watcher": "v2.2.3",
     },
-    "2.9.4": {
-        "helm-controller": "v1.6.3",
-        "image-automation-controller": "v1.2.4",
-        "image-reflector-controller": "v1.2.4",
-        "kustomize-controller": "v1.9.4",
-        "notification-controller": "v1.9.3",
-        "source-controller": "v1.9.4",
-        "source-watcher": "v2.2.3",
-    },
 }
 SUBSTITUTED = {
+    "2.9.6": {
+        "image-automation-controller": ("v1.2.5", "v1.2.4"),
+        "image-reflector-controller": ("v1.2.5", "v1.2.4"),
+        "kustomize-controller": ("v1.9.5", "v1.9.6"),
+        "notification-controller": ("v1.9.4", "v1.9.3"),
+        "source-controller": ("v1.9.5", "v1.9.6"),
+        "source-watcher": ("v2.2.4", "v2.2.3"),
+    },
     "2.9.5": {
         "image-automation-controller": ("v1.2.5", "v1.2.4"),
         "image-reflector-controller": ("v1.2.5", "v1.2.4"),
         "notification-controller": ("v1.9.4", "v1.9.3"),
         "source-watcher": ("v2.2.4", "v2.2.3"),
     },
-    "2.9.4": {},
 }
+MANIFESTS = "2.9.5"
+"""The release whose manifests both bundles have: those of 2.9.6 are not available."""
 SHA256 = {
+    "2.9.6": "4404b04a2e8226396678818a65d3bd05ba7bab6bcbf3dc028dbc2056bb1879e8",
     "2.9.5": "4fffa97fc80dd5d5c6eb4635648cf416d7b68bee6154b15a8d0f4275fd2ad285",
-    "2.9.4": "9eb86c5f9d606b2ac2cfe71223ab2f23faa2d59ccb21df4e08e5610e54d535f8",
 }
 """The pins of the modules decide every byte: another digest without another pin is a mistake."""
 
@@ -118,9 +127,15 @@ def test_the_stacks_of_the_project_pin_a_composed_bundle(stack: str) -> None:
 
 def test_its_header_lists_exactly_the_differences_from_the_release(bundle: Bundle) -> None:
     comments = [line for line in bundle.file.read_text().splitlines() if line.startswith("#")]
+    composed_for = (
+        f"# Composed for Flux v{bundle.version} from the manifests of Flux v{MANIFESTS}: its own are not available."
+    )
     assert comments == [
-        f"# Substituted: Flux v{bundle.version} has {controller} {released}, this bundle {composed}."
-        for controller, (released, composed) in SUBSTITUTED[bundle.version].items()
+        *([composed_for] if bundle.version != MANIFESTS else []),
+        *(
+            f"# Substituted: Flux v{MANIFESTS} has {controller} {released}, this bundle {composed}."
+            for controller, (released, composed) in SUBSTITUTED[bundle.version].items()
+        ),
     ]
 
 

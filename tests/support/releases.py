@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import yaml
+
 from tests.support.project import CHECKOUT
 
 
@@ -18,7 +20,14 @@ def _pinned(release: str, module: str, of: str = "github.com/fluxcd") -> str:
     return str(version)
 
 
-FLUX_VERSION = _pinned("flux", "flux2/v2")
+def _bundled() -> str:
+    """The version of the bundle for `make up`: its own module may not be available."""
+    tools = yaml.safe_load((CHECKOUT / "lab" / "tools.yaml").read_text())
+    [bundle] = [each for each in tools if each["name"].startswith("flux-bundle-") and each["module"] == "flux"]
+    return str(bundle["version"]).removeprefix("v")
+
+
+FLUX_VERSION = _bundled()
 """The release of Flux that the lab builds for `make up`."""
 OLDER_FLUX_VERSION = _pinned("flux-older", "flux2/v2")
 """The release before it, from which the tests upgrade."""

@@ -10,17 +10,17 @@ tool (
 )
 
 require (
-	github.com/fluxcd/helm-controller v1.6.3
-	github.com/fluxcd/kustomize-controller v1.9.4
+	github.com/fluxcd/helm-controller v1.6.4
+	github.com/fluxcd/kustomize-controller v1.9.5
 	github.com/fluxcd/notification-controller v1.9.3
-	github.com/fluxcd/source-controller v1.9.4
+	github.com/fluxcd/source-controller v1.9.5
 	sigs.k8s.io/kustomize/api v0.21.1
 	sigs.k8s.io/kustomize/kyaml v0.21.1
 )
 
-// Modules of which only the manifests are read, for the release bundle.
+// Modules of which only the manifests are read, for the release bundle; lab/tools.yaml says how they differ.
 require (
-	github.com/fluxcd/flux2/v2 v2.9.4
+	github.com/fluxcd/flux2/v2 v2.9.5
 	github.com/fluxcd/image-automation-controller v1.2.4
 	github.com/fluxcd/image-reflector-controller v1.2.4
 	github.com/fluxcd/source-watcher/v2 v2.2.3
@@ -28,11 +28,11 @@ require (
 
 // What the controllers' own go.mod files replace, and their API modules by the releases that belong to them.
 replace (
-	github.com/fluxcd/helm-controller/api => github.com/fluxcd/helm-controller/api v1.6.3
-	github.com/fluxcd/kustomize-controller/api => github.com/fluxcd/kustomize-controller/api v1.9.4
+	github.com/fluxcd/helm-controller/api => github.com/fluxcd/helm-controller/api v1.6.4
+	github.com/fluxcd/kustomize-controller/api => github.com/fluxcd/kustomize-controller/api v1.9.5
 	github.com/fluxcd/notification-controller/api => github.com/fluxcd/notification-controller/api v1.9.3
 	github.com/fluxcd/pkg/artifact => github.com/fluxcd/pkg/artifact v0.18.1
-	github.com/fluxcd/source-controller/api => github.com/fluxcd/source-controller/api v1.9.4
+	github.com/fluxcd/source-controller/api => github.com/fluxcd/source-controller/api v1.9.5
 	github.com/opencontainers/go-digest => github.com/opencontainers/go-digest v1.0.1-0.20220411205349-bde1400a84be
 	gopkg.in/yaml.v3 => gopkg.in/yaml.v3 v3.0.1
 	sigs.k8s.io/kustomize/api => sigs.k8s.io/kustomize/api v0.21.1
@@ -168,8 +168,8 @@ require (
 	github.com/fatih/color v1.19.0 // indirect
 	github.com/felixge/httpsnoop v1.1.0 // indirect
 	github.com/fluxcd/cli-utils v1.2.3 // indirect
-	github.com/fluxcd/helm-controller/api v1.6.3 // indirect
-	github.com/fluxcd/kustomize-controller/api v1.9.4 // indirect
+	github.com/fluxcd/helm-controller/api v1.6.4 // indirect
+	github.com/fluxcd/kustomize-controller/api v1.9.5 // indirect
 	github.com/fluxcd/notification-controller/api v1.9.4 // indirect
 	github.com/fluxcd/pkg/apis/acl v0.10.0 // indirect
 	github.com/fluxcd/pkg/apis/event v0.27.2 // indirect
@@ -193,7 +193,7 @@ require (
 	github.com/fluxcd/pkg/ssh v0.25.0 // indirect
 	github.com/fluxcd/pkg/tar v1.2.0 // indirect
 	github.com/fluxcd/pkg/version v0.16.0 // indirect
-	github.com/fluxcd/source-controller/api v1.9.4 // indirect
+	github.com/fluxcd/source-controller/api v1.9.5 // indirect
 	github.com/fsnotify/fsnotify v1.10.1 // indirect
 	github.com/fxamacker/cbor/v2 v2.9.2 // indirect
 	github.com/gabriel-vasile/mimetype v1.4.13 // indirect

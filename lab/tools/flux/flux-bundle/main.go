@@ -32,6 +32,7 @@ func run(arguments []string, messages io.Writer) error {
 	flags.SetOutput(messages)
 	modulesFile := flags.String("modules", "", "file with what `go mod download -json` prints of the modules to read")
 	output := flags.String("output", "", "file to write the bundle to")
+	stands := flags.String("release", "", "the release that the bundle stands for, if its flux2 module is not available")
 	substitutes := flags.String("substitute", "", "controllers, separated by commas, of which the release names other versions")
 	if err := flags.Parse(arguments); err != nil {
 		return err
@@ -44,7 +45,7 @@ func run(arguments []string, messages io.Writer) error {
 		return err
 	}
 	allowed := strings.FieldsFunc(*substitutes, func(r rune) bool { return r == ',' })
-	bundle, err := compose(modules, allowed)
+	bundle, err := compose(modules, *stands, allowed)
 	if err != nil {
 		return err
 	}
@@ -84,8 +85,9 @@ func repositoryName(path string) string {
 	return elements[min(2, len(elements)-1)]
 }
 
-// compose builds the release's install manifest out of the flux2 module and the controllers' modules.
-func compose(modules map[string]module, allowed []string) ([]byte, error) {
+// compose builds the release's install manifest out of the flux2 module and the controllers' modules. The bundle stands
+// for another release, if one is named.
+func compose(modules map[string]module, stands string, allowed []string) ([]byte, error) {
 	release, found := modules["flux2"]
 	if !found {
 		return nil, errors.New("the flux2 module is not among the modules")
@@ -106,7 +108,7 @@ func compose(modules map[string]module, allowed []string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(header(release, differences), manifest...), nil
+	return append(header(release, stands, differences), manifest...), nil
 }
 
 // substitution is a controller of which the bundle has another version than the release.
@@ -143,8 +145,12 @@ func substituted(artifacts map[string]string, modules map[string]module, allowed
 
 // header says in YAML comments what differs from the release; it is empty when nothing does, so that the bundle is
 // then the same as the release's own file.
-func header(release module, differences []substitution) []byte {
+func header(release module, stands string, differences []substitution) []byte {
 	var text strings.Builder
+	if stands != "" {
+		fmt.Fprintf(&text, "# Composed for Flux %s from the manifests of Flux %s: its own are not available.\n",
+			stands, release.Version)
+	}
 	for _, d := range differences {
 		fmt.Fprintf(&text, "# Substituted: Flux %s has %s %s, this bundle %s.\n",
 			release.Version, d.controller, d.released, d.composed)
