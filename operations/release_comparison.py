@@ -290,7 +290,7 @@ def _manifests(content: bytes, address: str) -> list[dict[str, Any]]:
         found = [each for each in yaml.load_all(content, FastLoader) if each]
     except yaml.YAMLError:
         found = [None]
-    if not all(isinstance(each, dict) and {"kind", "metadata"} <= each.keys() for each in found):
+    if not found or not all(isinstance(each, dict) and {"kind", "metadata"} <= each.keys() for each in found):
         raise OperationError(
             Message(
                 "FT-OPS-351",

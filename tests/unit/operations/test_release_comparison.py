@@ -168,6 +168,7 @@ def test_equal_releases_have_nothing_to_decide_and_what_could_not_be_compared_is
     [
         ("2.9.5", "2.9.4", "FT-OPS-350"),
         ("text", "text", "FT-OPS-351"),
+        ("empty", "empty", "FT-OPS-351"),
         ("install", "source-controller@9.9.9", "FT-OPS-352"),
         ("install", "another@1.0.0", "FT-OPS-352"),
         ("install", "nowhere.yaml", "FT-OPS-060"),
@@ -176,7 +177,12 @@ def test_equal_releases_have_nothing_to_decide_and_what_could_not_be_compared_is
 def test_what_cannot_be_read_is_told_with_the_way_out(tmp_path: Path, old: str, new: str, code: str) -> None:
     (tmp_path / "text").write_text("- a\n")
     (tmp_path / "index.json").write_text(json.dumps([]))
-    named = {"text": str(tmp_path / "text"), "install": manifest(tmp_path, deployment(OLD))}
+    (tmp_path / "empty").write_text("")
+    named = {
+        "text": str(tmp_path / "text"),
+        "empty": str(tmp_path / "empty"),
+        "install": manifest(tmp_path, deployment(OLD)),
+    }
 
     exit_code, _, error = run(named.get(old, old), named.get(new, new), "--flux-index", str(tmp_path / "index.json"))
 
