@@ -13,7 +13,8 @@ import yaml
 
 from tests.e2e.manifests import git_repository, kustomization, namespace
 from tests.support.environment import Environment
-from tests.support.lab import KUBECTL, Lab, eventually
+from tests.support.lab import Lab, eventually
+from tests.support.stolen import Allowed, Stolen, touching
 
 CONTROLLERS = ("kustomize-controller", "helm-controller")
 SERVING = ("source-controller", "notification-controller")
@@ -22,56 +23,12 @@ NAMED_GROUPS = {f"{name}.toolkit.fluxcd.io" for name in ("source", "kustomize", 
 NOTE = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: note}\n"
 PROJECT = Path(__file__).parents[3]
 PLATFORM = ("default", "flux-system", "kube-system")
-Allowed = set[tuple[str, str, tuple[str, ...]]]
-
-
-class Stolen:
-    """The identity of a controller's pod, used from elsewhere."""
-
-    def __init__(self, environment: Environment, controller: str, folder: Path) -> None:
-        cluster = environment.cluster
-        [pod] = [
-            each
-            for each in cluster.get("pods", namespace="flux-system")["items"]
-            if each["metadata"]["labels"]["app"] == controller and "deletionTimestamp" not in each["metadata"]
-        ]
-        token = cluster.kubectl("create", "token", pod["spec"]["serviceAccountName"], "-n", "flux-system").stdout
-        config = yaml.safe_load(cluster.kubeconfig.read_text())
-        config["users"] = [{"name": each["name"], "user": {"token": token}} for each in config["users"]]
-        self._kubeconfig = folder / controller
-        self._kubeconfig.write_text(yaml.safe_dump(config))
-
-    def kubectl(self, *arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-        command = [str(KUBECTL), f"--kubeconfig={self._kubeconfig}", *arguments]
-        return subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
-
-    def allowed(self, namespace: str) -> Allowed:
-        """Everything that it may do there: verb, resource with its group, and names; all objects where empty."""
-        review = {
-            "apiVersion": "authorization.k8s.io/v1",
-            "kind": "SelfSubjectRulesReview",
-            "spec": {"namespace": namespace},
-        }
-        answer = self.kubectl("create", "-f", "-", "-o", "json", "--validate=false", stdin=json.dumps(review))
-        assert answer.returncode == 0, answer.stderr
-        rules: list[dict[str, Any]] = json.loads(answer.stdout)["status"]["resourceRules"]
-        return {
-            (verb, f"{resource}.{group}".removesuffix("."), tuple(rule.get("resourceNames", ())))
-            for rule in rules
-            for verb in rule["verbs"]
-            for group in rule["apiGroups"]
-            for resource in rule["resources"]
-        }
-
-
-def touching(allowed: Allowed, *resources: str) -> Allowed:
-    return {each for each in allowed if each[1] in resources}
 
 
 @pytest.fixture(params=CONTROLLERS)
 def stolen(production_stack: Environment, tmp_path: Path, request: pytest.FixtureRequest) -> Stolen:
     """On a cluster without a repository of the platform's own."""
-    return Stolen(production_stack, request.param, tmp_path)
+    return Stolen(production_stack.cluster, request.param, tmp_path)
 
 
 def test_a_controller_may_impersonate_nobody_and_read_no_secret_in_the_platforms_namespaces(stolen: Stolen) -> None:
@@ -98,7 +55,7 @@ def test_a_controller_may_impersonate_the_tenant_and_read_referenced_objects_in_
 def test_a_controller_that_impersonates_nobody_gets_secrets_only_of_tenants_and_of_the_platforms_sync(
     production_stack: Environment, staging_stack: Environment, tmp_path: Path, controller: str
 ) -> None:
-    stolen = Stolen(production_stack, controller, tmp_path)
+    stolen = Stolen(production_stack.cluster, controller, tmp_path)
 
     for place in PLATFORM:
         allowed = stolen.allowed(place)
@@ -106,7 +63,7 @@ def test_a_controller_that_impersonates_nobody_gets_secrets_only_of_tenants_and_
         assert not touching(allowed, "secrets", "configmaps", "serviceaccounts/token", "pods")
         assert "is forbidden" in stolen.kubectl("get", "secrets", "-n", place).stderr
     (tmp_path / "syncing").mkdir()
-    syncing = Stolen(staging_stack, controller, tmp_path / "syncing")
+    syncing = Stolen(staging_stack.cluster, controller, tmp_path / "syncing")
     for reading, place in ((stolen, "apps"), (syncing, "flux-system")):
         allowed = reading.allowed(place)
         assert touching(allowed, "secrets", "configmaps", "serviceaccounts/token") == {("get", "secrets", ())}
@@ -117,7 +74,7 @@ def test_a_controller_that_impersonates_nobody_gets_secrets_only_of_tenants_and_
 
 
 def test_source_controller_writes_no_object_of_others(production_stack: Environment, tmp_path: Path) -> None:
-    allowed = Stolen(production_stack, "source-controller", tmp_path).allowed("apps")
+    allowed = Stolen(production_stack.cluster, "source-controller", tmp_path).allowed("apps")
 
     written = {resource for verb, resource, _ in allowed if verb in WRITING}
     assert {each for each in written if not each.endswith((".authorization.k8s.io", ".authentication.k8s.io"))} == {
@@ -135,8 +92,8 @@ def test_notification_controller_patches_only_what_receivers_may_name(
 ) -> None:
     """Staging has a source with a webhook; in production one of two tenants may write Receivers."""
     (tmp_path / "staging").mkdir()
-    production = Stolen(production_stack, "notification-controller", tmp_path)
-    staging = Stolen(staging_stack, "notification-controller", tmp_path / "staging")
+    production = Stolen(production_stack.cluster, "notification-controller", tmp_path)
+    staging = Stolen(staging_stack.cluster, "notification-controller", tmp_path / "staging")
 
     def patched(stolen: Stolen, place: str) -> Allowed:
         return {
@@ -154,7 +111,7 @@ def test_notification_controller_patches_only_what_receivers_may_name(
 
 
 def test_notification_controller_changes_nothing_but_annotations(staging_stack: Environment, tmp_path: Path) -> None:
-    stolen = Stolen(staging_stack, "notification-controller", tmp_path)
+    stolen = Stolen(staging_stack.cluster, "notification-controller", tmp_path)
 
     def patched(content: dict[str, Any]) -> subprocess.CompletedProcess[str]:
         source = ("gitrepository", "dev-team", "-n", "apps")
@@ -198,7 +155,7 @@ def test_only_kustomize_controller_may_impersonate_the_account_of_the_platforms_
     found = {
         controller: {
             each
-            for each in Stolen(staging_stack, controller, tmp_path).allowed("flux-system")
+            for each in Stolen(staging_stack.cluster, controller, tmp_path).allowed("flux-system")
             if each[0] == "impersonate"
         }
         for controller in CONTROLLERS
