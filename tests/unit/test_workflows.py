@@ -141,20 +141,19 @@ def test_every_action_of_others_is_pinned_by_a_commit_with_its_version_in_a_comm
 
 def test_the_set_up_in_the_docs_is_that_of_the_workflows():
     page = (PROJECT / "docs" / "review.md").read_text(encoding="utf-8")
-    texts = [file.read_text(encoding="utf-8") for file in WORKFLOWS]
+    of_project = {file.name: file.read_text(encoding="utf-8") for file in TEMPLATE.glob("workflows/*.yaml")}
     rows = re.findall(
         r"^ *\| (`[^|]+`) \|", page.partition("## Set-up")[2].partition("### What a pull")[0], re.MULTILINE
     )
     listed = {name for row in rows for name in re.findall("`([^`]+)`", row)}
 
-    variables = {name for text in texts for name in re.findall(r"\bvars\.([A-Z_]+)", text)}
+    variables = {name for text in of_project.values() for name in re.findall(r"\bvars\.([A-Z_]+)", text)}
     # `apply.yaml` calls it.
-    workflows = {file.name for file in WORKFLOWS} - {"apply-stack.yaml"}
-    assert listed == variables | workflows
+    assert listed == variables | of_project.keys() - {"apply-stack.yaml"}
 
 
 def test_the_callers_in_the_docs_have_the_triggers_and_rights_of_what_they_call():
-    page = (PROJECT / "docs" / "review.md").read_text(encoding="utf-8").partition("### In a repository of your own")[2]
+    page = (PROJECT / "docs" / "review.md").read_text(encoding="utf-8").partition("### In several repositories")[2]
     callers = [loaded(text) for text in re.findall("```yaml\n(.*?)```", page, re.DOTALL)]
 
     assert [each["name"] for each in callers] == ["review", "comment"]

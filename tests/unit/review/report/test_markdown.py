@@ -46,7 +46,7 @@ def test_a_risk_of_several_tenants_names_them():
 
     text = as_markdown(report(replace(compared(side(), side()), access=answer)))
 
-    assert "- **staging**: a, b and platform may do more." in text
+    assert "- **staging**: each of a, b and platform may do more." in text
 
 
 def test_a_short_report_is_whole():
