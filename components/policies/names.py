@@ -13,6 +13,7 @@ class PolicyName(StrEnum):
     SOURCE_OPTIONS = "source-options"
     VERIFIED_SOURCES = "verified-sources"
     NOTIFICATION_ADDRESSES = "notification-addresses"
+    LANE = "lane"
     TENANT_SERVICE_ACCOUNT = "tenant-service-account"
     NO_KUBECONFIG = "no-kubeconfig"
     OWN_NAMESPACES = "own-namespaces"

@@ -16,6 +16,7 @@ from flux_tenancy.components.policies.helm_storage import release_size
 from flux_tenancy.components.policies.ingresses import allowed_hosts, ingress_snippets
 from flux_tenancy.components.policies.kinds import allowed_kinds
 from flux_tenancy.components.policies.kyverno import kyverno
+from flux_tenancy.components.policies.lanes import lane
 from flux_tenancy.components.policies.load_balancers import load_balancers
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.native import native
@@ -91,6 +92,7 @@ def _table(config: PoliciesConfig, relaxed: Collection[str], tenancy: TenancyCon
         source_options(config.sources, with_certificates=PolicyName.SOURCE_OPTIONS in relaxed),
         verified_sources(config.sources),
         notification_addresses(config.notifications),
+        lane(),
         tenant_service_account(),
         no_kubeconfig(through_proxy=tenancy.capsule.proxy is not None),
         own_namespaces(makes_namespaces=makes_namespaces),
@@ -134,6 +136,7 @@ def policy_set(
     relaxed: Collection[str] = (),
     *,
     developers: bool = False,
+    lanes: bool = False,
     tenancy: TenancyConfig = _DEFAULT_TENANCY,
 ) -> PolicySet:
     """The enabled policies for one engine (`native` or `kyverno`).
@@ -144,13 +147,15 @@ def policy_set(
         more: policies that only this engine offers.
         relaxed: as of `policies`.
         developers: whether a tenant has developers; without, the policies about them need a mode of their own.
+        lanes: whether the stack has lanes; without, the policy about them needs a mode of its own.
         tenancy: the settings of all tenants, which say whether these make namespaces, with Capsule.
     """
     render = kyverno if engine is PolicyEngine.KYVERNO else native
     in_force = [
         (policy, mode)
         for policy, mode in _in_force(config, relaxed, tenancy)
-        if developers or policy.subject is not Subject.PATCHERS or policy.name in config.modes
+        if (developers or policy.subject is not Subject.PATCHERS or policy.name in config.modes)
+        and (lanes or policy.name is not PolicyName.LANE or policy.name in config.modes)
     ]
     manifests = (*(each for policy, mode in in_force for each in render(policy, mode)), *more)
     digest = digest_of(manifests)

@@ -89,7 +89,16 @@ def stack_plan(config: StackConfig, stack: str, access: GitAccess | None = None)
     rights = impersonations(config.flux, config.active_tenants, config.tenancy)
     api = provider_api(config.flux.version)
     scopes = {
-        name: TenantScope(name, tenant, config.tenancy, config.flux.default_service_account, access, rights, api)
+        name: TenantScope(
+            name,
+            tenant,
+            config.tenancy,
+            config.flux.default_service_account,
+            access,
+            rights,
+            api,
+            config.flux.lane_of(tenant.lane),
+        )
         for name, tenant in config.tenants.items()
     }
     of_tenants = {name for tenant in config.active_tenants.values() for name in tenant.namespace_names}

@@ -15,6 +15,7 @@ from flux_tenancy.components.plan.registration import register
 from flux_tenancy.components.policies.component import KyvernoPolicies, NativePolicies, PoliciesArgs
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine
 from flux_tenancy.components.policies.kyverno_only import kyverno_only, kyverno_rules, onboards
+from flux_tenancy.components.policies.lanes import set_lanes
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.table import PolicySet, policy_set
 from flux_tenancy.components.policies.tenant_labels import tenant_labels
@@ -141,12 +142,22 @@ def enabled_policies(config: StackConfig, engine: PolicyEngine, release: Sequenc
     kyverno = engine is PolicyEngine.KYVERNO
     more = kyverno_only(policies, config.tenancy, config.flux, release) if kyverno else ()
     relaxed = relaxed_by(config.tenants.values(), policies)
-    return policy_set(policies, engine, more, relaxed, developers=config.has_developers, tenancy=config.tenancy)
+    return policy_set(
+        policies,
+        engine,
+        more,
+        relaxed,
+        developers=config.has_developers,
+        lanes=bool(config.flux.lanes),
+        tenancy=config.tenancy,
+    )
 
 
 def label_guards(config: StackConfig) -> list[Manifest]:
-    """What keeps everyone but the platform from setting the labels of tenants."""
-    return [*tenant_labels(config.policies.mode, makes_namespaces=config.makes_namespaces)]
+    """What keeps everyone but the platform from setting the labels of tenants, and sets those of their lanes."""
+    readers = [*config.cluster.previewers, *config.cluster.auditors]
+    lanes = set_lanes(readers) if config.flux.set_lanes else []
+    return [*tenant_labels(config.policies.mode, makes_namespaces=config.makes_namespaces), *lanes]
 
 
 def onboarding_rights(config: StackConfig) -> list[Manifest]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from flux_tenancy.components.tenant.grants import Grant, granted_exceptions, granted_resources, granted_service_types
 from flux_tenancy.components.tenant.kinds import resources_of
+from flux_tenancy.components.vocabulary.names import DEFAULT_LANE
 
 if TYPE_CHECKING:
     from flux_tenancy.components.tenant.config import TenantConfig
@@ -22,6 +23,7 @@ KINDS = f"{PREFIX}kinds"
 SOURCES = f"{PREFIX}sources"
 IMAGES = f"{PREFIX}images"
 VERIFIED = f"{PREFIX}verified"
+LANE = f"{PREFIX}lane"
 SERVICE_ACCOUNT = f"{PREFIX}service-account"
 IMPLIED_ACCOUNT = f"{PREFIX}implied-service-account"
 NOTIFICATIONS = f"{PREFIX}notifications"
@@ -56,6 +58,11 @@ def namespace_lists(config: TenantConfig, grants: Sequence[Grant]) -> dict[str, 
 def namespace_annotations(config: TenantConfig, grants: Sequence[Grant]) -> dict[str, str]:
     """The annotations of a tenant's namespace: its `namespace_lists`, separated by spaces."""
     return {key: " ".join(entries) for key, entries in namespace_lists(config, grants).items()}
+
+
+def lane_annotations(lane: str) -> dict[str, str]:
+    """The annotation about the tenant's lane; left out for the one of tenants that name none, and without lanes."""
+    return {LANE: lane} if lane not in ("", DEFAULT_LANE) else {}
 
 
 def account_annotations(tenant: str, account: str, default_account: str) -> dict[str, str]:

@@ -31,6 +31,7 @@ from flux_tenancy.components.tenant.people import TenantPeople
 from flux_tenancy.components.tenant.releases import ReleaseConfig, ReleaseName
 from flux_tenancy.components.tenant.role import Role
 from flux_tenancy.components.tenant.syncs import FurtherSync, TenantSync
+from flux_tenancy.components.vocabulary.names import DEFAULT_LANE
 
 FOREIGN_TARGET_NAMESPACE = Wording("FT-CFG-404", "is not a namespace of the tenant", "choose one of {namespaces}")
 
@@ -103,6 +104,11 @@ class TenantConfig(Section):
     role: Role = Field(
         Role.TENANT,
         description="Cluster role, bound to the tenant's service account in each of its namespaces.",
+    )
+    lane: DnsLabel | None = Field(
+        None,
+        description="Lane in `flux.lanes` whose controllers serve the tenant; with lanes, defaults to "
+        f"`{DEFAULT_LANE}` (docs/lanes.md).",
     )
     service_account_name: ServiceAccountName | None = Field(
         None,

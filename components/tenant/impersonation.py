@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from flux_tenancy.components.git.config import GitSource
 from flux_tenancy.components.installs.flux.controller_rights import (
@@ -17,7 +18,7 @@ from flux_tenancy.components.sync.decryption import decryption_account
 from flux_tenancy.components.tenant.kinds import RECEIVER
 from flux_tenancy.components.tenant.scope import all_sources, service_account_name, tenant_meta
 from flux_tenancy.components.vocabulary.manifests import Manifest, name_of, resource_type
-from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE
+from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, LANED, account_of
 
 if TYPE_CHECKING:
     from flux_tenancy.components.engine.state import State
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 
 _RIGHTS = ("rules", "roleRef", "subjects")
+_ACCOUNT_OF_LANE = re.compile(f"^({'|'.join(map(account_of, LANED))})-.*$")
 
 
 def impersonations(
@@ -46,12 +48,14 @@ def impersonations(
         }
         return {namespace: objects for namespace, objects in granted.items() if objects}
     places: dict[str, ObjectMeta] = {}
+    lanes: dict[str, str] = {}
     accounts: dict[str, list[str]] = {}
     open_to_receivers: set[str] = set()
     webhooks: dict[str, list[str]] = {}
     for name, tenant in tenants.items():
         for namespace in tenant.namespaces:
             places[namespace.name] = tenant_meta(name, namespace.name)
+            lanes[namespace.name] = flux.lane_of(tenant.lane)
             accounts[namespace.name] = [namespace.delegated_to or service_account_name(name, tenancy, tenant)]
         if RECEIVER in (*tenancy.kinds, *tenant.policies.kinds):
             open_to_receivers.update(tenant.namespace_names)
@@ -70,6 +74,7 @@ def impersonations(
             meta,
             accounts[namespace],
             flux,
+            lane=lanes.get(namespace, ""),
             receivers=namespace in open_to_receivers,
             webhooks=webhooks.get(namespace, ()),
             token_accounts=tokens.get(namespace, ()),
@@ -113,6 +118,17 @@ def planned_rights(namespaces: Iterable[str], rights: Mapping[str, Sequence[Mani
 
 
 def is_granted(manifest: Manifest, state: State) -> bool:
-    """Whether an object with rights is in the state with the same rights."""
+    """Whether an object with rights is in the state with the same rights, or with those of another lane.
+
+    When a tenant changes its lane, the controllers of the former one keep their rights until those of the other are
+    available.
+    """
     outputs = state.resources.get((resource_type(manifest), name_of(manifest)), {})
-    return all(outputs.get(key) == manifest[key] for key in _RIGHTS if key in manifest)
+    return all(_in_any_lane(outputs.get(key)) == _in_any_lane(manifest[key]) for key in _RIGHTS if key in manifest)
+
+
+def _in_any_lane(rights: Any) -> Any:
+    """Rights as those of the platform's controllers, if they are those of a lane's."""
+    if not isinstance(rights, list):
+        return rights
+    return [each | {"name": _ACCOUNT_OF_LANE.sub(r"\1", each["name"])} if "name" in each else each for each in rights]

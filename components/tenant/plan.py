@@ -14,6 +14,7 @@ from flux_tenancy.components.tenant.delegation import planned_delegation
 from flux_tenancy.components.tenant.grants import planned_grants
 from flux_tenancy.components.tenant.identity import planned_identity
 from flux_tenancy.components.tenant.impersonation import planned_rights
+from flux_tenancy.components.tenant.lanes import in_lane
 from flux_tenancy.components.tenant.limits import planned_limits
 from flux_tenancy.components.tenant.namespaces import planned_namespaces
 from flux_tenancy.components.tenant.notifications import planned_notifications
@@ -46,4 +47,5 @@ def tenant_plan(tenant: TenantScope) -> list[Planned]:
     """All objects of a tenant; of one that is leaving, its namespaces and limits, which stay as they are."""
     others = [each for feature in FEATURES for each in feature(tenant)]
     planned = [*others, *planned_limits(tenant, others), *planned_capsule(tenant, others)]
+    planned = [in_lane(each, tenant.lane) for each in planned]
     return of_stage(planned, *_OF_LEAVING) if tenant.config.is_leaving else planned

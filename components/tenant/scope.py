@@ -30,6 +30,7 @@ class TenantScope:
         access: what all Git sources of the stack share.
         rights: by namespace, what lets Flux's controllers act there; empty if they are cluster-admin.
         provider_api: the API of Alerts and Providers.
+        lane: the lane whose controllers serve it; empty if tenants share the platform's controllers.
     """
 
     name: str
@@ -39,6 +40,7 @@ class TenantScope:
     access: GitAccess = NO_GIT_HOST
     rights: Mapping[str, Sequence[Manifest]] = field(default_factory=dict)
     provider_api: str = BETA_PROVIDER_API
+    lane: str = ""
 
     @property
     def account(self) -> str:

@@ -53,13 +53,28 @@ class Controller(StrEnum):
 DEFAULT_CONTROLLERS = (Controller.SOURCE, Controller.KUSTOMIZE, Controller.HELM, Controller.NOTIFICATION)
 RECONCILERS = (Controller.KUSTOMIZE, Controller.HELM)
 """Those that apply what others wrote."""
+LANED = (Controller.SOURCE, *RECONCILERS)
+"""Those of which each lane has its own; the others have no label selector, or serve objects of all lanes."""
+LANE_LABEL = "sharding.fluxcd.io/key"
+"""The label of the objects, controllers and pods of a lane; those of the platform have none.
+
+Source: https://fluxcd.io/flux/installation/configuration/sharding/
+"""
+DEFAULT_LANE = "tenants"
+"""The lane of tenants that name none."""
 # Nothing that this program registers is reconciled without these two.
 REQUIRED_CONTROLLERS = (Controller.SOURCE, Controller.KUSTOMIZE)
 
 
-def account_of(controller: Controller) -> str:
-    """The service account that the pods of a controller run as with narrow rights."""
-    return f"{controller.value}-{'impersonator' if controller in RECONCILERS else 'restricted'}"
+def account_of(controller: Controller, lane: str = "") -> str:
+    """The service account that the pods of a controller run as with narrow rights.
+
+    Args:
+        controller: the controller.
+        lane: its lane; empty for the platform's. Of controllers without lanes, there is only the platform's.
+    """
+    account = f"{controller.value}-{'impersonator' if controller in RECONCILERS else 'restricted'}"
+    return f"{account}-{lane}" if lane and controller in LANED else account
 
 
 def applied_key(tenant: str, kind: str, name: str) -> str:

@@ -82,11 +82,18 @@ def api(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 def in_force(api: ApiClient) -> Callable[[str], None]:
     """Puts the policies of a configuration into force."""
     current = ""
+    applied: list[dict[str, Any]] = []
 
     def put(name: str) -> None:
-        nonlocal current
+        nonlocal current, applied
         if name != current:
             policies = capsule_cases.native_policies(name)
+            names = {manifest["metadata"]["name"] for manifest in policies.manifests}
+            for manifest in applied:
+                # Only some configurations have the policy about lanes.
+                if manifest["metadata"]["name"] not in names:
+                    assert api.request("DELETE", manifest).is_success
+            applied = list(policies.manifests)
             for manifest in (*policies.manifests, *policies.probe):
                 api.apply(manifest)
             said = refusal(policies.digest)

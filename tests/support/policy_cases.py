@@ -22,6 +22,7 @@ from flux_tenancy.components.tenant.annotations import (
     IMAGES,
     IMPLIED_ACCOUNT,
     KINDS,
+    LANE,
     NAMESPACES,
     NOTIFICATIONS,
     SERVICE_ACCOUNT,
@@ -33,7 +34,7 @@ from flux_tenancy.components.tenant.annotations import (
 from flux_tenancy.components.tenant.capsule.objects import REPLICATOR
 from flux_tenancy.components.tenant.grants import SERVICE_EXPOSURE, ExceptedPolicy
 from flux_tenancy.components.tenant.kinds import FLUX_KINDS, resources_of
-from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, TENANT_LABEL, Controller, account_of
+from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, LANE_LABEL, TENANT_LABEL, Controller, account_of
 from lab.control_plane import NODE_NAME
 from tests.support.allow_lists import HOSTS as HOST_ROWS
 from tests.support.allow_lists import IMAGES as IMAGE_ROWS
@@ -53,6 +54,8 @@ CLOSED, OPENED = "apps-closed", "apps-opened"
 """Namespaces of a tenant with no open kinds but those of every tenant, and with a few."""
 EXAMPLE = "apps-example"
 """A namespace of a tenant with a list of sources for tests/support/example_fleet.py."""
+LANED = "apps-laned"
+"""A namespace of a tenant in the lane `batch`."""
 GRANTED, NAMED_GRANTS = "apps-granted", "apps-named-grants"
 """Namespaces with exceptions for all objects, and for those of a name."""
 
@@ -69,6 +72,7 @@ _LABELS: dict[str, dict[str, str]] = {
     CLOSED: {TENANT_LABEL: TENANT},
     OPENED: {TENANT_LABEL: TENANT},
     EXAMPLE: {TENANT_LABEL: TENANT},
+    LANED: {TENANT_LABEL: TENANT},
     GRANTED: {TENANT_LABEL: TENANT},
     NAMED_GRANTS: {TENANT_LABEL: TENANT},
     FOREIGN: {TENANT_LABEL: FOREIGN},
@@ -99,6 +103,7 @@ _ANNOTATIONS: Mapping[str, Mapping[str, str]] = {
         "oci://registry.example.com/podinfo/*",
     },
     OPENED: {KINDS: "alerts.notification.toolkit.fluxcd.io widgets.example.com helmcharts.source.toolkit.fluxcd.io"},
+    LANED: {LANE: "batch"},
     GRANTED: {SERVICE_TYPES: "LoadBalancer NodePort", EXCEPTIONS: " ".join(ExceptedPolicy)},
     NAMED_GRANTS: {EXCEPTIONS: " ".join(f"{policy}/legacy" for policy in ExceptedPolicy)},
     MANY: {
@@ -176,6 +181,8 @@ CONFIGS: Mapping[str, PoliciesConfig] = {
             "modes": {"flux-requests": "enforce"},
         }
     ),
+    # In force without lanes, too.
+    "lanes": PoliciesConfig.model_validate({"sources": {"allowed": ["*"]}, "modes": {"lane": "enforce"}}),
     "granted": PoliciesConfig.model_validate(
         {
             "sources": {"allowed": ["*"], "verified": ["GitRepository"]},
@@ -1010,6 +1017,54 @@ def _notification_secrets() -> list[Case]:
     cases.config = "listed"
     cases.good("without TLS", secret("http://alertmanager.monitoring.svc:9093", name="provider-alertmanager"))
     cases.bad("not the stack's", secret("https://example.com/a"), "allowed: hooks.slack.com, alertmanager.monitor")
+    return cases.made
+
+
+def _in_lane(object: Object, lane: str = "tenants") -> Object:
+    """An object with the label of a lane; a HelmRelease, also of its chart."""
+    label = {"metadata": {"labels": {LANE_LABEL: lane}}}
+    of_chart = {"spec": {"chart": label}} if "chart" in object["spec"] and object["kind"] == "HelmRelease" else {}
+    labelled: Object = merged(object, label | of_chart)
+    return labelled
+
+
+def _lanes() -> list[Case]:
+    cases = _Cases(PolicyName.LANE, config="lanes")
+    makers = (git, oci, bucket, helm_repository, chart, kustomization, release)
+    for each in (maker() for maker in makers):
+        kind = each["kind"]
+        cases.good(f"a {kind} of its lane", _in_lane(each))
+        cases.bad(
+            f"a {kind} of no lane",
+            each,
+            ": the controllers of its tenant serve objects with a label; set "
+            "metadata.labels['sharding.fluxcd.io/key'] to tenants",
+        )
+        cases.bad(f"a {kind} of another lane", _in_lane(each, "batch"), "to tenants")
+        cases.bad(f"a {kind} of the platform's", _in_lane(each, "platform"), "to tenants")
+        other = moved(each, LANED)
+        if kind == "GitRepository":
+            cases.good("in a namespace of another lane", _in_lane(other, "batch"))
+        cases.bad(f"a {kind} of the usual lane in another", _in_lane(other), "to batch")
+    unlabelled_chart = merged(release(), {"metadata": {"labels": {LANE_LABEL: "tenants"}}})
+    cases.bad("a chart of no lane", unlabelled_chart, "set spec.chart.metadata.labels['sharding.fluxcd.io/key']")
+    reference = {"chart": None, "chartRef": {"kind": "OCIRepository", "name": "app"}}
+    named = {"name": "by-reference", "labels": {LANE_LABEL: "tenants"}}
+    by_reference = merged(release(), {"spec": reference, "metadata": named})
+    cases.good("a chart by reference", merged(by_reference, {"metadata": {"name": "new"}}))
+    cases.bad("a chart of no lane instead of a reference", {"spec": release()["spec"] | {"chartRef": None}},
+        "spec.chart.metadata.labels", old=by_reference,
+    )  # fmt: skip
+    moving, unlabelled = kustomization(name="moving"), kustomization(name="older")
+    moving = _in_lane(moving)
+    cases.bad("leaving its lane", {"metadata": {"labels": {LANE_LABEL: "batch"}}}, "to tenants", old=moving)
+    cases.bad("leaving all lanes", {"metadata": {"labels": None}}, "to tenants", old=moving)
+    cases.bad("the platform's mistake", _in_lane(git(), "batch"), "to tenants", user=User.PLATFORM)
+    of_platform = merged(git(), {"metadata": {"labels": {TENANT_LABEL: TENANT}}})
+    cases.good("the stack's own, before it has lanes", of_platform, user=User.PLATFORM)
+    # It is served again when its sync or the platform labels it; until then it stays as it is.
+    cases.good("another field of one without a label", {"spec": {"interval": "20m"}}, old=unlabelled)
+    cases.good("entering its lane", {"metadata": {"labels": {LANE_LABEL: "tenants"}}}, old=unlabelled)
     return cases.made
 
 
@@ -2391,6 +2446,7 @@ CASES: tuple[Case, ...] = tuple(
         _verified_sources,
         _notification_addresses,
         _notification_secrets,
+        _lanes,
         _identities,
         _references,
         _timeouts,

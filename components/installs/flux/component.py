@@ -88,9 +88,9 @@ class FluxInstall(pulumi.ComponentResource):
         entries: dict[str, pulumi.Output[str]] = {}
         for host in hosts:
             manifest = host.service(made_once(lambda: f"artifacts-{secrets.token_hex(NAME_BYTES)}"))
-            service = register(manifest, keep_name, f"{FLUX_NAMESPACE}/artifacts-of-{host.server}")
+            service = register(manifest, keep_name, f"{FLUX_NAMESPACE}/artifacts-of-{host.name}")
             # The SDK sets an attribute for each property of a resource.
             metadata: pulumi.Output[Manifest] = service.metadata  # type: ignore[attr-defined]
             services.append(service)
-            entries[host.server.value] = metadata["name"].apply(host.entry)
+            entries[host.name] = metadata["name"].apply(host.entry)
         return [*services, register(artifact_secret(entries), opts)]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from flux_tenancy.components.config.errors import MisplacedValueError
 from flux_tenancy.components.config.messages import Message, joined
@@ -28,13 +29,20 @@ from flux_tenancy.components.sync.kustomization import Reconciliation
 from flux_tenancy.components.sync.notifications import Notification
 from flux_tenancy.components.vocabulary.names import (
     DEFAULT_CONTROLLERS,
+    DEFAULT_LANE,
     FLUX_NAMESPACE,
+    LANED,
     REQUIRED_CONTROLLERS,
     Controller,
     account_of,
 )
 
 RELEASE_URL = f"{FLUX.repository}/releases/download/v{{version}}/install.yaml"
+PLATFORM_LANE = "platform"
+"""How messages and outputs name the platform's own controllers."""
+SELECTOR = "--watch-label-selector="
+# With the name of a controller and what the Deployment controller adds, it is part of the names of pods.
+_LONGEST_LANE = 20
 _CLUSTERS_OWN = tuple(prefix for prefix in RESERVED_PREFIXES if not FLUX_NAMESPACE.startswith(prefix))
 
 
@@ -153,6 +161,33 @@ class FluxEgress(Section):
     )
 
 
+def _usable_lane(value: str) -> str:
+    if len(value) > _LONGEST_LANE or value == PLATFORM_LANE:
+        raise ValueError(
+            Message(
+                "FT-CFG-860",
+                "is not a name of a lane",
+                f"choose a name of at most {_LONGEST_LANE} characters, except {PLATFORM_LANE}",
+            )
+        )
+    return value
+
+
+LaneName = Annotated[DnsLabel, AfterValidator(_usable_lane)]
+
+
+class Lane(Section):
+    """A set of Flux's controllers that serves some of the tenants, and nobody else.
+
+    Source: https://fluxcd.io/flux/installation/configuration/sharding/
+    """
+
+    resources: dict[Controller, Resources] = Field(
+        default_factory=dict,
+        description="Compute resources of a controller of this lane, merged over those of `flux.resources`.",
+    )
+
+
 class FluxConfig(Section):
     """The Flux release and how it is locked down."""
 
@@ -198,6 +233,17 @@ class FluxConfig(Section):
     resources: dict[Controller, Resources] = Field(
         default_factory=dict, description="Compute resources of a controller, merged over those of the Flux release."
     )
+    lanes: dict[LaneName, Lane] = Field(
+        default_factory=dict,
+        description="Lanes: further sets of source-controller, kustomize-controller and helm-controller, each for the "
+        f"tenants that name it in `lane`; `{DEFAULT_LANE}` is that of all others. By default, tenants share the "
+        "platform's controllers (docs/lanes.md).",
+    )
+    set_lanes: bool = Field(
+        False,
+        description="Label the Flux objects that tenants write with their lane, by a MutatingAdmissionPolicy, so that "
+        "tenants need not; needs Kubernetes 1.36 and Kubernetes' own admission policies.",
+    )
     webhook_url: WebUrl | None = Field(
         None,
         description="URL at which Git hosts reach the Service `webhook-receiver` of this cluster, e.g. through an "
@@ -225,6 +271,16 @@ class FluxConfig(Section):
     def impersonates(self) -> bool:
         """Whether the controllers may only act as service accounts."""
         return self.profile is Profile.MULTI_TENANT and self.controller_rights is ControllerRights.IMPERSONATE
+
+    def lane_of(self, lane: str | None) -> str:
+        """The lane of a tenant that names this one, or none; empty if the tenants share the platform's controllers."""
+        return (lane or DEFAULT_LANE) if self.lanes else ""
+
+    def resources_of(self, controller: Controller, lane: str = "") -> list[Resources]:
+        """The resources of a controller of a lane, or of the platform; later ones are merged over earlier ones."""
+        several: list[Mapping[Controller, Resources]] = [self.resources]
+        several += [self.lanes[lane].resources] if lane else []
+        return [found[controller] for found in several if controller in found]
 
     @property
     def grants_named_tokens(self) -> bool:
@@ -289,6 +345,46 @@ class FluxConfig(Section):
                     "reports on flux.sync, which is not set",
                     "set flux.sync, or use tenancy.notifications for notifications about tenants",
                 ),
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _lanes_fit(self) -> FluxConfig:
+        if not self.lanes and self.set_lanes:
+            raise MisplacedValueError(
+                ("setLanes",), Message("FT-CFG-867", "has no lanes to set", "remove it, or set flux.lanes")
+            )
+        if not self.lanes:
+            return self
+        if DEFAULT_LANE not in self.lanes:
+            raise MisplacedValueError(
+                ("lanes",),
+                Message("FT-CFG-861", f"lacks the lane {DEFAULT_LANE} of tenants that name none", "add it"),
+            )
+        if not self.impersonates:
+            raise MisplacedValueError(
+                ("lanes",),
+                Message(
+                    "FT-CFG-862",
+                    "needs controllers with narrow rights: with those of the release, each lane is cluster-admin",
+                    "use profile: multi-tenant with controllerRights: impersonate, or remove the lanes",
+                ),
+            )
+        for name, lane in self.lanes.items():
+            of_lanes = [each for each in self.components if each in LANED]
+            if absent := [each.value for each in lane.resources if each not in of_lanes]:
+                raise MisplacedValueError(
+                    ("lanes", name, "resources"),
+                    Message(
+                        "FT-CFG-863",
+                        f"lists {', '.join(absent)}, which a lane does not have",
+                        f"use {', '.join(of_lanes)}",
+                    ),
+                )
+        if any(each.startswith(SELECTOR) for controller in LANED for each in self.extra_args.get(controller, ())):
+            raise MisplacedValueError(
+                ("extraArgs",),
+                Message("FT-CFG-864", f"sets {SELECTOR[:-1]}, which flux.lanes sets itself", "remove it"),
             )
         return self
 

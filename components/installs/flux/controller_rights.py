@@ -24,9 +24,18 @@ from typing import TYPE_CHECKING
 
 import yaml
 
+from flux_tenancy.components.installs.flux.lanes import lease_of
 from flux_tenancy.components.installs.flux.release import COMPONENT_LABEL
 from flux_tenancy.components.sync.decryption import decryption_account
-from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, PLATFORM, RECONCILERS, Controller, account_of
+from flux_tenancy.components.vocabulary.names import (
+    FLUX_NAMESPACE,
+    LANE_LABEL,
+    LANED,
+    PLATFORM,
+    RECONCILERS,
+    Controller,
+    account_of,
+)
 from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 
 if TYPE_CHECKING:
@@ -76,6 +85,13 @@ NOTIFYING: Mapping[str, tuple[str, ...]] = {
 
 Source: api/v1/reference_types.go of notification-controller
 """
+
+LANED_RESOURCES: Mapping[str, tuple[str, ...]] = {
+    _SOURCE_GROUP: _SOURCES,
+    _KUSTOMIZE_GROUP: ("kustomizations",),
+    _HELM_GROUP: ("helmreleases",),
+}
+"""What the controllers of lanes reconcile, by API group."""
 
 _Rights = tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]
 
@@ -147,7 +163,7 @@ def restricted(manifests: Iterable[Manifest], config: FluxConfig) -> list[Manife
                 continue
         kept.append(manifest)
     controllers = [controller for controller in Controller if controller in config.components]
-    own = [each for controller in controllers for each in _account_and_rights(controller, config)]
+    own = [each for controller in controllers for each in _accounts_and_rights(controller, config)]
     here = platform_meta(FLUX_NAMESPACE)
     accounts = [account for entry in _platform_entries(config) for account in entry.service_accounts]
     named = _impersonation(here, accounts, config) if accounts else []
@@ -168,6 +184,7 @@ def impersonation_objects(
     accounts: Sequence[str],
     config: FluxConfig,
     *,
+    lane: str = "",
     receivers: bool = False,
     webhooks: Sequence[str] = (),
     token_accounts: Sequence[str] = (),
@@ -178,16 +195,18 @@ def impersonation_objects(
         meta: the namespace, and the labels of the objects.
         accounts: the accounts.
         config: the `flux` section of the stack.
+        lane: the lane whose controllers these are; empty for the platform's.
         receivers: whether others than the stack may write Receivers there, which may name any Flux object.
         webhooks: the names of the GitRepositories whose Receivers the stack declares.
         token_accounts: the accounts that log in to a cloud or another server.
     """
-    served = [*_impersonation(meta, accounts, config), *_serving_bindings(meta, config, receivers=receivers)]
-    tokens = token_objects(meta, token_accounts, config)
+    impersonation = _impersonation(meta, accounts, config, lane)
+    served = [*impersonation, *_serving_bindings(meta, config, lane, receivers=receivers)]
+    tokens = token_objects(meta, token_accounts, config, lane)
     return [*served, *tokens, *(_webhook_objects(meta, webhooks) if webhooks else [])]
 
 
-def token_objects(meta: ObjectMeta, accounts: Sequence[str], config: FluxConfig) -> list[Manifest]:
+def token_objects(meta: ObjectMeta, accounts: Sequence[str], config: FluxConfig, lane: str = "") -> list[Manifest]:
     """The Role and RoleBinding to create tokens of these accounts of a namespace, where they are granted by name.
 
     The roles of Flux 2.10 no longer let its controllers create any token.
@@ -196,14 +215,14 @@ def token_objects(meta: ObjectMeta, accounts: Sequence[str], config: FluxConfig)
         return []
     role = _role("Role", meta.metadata(TOKENS), [_token_rule(list(dict.fromkeys(accounts)))])
     controllers = (*RECONCILERS, *_SECRET_READERS)
-    return [role, _bound(meta.metadata(TOKENS), {"kind": "Role", "name": TOKENS}, controllers, config)]
+    return [role, _bound(meta.metadata(TOKENS), {"kind": "Role", "name": TOKENS}, controllers, config, lane)]
 
 
 def shared_bindings(meta: ObjectMeta, config: FluxConfig, *, receivers: bool = False) -> list[Manifest]:
     """What lets the controllers do so in a namespace whose accounts are not known in advance."""
-    role = {"kind": "ClusterRole", "name": SHARED_IMPERSONATION}
-    served = _serving_bindings(meta, config, receivers=receivers, any_token=True)
-    return [_impersonation_binding(meta, role, config), *served]
+    role, lane = {"kind": "ClusterRole", "name": SHARED_IMPERSONATION}, config.lane_of(None)
+    served = _serving_bindings(meta, config, lane, receivers=receivers, any_token=True)
+    return [_impersonation_binding(meta, role, config, lane), *served]
 
 
 def shared_impersonation(config: FluxConfig) -> Manifest:
@@ -211,16 +230,16 @@ def shared_impersonation(config: FluxConfig) -> Manifest:
     return _role("ClusterRole", {"name": SHARED_IMPERSONATION}, _impersonation_rules(config, (), any_token=True))
 
 
-def _impersonation(meta: ObjectMeta, accounts: Sequence[str], config: FluxConfig) -> list[Manifest]:
+def _impersonation(meta: ObjectMeta, accounts: Sequence[str], config: FluxConfig, lane: str = "") -> list[Manifest]:
     """The Role and RoleBinding to impersonate these accounts of a namespace."""
     accounts = list(dict.fromkeys([*accounts, config.default_service_account]))
     rules = _impersonation_rules(config, accounts, any_token=not config.grants_named_tokens)
     role = _role("Role", meta.metadata(IMPERSONATION), rules)
-    return [role, _impersonation_binding(meta, {"kind": "Role", "name": IMPERSONATION}, config)]
+    return [role, _impersonation_binding(meta, {"kind": "Role", "name": IMPERSONATION}, config, lane)]
 
 
-def _impersonation_binding(meta: ObjectMeta, role: Mapping[str, str], config: FluxConfig) -> Manifest:
-    return _bound(meta.metadata(IMPERSONATION), role, RECONCILERS, config)
+def _impersonation_binding(meta: ObjectMeta, role: Mapping[str, str], config: FluxConfig, lane: str) -> Manifest:
+    return _bound(meta.metadata(IMPERSONATION), role, RECONCILERS, config, lane)
 
 
 def serving_roles(config: FluxConfig) -> list[Manifest]:
@@ -231,19 +250,24 @@ def serving_roles(config: FluxConfig) -> list[Manifest]:
 
 
 def _serving_bindings(
-    meta: ObjectMeta, config: FluxConfig, *, receivers: bool, any_token: bool = False
+    meta: ObjectMeta, config: FluxConfig, lane: str = "", *, receivers: bool, any_token: bool = False
 ) -> list[Manifest]:
     """The RoleBindings to these roles in a namespace: `flux-secrets`, `flux-receivers`, `flux-tokens`.
 
     Args:
         meta: the namespace, and the labels of the objects.
         config: the `flux` section of the stack.
+        lane: the lane whose controllers these are; empty for the platform's.
         receivers: whether others than the stack may write Receivers there.
         any_token: whether tokens are created for any account, though others are granted by name.
     """
     return [
         _bound(
-            meta.metadata(f"flux-{key}"), {"kind": "ClusterRole", "name": f"flux-tenancy-{key}"}, controllers, config
+            meta.metadata(f"flux-{key}"),
+            {"kind": "ClusterRole", "name": f"flux-tenancy-{key}"},
+            controllers,
+            config,
+            lane,
         )
         for key, (controllers, _) in _serving(config).items()
         # An account of Flux's own namespace may be cluster-admin.
@@ -275,7 +299,7 @@ def _serving(config: FluxConfig) -> Mapping[str, tuple[Sequence[Controller], lis
 
 
 def _bound(
-    metadata: Manifest, role: Mapping[str, str], controllers: Iterable[Controller], config: FluxConfig
+    metadata: Manifest, role: Mapping[str, str], controllers: Iterable[Controller], config: FluxConfig, lane: str
 ) -> Manifest:
     """A RoleBinding of those of these controllers that are installed."""
     return {
@@ -283,13 +307,13 @@ def _bound(
         "kind": "RoleBinding",
         "metadata": metadata,
         "roleRef": {"apiGroup": _RBAC, **role},
-        "subjects": [_subject(_account(each, config)) for each in controllers if each in config.components],
+        "subjects": [_subject(_account(each, config, lane)) for each in controllers if each in config.components],
     }
 
 
-def _account(controller: Controller, config: FluxConfig) -> str:
-    """The service account that the pod of a controller runs as."""
-    return account_of(controller) if config.impersonates else controller.value
+def _account(controller: Controller, config: FluxConfig, lane: str) -> str:
+    """The service account that the pod of a controller of a lane runs as."""
+    return account_of(controller, lane) if config.impersonates else controller.value
 
 
 def platform_meta(namespace: str) -> ObjectMeta:
@@ -297,31 +321,45 @@ def platform_meta(namespace: str) -> ObjectMeta:
     return ObjectMeta(name=PLATFORM.name, namespace=namespace, labels={})
 
 
-def _account_and_rights(controller: Controller, config: FluxConfig) -> list[Manifest]:
-    """The account of a controller with all its rights except those in tenants' namespaces."""
-    name, labels = account_of(controller), {COMPONENT_LABEL: controller.value}
-    here: Manifest = {"name": name, "namespace": FLUX_NAMESPACE, "labels": labels}
-    cluster: Manifest = {"name": f"flux-tenancy-{controller.value}", "labels": labels}
+def _accounts_and_rights(controller: Controller, config: FluxConfig) -> list[Manifest]:
+    """The accounts of a controller, one for each lane, with all their rights except those in tenants' namespaces."""
+    lanes = ["", *(config.lanes if controller in LANED else ())]
+    cluster: Manifest = {"name": f"flux-tenancy-{controller.value}", "labels": {COMPONENT_LABEL: controller.value}}
     own = [_rule(*row) for row in (*_OWN_RIGHTS[controller], *_OF_ALL)]
+    first, *others = ([*_account_at_home(controller, config, lane)] for lane in lanes)
+    return [
+        first[0],
+        _role("ClusterRole", cluster, own),
+        _binding("ClusterRoleBinding", cluster, "ClusterRole", *(account_of(controller, lane) for lane in lanes)),
+        *first[1:],
+        *(each for several in others for each in several),
+    ]
+
+
+def _account_at_home(controller: Controller, config: FluxConfig, lane: str) -> list[Manifest]:
+    """The account of a controller of a lane, and its rights in flux-system."""
+    name, labels = account_of(controller, lane), {COMPONENT_LABEL: controller.value}
+    labels |= {LANE_LABEL: lane} if lane else {}
+    here: Manifest = {"name": name, "namespace": FLUX_NAMESPACE, "labels": labels}
     return [
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": here},
-        _role("ClusterRole", cluster, own),
-        _binding("ClusterRoleBinding", cluster, "ClusterRole", name),
-        _role("Role", here, _home_rules(controller, config)),
+        _role("Role", here, _home_rules(controller, config, lane)),
         _binding("RoleBinding", here, "Role", name),
     ]
 
 
-def _home_rules(controller: Controller, config: FluxConfig) -> list[Manifest]:
-    """The rules for a controller in flux-system."""
-    lease = f"{controller.value}-leader-election"
+def _home_rules(controller: Controller, config: FluxConfig, lane: str) -> list[Manifest]:
+    """The rules for a controller of a lane, or of the platform, in flux-system."""
+    # Until the platform's pod is replaced by one with a selector, it has the lease of the release.
+    leases = [] if lane else [f"{controller.value}-leader-election"]
+    leases += [lease_of(controller, lane)] if config.lanes and controller in LANED else []
     rules = [
         _rule("coordination.k8s.io", ("leases",), ("create",)),
-        _rule("coordination.k8s.io", ("leases",), ("get", "patch", "update"), (lease,)),
+        _rule("coordination.k8s.io", ("leases",), ("get", "patch", "update"), leases),
     ]
     if controller is Controller.KUSTOMIZE and config.vaults:
         rules.append(_rule("", ("configmaps",), ("get",), (CONFIG_MAP,)))
-    if controller is Controller.KUSTOMIZE and config.sync is not None:
+    if controller is Controller.KUSTOMIZE and config.sync is not None and not lane:
         accounts = (Controller.KUSTOMIZE.value, config.default_service_account)
         rules += _impersonation_rules(config, accounts)
         rules += [_token_rule((decryption_account(PLATFORM.name),))] if config.workload_identity else []
@@ -370,13 +408,13 @@ def _role(kind: str, metadata: Manifest, rules: Sequence[Manifest]) -> Manifest:
     return {"apiVersion": f"{_RBAC}/v1", "kind": kind, "metadata": metadata, "rules": list(rules)}
 
 
-def _binding(kind: str, metadata: Manifest, role: str, account: str) -> Manifest:
+def _binding(kind: str, metadata: Manifest, role: str, *accounts: str) -> Manifest:
     return {
         "apiVersion": f"{_RBAC}/v1",
         "kind": kind,
         "metadata": metadata,
         "roleRef": {"apiGroup": _RBAC, "kind": role, "name": metadata["name"]},
-        "subjects": [_subject(account)],
+        "subjects": [_subject(account) for account in accounts],
     }
 
 

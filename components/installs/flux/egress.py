@@ -23,9 +23,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from flux_tenancy.components.installs.flux.lanes import instance_of, lane_of
 from flux_tenancy.components.installs.flux.lockdown_environment import PROXY_VARIABLES
 from flux_tenancy.components.installs.flux.release import component_of
-from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, Controller
+from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, LANED, Controller
 
 if TYPE_CHECKING:
     from flux_tenancy.components.installs.flux.config import FluxConfig
@@ -60,10 +61,21 @@ class ArtifactHost:
     Attributes:
         server: the controller that serves the artifacts.
         domain: the DNS suffix of a Service in flux-system, e.g. `flux-system.svc.cluster.local.`.
+        lane: the lane of the controller; empty for the platform's, and for one that serves all lanes.
     """
 
     server: Controller
     domain: str
+    lane: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name of the server's own Service."""
+        return instance_of(self.server, self.lane)
+
+    def serves(self, controller: Controller, lane: str) -> bool:
+        """Whether a controller of a lane needs its artifacts; those without lanes need the artifacts of all."""
+        return self.lane == lane or controller not in LANED or self.server not in LANED
 
     @property
     def variable(self) -> str:
@@ -79,7 +91,7 @@ class ArtifactHost:
             "apiVersion": "v1",
             "kind": "Service",
             "metadata": {"name": name, "namespace": FLUX_NAMESPACE},
-            "spec": {"type": "ExternalName", "externalName": f"{self.server}.{self.domain}".rstrip(".")},
+            "spec": {"type": "ExternalName", "externalName": f"{self.name}.{self.domain}".rstrip(".")},
         }
 
     def entry(self, name: str) -> str:
@@ -93,7 +105,7 @@ class ArtifactHost:
 def artifact_hosts(manifests: Iterable[Manifest]) -> list[ArtifactHost]:
     """A host for each artifact server of a release."""
     return [
-        ArtifactHost(server, _domain(_arguments(manifest)))
+        ArtifactHost(server, _domain(_arguments(manifest)), lane_of(manifest))
         for manifest in manifests
         if manifest["kind"] == "Deployment"
         and (server := component_of(manifest)) is not None
@@ -136,8 +148,7 @@ def egress_variables(
         *config.egress.hosts,
     ]
     names = [
-        {"name": host.variable, "valueFrom": {"secretKeyRef": {"name": _SECRET, "key": host.server.value}}}
-        for host in hosts
+        {"name": host.variable, "valueFrom": {"secretKeyRef": {"name": _SECRET, "key": host.name}}} for host in hosts
     ]
     return [*names, *_exemptions(exempt)]
 
@@ -204,7 +215,7 @@ def _host_of(url: str) -> str:
 
 def _artifact_servers(controller: Controller, hosts: Iterable[ArtifactHost]) -> list[str]:
     """The artifact servers under their usual names, if the controller needs them."""
-    return [f"{host.server}.{host.domain}" for host in hosts] if controller in _ARTIFACT_READERS else []
+    return [f"{host.name}.{host.domain}" for host in hosts] if controller in _ARTIFACT_READERS else []
 
 
 def _arguments(deployment: Manifest) -> list[str]:

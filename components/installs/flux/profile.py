@@ -21,9 +21,11 @@ from flux_tenancy.components.installs.flux.controller_rights import (
     vault_config_map,
 )
 from flux_tenancy.components.installs.flux.egress import artifact_hosts, egress_variables, plain_http_variables, proxied
+from flux_tenancy.components.installs.flux.lane_admission import own_objects_only
+from flux_tenancy.components.installs.flux.lanes import lane_of, with_lanes
 from flux_tenancy.components.installs.flux.lockdown_environment import POD_ADDRESS, variables_for
 from flux_tenancy.components.installs.flux.lockdown_flags import HELM_INDEX_LIMIT, arguments_for
-from flux_tenancy.components.installs.flux.network_policies import restrict_egress
+from flux_tenancy.components.installs.flux.network_policies import restrict_egress, separate_lanes
 from flux_tenancy.components.installs.flux.receiver_admission import annotations_only
 from flux_tenancy.components.installs.flux.release import component_of
 from flux_tenancy.components.sync.decryption import decryption_account
@@ -99,7 +101,7 @@ def configured(manifests: Iterable[Manifest], config: FluxConfig, facts: StackFa
         config: the `flux` section of the stack.
         facts: what the profile needs to know about the rest of the stack.
     """
-    result = [deepcopy(manifest) for manifest in manifests]
+    result = with_lanes([deepcopy(manifest) for manifest in manifests], config.lanes)
     for manifest in result:
         controller = component_of(manifest)
         if manifest["kind"] == "Deployment" and controller is not None:
@@ -114,20 +116,23 @@ def configured(manifests: Iterable[Manifest], config: FluxConfig, facts: StackFa
         accounts = [decryption_account(PLATFORM.name)] if needs_token else []
         return [*result, *token_objects(PLATFORM, accounts, config)]
     annotating = annotations_only() if Controller.NOTIFICATION in config.components else []
-    return [*restricted(result, config), *annotating]
+    return [*restricted(result, config), *annotating, *own_objects_only(config)]
 
 
 def lock_down(manifests: list[Manifest], config: FluxConfig, facts: StackFacts = NO_TENANTS) -> list[Manifest]:
     """Apply the multi-tenant profile. The manifests are changed in place."""
-    hosts = artifact_hosts(manifests)
-    restrict_egress(manifests, config.egress)
+    all_hosts = artifact_hosts(manifests)
+    restrict_egress(manifests, config.egress, config.lanes)
+    separate_lanes(manifests, config.lanes)
     for manifest in manifests:
         controller = component_of(manifest)
         if manifest["kind"] == "Deployment" and controller is not None:
+            lane = lane_of(manifest)
+            hosts = [each for each in all_hosts if each.serves(controller, lane)]
             _add_arguments(manifest, arguments_for(controller, config.default_service_account, config.version))
             if config.impersonates:
                 _add_arguments(manifest, [CONFIG_WATCHERS_OFF] if controller in CONFIG_WATCHERS else [])
-                manifest["spec"]["template"]["spec"]["serviceAccountName"] = account_of(controller)
+                manifest["spec"]["template"]["spec"]["serviceAccountName"] = account_of(controller, lane)
             _add_arguments(manifest, _default_arguments(controller, config, facts))
             variables: list[Manifest]
             variables = [{"name": each.name, "value": each.value} for each in variables_for(controller)]
@@ -148,9 +153,8 @@ def _apply_user_settings(deployment: Manifest, controller: Controller, config: F
     _add_arguments(deployment, config.extra_args.get(controller, ()))
     if controller is Controller.KUSTOMIZE and config.vaults:
         _add_arguments(deployment, [VAULT_ARGUMENT])
-    resources = config.resources.get(controller)
-    if resources is not None:
-        container = _container(deployment)
+    container = _container(deployment)
+    for resources in config.resources_of(controller, lane_of(deployment)):
         for part in ("requests", "limits"):
             container.setdefault("resources", {}).setdefault(part, {}).update(getattr(resources, part))
 

@@ -30,7 +30,7 @@ from flux_tenancy.components.installs.capsule.values import administrator_proble
 from flux_tenancy.components.installs.flux.release import needed_kubernetes
 from flux_tenancy.components.installs.kyverno.config import KYVERNO
 from flux_tenancy.components.installs.kyverno.objects import MANAGED_BY_LABEL
-from flux_tenancy.components.installs.product import Product
+from flux_tenancy.components.installs.product import Product, minor
 from flux_tenancy.components.recovery.field_owners import CoOwner, co_owners
 from flux_tenancy.components.recovery.leftover_objects import read_leftover_objects
 from flux_tenancy.components.recovery.leftover_releases import (
@@ -164,6 +164,7 @@ def cluster_problems(config: StackConfig, cluster: ClusterFacts, state: State, s
     return [
         *_wrong_cluster(config, cluster, state, stack_file),
         *_too_old(config, cluster, stack_file),
+        *_cannot_set_lanes(config, cluster, stack_file),
         *(foreign_flux(cluster, state, stack_file) if not config.cluster.adopt else ()),
         *namespace_problems(config, cluster, state, stack_file),
     ]
@@ -210,3 +211,26 @@ def _too_old(config: StackConfig, cluster: ClusterFacts, stack_file: str) -> lis
         "upgrade the cluster",
     )
     return [Problem(stack_file, "flux.version", message)]
+
+
+OLDEST_MUTATING = (1, 36)
+"""The Kubernetes (major, minor) in which MutatingAdmissionPolicies became generally available.
+
+Source: https://kubernetes.io/docs/reference/access-authn-authz/mutating-admission-policy/
+"""
+
+
+def _cannot_set_lanes(config: StackConfig, cluster: ClusterFacts, stack_file: str) -> list[Problem]:
+    """A Kubernetes without MutatingAdmissionPolicies."""
+    if not config.flux.set_lanes or minor(cluster.version) >= OLDEST_MUTATING:
+        return []
+    message = Message(
+        "FT-CLU-130",
+        f"needs Kubernetes {_dotted(OLDEST_MUTATING)} or later; the cluster runs {cluster.version}",
+        "remove it, and have tenants label their Flux objects (docs/lanes.md), or upgrade the cluster",
+    )
+    return [Problem(stack_file, "flux.setLanes", message)]
+
+
+def _dotted(version: tuple[int, int]) -> str:
+    return ".".join(map(str, version))

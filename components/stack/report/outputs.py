@@ -176,6 +176,7 @@ def _tenant(
     return {
         "namespaces": list(own.namespace_names),
         "role": own.role.value,
+        **({"lane": lane} if (lane := config.flux.lane_of(own.lane)) else {}),
         **({"grants": [_grant(each) for each in own.grants]} if own.grants else {}),
         **({"people": people} if (people := listed_people(own.people)) else {}),
         "furtherAccess": further.apply(lambda found: found.get(name, [])),

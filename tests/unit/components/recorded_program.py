@@ -20,6 +20,7 @@ from pulumi.runtime.settings import get_root_resource
 
 from flux_tenancy.components.cluster.client import collection_of
 from flux_tenancy.components.cluster.component import READABLE
+from flux_tenancy.components.policies.lanes import MUTATING
 
 PROJECT, STACK = "flux-tenancy", "staging"
 GENERATED = "0f1e2d3c"
@@ -173,7 +174,7 @@ def readable_by_previewers(type_: str) -> bool:
         return True
     root, _, resource = path.rpartition("/")
     group = "" if root == "/api/v1" else root.split("/")[2]
-    return resource in dict(READABLE).get(group, ())
+    return resource in (*dict(READABLE).get(group, ()), *MUTATING)
 
 
 def _known(_: pulumi.ResourceHook | pulumi.ErrorHook) -> asyncio.Future[None]:

@@ -25,6 +25,7 @@ ENGINES = pytest.mark.parametrize("engine", [PolicyEngine.NATIVE, PolicyEngine.K
 # What Kyverno alone can do, in modules of its own.
 ELSEWHERE = {PolicyName.FLUX_IMAGES, PolicyName.TENANT_IMAGES, PolicyName.ONBOARDING}
 OF_DEVELOPERS = {PolicyName.FLUX_REQUESTS}
+OF_LANES = {PolicyName.LANE}
 CONTENT = list(PolicyName)[: list(PolicyName).index(PolicyName.PLATFORM_OBJECTS)]
 
 
@@ -67,7 +68,7 @@ def test_a_set_is_registered_in_order_with_the_probe_last(engine):
     found = policy_set(PoliciesConfig(), engine)
 
     names = list(dict.fromkeys(manifest["metadata"]["name"] for manifest in found.manifests))
-    assert names == [object_name(name) for name in PolicyName if name not in ELSEWHERE | OF_DEVELOPERS]
+    assert names == [object_name(name) for name in PolicyName if name not in ELSEWHERE | OF_DEVELOPERS | OF_LANES]
     assert list(found.probe) == probe_policy(engine, found.digest)
 
 
@@ -80,6 +81,14 @@ def test_what_people_ask_is_checked_only_if_there_are_developers_or_the_policy_h
     assert object_name(PolicyName.FLUX_REQUESTS) in names
     off = PoliciesConfig.model_validate({"modes": {"flux-requests": "off"}})
     assert policy_set(off, engine, developers=True).digest == policy_set(PoliciesConfig(), engine).digest
+
+
+@ENGINES
+@pytest.mark.parametrize(("lanes", "modes"), [(True, {}), (False, {"lane": "enforce"})])
+def test_the_label_of_a_lane_is_checked_only_if_there_are_lanes_or_the_policy_has_a_mode(engine, lanes, modes):
+    found = policy_set(PoliciesConfig.model_validate({"modes": modes}), engine, lanes=lanes)
+
+    assert object_name(PolicyName.LANE) in [manifest["metadata"]["name"] for manifest in found.manifests]
 
 
 @pytest.mark.golden
@@ -214,7 +223,7 @@ def test_every_setting_is_a_key_of_the_configuration():
     tenant = {f"tenant: policies.{key}" for key in keys_of(TenantPolicies)}
     named = {key for policy in policies(PoliciesConfig()) for key in policy.settings}
 
-    elsewhere = {"tenancy.kinds", "tenancy.extraRules", "tenant: grants"}
+    elsewhere = {"tenancy.kinds", "tenancy.extraRules", "tenant: grants", "flux.lanes", "tenant: lane"}
     assert named <= stack | tenant | elsewhere
     sections = ("sources", "images", "notifications", "ingress")
     general = {f"policies.{key}" for key in ("engine", "mode", "modes", *sections)}

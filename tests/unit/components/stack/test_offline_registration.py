@@ -36,7 +36,7 @@ def properties(registered: Registered) -> dict[str, tuple[str, Mapping[str, Any]
     return {name: (each.type, each.properties) for name, each in registered.items()}
 
 
-@pytest.mark.parametrize("mode", ["native", "capsule"])
+@pytest.mark.parametrize("mode", ["native", "capsule", "lanes"])
 def test_a_render_has_what_an_update_registers_in_a_cluster_that_has_the_namespaces(
     tmp_path: Path, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -45,6 +45,8 @@ def test_a_render_has_what_an_update_registers_in_a_cluster_that_has_the_namespa
     for name in TENANTS:
         (project / "tenants" / f"{name}.yaml").touch()
     sections: dict[str, Any] = {"tenants": {name: tenant(name, name) for name in TENANTS}, "flux": IMPERSONATED}
+    if mode == "lanes":
+        sections["flux"] = IMPERSONATED | {"lanes": {"tenants": {}}, "setLanes": True}
     if mode == "capsule":
         sections |= {"capsule": pinned(project, sample_capsule, sample_capsule.CAPSULE), "tenancy": {"mode": mode}}
     write_stack(project, **sections)
@@ -62,3 +64,4 @@ def test_a_render_has_what_an_update_registers_in_a_cluster_that_has_the_namespa
     moved = {name for name, each in applied.items() if each.after != rendered[name].after}
     assert any("flux-" in name for name in moved)
     assert any("infra/" in name for name in rendered)
+    assert any(name.endswith(" flux-tenancy-set-lanes") for name in rendered) == (mode == "lanes")

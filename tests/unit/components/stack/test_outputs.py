@@ -23,7 +23,7 @@ from sample_plan import platform_args, tenant_args
 from sample_release import release
 from sample_sops_keys import age_identity, openpgp_key, with_age
 from sample_sources import private_key, public_key, stack, with_deploy_key
-from sample_stack import CLUSTER, FLUX, removal
+from sample_stack import CLUSTER, FLUX, flux_config, removal
 
 from flux_tenancy.components.cluster.client import ClusterFacts, ClusterUnavailable
 from flux_tenancy.components.git.source import git_access, webhook_url
@@ -149,6 +149,16 @@ def test_namespaces_that_tenants_make_are_shown(monkeypatch):
 
 def test_flux_is_shown_with_its_profile_and_without_a_sync_if_there_is_none():
     assert outputs(stack())["outputs"]["flux"] == {"version": "2.9.5", "profile": "multi-tenant"}
+
+
+@pytest.mark.parametrize(("lanes", "lane"), [({}, None), ({"tenants": {}}, "tenants")])
+def test_the_lane_of_a_tenant_is_shown(lanes, lane):
+    config = stack(PUBLIC)
+    flux = config.flux.model_copy(update={"lanes": flux_config(lanes=lanes).lanes})
+
+    told = told_of("dev-team", config.model_copy(update={"flux": flux}))
+
+    assert told.get("lane") == lane
 
 
 def test_a_tenant_is_shown_with_its_objects_and_commands_to_inspect_it():

@@ -87,6 +87,19 @@ def test_flux_2_10_is_accepted_from_these(tmp_path, version):
     assert found(tmp_path, version=version, flux=FLUX | {"version": "2.10.1"}) == []
 
 
+def test_lanes_are_set_only_by_a_cluster_that_can(tmp_path):
+    lanes = {"lanes": {"tenants": {}}, "setLanes": True}
+    [problem] = problems(tmp_path, version="v1.35.4", flux=FLUX | lanes)
+
+    assert (problem.path, problem.code) == ("flux.setLanes", "FT-CLU-130")
+    assert all(version in problem.message for version in ("1.36", "v1.35.4"))
+
+
+def test_a_cluster_that_can_sets_lanes(tmp_path):
+    lanes = {"lanes": {"tenants": {}}, "setLanes": True}
+    assert problems(tmp_path, version="v1.36.0", flux=FLUX | lanes) == []
+
+
 @pytest.mark.parametrize("version", ["v1.33.0", "v1.33.4-gke.100", "v1.36.3", "v2.0.0"])
 def test_a_cluster_that_flux_supports_is_accepted(tmp_path, version):
     assert found(tmp_path, version=version) == []

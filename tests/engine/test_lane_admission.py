@@ -1,0 +1,158 @@
+"""Labels of lanes that the API server itself sets, and what it refuses the controllers of a lane."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+import yaml
+
+from flux_tenancy.components.config.yaml_files import FastLoader
+from flux_tenancy.components.installs.flux.config import FluxConfig
+from flux_tenancy.components.installs.flux.controller_rights import LANED_RESOURCES
+from flux_tenancy.components.installs.flux.lane_admission import own_objects_only
+from flux_tenancy.components.policies.lanes import set_lanes
+from flux_tenancy.components.vocabulary.names import LANE_LABEL, Controller, account_of
+from lab.build import ensure
+from lab.control_plane import APISERVER, ETCD
+from lab.free_ports import free_port_base
+from lab.settings import Settings
+from tests.support.api_client import ApiClient
+from tests.support.api_server import ApiServer
+from tests.support.lab import eventually
+from tests.support.policy_cases import (
+    APPS,
+    LANED,
+    NAMESPACE_OBJECTS,
+    bucket,
+    chart,
+    git,
+    helm_repository,
+    kustomization,
+    merged,
+    moved,
+    oci,
+    release,
+)
+from tests.support.policy_requests import RBAC, bound
+from tests.support.releases import FLUX_BUNDLE
+
+REFUSED = "controllers of a lane change only Flux's objects of their lane"
+CONFIG = FluxConfig.model_validate({"version": "2.9.5", "sha256": "5f" * 32, "lanes": {"tenants": {}, "batch": {}}})
+ACCOUNT = account_of(Controller.KUSTOMIZE, "batch")
+USER = f"system:serviceaccount:flux-system:{ACCOUNT}"
+
+
+@pytest.fixture(scope="module")
+def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiClient]:
+    """An API server with two namespaces of tenants in different lanes, and a controller of one of these lanes."""
+    tools = ensure(Settings.load(), [ETCD, APISERVER, FLUX_BUNDLE])
+    server = ApiServer(tmp_path_factory.mktemp("api"), free_port_base(0))
+    server.start({ETCD: tools[ETCD], APISERVER: tools[APISERVER]})
+    api = server.client
+    try:
+        for manifest in yaml.load_all(tools[FLUX_BUNDLE].read_text(), FastLoader):
+            if manifest["kind"] == "CustomResourceDefinition":
+                api.apply(manifest)
+        rules = [
+            {"apiGroups": [group], "resources": [*names, *(f"{name}/status" for name in names)], "verbs": ["*"]}
+            for group, names in LANED_RESOURCES.items()
+        ]
+        api.apply(RBAC | {"kind": "ClusterRole", "metadata": {"name": "lane"}, "rules": rules})
+        api.apply(bound("ClusterRoleBinding", {"name": "lane"}, "lane", {"kind": "User", "name": USER}))
+        plain = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "flux-system"}}
+        for manifest in (plain, NAMESPACE_OBJECTS[APPS], NAMESPACE_OBJECTS[LANED]):
+            api.apply(manifest)
+        api.apply(moved(kustomization(name="older"), LANED))
+        api.apply(moved(kustomization(name="platform"), "flux-system"))
+        for manifest in (*set_lanes(), *own_objects_only(CONFIG)):
+            api.apply(manifest)
+        for each in (git(), kustomization(), release()):
+            eventually(partial(is_labelled, api, each), what="the policy in force")
+        yield api
+    finally:
+        server.stop()
+
+
+def created(api: ApiClient, manifest: dict[str, Any]) -> dict[str, Any]:
+    response = api.request("POST", manifest, dry_run=True)
+    assert response.is_success, response.text
+    found: dict[str, Any] = response.json()
+    return found
+
+
+def is_labelled(api: ApiClient, manifest: dict[str, Any]) -> bool:
+    """The API server needs some seconds to read a new policy, and the schema of a kind that is new to it."""
+    response = api.request("POST", manifest, dry_run=True)
+    return response.is_success and label_of(response.json()) is not None
+
+
+def label_of(part: dict[str, Any]) -> str | None:
+    labels: dict[str, str] = part["metadata"].get("labels", {})
+    return labels.get(LANE_LABEL)
+
+
+@pytest.mark.parametrize("make", [git, oci, bucket, helm_repository, chart, kustomization, release])
+@pytest.mark.parametrize(("namespace", "lane"), [(APPS, "tenants"), (LANED, "batch")])
+@pytest.mark.parametrize("labels", [{}, {"team": "a"}, {LANE_LABEL: "other"}], ids=str)
+def test_an_object_gets_the_label_of_its_tenants_lane(
+    api: ApiClient, make: Any, namespace: str, lane: str, labels: dict[str, str]
+) -> None:
+    metadata = {"metadata": {"labels": labels}} if labels else {}
+
+    found = created(api, merged(moved(make(), namespace), metadata))
+
+    assert found["metadata"]["labels"] == labels | {LANE_LABEL: lane}
+
+
+@pytest.mark.parametrize("metadata", [None, {}, {"labels": {"team": "a"}}, {"annotations": {"a": "b"}}], ids=str)
+def test_a_release_hands_the_label_on_to_its_chart(api: ApiClient, metadata: dict[str, Any] | None) -> None:
+    given = {} if metadata is None else {"spec": {"chart": {"metadata": metadata}}}
+
+    found = created(api, merged(release(), given))["spec"]["chart"]["metadata"]
+
+    assert label_of({"metadata": found}) == "tenants"
+    assert found.items() >= {key: value for key, value in (metadata or {}).items() if key != "labels"}.items()
+
+
+def test_an_object_follows_its_tenant_at_its_next_change(api: ApiClient) -> None:
+    older = moved(kustomization(name="older"), LANED)
+    assert label_of(api.request("GET", older).json()) is None
+
+    changed = api.request("PATCH", older, body={"spec": {"interval": "20m"}}, dry_run=True)
+
+    assert label_of(changed.json()) == "batch"
+
+
+def test_an_object_of_the_platform_gets_no_label(api: ApiClient) -> None:
+    assert label_of(created(api, moved(kustomization(), "flux-system"))) is None
+
+
+@pytest.mark.parametrize("part", ["", "status"])
+def test_a_controller_of_a_lane_writes_only_objects_of_its_lane(api: ApiClient, part: str) -> None:
+    body = {"status": {"observedGeneration": 3}} if part else {"metadata": {"annotations": {"a": "b"}}}
+
+    def answer(manifest: dict[str, Any]) -> str:
+        response = api.request("PATCH", manifest, user=USER, body=body, dry_run=True, subresource=part)
+        return "" if response.is_success else response.text
+
+    own, other = kustomization(name="own"), kustomization(name="other")
+    api.apply(moved(own, LANED))
+    api.apply(other)
+    assert REFUSED in answer(moved(kustomization(name="platform"), "flux-system"))
+    assert REFUSED in answer(other)
+    # The control: so it reconciles its own.
+    assert answer(moved(own, LANED)) == ""
+
+
+def test_a_controller_of_a_lane_neither_creates_nor_deletes_objects_of_others(api: ApiClient) -> None:
+    platform = moved(git(), "flux-system")
+    deleted = api.request("DELETE", moved(kustomization(name="platform"), "flux-system"), user=USER, dry_run=True)
+
+    assert REFUSED in api.request("POST", platform, user=USER, dry_run=True).text
+    assert REFUSED in deleted.text
+    # Which it would have to change to enter another lane.
+    labelled = merged(platform, {"metadata": {"labels": {LANE_LABEL: "tenants"}}})
+    assert REFUSED in api.request("POST", labelled, user=USER, dry_run=True).text

@@ -1,0 +1,335 @@
+"""Lanes: the controllers of a release once more, with rights in the namespaces of their own tenants only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from sample_release import names, one, release
+from sample_stack import FLUX, KYVERNO, flux_config, load, problems, tenant_config
+
+from flux_tenancy.components.engine.state import State
+from flux_tenancy.components.installs.flux.lanes import lease_of
+from flux_tenancy.components.installs.flux.profile import configured, in_phases
+from flux_tenancy.components.stack.plan import stack_plan
+from flux_tenancy.components.tenant.impersonation import impersonations, is_granted
+from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.vocabulary.manifests import Manifest, name_of, resource_type
+from flux_tenancy.components.vocabulary.names import LANE_LABEL, LANED, Controller
+
+LANES: dict[str, Any] = {"tenants": {}, "batch": {}}
+SYNC = {"source": {"url": "https://git.example.com/platform/fleet"}}
+OF_LANES = [f"{controller}-{lane}" for lane in LANES for controller in LANED]
+
+
+def whole_release():
+    """The release in miniature, with the addresses of its servers."""
+    manifests = [each for each in release() if each["kind"] not in ("NetworkPolicy", "ClusterRoleBinding")]
+    for each in manifests:
+        name = each["metadata"]["name"]
+        if each["kind"] == "Deployment":
+            events = "--events-addr=http://notification-controller.flux-system.svc.cluster.local./"
+            container = each["spec"]["template"]["spec"]["containers"][0]
+            container["args"] = [*container.get("args", ()), *([events] if name != "notification-controller" else [])]
+            if name in ("source-controller", "source-watcher"):
+                container["args"].append(f"--storage-adv-addr={name}.$(RUNTIME_NAMESPACE).svc.cluster.local.")
+    every: Manifest = {"podSelector": {}}
+    spec = every | {"policyTypes": ["Ingress", "Egress"], "ingress": [{"from": [every]}], "egress": [{}]}
+    policy = {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {"name": "allow-egress"}}
+    return [*manifests, policy | {"spec": spec}]
+
+
+def installed(**flux):
+    return configured(whole_release(), flux_config(**flux))
+
+
+def laned(**flux):
+    return installed(lanes=LANES, **flux)
+
+
+def pod_of(manifests, name):
+    return one(manifests, "Deployment", name)["spec"]["template"]
+
+
+def container_of(manifests, name):
+    return pod_of(manifests, name)["spec"]["containers"][0]
+
+
+def flags(manifests, name, start):
+    return [each for each in container_of(manifests, name)["args"] if each.startswith(start)]
+
+
+def variables(manifests, name):
+    return {each["name"]: each.get("value") or each.get("valueFrom") for each in container_of(manifests, name)["env"]}
+
+
+def subjects(manifest):
+    return [each["name"] for each in manifest["subjects"]]
+
+
+def test_a_stack_without_lanes_has_no_trace_of_them():
+    assert "sharding" not in str(installed())
+    assert installed(lanes={}) == installed()
+
+
+def test_each_lane_has_its_own_source_kustomize_and_helm_controller():
+    found = laned()
+
+    assert [name for name in names(found, "Deployment") if name not in names(installed(), "Deployment")] == OF_LANES
+    for name in OF_LANES:
+        deployment, pod = one(found, "Deployment", name), pod_of(found, name)
+        lane = name.rpartition("-")[2]
+        assert deployment["spec"]["selector"]["matchLabels"] == {"app": name}
+        assert pod["metadata"]["labels"].items() >= {"app": name, LANE_LABEL: lane}.items()
+        assert deployment["metadata"]["labels"][LANE_LABEL] == lane
+        assert flags(found, name, "--watch-label-selector") == [f"--watch-label-selector={LANE_LABEL}={lane}"]
+
+
+def test_the_controllers_of_the_platform_leave_every_labelled_object_alone():
+    found = laned()
+
+    for controller in LANED:
+        assert flags(found, controller, "--watch-label-selector") == [f"--watch-label-selector=!{LANE_LABEL}"]
+    assert flags(found, Controller.NOTIFICATION, "--watch-label-selector") == []
+
+
+def test_a_pod_with_another_selector_starts_when_the_one_before_stops():
+    for controller in EVERY_RECONCILER:
+        strategy = one(laned(), "Deployment", controller)["spec"]["strategy"]
+        assert strategy == {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
+
+
+def test_lanes_have_everything_else_of_the_platforms_controllers():
+    found, theirs = laned(), "--watch-label-selector"
+    mine = {name: container_of(found, name)["args"] for name in names(found, "Deployment")}
+    for name in OF_LANES:
+        controller, _, lane = name.rpartition("-")
+        advertised = f"--storage-adv-addr={controller}"
+        expected = [each.replace(advertised, f"{advertised}-{lane}") for each in mine[controller]]
+        assert [each for each in mine[name] if theirs not in each] == [each for each in expected if theirs not in each]
+
+
+def test_each_lane_has_an_artifact_server_that_only_its_own_controllers_are_led_to():
+    found = laned()
+    domain = "flux-system.svc.cluster.local."
+
+    for lane in ("", *LANES):
+        server = f"source-controller-{lane}".rstrip("-")
+        assert one(found, "Service", server)["spec"]["selector"] == {"app": server}
+        kustomize = f"kustomize-controller-{lane}".rstrip("-")
+        entry = variables(found, kustomize)["SOURCE_CONTROLLER_LOCALHOST"]
+        assert entry == {"secretKeyRef": {"name": "artifact-hosts", "key": server}}
+        helm = variables(found, f"helm-controller-{lane}".rstrip("-"))["NO_PROXY"].split(",")
+        assert [each for each in helm if each.startswith("source-controller")] == [f"{server}.{domain}"]
+
+
+def test_a_controller_of_all_lanes_reads_the_artifacts_of_all_servers():
+    found = laned(components=[*Controller])
+
+    exempt = variables(found, Controller.SOURCE_WATCHER)["NO_PROXY"]
+    assert all(f"source-controller{lane}.flux-system" in exempt for lane in ("", "-tenants", "-batch"))
+    assert "source-watcher.flux-system" in variables(found, "helm-controller-batch")["NO_PROXY"]
+
+
+def test_a_lane_may_have_other_resources():
+    limits = {"kustomize-controller": {"limits": {"memory": "300Mi"}}}
+    resources = {"kustomize-controller": {"limits": {"memory": "2Gi", "cpu": "2"}}}
+    found = installed(resources=resources, lanes=LANES | {"batch": {"resources": limits}})
+
+    assert container_of(found, "kustomize-controller")["resources"]["limits"] == {"memory": "2Gi", "cpu": "2"}
+    assert container_of(found, "kustomize-controller-tenants")["resources"]["limits"]["memory"] == "2Gi"
+    assert container_of(found, "kustomize-controller-batch")["resources"]["limits"] == {"memory": "300Mi", "cpu": "2"}
+
+
+def test_pods_of_a_lane_accept_only_their_own_lane_and_the_platforms_pods():
+    found = laned()
+    policies = {each["metadata"]["name"]: each["spec"] for each in found if each["kind"] == "NetworkPolicy"}
+
+    batch = {"matchLabels": {LANE_LABEL: "batch"}}
+    own = {"podSelector": batch, "policyTypes": ["Ingress"], "ingress": [{"from": [{"podSelector": batch}]}]}
+    assert policies["lane-batch"] == own
+    platform = {"podSelector": {"matchExpressions": [{"key": LANE_LABEL, "operator": "DoesNotExist"}]}}
+    assert policies["allow-egress"]["ingress"] == [{"from": [platform]}]
+    assert policies["allow-egress"]["egress"] == [{}]
+    events = policies["lanes"]
+    assert events["podSelector"]["matchExpressions"][0]["values"] == ["notification-controller", "source-watcher"]
+    assert events["ingress"][0]["from"][0]["podSelector"]["matchExpressions"][0]["operator"] == "Exists"
+
+
+def test_what_a_controller_may_connect_to_holds_in_all_lanes():
+    egress = {"allowed": {"helm-controller": [{"cidr": "192.0.2.0/24"}]}, "apiServer": [{"cidr": "192.0.2.1/32"}]}
+    found = laned(egress=egress)
+
+    pods = ["helm-controller", "helm-controller-tenants", "helm-controller-batch"]
+    spec = one(found, "NetworkPolicy", "helm-controller-egress")["spec"]
+    assert spec["podSelector"] == {"matchExpressions": [{"key": "app", "operator": "In", "values": pods}]}
+    assert {"podSelector": {}} not in spec["ingress"][0]["from"]
+    others = one(found, "NetworkPolicy", "allow-egress")["spec"]["podSelector"]["matchExpressions"]
+    assert others == [{"key": "app", "operator": "NotIn", "values": pods}]
+
+
+def test_only_the_platforms_controller_may_act_as_the_account_of_its_sync():
+    found = laned(sync=SYNC)
+
+    platform = one(found, "Role", "kustomize-controller-impersonator")["rules"]
+    assert any("impersonate" in rule["verbs"] for rule in platform)
+    for lane in LANES:
+        for controller in LANED:
+            role = next(
+                each
+                for each in found
+                if each["kind"] == "Role"
+                and each["metadata"].get("labels", {}).get(LANE_LABEL) == lane
+                and each["metadata"]["labels"]["app.kubernetes.io/component"] == controller
+            )
+            assert [rule["verbs"] for rule in role["rules"]] == [["create"], ["get", "patch", "update"]]
+            assert role["rules"][1]["resourceNames"] == [lease_of(controller, lane)]
+    in_system = [each for each in found if each["kind"] == "RoleBinding" and each["metadata"]["name"] == "flux-secrets"]
+    assert subjects(in_system[0])[0] == "source-controller-restricted"
+    assert "source-controller-restricted-batch" not in str(in_system)
+
+
+def test_leases_are_named_as_flux_names_them():
+    # Of `GenerateID("source-controller-leader-election", "sharding.fluxcd.io/key=tenants")`.
+    assert lease_of(Controller.SOURCE, "tenants") == "source-controller-leader-election-a6a55f28"
+
+
+def test_the_accounts_of_all_lanes_share_the_rights_to_reconcile_their_kinds():
+    binding = one(laned(), "ClusterRoleBinding", "flux-tenancy-helm-controller")
+
+    assert subjects(binding) == [f"helm-controller-impersonator{lane}" for lane in ("", "-tenants", "-batch")]
+
+
+def test_in_a_namespace_only_the_lane_of_its_tenant_has_rights():
+    config = flux_config(lanes=LANES, impersonate=[{"namespace": "monitoring", "serviceAccounts": ["grafana"]}])
+    tenants = {
+        "shop": tenant_config(namespaces=[{"name": "shop"}]),
+        "jobs": tenant_config(namespaces=[{"name": "jobs"}], lane="batch"),
+    }
+
+    found = impersonations(config, tenants, TenancyConfig())
+
+    for namespace, lane in {"shop": "-tenants", "jobs": "-batch", "monitoring": ""}.items():
+        bound = {each["metadata"]["name"]: subjects(each) for each in found[namespace] if "subjects" in each}
+        assert bound["flux-impersonation"] == [f"{name}-impersonator{lane}" for name in EVERY_RECONCILER]
+        assert bound["flux-secrets"] == [f"source-controller-restricted{lane}", "notification-controller-restricted"]
+
+
+EVERY_RECONCILER = ("kustomize-controller", "helm-controller")
+
+
+def test_a_lane_writes_only_flux_objects_of_its_lane():
+    found = laned()
+
+    spec = one(found, "ValidatingAdmissionPolicy", "flux-tenancy-lanes")["spec"]
+    groups = {group for rule in spec["matchConstraints"]["resourceRules"] for group in rule["apiGroups"]}
+    assert groups == {f"{group}.toolkit.fluxcd.io" for group in ("source", "kustomize", "helm")}
+    [condition] = spec["matchConditions"]
+    assert '"system:serviceaccount:flux-system:helm-controller-impersonator-batch": "batch"' in condition["expression"]
+    assert 'helm-controller-impersonator"' not in condition["expression"]
+    assert one(found, "ValidatingAdmissionPolicyBinding", "flux-tenancy-lanes")["spec"]["validationActions"] == ["Deny"]
+    # Before any controller of a lane runs.
+    phases = in_phases(found, flux_config(lanes=LANES))
+    assert spec in [each.get("spec") for each in phases.access]
+
+
+@pytest.mark.parametrize(
+    ("flux", "message"),
+    [
+        ({"lanes": {"batch": {}}}, "flux.lanes: lacks the lane tenants of tenants that name none; add it"),
+        ({"lanes": {"tenants": {}, "platform": {}}}, "'platform' is not a name of a lane"),
+        ({"lanes": {"tenants": {}, "a" * 21: {}}}, "choose a name of at most 20 characters, except platform"),
+        ({"lanes": LANES, "controllerRights": "release"}, "flux.lanes: needs controllers with narrow rights"),
+        ({"lanes": LANES, "profile": "single-tenant"}, "flux.lanes: needs controllers with narrow rights"),
+        (
+            {"lanes": {"tenants": {"resources": {"notification-controller": {}}}}},
+            "flux.lanes.tenants.resources: lists notification-controller, which a lane does not have",
+        ),
+        ({"setLanes": True}, "flux.setLanes: has no lanes to set; remove it, or set flux.lanes"),
+        (
+            {"lanes": LANES, "extraArgs": {"helm-controller": ["--watch-label-selector=a=b"]}},
+            "flux.extraArgs: sets --watch-label-selector, which flux.lanes sets itself; remove it",
+        ),
+    ],
+)
+def test_lanes_that_would_serve_nobody_or_everybody_are_refused(tmp_path, flux, message):
+    assert any(message in each for each in problems(tmp_path, flux=FLUX | flux))
+
+
+@pytest.mark.parametrize(
+    ("lanes", "known"), [({}, "none"), ({"tenants": {}}, "tenants")], ids=["without lanes", "removed"]
+)
+def test_a_lane_that_has_tenants_cannot_be_removed(tmp_path, lanes, known):
+    found = problems(tmp_path, flux=FLUX | {"lanes": lanes}, tenants={"dev-team": {"lane": "batch"}})
+
+    assert found == [
+        f"Pulumi.staging.yaml: tenants.dev-team.lane: 'batch' is not one of the lanes of this stack: "
+        f"{known}; choose one of them, or add it to flux.lanes"
+    ]
+
+
+def test_tenants_that_make_namespaces_have_no_lanes(tmp_path):
+    found = problems(tmp_path, flux=FLUX | {"lanes": LANES}, tenancy={"mode": "capsule"})
+
+    assert any("flux.lanes: does not go together with tenancy.mode: capsule" in each for each in found)
+
+
+def planned(tmp_path, lanes, **tenant):
+    config = load(tmp_path, flux=FLUX | {"lanes": lanes}, tenants={"dev-team": tenant})
+    return {each.key: each.manifest for each in stack_plan(config, "staging").tenants["dev-team"]}
+
+
+@pytest.mark.parametrize("engine", ["none", "kyverno"])
+def test_only_kubernetes_itself_sets_lanes(tmp_path, engine):
+    sections = {"policies": {"engine": engine}, "kyverno": KYVERNO}
+
+    found = problems(tmp_path, flux=FLUX | {"lanes": LANES, "setLanes": True}, **sections)
+
+    assert any("flux.setLanes: needs Kubernetes' own admission policies" in each for each in found)
+
+
+RELEASES = {
+    "sources": {"charts": {"kind": "HelmRepository", "url": "https://charts.example.com"}},
+    "releases": {"web": {"source": "charts", "chart": "web"}},
+    "sync": {"commonMetadata": {"labels": {"team": "dev"}}},
+}
+
+
+def test_all_that_lanes_serve_has_the_label_and_hands_it_on(tmp_path):
+    found = planned(tmp_path, LANES, lane="batch", **RELEASES)
+
+    label = {LANE_LABEL: "batch"}
+    labelled = {key for key, each in found.items() if each["metadata"].get("labels", {}).items() >= label.items()}
+    assert labelled == {
+        "GitRepository apps/dev-team", "HelmRepository apps/charts", "Kustomization apps/dev-team",
+        "HelmRelease apps/web",
+    }  # fmt: skip
+    sync, release = found["Kustomization apps/dev-team"]["spec"], found["HelmRelease apps/web"]["spec"]
+    assert sync["commonMetadata"]["labels"] == {"team": "dev"} | label
+    assert release["commonMetadata"]["labels"] == label
+    assert release["chart"]["metadata"]["labels"].items() >= label.items()
+    assert found["Namespace apps"]["metadata"]["annotations"]["flux-tenancy/lane"] == "batch"
+
+
+def test_a_tenant_that_names_no_lane_is_in_the_usual_one(tmp_path):
+    found = planned(tmp_path, LANES)
+
+    assert found["Kustomization apps/dev-team"]["metadata"]["labels"][LANE_LABEL] == "tenants"
+    assert "flux-tenancy/lane" not in found["Namespace apps"]["metadata"]["annotations"]
+
+
+def test_the_plan_of_a_stack_without_lanes_has_no_trace_of_them(tmp_path):
+    assert "sharding" not in str(planned(tmp_path, {}, **RELEASES))
+
+
+@pytest.mark.parametrize(("before", "after"), [({}, LANES), (LANES, {}), (LANES, {"tenants": {}, "other": {}})])
+def test_a_lane_keeps_its_rights_until_the_next_one_runs(before, after):
+    def rights(lanes):
+        tenant = tenant_config(lane=list(lanes)[-1] if lanes else None)
+        return impersonations(flux_config(lanes=lanes), {"dev-team": tenant}, TenancyConfig())["apps"]
+
+    state = State({(resource_type(each), name_of(each)): each for each in rights(before)})
+
+    assert rights(before) != rights(after)
+    # So they are not changed before the controllers (`Plan.early_rights`).
+    assert all(is_granted(each, state) for each in rights(after))
