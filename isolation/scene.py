@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from flux_tenancy.components.installs.flux.lanes import lane_of
 from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.tenant.annotations import LANE
 from flux_tenancy.components.vocabulary.manifests import Manifest
-from flux_tenancy.components.vocabulary.names import Controller
+from flux_tenancy.components.vocabulary.names import DEFAULT_LANE, Controller
 from flux_tenancy.operations.cluster_policies import PolicyInForce
 from flux_tenancy.operations.dry_run import Kind
 
@@ -83,10 +85,11 @@ class Scene:
     def controller_user(self, controller: Controller) -> str:
         """The user name of a controller's service account; empty if the cluster has no such controller.
 
-        All instances of a controller should have the same rights; this is the account of the first.
+        Of several instances, this is the account of the one in the tenant's lane, or of the first.
         """
         deployments = self.controllers.get(controller, ())
-        if not deployments:
-            return ""
-        account = deployments[0]["spec"]["template"]["spec"].get("serviceAccountName", "default")
-        return f"system:serviceaccount:{deployments[0]['metadata']['namespace']}:{account}"
+        lane = self.namespace["metadata"].get("annotations", {}).get(LANE, DEFAULT_LANE)
+        for deployment in sorted(deployments, key=lambda each: lane_of(each) != lane):
+            account = deployment["spec"]["template"]["spec"].get("serviceAccountName", "default")
+            return f"system:serviceaccount:{deployment['metadata']['namespace']}:{account}"
+        return ""

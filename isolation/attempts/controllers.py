@@ -37,7 +37,7 @@ _VARIABLE = re.compile(r"\$\((\w+)\)")
 _PORT = re.compile(r":\d+$")
 _DEFAULT_WORKERS = 4
 _APPLIED_BY = {"Kustomization": Controller.KUSTOMIZE, "HelmRelease": Controller.HELM}
-# The pods of source-controller, and the port on which it serves artifacts.
+# The pods of source-controller where none is found, and the port on which it serves artifacts.
 _ARTIFACT_PODS, _ARTIFACT_PORTS = {"app": "source-controller"}, (9090, "http")
 # What a controller that runs a tenant's content must not be able to do.
 _POWERS = (
@@ -121,7 +121,10 @@ def remote_files(scene: Scene) -> Iterator[Attempt]:
             (looked(scene, each, Layer.CONTROLLERS, _is_not_on_loopback),),
         )
     labels = scene.namespace["metadata"].get("labels", {})
-    said = reaches_in(scene.flux_policies, _ARTIFACT_PODS, _ARTIFACT_PORTS, labels)
+    templates = [each["spec"]["template"] for each in scene.controllers.get(Controller.SOURCE, ())]
+    pods = [each.get("metadata", {}).get("labels", _ARTIFACT_PODS) for each in templates] or [_ARTIFACT_PODS]
+    reached = (reaches_in(scene.flux_policies, each, _ARTIFACT_PORTS, labels) for each in pods)
+    said = next(filter(None, reached), None)
     closed = "NetworkPolicies block the tenant's pods; whether the network enforces them was not tested"
     state = State.HOLDS if said is None else State.OPEN
     yield Attempt(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
+from flux_tenancy.components.installs.flux.lanes import lane_of
 from flux_tenancy.components.installs.flux.lockdown_flags import (
     DEFAULT_ACCOUNT,
     FORBIDDEN_FLAGS,
@@ -13,12 +15,14 @@ from flux_tenancy.components.installs.flux.lockdown_flags import (
 from flux_tenancy.components.installs.flux.profile import FEATURE_GATES
 from flux_tenancy.components.installs.flux.release import component_of, version_of
 from flux_tenancy.components.sync.workload_identity import PROVIDERS
+from flux_tenancy.components.tenant.annotations import LANE
 from flux_tenancy.components.tenant.namespaces import PodSecurity
 from flux_tenancy.components.vocabulary.manifests import Manifest
-from flux_tenancy.components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.components.vocabulary.names import DEFAULT_LANE, TENANT_LABEL
 from flux_tenancy.review.access.rules import CLUSTER, Access, Subject, SubjectKind
 from flux_tenancy.review.access.sentences import Statement, name_of
 from flux_tenancy.review.render.rendered import RenderedObject
+from flux_tenancy.review.words.lists import listed
 
 _LEVEL = "pod-security.kubernetes.io/enforce"
 # From the strictest; without a label nothing is enforced.
@@ -44,6 +48,7 @@ def boundary_statements(
     before, after = _by_name(old_objects), _by_name(new_objects)
     yield from _pod_security(before, after)
     yield from _isolation(before, after)
+    yield from _lanes(before, after)
     yield from _flags(before, after)
     yield from _runs_as(before, after, old, new)
     yield from _applied_as(before, after, new)
@@ -77,6 +82,33 @@ def _isolation(before: _Objects, after: _Objects) -> Iterator[Statement]:
             may, because = ("may now", "no") if was else ("may no longer", "a")
             words = f"{may} let Pods connect to anything ({because} NetworkPolicy isolates them)"
             yield Statement(words, was, was, tenant, namespace[2])
+
+
+def _lanes(before: _Objects, after: _Objects) -> Iterator[Statement]:
+    """Whose controllers execute what a tenant writes, and which tenants share them."""
+    was, is_now = _lanes_by_namespace(before), _lanes_by_namespace(after)
+    sharing: dict[str, set[str]] = defaultdict(set)
+    for namespace, tenant in _tenants(after):
+        sharing[is_now[namespace[2]]].add(tenant.name)
+    for namespace, tenant in _tenants(after):
+        lane = is_now[namespace[2]]
+        if was.get(namespace[2], lane) == lane:
+            continue
+        others = sorted(sharing[lane] - {tenant.name})
+        whose = f"the lane {lane}" if lane else "the platform"
+        shared = f", which it shares with {listed(others)}" if others else ""
+        yield Statement(
+            f"is now served by the controllers of {whose}{shared}", not lane, not lane, tenant, namespace[2]
+        )
+
+
+def _lanes_by_namespace(objects: _Objects) -> dict[str, str]:
+    """The lane of each namespace of a tenant; empty if its tenants share the platform's controllers."""
+    has_lanes = any(kind == "Deployment" and lane_of(each) for (kind, _, _), each in objects.items())
+    return {
+        namespace[2]: objects[namespace]["metadata"].get("annotations", {}).get(LANE, DEFAULT_LANE) if has_lanes else ""
+        for namespace, _ in _tenants(objects)
+    }
 
 
 def _tenants(objects: _Objects) -> Iterator[tuple[tuple[str, str, str], Subject]]:

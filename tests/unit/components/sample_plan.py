@@ -88,9 +88,14 @@ class TenantObjects:
 
 
 def tenant_objects(
-    name: str, config: TenantConfig, tenancy: TenancyConfig | None = None, default_account: str = "default"
+    name: str,
+    config: TenantConfig,
+    tenancy: TenancyConfig | None = None,
+    default_account: str = "default",
+    lane: str = "",
 ) -> TenantObjects:
-    return TenantObjects(tenant_plan(TenantScope(name, config, tenancy or TenancyConfig(), default_account)))
+    scope = TenantScope(name, config, tenancy or TenancyConfig(), default_account, lane=lane)
+    return TenantObjects(tenant_plan(scope))
 
 
 def room_for(config: TenantConfig, namespace: str, tenancy: TenancyConfig | None = None) -> dict[str, int]:

@@ -294,6 +294,33 @@ def test_one_lane_without_the_flag_is_a_hole():
     assert (found.state, found.message) == (State.OPEN, "kustomize-controller: --no-remote-bases is not set")
 
 
+@pytest.mark.parametrize(("annotations", "lane"), [({}, "tenants"), ({"flux-tenancy/lane": "batch"}, "batch")])
+def test_the_account_of_a_controller_is_that_of_the_tenants_lane(annotations, lane):
+    found = [deployment(Controller.KUSTOMIZE)]
+    for name in ("batch", "tenants"):
+        of_lane = deployment(Controller.KUSTOMIZE)
+        of_lane["metadata"]["labels"] = {"sharding.fluxcd.io/key": name}
+        of_lane["spec"]["template"]["spec"]["serviceAccountName"] = f"impersonator-{name}"
+        found.append(of_lane)
+    metadata = scene().namespace["metadata"] | {"annotations": annotations}
+
+    laned = scene(controllers={Controller.KUSTOMIZE: found}, namespace={"metadata": metadata})
+
+    assert laned.controller_user(Controller.KUSTOMIZE) == f"system:serviceaccount:flux-system:impersonator-{lane}"
+
+
+def test_the_artifacts_of_each_lane_are_looked_at():
+    found = [deployment(Controller.SOURCE), deployment(Controller.SOURCE)]
+    for each, name in zip(found, ("source-controller", "source-controller-batch"), strict=True):
+        each["spec"]["template"]["metadata"] = {"labels": {"app": name}}
+    pods = {"matchLabels": {"app": "source-controller"}}
+    policy = {"metadata": {"name": "closed"}, "spec": {"podSelector": pods, "policyTypes": ["Ingress"]}}
+
+    [reached, _] = one("21-artifacts", controllers={Controller.SOURCE: found}, flux_policies=[policy])
+
+    assert (reached.state, reached.message) == (State.OPEN, "no NetworkPolicy selects it")
+
+
 def test_missing_controllers_are_unproven():
     assert one("4-remote-base", controllers={})[0].state is State.UNPROVEN
     [powers] = one("29-kustomize-controller-list-secrets", controllers={})

@@ -80,7 +80,7 @@ def _rendered_stack(*sections: str) -> tuple[tuple[RenderedObject, ...], Admissi
     platform += [each for namespace, found in roles.items() if namespace not in homes for each in found]
     objects = [_rendered(PLATFORM, each) for each in platform]
     for name, team in teams.items():
-        found = tenant_objects(name, team, own, config.default_service_account)
+        found = tenant_objects(name, team, own, config.default_service_account, config.lane_of(team.lane))
         manifests = [*found.namespaces, *found.limits, found.identity, *found.granted_roles, *found.access]
         manifests += found.people
         manifests += [*found.decryption, *found.syncs]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from typing import Any
 
 import pytest
 from sample_access import TENANTS, account, binding, of, render, role, rule, sentences
@@ -71,6 +72,36 @@ def test_a_network_policy_isolates_pods():
         "-  Both tenants may no longer let Pods connect to anything (a NetworkPolicy isolates them) "
         "in their namespaces on production"
     ]
+
+
+LANES: dict[str, Any] = {"lanes": {"tenants": {}, "batch": {}}}
+
+
+def served(before, after):
+    return [line for line in sentences(before, after) if "served" in line]
+
+
+def test_the_first_lanes_separate_tenants_from_the_platform():
+    moved = TENANTS | {"dev-team": TENANTS["dev-team"] | {"lane": "batch"}}
+
+    assert served(render(), render(moved, flux=LANES)) == [
+        f"-  dev-team is now served by the controllers of the lane batch {APPS}",
+        "-  ops-team is now served by the controllers of the lane tenants in tools on production",
+    ]
+    assert served(render(flux=LANES), render()) == [
+        f"+! dev-team is now served by the controllers of the platform, which it shares with ops-team {APPS}",
+        "+! ops-team is now served by the controllers of the platform, which it shares with dev-team in tools "
+        "on production",
+    ]
+
+
+def test_a_tenant_that_moves_is_told_with_those_that_share_its_lane():
+    moved = TENANTS | {"dev-team": TENANTS["dev-team"] | {"lane": "batch"}}
+
+    assert served(render(moved, flux=LANES), render(flux=LANES)) == [
+        f"-  dev-team is now served by the controllers of the lane tenants, which it shares with ops-team {APPS}"
+    ]
+    assert served(render(flux=LANES), render(flux=LANES)) == []
 
 
 def test_only_namespaces_of_tenants_are_told():
