@@ -38,7 +38,7 @@ def lane() -> Policy:
     return Policy(
         name=PolicyName.LANE,
         refuses=f"Flux's objects without the label `{LANE_LABEL}` of the tenant's lane, in stacks with `flux.lanes`",
-        settings=("flux.lanes", "tenant: lane"),
+        settings=("tenant: lane",),
         threats=(31, 47),
         subject=RequestSubject.CONTENT,
         resources=tuple(Resources(group, names) for group, names in LANED_RESOURCES.items()),

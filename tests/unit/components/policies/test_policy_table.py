@@ -223,7 +223,7 @@ def test_every_setting_is_a_key_of_the_configuration():
     tenant = {f"tenant: policies.{key}" for key in keys_of(TenantPolicies)}
     named = {key for policy in policies(PoliciesConfig()) for key in policy.settings}
 
-    elsewhere = {"tenancy.kinds", "tenancy.extraRules", "tenant: grants", "flux.lanes", "tenant: lane"}
+    elsewhere = {"tenancy.kinds", "tenancy.extraRules", "tenant: grants", "tenant: lane"}
     assert named <= stack | tenant | elsewhere
     sections = ("sources", "images", "notifications", "ingress")
     general = {f"policies.{key}" for key in ("engine", "mode", "modes", *sections)}
