@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from flux_tenancy.components.tenant.grants import VERBS
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE
 from flux_tenancy.review.access.kubernetes_roles import POWER, READ, KubernetesRole
 from flux_tenancy.review.access.rules import (
@@ -20,7 +21,6 @@ from flux_tenancy.review.access.sentences import Statement
 from flux_tenancy.review.access.words import permissions
 
 _IMPERSONATE = "impersonate"
-_ESCALATING = ("*", "bind", "escalate", _IMPERSONATE)
 _SECRETS = ("secrets", "serviceaccounts/token")
 # Groups that everybody is in who reaches the API server.
 _EVERYBODY = ("system:authenticated", "system:serviceaccounts", "system:unauthenticated")
@@ -43,7 +43,8 @@ def is_high(gain: Gain, right: Right, in_new_namespace: bool = False) -> bool:
         return True
     if isinstance(right, NamedRole):
         return right.name != KubernetesRole.VIEW
-    if right.verb in _ESCALATING or right.resource == "*" or right.group == "*":
+    # Every other verb is a right over other rights or users: bind, escalate, impersonate, impersonate:serviceaccount, …
+    if right.verb not in VERBS or right.resource == "*" or right.group == "*":
         return True
     return right.resource in _SECRETS and not in_new_namespace
 

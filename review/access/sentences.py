@@ -81,7 +81,7 @@ class AccessChange:
         owner: the only tenant that it is about; PLATFORM if there are none or several.
         stack: name of the stack.
         widened: whether more is allowed than before.
-        risk: HIGH for rights in the whole cluster, impersonation, Secrets, wildcards, `escalate` and `bind`, for
+        risk: HIGH for rights in the whole cluster, Secrets, wildcards, verbs such as `escalate` and `impersonate`, for
             policies that no longer refuse and for flags of the lockdown that are gone. NORMAL for what is narrowed.
         text: plain text without a period and without the stack; names in it are not escaped.
     """
