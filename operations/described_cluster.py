@@ -16,6 +16,9 @@ from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.sealed import SealedText
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.policies.config import PoliciesConfig
+from flux_tenancy.components.policies.policy import Policy
+from flux_tenancy.components.policies.policy import Subject as PolicySubject
+from flux_tenancy.components.policies.table import is_needed, policies
 from flux_tenancy.components.stack.files.names import Origins, stack_file_name
 from flux_tenancy.components.stack.files.stack_file import is_encrypted
 from flux_tenancy.components.stack.files.validation_errors import dotted, message
@@ -53,13 +56,16 @@ def described_previewers(stack: str, project: Path) -> tuple[Subject, ...]:
     return _checked(ClusterConfig, section, stack, "cluster").previewers
 
 
-def described_policies(stack: str, project: Path) -> PoliciesConfig:
-    """The policies of a stack.
+def described_content(stack: str, project: Path) -> tuple[PoliciesConfig, list[Policy]]:
+    """The policies of a stack, and of these the ones about what tenants' objects contain.
 
     Raises:
         OperationError: the stack does not exist, or its section `policies` is not valid.
     """
-    return _checked(PoliciesConfig, described_section(stack, "policies", project), stack, "policies")
+    config = _checked(PoliciesConfig, described_section(stack, "policies", project), stack, "policies")
+    lanes = bool(described_section(stack, "flux", project).get("lanes"))
+    content = [each for each in policies(config) if each.subject is PolicySubject.CONTENT]
+    return config, [each for each in content if is_needed(each, config, developers=False, lanes=lanes)]
 
 
 def described_grants(stack: str, project: Path) -> dict[str, tuple[Grant, ...]]:

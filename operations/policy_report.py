@@ -16,17 +16,15 @@ from rich.console import Console
 from flux_tenancy.components.cluster.client import ClusterUnavailable, connect, explaining
 from flux_tenancy.components.config.decisions import today
 from flux_tenancy.components.policies.names import PolicyName
-from flux_tenancy.components.policies.policy import Subject
-from flux_tenancy.components.policies.table import policies
 from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.tenant.further_access import read_bindings, read_further_access, tenants_of
 from flux_tenancy.components.tenant.grants import relaxed_policies
 from flux_tenancy.operations.cluster_policies import check_in_force, policies_in_force
 from flux_tenancy.operations.described_cluster import (
     described_cluster,
+    described_content,
     described_grants,
     described_kinds,
-    described_policies,
 )
 from flux_tenancy.operations.dry_run import tenant_namespaces
 from flux_tenancy.operations.errors import invalid
@@ -43,9 +41,8 @@ def show_violations(stack: str, project: Path, is_json: bool = False) -> bool:
     Raises:
         OperationError: the stack is not valid or has no policies, or the cluster does not evaluate them or answer.
     """
-    config = described_policies(stack, project)
+    config, content = described_content(stack, project)
     grants, kinds = described_grants(stack, project), described_kinds(stack, project)
-    content = [policy for policy in policies(config) if policy.subject is Subject.CONTENT]
     try:
         api = connect(described_cluster(stack, project), project)
         with explaining(api):

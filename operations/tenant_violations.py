@@ -7,11 +7,9 @@ from pathlib import Path
 
 from kubernetes import client
 
-from flux_tenancy.components.policies.policy import Subject
-from flux_tenancy.components.policies.table import policies
 from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.operations.cluster_policies import check_in_force, policies_in_force
-from flux_tenancy.operations.described_cluster import described_policies
+from flux_tenancy.operations.described_cluster import described_content
 from flux_tenancy.operations.policy_findings import find
 
 
@@ -22,7 +20,6 @@ def count_violations(api: client.ApiClient, stack: str, project: Path) -> Counte
         OperationError: the stack has no policies, the cluster lacks some, or an answer does not come from them.
         ApiException: the API server refuses to list objects.
     """
-    config = described_policies(stack, project)
-    content = [policy for policy in policies(config) if policy.subject is Subject.CONTENT]
+    config, content = described_content(stack, project)
     check_in_force(stack_file_name(stack), config, content, policies_in_force(api))
     return Counter(place.tenant for place in {each.place for each in find(api, content).findings})

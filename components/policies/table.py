@@ -154,12 +154,29 @@ def policy_set(
     in_force = [
         (policy, mode)
         for policy, mode in _in_force(config, relaxed, tenancy)
-        if (developers or policy.subject is not Subject.PATCHERS or policy.name in config.modes)
-        and (lanes or policy.name is not PolicyName.LANE or policy.name in config.modes)
+        if is_needed(policy, config, developers=developers, lanes=lanes)
     ]
     manifests = (*(each for policy, mode in in_force for each in render(policy, mode)), *more)
     digest = digest_of(manifests)
     return PolicySet(manifests, digest, tuple(probe_policy(engine, digest)))
+
+
+def is_needed(policy: Policy, config: PoliciesConfig, *, developers: bool, lanes: bool) -> bool:
+    """Whether a stack has what a policy is about, or sets a mode for it all the same.
+
+    Args:
+        policy: the policy.
+        config: as of `policy_set`.
+        developers: as of `policy_set`.
+        lanes: as of `policy_set`.
+    """
+    if policy.name is PolicyName.LANE:
+        has = lanes
+    elif policy.subject is Subject.PATCHERS:
+        has = developers
+    else:
+        return True
+    return has or policy.name in config.modes
 
 
 def _in_force(

@@ -20,6 +20,7 @@ from tests.support.fake_github import HEAD, REPOSITORY, TOKEN, FakeGitHub, archi
 from tests.support.lab import Lab, eventually
 
 CHECKOUT = Path(__file__).parents[2]
+GITHUB, ACTIONS = CHECKOUT / ".github", "$/.github/actions/"
 BRANCH, RUN = "wider-role", 41
 INHERITED = re.compile(r"PATH|HOME|LANG|FLUX_TENANCY_CACHE|GO[A-Z]*")
 """Variables of the machine that a runner has as well; everything else in a job comes from its workflow."""
@@ -76,7 +77,7 @@ def _git(folder: Path, *arguments: str) -> str:
 
 
 def job(workflow: str, name: str) -> dict[str, Any]:
-    content: dict[str, Any] = yaml.safe_load((CHECKOUT / ".github" / "workflows" / f"{workflow}.yaml").read_text())
+    content: dict[str, Any] = yaml.safe_load((GITHUB / "workflows" / f"{workflow}.yaml").read_text())
     found: dict[str, Any] = content["jobs"][name]
     return found
 
@@ -113,7 +114,15 @@ def run(step: Mapping[str, Any], folder: Path, context: Mapping[str, str], **var
 
 
 def commands(content: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return [step for step in content["steps"] if "run" in step]
+    """The steps of a job that run a command, those of this repository's actions included; `setup` is done already."""
+    found = []
+    for step in content["steps"]:
+        name = step.get("uses", "").removeprefix(ACTIONS)
+        if name != "setup" and (action := GITHUB / "actions" / name / "action.yaml").is_file():
+            found += commands(yaml.safe_load(action.read_text())["runs"])
+        elif "run" in step:
+            found.append(step)
+    return found
 
 
 def report(clone: Clone, tmp_path: Path, only: str = "") -> dict[str, bytes]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.support.environment import Environment
 from tests.support.project import CHECKOUT, PROGRAM
 
-COMMIT = "70bd9db6490ae6a91f025805dc5e40644d590efb"
+COMMIT = "14390857a8178f5925f9bdce05d6ff9f7fce021a"
 """The last one that changed applied stacks on purpose. After a further one, use that."""
 
 
