@@ -16,6 +16,8 @@ import yaml
 
 from flux_tenancy.review.host.report_comment import ARTIFACT, MARKER
 from lab.gitea import ADMINISTRATOR
+from lab.settings import Settings
+from lab.tool_cache import ToolCache
 from tests.support.fake_github import HEAD, REPOSITORY, TOKEN, FakeGitHub, archive, github
 from tests.support.lab import Lab, eventually
 
@@ -92,6 +94,8 @@ def environment(step: Mapping[str, Any], context: Mapping[str, str]) -> dict[str
     machine = {name: value for name, value in os.environ.items() if INHERITED.fullmatch(name)}
     # As the action `setup` leaves it.
     machine["PATH"] = f"{CHECKOUT / '.venv' / 'bin'}{os.pathsep}{machine['PATH']}"
+    # `build-admission` needs the packages that the lab's build of the same program has compiled.
+    machine["GOCACHE"] = str(ToolCache(Settings.load().cache).go_cache)
     evaluated = {
         name: EXPRESSION.sub(lambda found: context.get(found[1], ""), str(value))
         for name, value in step.get("env", {}).items()
