@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from http import HTTPStatus
 from statistics import median
 
 import yaml
@@ -18,6 +19,7 @@ from bench.tenant_client import TenantClient
 from flux_tenancy.components.cluster.client import path_of
 from flux_tenancy.components.sync.status import status_of
 from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.names import DEFAULT_LANE
 from lab.errors import LabError
 from lab.git_host import GitHost
 from tests.support.lab import eventually
@@ -29,6 +31,10 @@ QUIET, BUSY = "quiet", "busy"
 NOBODY, INTERVALS, ALWAYS = "nobody", "busy at each interval", "busy all the time"
 """What the measured tenant shares the cluster with."""
 
+SHARED, APART = "shared", "own lane"
+"""Which controllers serve the busy tenant: those of all tenants, or those of a lane of its own."""
+_LANE = "busy"
+
 OBJECTS = 300
 """ConfigMaps of each of the busy tenant's Kustomizations; they fit its quota since all apply the same ones."""
 
@@ -37,12 +43,14 @@ NOTES = (
     "The busy tenant has as many Kustomizations as its quota allows, with the shortest interval that the policies "
     f"allow, each with the same {OBJECTS} ConfigMaps, which they apply in turns. `busy all the time`: it also asks "
     "Flux to reconcile each of them every second.",
-    "× is the median, and the longest, divided by the median beside nobody in the same run. All limits and policies "
-    "are the defaults, with the engine `native`.",
+    "`own lane`: the busy tenant has a lane (docs/lanes.md); `shared`: both have the platform's controllers.",
+    "× is the median, and the longest, divided by the median beside nobody with the same controllers in the same run. "
+    "All limits and policies are the defaults, with the engine `native`.",
 )
 
 _COLUMNS = {
-    "beside": "", "commits": "d", "median s": ".2f", "longest s": ".2f", "median ×": ".1f", "longest ×": ".1f",
+    "controllers": "", "beside": "", "commits": "d",
+    "median s": ".2f", "longest s": ".2f", "median ×": ".1f", "longest ×": ".1f",
 }  # fmt: skip
 _ORGANIZATION = "bench"
 _POLL_SECONDS = 0.05
@@ -50,8 +58,8 @@ _TIMEOUT_SECONDS = 900.0
 _REQUEST_INTERVAL = 1.0
 """Seconds between two rounds in which the busy tenant requests reconciliations."""
 
-Samples = Mapping[str, Sequence[float]]
-"""Seconds from a push until it is applied, by neighbour, in the order in which they were taken."""
+Samples = Mapping[tuple[str, str], Sequence[float]]
+"""Seconds from a push until it is applied, by controllers and neighbour, in the order in which they were taken."""
 
 
 def measure_neighbours(rig: Rig, commits: int, say: Callable[[str], None]) -> Samples:
@@ -71,30 +79,44 @@ def measure_neighbours(rig: Rig, commits: int, say: Callable[[str], None]) -> Sa
             for name in (QUIET, BUSY)
         )
 
-        def measure(beside: str) -> list[float]:
-            samples = []
-            for number in range(commits):
-                samples.append(quiet.push(_files(QUIET, f"{beside} {number}")))
-                say(f"beside {beside}: {samples[-1]:8.2f} s")
-            return samples
+        samples: dict[tuple[str, str], Sequence[float]] = {}
 
-        for tenant in (quiet, busy):
-            tenant.push(_files(tenant.name, "1"))
-        samples = {NOBODY: measure(NOBODY)}
-        load = busy.add_load()
-        samples[INTERVALS] = measure(INTERVALS)
-        with busy.requesting(load):
-            samples[ALWAYS] = measure(ALWAYS)
+        def measure(controllers: str, beside: str) -> None:
+            taken = samples[controllers, beside] = []
+            for number in range(commits):
+                taken.append(quiet.push(_files(QUIET, f"{controllers} {beside} {number}")))
+                say(f"{controllers}, beside {beside}: {taken[-1]:8.2f} s")
+
+        for controllers in (SHARED, APART):
+            if controllers == APART:
+                _separate(rig)
+            for tenant in (quiet, busy):
+                tenant.push(_files(tenant.name, controllers))
+            measure(controllers, NOBODY)
+            load = busy.add_load()
+            measure(controllers, INTERVALS)
+            with busy.requesting(load):
+                measure(controllers, ALWAYS)
+            busy.remove_load(load)
     return samples
 
 
+def _separate(rig: Rig) -> None:
+    """Give the busy tenant a lane of its own."""
+    rig.sections["tenants"][BUSY]["lane"] = _LANE
+    rig.configure(flux=rig.sections["flux"] | {"lanes": {DEFAULT_LANE: {}, _LANE: {}}, "setLanes": True})
+    rig.up()
+    rig.scale_flux(1)
+
+
 def results(samples: Samples) -> Results:
-    """Each neighbour compared with nobody."""
-    alone, rows = median(samples[NOBODY]), []
-    for beside, taken in samples.items():
-        values = (beside, len(taken), median(taken), max(taken), median(taken) / alone, max(taken) / alone)
+    """Each neighbour compared with nobody, beside the same controllers."""
+    rows = []
+    for (controllers, beside), taken in samples.items():
+        alone = median(samples[controllers, NOBODY])
+        values = (controllers, beside, len(taken), median(taken), max(taken), median(taken) / alone, max(taken) / alone)
         rows.append(dict(zip(_COLUMNS, values, strict=True)))
-    raw = [{"beside": beside, "seconds": taken} for beside, taken in samples.items()]
+    raw = [{"controllers": key[0], "beside": key[1], "seconds": taken} for key, taken in samples.items()]
     return Results("neighbours", "What a tenant costs another", _COLUMNS, rows, NOTES, raw)
 
 
@@ -125,6 +147,11 @@ class _Tenant:
         # From the first round on they apply the same objects in turns.
         self._wait_for(path_of(load[0]))
         return list(map(path_of, load))
+
+    def remove_load(self, paths: Sequence[str]) -> None:
+        """Remove the Kustomizations from the repository, and wait until they are gone."""
+        self.push({"staging/syncs.yaml": yaml.safe_dump(made("ConfigMap", name="syncs", namespace=self.name))})
+        eventually(lambda: all(self.client.get(path).status_code == HTTPStatus.NOT_FOUND for path in paths))
 
     @contextlib.contextmanager
     def requesting(self, paths: Sequence[str]) -> Iterator[None]:

@@ -42,9 +42,11 @@ def latencies(*engines: PolicyEngine) -> admission.Samples:
 
 
 NEIGHBOURS = {
-    neighbours.NOBODY: [0.5, 0.4, 0.6],
-    neighbours.INTERVALS: [1.0, 4.0, 0.9],
-    neighbours.ALWAYS: [2.0, 1.0, 6.0],
+    (neighbours.SHARED, neighbours.NOBODY): [0.5, 0.4, 0.6],
+    (neighbours.SHARED, neighbours.INTERVALS): [1.0, 4.0, 0.9],
+    (neighbours.SHARED, neighbours.ALWAYS): [2.0, 1.0, 6.0],
+    (neighbours.APART, neighbours.NOBODY): [1.0],
+    (neighbours.APART, neighbours.ALWAYS): [1.1],
 }
 KUBECTL = kubectl.results([measured(1)])
 ADMISSION = admission.results(latencies(*PolicyEngine))
@@ -73,7 +75,13 @@ def test_an_engine_is_compared_with_the_same_request_without_policies(engine: Po
 
 def test_a_neighbour_is_compared_with_the_median_beside_nobody() -> None:
     rows = neighbours.results(NEIGHBOURS).rows
-    assert [(row["median ×"], row["longest ×"]) for row in rows] == [(1.0, 1.2), (2.0, 8.0), (4.0, 12.0)]
+    assert [(row["median ×"], row["longest ×"]) for row in rows] == [
+        (1.0, 1.2),
+        (2.0, 8.0),
+        (4.0, 12.0),
+        (1.0, 1.0),
+        (1.1, 1.1),
+    ]
 
 
 def test_a_diff_is_compared_with_a_render_of_as_many_tenants() -> None:
