@@ -16,6 +16,7 @@ from flux_tenancy.review.changes.objects import Action
 from flux_tenancy.review.render.rendered import PLATFORM
 from flux_tenancy.review.report.model import Entry, Group, Report, Said, Section
 from flux_tenancy.review.report.phrases import (
+    NOISE,
     compared,
     counts,
     deleted,
@@ -318,7 +319,7 @@ class _Group(Parts):
         for noise in (False, True):
             diffs = [each for bucket in self._diffs if bucket.kind[2] is noise for each in bucket.chosen()]
             if diffs:
-                summary = "Changed in labels and annotations only" if noise else "Changed"
+                summary = NOISE.capitalize() if noise else "Changed"
                 lines = [line for index, each in enumerate(diffs) for line in ([""] * bool(index) + each.text())]
                 diff = fenced(lines, "diff")
                 parts.append(diff if len(lines) <= _OPEN_LINES and not noise else _folded(summary, diff))

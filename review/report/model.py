@@ -315,8 +315,6 @@ class Report:
         if missing := len(self.missing_acknowledgements):
             needs = "deletions need" if missing > 1 else "deletion needs"
             parts.append(f"{missing} {needs} an acknowledgement")
-        if len(parts) == len(self.risks) == 1:
-            return f"{parts[0]}: {self.risks[0].sentence}"
         return ", ".join(dict.fromkeys(parts or self._of_objects() or self._of_keys() or ["No applied object changes"]))
 
     @property

@@ -17,6 +17,8 @@ from flux_tenancy.review.words.lists import listed
 
 _DIGITS = 12
 """Digits of a digest that are shown where it only tells one release from another."""
+NOISE = "changed in labels, annotations and messages only"
+"""What happens to objects whose other fields stay."""
 
 
 def title(owners: Sequence[str]) -> str:
@@ -60,7 +62,7 @@ def remarks(report: Report) -> list[str]:
 def counts(group: Group) -> str:
     """How many objects of a group differ, e.g. `2 objects added, 1 changed`; empty without any."""
     found = [(number(group.of(action)), action.value) for action in Action]
-    found.append((number(group.noise), "changed in labels and annotations only"))
+    found.append((number(group.noise), NOISE))
     parts = [f"{count} {what}" for count, what in found if count]
     if not parts:
         return ""

@@ -147,7 +147,7 @@ CHANGES: Mapping[str, tuple[Callable[[Repository, Lab], Sections], str]] = {
         lambda repository, _: with_tenants(
             repository, **{"dev-team": repository.tenant("dev-team") | {"role": "admin"}}
         ),
-        "1 risk: dev-team now has Kubernetes' role admin in dev-team",
+        "1 risk",
     ),
     "flux-upgrade": (
         lambda repository, lab: repository.base | {"flux": lab.bundle()},

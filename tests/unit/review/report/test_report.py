@@ -64,7 +64,7 @@ def secure(value):
         (
             side(sync(prune=True, path="a")),
             side(sync(prune=True, path="b")),
-            "1 risk: dev-team syncs from another path (b): Flux deletes the applied objects that are missing there",
+            "1 risk",
         ),
         (
             side(kubernetes("Namespace", "a"), sync()),
