@@ -192,7 +192,8 @@ def as_applied(recorded: Recorded, inputs: Manifest) -> Manifest:
     # Nobody can apply a name twice, but others can append it, e.g. to `env`, where the last one counts.
     for path in list(_repeated(applied, ())):
         named = value_at(inputs, path)
-        put(applied, path, _by_name(value_at(applied, path) if named is MISSING else normalized(named)))
+        once = _by_name(value_at(applied, path) if named is MISSING else normalized(named))
+        put(applied, path, [*once.values()])
     return applied
 
 
@@ -307,7 +308,8 @@ def _compared(before: Any, now: Any, path: Path) -> Iterator[Change]:
         old, new = (_items(each, key) for each in (before, now))
         for step in sorted({*old, *new}):
             yield from _compared(old.get(step, MISSING), new.get(step, MISSING), (*path, step))
-    elif path and path[-1] in _BY_NAME and _only_more(old := _named(before), new := _named(now)):
+    elif path and path[-1] in _BY_NAME and _only_more(before, now):
+        old, new = _by_name(before), _by_name(now)
         for step in sorted(new):
             yield from _compared(old.get(step, MISSING), new[step], (*path, step))
     elif before != now:
@@ -323,12 +325,14 @@ def _items(values: Any, key: str) -> dict[str, Any]:
     }
 
 
-def _named(values: Any) -> dict[str, Any]:
-    """The items of a list by the step that leads to each; empty if their names do not distinguish them."""
+def _by_name(values: Any) -> dict[str, Any]:
+    """The first item of each name in a list, by the step that leads to it; empty unless all items have a name."""
     if not isinstance(values, list) or not all(isinstance(each, Mapping) and "name" in each for each in values):
         return {}
-    found = {"k:" + json.dumps({"name": each["name"]}, separators=(",", ":")): each for each in values}
-    return found if len(found) == len(values) else {}
+    found: dict[str, Any] = {}
+    for each in values:
+        found.setdefault("k:" + json.dumps({"name": each["name"]}, separators=(",", ":")), each)
+    return found
 
 
 def _repeated(value: Any, path: Path) -> Iterator[Path]:
@@ -337,23 +341,19 @@ def _repeated(value: Any, path: Path) -> Iterator[Path]:
         for name, each in value.items():
             yield from _repeated(each, (*path, f"f:{name}"))
     elif path and path[-1] in _BY_NAME and isinstance(value, list):
-        if len(_by_name(value)) < len(value):
+        named = _by_name(value)
+        if named and len(named) < len(value):
             yield path
-        for step, each in _named(value).items():
-            yield from _repeated(each, (*path, step))
+        else:
+            for step, each in named.items():
+                yield from _repeated(each, (*path, step))
 
 
-def _by_name(values: list[Any]) -> list[Any]:
-    """The first item of each name; items without a name are kept."""
-    found: dict[Any, Any] = {}
-    for index, each in enumerate(values):
-        found.setdefault(each["name"] if isinstance(each, Mapping) and "name" in each else index, each)
-    return list(found.values())
-
-
-def _only_more(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
-    """Whether a list has all its items, in their order, so that a change is one of an item and not of the list."""
-    return bool(before) and list(before) == [each for each in now if each in before]
+def _only_more(before: Any, now: Any) -> bool:
+    """Whether a list keeps all its items, once and in their order, so that a change is one of an item."""
+    old, new = _by_name(before), _by_name(now)
+    kept = [step for step in new if step in old]
+    return bool(old) and list(old) == kept and (len(old), len(new)) == (len(before), len(now))
 
 
 def _changed_secrets(recorded: Recorded, found: Manifest) -> Iterator[Change]:
