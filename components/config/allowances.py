@@ -25,6 +25,7 @@ class Allows:
         own: the annotation of a namespace with further entries of its tenant; empty if a tenant has none.
         forbidden_of: everything, of which the entries are forbidden; None if they are allowed.
         empty_is_anything: whether an empty list allows anything.
+        always: entries that are allowed without the list.
         unset: what no list allows instead of anything: words, and whether it includes an entry.
         read: the entries of the setting's value, as a tenant's own are written.
     """
@@ -34,6 +35,7 @@ class Allows:
     own: str = ""
     forbidden_of: frozenset[str] | None = None
     empty_is_anything: bool = False
+    always: frozenset[str] = frozenset()
     unset: tuple[str, Callable[[str], bool]] | None = None
     read: Callable[[Any], Iterable[str]] = field(default=_same)
 

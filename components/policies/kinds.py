@@ -9,23 +9,11 @@ from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.policy import CREATE_UPDATE, Policy, Resources, Subject, Validation
 from flux_tenancy.components.policies.request import TENANT, listed
 from flux_tenancy.components.tenant.annotations import KINDS
-from flux_tenancy.components.tenant.kinds import FLUX_KINDS, OPEN_FLUX_KINDS, group_resource, resources_of
-from flux_tenancy.components.tenant.role import FLUX_GROUPS, MANAGED, resources_of_rules
+from flux_tenancy.components.tenant.kinds import FLUX_KINDS, resources_of
+from flux_tenancy.components.tenant.role import open_resources, resources_of_rules
 from flux_tenancy.components.tenant.tenancy_config import TenancyConfig, TenancyMode
 
-# Kinds of Kubernetes beyond those of the tenant role, for tenants with another role. Other policies say who may write
-# limits, endpoints, access and ControllerRevisions, and who binds pods.
-_KUBERNETES = (
-    *(group_resource("", name) for name in ("bindings", "events", "podtemplates", "replicationcontrollers")),
-    *(group_resource("", name) for name in ("endpoints", "limitranges", "resourcequotas")),
-    group_resource("apps", "controllerrevisions"),
-    group_resource("discovery.k8s.io", "endpointslices"),
-    group_resource("events.k8s.io", "events"),
-    group_resource("networking.k8s.io", "networkpolicies"),
-    *(group_resource("rbac.authorization.k8s.io", name) for name in ("rolebindings", "roles")),
-)
-# The policies `status-writes` and `policy-objects` refuse them with reasons of their own, Capsule's only where it is.
-_EXTERNAL_ARTIFACTS = group_resource("source.toolkit.fluxcd.io", "externalartifacts")
+# The policy `policy-objects` refuses them with a reason, Capsule's only where it is.
 _KYVERNO, _CAPSULE = ("kyverno.io", "policies.kyverno.io"), ("capsule.clastix.io",)
 
 # How a tenant gets the same without writing such objects.
@@ -63,7 +51,7 @@ def allowed_kinds(tenancy: TenancyConfig) -> Policy:
     opened = (*resources_of(tenancy.kinds), *resources_of_rules(tenancy.extra_rules))
     elsewhere = (*_KYVERNO, *(_CAPSULE if tenancy.mode is TenancyMode.CAPSULE else ()))
     closed = (
-        f"!({RESOURCE} in {texts(_always_open())} || {RESOURCE} in {texts(opened)} || "
+        f"!({RESOURCE} in {texts(open_resources())} || {RESOURCE} in {texts(opened)} || "
         f"request.resource.group in {texts(elsewhere)})"
     )
     return Policy(
@@ -114,17 +102,6 @@ def allowed_kinds(tenancy: TenancyConfig) -> Policy:
             ),
         ),
     )
-
-
-def _always_open() -> tuple[str, ...]:
-    of_role = (
-        group_resource(group, name)
-        for group, names in MANAGED
-        if not group.endswith(FLUX_GROUPS)
-        for name in names
-        if "/" not in name
-    )
-    return (*of_role, *_KUBERNETES, *resources_of(OPEN_FLUX_KINDS), _EXTERNAL_ARTIFACTS)
 
 
 def _differs(some: str, others: str) -> str:

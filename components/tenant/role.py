@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from flux_tenancy.components.config.section import Section
-from flux_tenancy.components.tenant.kinds import ResourceTable, flux_kinds_by_group, group_resource
+from flux_tenancy.components.tenant.kinds import (
+    OPEN_FLUX_KINDS,
+    ResourceTable,
+    flux_kinds_by_group,
+    group_resource,
+    resources_of,
+)
 
 if TYPE_CHECKING:
     from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
@@ -102,6 +108,31 @@ READABLE: ResourceTable = (
 )
 # (API group, subresources) for manual access to the tenant's own pods.
 _POD_ACCESS: ResourceTable = (("", ("pods/attach", "pods/eviction", "pods/exec", "pods/portforward")),)
+# Kinds of Kubernetes beyond those of the tenant role, for tenants with another role. Policies say who may write limits,
+# endpoints, access and ControllerRevisions, and who binds pods.
+_FURTHER: ResourceTable = (
+    ("", ("bindings", "events", "podtemplates", "replicationcontrollers")),
+    ("", ("endpoints", "limitranges", "resourcequotas")),
+    ("apps", ("controllerrevisions",)),
+    ("discovery.k8s.io", ("endpointslices",)),
+    ("events.k8s.io", ("events",)),
+    ("networking.k8s.io", ("networkpolicies",)),
+    ("rbac.authorization.k8s.io", ("rolebindings", "roles")),
+)
+# The policy `status-writes` refuses them with a reason.
+_EXTERNAL_ARTIFACTS = group_resource("source.toolkit.fluxcd.io", "externalartifacts")
+
+
+def open_resources() -> tuple[str, ...]:
+    """The resources that every tenant may write as far as its role allows it, as `group_resource` writes them."""
+    of_kubernetes = (
+        group_resource(group, name)
+        for group, names in (*MANAGED, *_FURTHER)
+        if not group.endswith(FLUX_GROUPS)
+        for name in names
+        if "/" not in name
+    )
+    return (*of_kubernetes, *resources_of(OPEN_FLUX_KINDS), _EXTERNAL_ARTIFACTS)
 
 
 def tenant_role(tenancy: TenancyConfig) -> Manifest:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -23,9 +24,9 @@ from flux_tenancy.components.sync.notifications import Notification
 from flux_tenancy.components.tenant.annotations import KINDS
 from flux_tenancy.components.tenant.capsule.config import CapsuleTenancy
 from flux_tenancy.components.tenant.grants import CustomGroup
-from flux_tenancy.components.tenant.kinds import OpenedKind, resources_of
+from flux_tenancy.components.tenant.kinds import OPENED_KINDS, OpenedKind, resources_of
 from flux_tenancy.components.tenant.people import TenancyPeople
-from flux_tenancy.components.tenant.role import PolicyRule, resources_of_rules
+from flux_tenancy.components.tenant.role import PolicyRule, open_resources, resources_of_rules
 
 
 class ContainerLimits(Section):
@@ -108,7 +109,11 @@ class TenancyMode(StrEnum):
     CAPSULE = "capsule"
 
 
-_OPENS = "write objects of the kind {}"
+# HelmChart is open to all, and in the list it opens charts from Git and Buckets.
+_OPENS = Allows(
+    "write objects of the kind {}, if a role allows it,",
+    always=frozenset(open_resources()).difference(resources_of(OPENED_KINDS)),
+)
 
 
 def _resources_of_rules(rules: Any) -> tuple[str, ...]:
@@ -138,7 +143,7 @@ class TenancyConfig(Section):
         description="Networks that no tenant's `network.egress` may include, e.g. those of the API server and the "
         "nodes; link-local and metadata addresses never may (docs/network.md).",
     )
-    extra_rules: Annotated[tuple[PolicyRule, ...], Allows(_OPENS, read=_resources_of_rules)] = Field(
+    extra_rules: Annotated[tuple[PolicyRule, ...], replace(_OPENS, read=_resources_of_rules)] = Field(
         (),
         description="Additional rules of the tenant role, e.g. for the platform's own custom resources; rules that "
         "allow more than reading need `grantableGroups`.",
@@ -148,7 +153,7 @@ class TenancyConfig(Section):
         description="API groups that `grants` and `extraRules` may give rights over, e.g. `cert-manager.io`; none "
         "by default, because a tenant that writes an object uses the rights of its controller (docs/grants.md).",
     )
-    kinds: Annotated[tuple[OpenedKind, ...], Allows(_OPENS, own=KINDS, read=resources_of)] = Field(
+    kinds: Annotated[tuple[OpenedKind, ...], replace(_OPENS, own=KINDS, read=resources_of)] = Field(
         (),
         description="Kinds of objects that tenants may write in addition to Kubernetes' own, Kustomizations, "
         "HelmReleases and sources that the lists of sources allow: further kinds of Flux, e.g. `Alert`, or resources "

@@ -13,6 +13,7 @@ from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from flux_tenancy.review.access.rules import Subject, SubjectKind
 from flux_tenancy.review.access.sentences import Statement
 from flux_tenancy.review.render.rendered import RenderedObject
+from flux_tenancy.review.words.lists import listed
 
 # The largest private networks are 10.0.0.0/8 and fc00::/7.
 # Source: https://www.rfc-editor.org/rfc/rfc1918 and https://www.rfc-editor.org/rfc/rfc4193
@@ -47,7 +48,12 @@ class _Opening:
     def words(self) -> str:
         """What is open, e.g. `let Pods connect to 10.20.0.0/16`."""
         verb = "let Pods connect to" if self.side == "to" else "receive connections from"
-        return f"{verb} {' or '.join(map(_peer, self.peers))}{_ports(self.ports)}"
+        return f"{verb} {self.where}"
+
+    @property
+    def where(self) -> str:
+        """The peers and their ports, e.g. `10.20.0.0/16 at 5432/TCP`."""
+        return f"{' or '.join(map(_peer, self.peers))}{_ports(self.ports)}"
 
     @property
     def is_wide(self) -> bool:
@@ -81,7 +87,9 @@ def opening_statements(
     for widened, found, others in ((True, after, before), (False, before, after)):
         opened = [each for each in found if not each.is_within(others)]
         for each in sorted(opened, key=lambda one: (one.tenant, one.namespace, one.words)):
-            words = f"may {'now' if widened else 'no longer'} {each.words}"
+            left = [other.where for other in others if not widened and other.is_within([each])]
+            only = f" (only {listed(left)})" if left else ""
+            words = f"may {'now' if widened else 'no longer'} {each.words}{only}"
             subject = Subject(SubjectKind.TENANT, each.tenant)
             yield Statement(words, widened, widened and each.is_wide, subject, each.namespace)
 
@@ -141,8 +149,8 @@ def _peer(peer: Manifest) -> str:
 
 
 def _ports(ports: Iterable[Mapping[str, Any]]) -> str:
-    listed = [f"{_range(each)}/{each.get('protocol', 'TCP')}" for each in ports]
-    return f" at {', '.join(listed)}" if listed else ""
+    found = [f"{_range(each)}/{each.get('protocol', 'TCP')}" for each in ports]
+    return f" at {', '.join(found)}" if found else ""
 
 
 def _range(port: Mapping[str, Any]) -> str:

@@ -102,7 +102,7 @@ def changes_of(setting: Setting, old: tuple[Any, Lists], new: tuple[Any, Lists])
         return _moved(words, old[0], new[0])
     before, after = _allowed(words, *old), _allowed(words, *new)
     lost = _gained(words, after, before)
-    left = counted(sorted(after), "") if lost and before is None and after else ""
+    left = counted(sorted(_left(words, before, after)), "") if lost and after else ""
     return _gained(words, before, after), f"{lost} (only {left})" if left else lost
 
 
@@ -179,8 +179,15 @@ def _gained(words: Allows, before: frozenset[str] | None, after: frozenset[str] 
         return ""
     if after is None:
         return words.anything
-    entries = sorted(entry for entry in after if not any(_includes(words, each, entry) for each in before))
+    entries = sorted(
+        entry for entry in after - words.always if not any(_includes(words, each, entry) for each in before)
+    )
     return words.each.replace("{}", counted(entries, "")) if entries else ""
+
+
+def _left(words: Allows, before: frozenset[str] | None, after: frozenset[str]) -> Iterable[str]:
+    """The new entries that are a part of what an earlier one allowed."""
+    return after if before is None else [e for e in after - before if any(_includes(words, one, e) for one in before)]
 
 
 def _includes(words: Allows, one: str, other: str) -> bool:

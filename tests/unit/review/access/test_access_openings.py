@@ -69,6 +69,18 @@ def test_what_a_wider_opening_includes_neither_comes_nor_goes(narrow, wide):
 
     assert [each[:1] for each in widened] == ["+"]
     assert [each[:1] for each in narrowed] == ["-"]
+    assert " (only 10." in narrowed[0]
+
+
+def test_a_narrowed_opening_is_told_with_what_is_left_of_it():
+    database = {"cidr": "10.20.0.0/16", "ports": [{"port": 5432}]}
+    elsewhere = {"cidr": "192.0.2.0/24"}
+
+    assert sentences(opened(egress=[database, elsewhere]), opened(egress=[database | {"cidr": "10.20.1.0/24"}])) == [
+        "-  dev-team may no longer let Pods connect to 10.20.0.0/16 at 5432/TCP (only 10.20.1.0/24 at 5432/TCP) in "
+        "apps on production",
+        "-  dev-team may no longer let Pods connect to 192.0.2.0/24 in apps on production",
+    ]
 
 
 @pytest.mark.parametrize(

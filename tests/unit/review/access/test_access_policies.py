@@ -69,12 +69,12 @@ ROWS = [
     (
         {"tolerations": ["nvidia.com/gpu"]},
         "",
-        f"tolerate {USUAL_TAINTS}",
+        f"tolerate {USUAL_TAINTS} (only nvidia.com/gpu)",
     ),
     (
         {"tolerations": ["nvidia.com/gpu", "node-role.kubernetes.io/control-plane"]},
         "tolerate node-role.kubernetes.io/control-plane",
-        f"tolerate {USUAL_TAINTS}",
+        f"tolerate {USUAL_TAINTS} (only nvidia.com/gpu)",
     ),
     ({"nodeNames": True}, "choose a node by its name", ""),
     ({"storageClasses": ["fast", "slow"]}, "", "claim volumes of any StorageClass (only fast and slow)"),
@@ -245,7 +245,28 @@ def test_granted_rights_are_told_as_those_of_the_tenant():
     assert sentences(render(), granted) == [
         "+! dev-team may now patch gizmos.example.com named shared in the whole cluster on production",
         "+  dev-team may now create widgets.example.com in apps on production",
-        "+  dev-team may now write objects of the kind widgets.example.com in apps on production",
+        "+  dev-team may now write objects of the kind widgets.example.com, if a role allows it, in apps on production",
+    ]
+
+
+def test_a_rule_for_reading_is_not_told_as_writing():
+    """The policy opens what a rule names; who may write it, its role says. ConfigMaps are open to all tenants."""
+    reading = [{"apiGroups": ["", "example.com"], "resources": ["configmaps"], "verbs": ["get"]}]
+
+    assert sentences(render(), render(tenancy={"extraRules": reading})) == [
+        "+  Both tenants may now get configmaps.example.com in their namespaces on production",
+        "+  Both tenants may now write objects of the kind configmaps.example.com, if a role allows it, in their "
+        "namespaces on production",
+    ]
+
+
+def test_a_narrowed_entry_is_told_with_what_is_left_of_it():
+    def hosts(*allowed):
+        return render(policies={"ingress": {"hosts": [*allowed]}})
+
+    assert sentences(hosts("*.example.com", "example.net"), hosts("www.example.com", "example.net")) == [
+        "-  Both tenants may no longer publish the host *.example.com (only www.example.com) in their namespaces on "
+        "production"
     ]
 
 
