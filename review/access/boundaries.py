@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from flux_tenancy.components.installs.flux.lanes import lane_of
 from flux_tenancy.components.installs.flux.lockdown_flags import (
@@ -85,26 +85,32 @@ def _isolation(before: _Objects, after: _Objects) -> Iterator[Statement]:
 
 
 def _lanes(before: _Objects, after: _Objects) -> Iterator[Statement]:
-    """Whose controllers execute what a tenant writes, and which tenants share them."""
-    was, is_now = _lanes_by_namespace(before), _lanes_by_namespace(after)
-    sharing: dict[str, set[str]] = defaultdict(set)
+    """The lanes, whose controllers execute what a tenant writes, and which tenants share them."""
+    lanes = [
+        {lane_of(each) for (kind, _, _), each in found.items() if kind == "Deployment"} for found in (before, after)
+    ]
+    for lane in lanes[1] - lanes[0] - {""}:
+        whose = "none" if lane == DEFAULT_LANE else "it"
+        yield Statement(f"The lane {lane} is new: controllers for the tenants that name {whose}", True, False)
+    for lane in lanes[0] - lanes[1] - {""}:
+        yield Statement(f"The lane {lane} is removed", False, False)
+    was, is_now = (_lanes_by_namespace(*each) for each in zip((before, after), lanes, strict=True))
+    staying: dict[str, set[str]] = defaultdict(set)
     for namespace, tenant in _tenants(after):
-        sharing[is_now[namespace[2]]].add(tenant.name)
+        if was.get(namespace[2]) == (lane := is_now[namespace[2]]):
+            staying[lane].add(tenant.name)
     for namespace, tenant in _tenants(after):
         lane = is_now[namespace[2]]
-        if was.get(namespace[2], lane) == lane:
-            continue
-        others = sorted(sharing[lane] - {tenant.name})
-        whose = f"the lane {lane}" if lane else "the platform"
-        shared = f", which it shares with {listed(others)}" if others else ""
-        yield Statement(
-            f"is now served by the controllers of {whose}{shared}", not lane, not lane, tenant, namespace[2]
-        )
+        if was.get(namespace[2], lane) != lane:
+            whose = f"the lane {lane}" if lane else "the platform"
+            others = sorted(staying[lane])
+            together = f", together with {listed(others)}," if others else ""
+            yield Statement(f"now has the controllers of {whose}{together}", not lane, not lane, tenant, namespace[2])
 
 
-def _lanes_by_namespace(objects: _Objects) -> dict[str, str]:
+def _lanes_by_namespace(objects: _Objects, lanes: Collection[str]) -> dict[str, str]:
     """The lane of each namespace of a tenant; empty if its tenants share the platform's controllers."""
-    has_lanes = any(kind == "Deployment" and lane_of(each) for (kind, _, _), each in objects.items())
+    has_lanes = any(lanes)
     return {
         namespace[2]: objects[namespace]["metadata"].get("annotations", {}).get(LANE, DEFAULT_LANE) if has_lanes else ""
         for namespace, _ in _tenants(objects)

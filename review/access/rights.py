@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from flux_tenancy.components.tenant.grants import VERBS
-from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE
+from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, LANED
 from flux_tenancy.review.access.kubernetes_roles import POWER, READ, KubernetesRole
 from flux_tenancy.review.access.rules import (
     CLUSTER,
@@ -14,6 +14,7 @@ from flux_tenancy.review.access.rules import (
     NamedRole,
     Permission,
     Right,
+    Subject,
     SubjectKind,
     gains,
 )
@@ -31,9 +32,10 @@ def rights_statements(old: Access, new: Access) -> Iterator[Statement]:
     for widened, before, after in ((True, old, new), (False, new, old)):
         for gain in gains(before, after):
             # A namespace that comes with the change holds no Secrets yet.
+            taken = _taken_over(gain, before, after)
             is_new = gain.place in after.tenants.namespaces and gain.place not in before.tenants.namespaces
             # Without an earlier version, nothing is routine: this is a list of all access.
-            yield from _statements(gain, widened, is_new, widened and is_new and bool(old.grants))
+            yield from _statements(gain, widened, is_new, widened and is_new and bool(old.grants), taken)
 
 
 def is_high(gain: Gain, right: Right, in_new_namespace: bool = False) -> bool:
@@ -49,7 +51,30 @@ def is_high(gain: Gain, right: Right, in_new_namespace: bool = False) -> bool:
     return right.resource in _SECRETS and not in_new_namespace
 
 
-def _statements(gain: Gain, widened: bool, is_new: bool, is_onboarded: bool) -> Iterator[Statement]:
+def _taken_over(gain: Gain, before: Access, after: Access) -> frozenset[Right]:
+    """The rights that the same controller of another lane, or of none, loses in the same place."""
+    controller = _controller(gain.subject)
+    if controller is None or gain.place == CLUSTER:
+        return frozenset()
+    others = [each for each, place in before.grants if place == gain.place and _controller(each) == controller]
+    return frozenset(
+        right
+        for right in gain.rights
+        if any(
+            before.of(each, gain.place).allows(right) and not after.of(each, gain.place).allows(right)
+            for each in others
+        )
+    )
+
+
+def _controller(subject: Subject) -> str | None:
+    is_of_flux = subject.kind is SubjectKind.ACCOUNT and subject.namespace == FLUX_NAMESPACE
+    return next((each for each in LANED if is_of_flux and subject.name.startswith(each)), None)
+
+
+def _statements(
+    gain: Gain, widened: bool, is_new: bool, is_onboarded: bool, taken: Collection[Right]
+) -> Iterator[Statement]:
     may, has = ("may now", "now has") if widened else ("may no longer", "no longer has")
 
     def statement(words: str, high: bool, target: str = "") -> Statement:
@@ -66,10 +91,10 @@ def _statements(gain: Gain, widened: bool, is_new: bool, is_onboarded: bool) -> 
             account = f"{gain.place}/{right.name}" if right.name else f"every service account of {gain.place}"
             # Flux acts as the accounts of every tenant; those of a new namespace have nothing but their own rights.
             is_routine = is_onboarded and right.name != "" and gain.subject.namespace == FLUX_NAMESPACE
-            yield statement(f"{may} impersonate", not is_routine, account)
+            yield statement(f"{may} impersonate", not (is_routine or right in taken), account)
         else:
             # Of what is narrowed, no part is a risk.
-            by_risk[widened and is_high(gain, right, is_new)].append(right)
+            by_risk[widened and right not in taken and is_high(gain, right, is_new)].append(right)
     for high, found in by_risk.items():
         if found:
             yield statement(f"{may} {permissions(found)}", high)

@@ -14,7 +14,7 @@ from flux_tenancy.components.plan.registration import BACKGROUND, OWNERSHIP
 from flux_tenancy.components.policies.probe import PROBE_NAME
 from flux_tenancy.components.tenant.annotations import PREFIX
 from flux_tenancy.components.vocabulary.manifests import Manifest
-from flux_tenancy.components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.components.vocabulary.names import LANE_LABEL, TENANT_LABEL
 from flux_tenancy.review.changes.objects import ABSENT, FieldChange, ObjectChange
 from flux_tenancy.review.render.files import as_yaml
 from flux_tenancy.review.render.rendered import PLATFORM, PROTECT, RenderedObject
@@ -26,7 +26,7 @@ _AROUND = 60
 """Characters that are shown before and after the part of a long value that differs."""
 
 # Labels and annotations of which the report has sentences.
-_MEANINGFUL = (PREFIX, "pod-security.kubernetes.io/", TENANT_LABEL)
+_MEANINGFUL = (PREFIX, "pod-security.kubernetes.io/", TENANT_LABEL, LANE_LABEL)
 # Labels and annotations that only describe an object. Any other may be read by a controller.
 _DESCRIPTIVE_PREFIXES = ("app.kubernetes.io/", "helm.sh/chart", "pulumi.com/")
 _DESCRIPTIVE = ("app", "contact", "cost-center", "description", "kubernetes.io/description", "owner", "team")

@@ -24,6 +24,7 @@ from flux_tenancy.components.vocabulary.names import (
     HELM_RELEASE,
     HELM_REPOSITORY,
     KUSTOMIZATION,
+    LANE_LABEL,
     OCI_REPOSITORY,
     TENANT_LABEL,
 )
@@ -114,10 +115,13 @@ def _entries(manifest: Manifest) -> Mapping[str, Any]:
 
 
 def _common_entries(manifest: Manifest) -> Mapping[str, Any]:
-    """Labels and annotations that a sync or a release adds to all of its objects."""
+    """Labels and annotations that a sync or a release adds to all of its objects, but not its own lane."""
     found = manifest["spec"].get("commonMetadata") or {}
     entries = {**(found.get("labels") or {}), **(found.get("annotations") or {})}
-    return {key: value for key, value in entries.items() if not is_descriptive(key, value)}
+    lane = manifest["metadata"].get("labels", {}).get(LANE_LABEL)
+    return {
+        k: value for k, value in entries.items() if not (is_descriptive(k, value) or (k, value) == (LANE_LABEL, lane))
+    }
 
 
 def _intervals(manifest: Manifest) -> Mapping[str, Any]:

@@ -77,31 +77,45 @@ def test_a_network_policy_isolates_pods():
 LANES: dict[str, Any] = {"lanes": {"tenants": {}, "batch": {}}}
 
 
+MOVED = TENANTS | {"dev-team": TENANTS["dev-team"] | {"lane": "batch"}}
+
+
 def served(before, after):
-    return [line for line in sentences(before, after) if "served" in line]
+    return [line for line in sentences(before, after) if " lane " in line or "of the platform" in line]
 
 
 def test_the_first_lanes_separate_tenants_from_the_platform():
-    moved = TENANTS | {"dev-team": TENANTS["dev-team"] | {"lane": "batch"}}
-
-    assert served(render(), render(moved, flux=LANES)) == [
-        f"-  dev-team is now served by the controllers of the lane batch {APPS}",
-        "-  ops-team is now served by the controllers of the lane tenants in tools on production",
+    """Tenants with the same new controllers are one sentence."""
+    assert served(render(), render(MOVED, flux=LANES)) == [
+        "+  The lane batch is new: controllers for the tenants that name it on production",
+        "+  The lane tenants is new: controllers for the tenants that name none on production",
+        "-  dev-team now has the controllers of the lane batch in apps on production",
+        "-  ops-team now has the controllers of the lane tenants in tools on production",
     ]
     assert served(render(flux=LANES), render()) == [
-        f"+! dev-team is now served by the controllers of the platform, which it shares with ops-team {APPS}",
-        "+! ops-team is now served by the controllers of the platform, which it shares with dev-team in tools "
-        "on production",
+        "+! Both tenants now have the controllers of the platform in their namespaces on production",
+        "-  The lane batch is removed on production",
+        "-  The lane tenants is removed on production",
     ]
 
 
 def test_a_tenant_that_moves_is_told_with_those_that_share_its_lane():
-    moved = TENANTS | {"dev-team": TENANTS["dev-team"] | {"lane": "batch"}}
-
-    assert served(render(moved, flux=LANES), render(flux=LANES)) == [
-        f"-  dev-team is now served by the controllers of the lane tenants, which it shares with ops-team {APPS}"
+    assert served(render(MOVED, flux=LANES), render(flux=LANES)) == [
+        "-  dev-team now has the controllers of the lane tenants, together with ops-team, in apps on production"
     ]
     assert served(render(flux=LANES), render(flux=LANES)) == []
+
+
+def test_the_same_controller_of_another_lane_takes_over_rights_without_a_risk():
+    moved = sentences(render(flux=LANES), render(MOVED, flux=LANES))
+
+    assert [line for line in moved if line.startswith("+!")] == []
+    assert any(
+        line.startswith("+  ") and "may now impersonate apps/default and apps/dev-team" in line for line in moved
+    )
+    # Nobody hands over.
+    extra = {"impersonate": [{"namespace": "apps", "serviceAccounts": ["deployer"]}]}
+    assert any("+!" in line and "impersonate" in line for line in sentences(render(), render(flux=extra)))
 
 
 def test_only_namespaces_of_tenants_are_told():
