@@ -119,6 +119,11 @@ def test_a_deploy_key_is_read_only_and_its_title_names_stack_source_and_fingerpr
     }
 
 
+def test_a_renamed_stack_keeps_the_title_of_its_key():
+    """GitHub refuses the same key under another title, so the update of a renamed stack would fail."""
+    assert only(registered(deploy_key()), DEPLOY_KEY_TYPE).ignored == {"title"}
+
+
 def test_the_private_key_is_not_sent_to_github():
     text = json.dumps(only(registered(deploy_key()), DEPLOY_KEY_TYPE).properties)
 
