@@ -53,8 +53,13 @@ class PythonLanguageHost(LanguageRuntimeServicer):
     def InstallDependencies(
         self, request: language_pb2.InstallDependenciesRequest, context: grpc.ServicerContext
     ) -> Iterator[language_pb2.InstallDependenciesResponse]:
+        # Like the official host, never install a project's packages where others are: not into our own environment.
+        if virtualenv := dict(request.info.options).get("virtualenv"):
+            folder = Path(request.info.root_directory, str(virtualenv))
+            if not folder.exists():
+                subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
         command = [str(_interpreter(request.info)), "-m", "pip", "install", "-r", "requirements.txt"]
-        done = subprocess.run(command, cwd=request.directory, capture_output=True, check=False)
+        done = subprocess.run(command, cwd=request.directory, env=inherited([]), capture_output=True, check=False)
         yield language_pb2.InstallDependenciesResponse(stdout=done.stdout, stderr=done.stderr)
         if done.returncode:
             context.abort(grpc.StatusCode.INTERNAL, f"pip ended with exit code {done.returncode}")
@@ -64,10 +69,10 @@ class PythonLanguageHost(LanguageRuntimeServicer):
         reading, writing = os.pipe()
         with os.fdopen(reading, "rb") as answer:
             program = subprocess.Popen(
-                [str(_interpreter(request.info)), "-m", f"{__package__}.program", str(writing)],
+                [str(_interpreter(request.info)), "-P", str(Path(__file__).with_name("program.py")), str(writing)],
                 stdin=subprocess.PIPE,
                 cwd=request.info.program_directory or request.pwd,
-                env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+                env=inherited([]),
                 pass_fds=[writing],
             )
             os.close(writing)

@@ -107,7 +107,7 @@ class PolicyPackRun(grpc.GenericRpcHandler):
 
 
 def inherited(environment: Sequence[str]) -> dict[str, str]:
-    """The environment of a pack: that of the host without the lab's own path, with what the engine sets.
+    """The environment of a process for the user: the host's without the lab's own path, with what the engine sets.
 
     Args:
         environment: what the engine sets, as `NAME=value`.
