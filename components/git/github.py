@@ -108,8 +108,8 @@ class GitHub(pulumi.ComponentResource):
         """Register a deploy key with exactly these properties, so that a key of an earlier update shows no change."""
         import pulumi_github
 
-        # The title has the name of the stack. GitHub cannot change it, nor take the key a second time: after a rename of
-        # the stack, the key keeps its title.
+        # The title has the name of the stack. GitHub can neither change it nor take the key a second time, so a key
+        # keeps its title when the stack is renamed.
         opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(ignore_changes=["title"]))
         registered: pulumi.CustomResource = pulumi_github.RepositoryDeployKey(
             key.name,

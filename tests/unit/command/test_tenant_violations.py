@@ -12,9 +12,10 @@ from typer.testing import CliRunner
 from flux_tenancy.command.app import app
 from flux_tenancy.components.policies import table
 from flux_tenancy.components.policies.config import PoliciesConfig
+from flux_tenancy.components.policies.lanes import lane
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.policy import Policy, Resources, Subject, Validation
-from flux_tenancy.operations import policy_report
+from flux_tenancy.operations import described_cluster
 from flux_tenancy.operations.pulumi_config import PulumiConfig
 
 ALLOWED = (Validation("true", "''"),)
@@ -91,7 +92,7 @@ class Stack:
 def stack(tmp_path, monkeypatch) -> Stack:
     (tmp_path / "Pulumi.yaml").write_text("name: flux-tenancy\n")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(policy_report, "policies", lambda config: POLICIES)
+    monkeypatch.setattr(described_cluster, "policies", lambda config: POLICIES)
     cluster = FakeCluster(
         {
             "/api/v1/namespaces": [
@@ -302,7 +303,7 @@ def test_what_a_tenant_calls_an_owner_steers_no_terminal(stack):
 
 def test_pods_that_more_policies_look_at_than_their_owner_are_judged_themselves(stack, monkeypatch):
     more = Policy(PolicyName.ALLOWED_IMAGES, "something", (), Subject.CONTENT, (Resources("", ("pods",)),), ALLOWED)
-    monkeypatch.setattr(policy_report, "policies", lambda config: [*POLICIES, more])
+    monkeypatch.setattr(described_cluster, "policies", lambda config: [*POLICIES, more])
     stack.cluster.native(AUDIT, *NAMES, "flux-tenancy-allowed-images")
     owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "shop", "controller": True}
     stack.cluster.objects["/api/v1/pods"] = [manifest("a", ownerReferences=[owner])]
@@ -438,6 +439,18 @@ def test_a_policy_that_is_off_is_not_missing(stack):
     stack.cluster.native(AUDIT, *NAMES[:2])
 
     assert [each["policy"] for each in stack.found()["policies"]] == ["host-access", "service-exposure"]
+
+
+@pytest.mark.parametrize("flux", ["", "flux-tenancy:flux: {lanes: [{name: gold}]}"])
+def test_the_policy_about_lanes_is_missing_only_where_the_stack_has_lanes(stack, monkeypatch, flux):
+    monkeypatch.setattr(described_cluster, "policies", lambda config: [*POLICIES, lane()])
+    file = stack.folder / "Pulumi.staging.yaml"
+    file.write_text(f"{file.read_text()}  {flux}\n")
+
+    if flux:
+        assert stack.refused()[0].endswith("(native: lane) (FT-OPS-044)")
+    else:
+        assert len(stack.found()["policies"]) == len(NAMES) - 1
 
 
 @pytest.mark.parametrize("gone", ["validatingwebhookconfigurations", "not configured", "validatingadmissionpolicies"])
