@@ -279,6 +279,7 @@ def test_the_check_passes_objects_that_are_accepted_or_only_audited(tmp_path, mo
 def test_without_the_program_the_check_says_so(tmp_path, monkeypatch, capsys):
     monkeypatch.delenv(VARIABLE, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("FLUX_TENANCY_CACHE", str(tmp_path))
 
     assert check_admission(render_of(SOURCE), tmp_path)
 
