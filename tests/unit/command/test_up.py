@@ -184,6 +184,8 @@ def test_an_interrupt_lets_pulumi_end_in_order(program):
     pulumi = program.folder.parent / "bin" / "pulumi"
     pulumi.write_text(SLOW)
     code = (
+        # A shell starts what runs in the background with the signal ignored.
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "import flux_tenancy.operations.update as u; u.repair = lambda *_: None\n"
         "import flux_tenancy.command.app as c; c.main()"
     )
