@@ -14,7 +14,10 @@ PULUMI_NOT_FOUND = Wording(
     "FT-OPS-010", "pulumi is not on PATH", "install the Pulumi CLI, or run `make up` first if the stack is in the lab"
 )
 UNKNOWN_TO_PULUMI = Wording(
-    "FT-OPS-011", "Pulumi has no stack {stack}", "list them with `pulumi stack ls`, or run `pulumi stack init {stack}`"
+    "FT-OPS-011",
+    "Pulumi has no stack {stack}",
+    "list them with `pulumi stack ls --all`; if the project was renamed, rename its stacks "
+    "(docs/troubleshooting.md#a-stack-or-the-project-is-renamed); create a new one with `pulumi stack init {stack}`",
 )
 
 

@@ -226,7 +226,11 @@ def test_a_stack_without_tenants_lists_none(project):
 @pytest.mark.parametrize(
     ("output", "code", "field"),
     [
-        ("error: no stack named 'staging' found\n", "FT-OPS-011", "`pulumi stack init staging`"),
+        (
+            "error: no stack named 'staging' found\n",
+            "FT-OPS-011",
+            "#a-stack-or-the-project-is-renamed); create a new one with `pulumi stack init staging`",
+        ),
         (
             "error: passphrase must be set with PULUMI_CONFIG_PASSPHRASE or PULUMI_CONFIG_PASSPHRASE_FILE\n",
             "FT-OPS-012",
