@@ -169,8 +169,10 @@ def test_a_token_that_is_not_generated_yet_is_unknown_in_a_preview():
     assert set(data[False]["secret"]) == {"token"}
 
 
-def test_changes_are_ignored_only_for_the_token():
-    assert {name for name, resource in registered(EVERYTHING).items() if resource.ignored} == {TOKEN}
+def test_changes_are_ignored_only_for_the_token_and_the_title_of_a_deploy_key():
+    ignored = {name for name, resource in registered(EVERYTHING).items() if resource.ignored}
+
+    assert ignored == {TOKEN, "RepositoryDeployKey dev-team"}
 
 
 @pytest.mark.parametrize(
