@@ -11,8 +11,8 @@ import yaml
 
 from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.installs.flux.config import FluxConfig
+from flux_tenancy.components.installs.flux.controller_admission import own_objects_only
 from flux_tenancy.components.installs.flux.controller_rights import LANED_RESOURCES
-from flux_tenancy.components.installs.flux.lane_admission import own_objects_only
 from flux_tenancy.components.policies.lanes import set_lanes
 from flux_tenancy.components.vocabulary.names import LANE_LABEL, Controller, account_of
 from lab.build import ensure

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from flux_tenancy.components.installs.flux.config import FluxConfig, Profile
+from flux_tenancy.components.installs.flux.controller_admission import annotations_only, own_objects_only
 from flux_tenancy.components.installs.flux.controller_rights import (
     CONFIG_WATCHERS,
     CONFIG_WATCHERS_OFF,
@@ -21,12 +22,10 @@ from flux_tenancy.components.installs.flux.controller_rights import (
     vault_config_map,
 )
 from flux_tenancy.components.installs.flux.egress import artifact_hosts, egress_variables, plain_http_variables, proxied
-from flux_tenancy.components.installs.flux.lane_admission import own_objects_only
 from flux_tenancy.components.installs.flux.lanes import lane_of, with_lanes
 from flux_tenancy.components.installs.flux.lockdown_environment import POD_ADDRESS, variables_for
 from flux_tenancy.components.installs.flux.lockdown_flags import HELM_INDEX_LIMIT, arguments_for
 from flux_tenancy.components.installs.flux.network_policies import restrict_egress, separate_lanes
-from flux_tenancy.components.installs.flux.receiver_admission import annotations_only
 from flux_tenancy.components.installs.flux.release import component_of
 from flux_tenancy.components.sync.decryption import decryption_account
 from flux_tenancy.components.vocabulary.names import PLATFORM, Controller, account_of
