@@ -55,4 +55,5 @@ def referring(manifest: Manifest, names: Mapping[str, pulumi.Input[str]]) -> Man
 def _name_of(resource: pulumi.CustomResource) -> pulumi.Output[str]:
     # The SDK gives a resource an attribute for each of its properties.
     metadata: pulumi.Output[dict[str, str]] = resource.metadata  # type: ignore[attr-defined]
-    return metadata["name"]
+    # An update that leaves out a new object (`--target`) has only what the program has given, which has no name.
+    return metadata.apply(lambda found: found.get("name", ""))
