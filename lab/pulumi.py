@@ -104,6 +104,10 @@ class LabPulumi:
             **({"GITHUB_TOKEN": token.read_text().strip()} if token.exists() else {}),
         }
 
+    def on_path(self, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+        """The same, with PATH, for commands that run `pulumi`."""
+        return {**self.environment(), "PATH": f"{self.bin}{os.pathsep}{environ.get('PATH', os.defpath)}"}
+
     def run(
         self,
         arguments: Sequence[str],
@@ -115,16 +119,20 @@ class LabPulumi:
 
         The stack and the folder that are set in the user's shell are ignored.
         """
-        path = f"{self.bin}{os.pathsep}{environ.get('PATH', os.defpath)}"
         inherited = {name: value for name, value in environ.items() if name not in (STACK_VARIABLE, FOLDER_VARIABLE)}
         return subprocess.run(
             [str(self.bin / CLI), *arguments, "--non-interactive"],
             cwd=project,
-            env={**inherited, **self.environment(), "PATH": path},
+            env={**inherited, **self.on_path(environ)},
             text=True,
             check=False,
             **options,
         )
+
+    def run_beside(self, command: Sequence[str], project: Path) -> subprocess.CompletedProcess[str]:
+        """Run a command in a project that itself runs `pulumi`."""
+        environment = {**os.environ, **self.on_path()}
+        return subprocess.run(command, cwd=project, env=environment, text=True, check=False, capture_output=True)
 
     def select(self, stack: str, project: Path) -> None:
         """Run `pulumi stack select --create`.

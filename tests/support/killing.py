@@ -9,7 +9,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -28,7 +28,13 @@ _GRACE_SECONDS = 0.4
 
 
 def kill_at(
-    lab: Lab, project: Project, command: str, stack: str, moment: str, effect: Callable[[], object] | None = None
+    lab: Lab,
+    project: Project,
+    command: str | Sequence[str],
+    stack: str,
+    moment: str,
+    effect: Callable[[], object] | None = None,
+    nth: int = 1,
 ) -> str:
     """Begin an update, kill it with all its processes at a moment, and break its lock; returns what it had printed.
 
@@ -37,48 +43,58 @@ def kill_at(
     Args:
         lab: the lab.
         project: the project.
-        command: `up` or `destroy`.
+        command: `up` or `destroy` of Pulumi, or the arguments of a process that runs Pulumi.
         stack: name of the stack.
         moment: pattern of the line that tells of the moment, e.g. `Namespace flux-system creating`.
         effect: true once the plugin has done as much as is to be left; by default it gets a moment.
+        nth: the number of the line among those that have the pattern.
     """
     printed = ""
     pulumi = lab.pulumi
     with tempfile.TemporaryDirectory(dir=pulumi.folder) as temporary:
-        arguments = [str(pulumi.bin / CLI), command, "--yes", "--skip-preview", "--stack", stack, "--non-interactive"]
-        path = f"{pulumi.bin}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
-        engine = subprocess.Popen(
-            arguments,
+        if isinstance(command, str):
+            options = ["--yes", "--skip-preview", "--stack", stack, "--non-interactive"]
+            command = [str(pulumi.bin / CLI), command, *options]
+        started = subprocess.Popen(
+            command,
             cwd=project.folder,
-            env={**os.environ, **pulumi.environment(), "PATH": path, "TMPDIR": temporary},
+            env={**os.environ, **pulumi.on_path(), "TMPDIR": temporary},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
         )
-        assert engine.stdout is not None  # as it is with a pipe
+        assert started.stdout is not None  # as it is with a pipe
+        seen = 0
         try:
-            for line in engine.stdout:
+            for line in started.stdout:
                 printed += line
-                if re.search(moment, line):
-                    _stop_after(engine, effect)
+                seen += bool(re.search(moment, line))
+                if seen == nth:
+                    _stop_after(_engine(started), effect)
                     break
             else:
-                raise AssertionError(f"{moment!r} was never seen:\n{printed}")
+                raise AssertionError(f"{moment!r} was not seen {nth} times:\n{printed}")
         finally:
-            _kill(engine)
+            _kill(started)
     cancelled = project.run("cancel", "--yes", "--stack", stack)
     backend = Path(pulumi.environment()["PULUMI_BACKEND_URL"].removeprefix("file://"))
     if (damaged := damaged_state(backend)) is not None:
         # The engine was killed while it wrote the state; the lab names the way back.
-        command = re.findall(r"`((?:cp|rm) [^`]+)`", damaged.remedy)[0]
-        subprocess.run(shlex.split(command), check=True)
+        way_back = re.findall(r"`((?:cp|rm) [^`]+)`", damaged.remedy)[0]
+        subprocess.run(shlex.split(way_back), check=True)
         cancelled = project.run("cancel", "--yes", "--stack", stack)
     assert cancelled.succeeded, cancelled.text
     return printed
 
 
-def _stop_after(engine: subprocess.Popen[str], effect: Callable[[], object] | None) -> None:
+def _engine(started: subprocess.Popen[str]) -> psutil.Process:
+    """The process of Pulumi's engine: the one that was started, or one that it has started."""
+    first = psutil.Process(started.pid)
+    return next(each for each in (first, *first.children(recursive=True)) if each.name() == CLI)
+
+
+def _stop_after(engine: psutil.Process, effect: Callable[[], object] | None) -> None:
     """Let the engine ask its plugins and no more: it gets moments, and they get the time between these."""
     deadline = time.monotonic() + EFFECT_TIMEOUT_SECONDS
     while True:
@@ -91,15 +107,15 @@ def _stop_after(engine: subprocess.Popen[str], effect: Callable[[], object] | No
         assert time.monotonic() < deadline, "the plugin has not done what it was asked for"
 
 
-def _kill(engine: subprocess.Popen[str]) -> None:
-    """Kill the engine and all processes that it started, by their ids."""
+def _kill(started: subprocess.Popen[str]) -> None:
+    """Kill a process and all processes that it started, by their ids."""
     with suppress(psutil.NoSuchProcess):
         # Stopped, so that it starts nothing more meanwhile.
-        engine.send_signal(signal.SIGSTOP)
-        for process in psutil.Process(engine.pid).children(recursive=True):
+        started.send_signal(signal.SIGSTOP)
+        for process in psutil.Process(started.pid).children(recursive=True):
             with suppress(psutil.NoSuchProcess):
                 process.kill()
-    engine.kill()
-    engine.wait()
-    if engine.stdout is not None:
-        engine.stdout.close()
+    started.kill()
+    started.wait()
+    if started.stdout is not None:
+        started.stdout.close()
