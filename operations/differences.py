@@ -107,7 +107,8 @@ class Difference:
         field: the field, e.g. `spec.replicas`; empty for a whole object.
         stack: the value in the stack, MISSING if it sets none; HIDDEN for a secret.
         cluster: the value in the cluster, MISSING if there is none; HIDDEN for a secret.
-        by: the field manager that has made the difference; empty if the cluster does not record it.
+        by: the field manager that has made the difference, Pulumi's own if a killed update has; empty if the cluster
+            does not record it.
         since: when that manager last wrote to the object, as an RFC 3339 time in UTC; empty if it is not recorded.
         urn: the resource; empty for FOREIGN and LEFT.
     """
@@ -151,10 +152,10 @@ def differences(recorded: Recorded, found: Manifest) -> Iterator[Difference]:
         recorded: the object in the state.
         found: the object in the cluster; of a Secret, only the metadata.
     """
-    others = _others(recorded, found)
+    others, own = _others(recorded, found), _ahead(recorded, found)
     for each in changes(recorded, found, recorded.inputs):
         what = What.ADDED if each.before is MISSING else What.CHANGED
-        author = _author(others, (each.path,))
+        author = _author(others, (each.path,)) or _author(own, (each.path,))
         yield _of(recorded, what, shown(each.path), each.before, each.now, author)
 
 
@@ -387,6 +388,12 @@ def _own(recorded: Recorded, manifest: Manifest) -> frozenset[Path]:
 
 def _others(recorded: Recorded, manifest: Manifest) -> list[Manager]:
     return [each for each in managers(manifest) if each.name != recorded.manager]
+
+
+def _ahead(recorded: Recorded, found: Manifest) -> list[Manager]:
+    """Pulumi's manager, if it has written after the state: an update was killed before it has recorded that."""
+    known = {each.time for each in managers(recorded.manifest) if each.name == recorded.manager}
+    return [each for each in managers(found) if each.name == recorded.manager and each.time not in known]
 
 
 def _added(ours: frozenset[Path], others: Iterable[Manager]) -> list[Path]:

@@ -40,7 +40,7 @@ from flux_tenancy.operations.foreign_grants import (
 from flux_tenancy.operations.recorded_state import RecordedState
 
 _NAMESPACE = "kubernetes:core/v1:Namespace"
-_SECRET = "kubernetes:core/v1:Secret"
+SECRET = "kubernetes:core/v1:Secret"
 _SYNC = resource_type({"apiVersion": KUSTOMIZE_API, "kind": "Kustomization"})
 _CLUSTER_BINDING = "kubernetes:rbac.authorization.k8s.io/v1:ClusterRoleBinding"
 _FORBIDDEN = 403
@@ -87,7 +87,9 @@ def find_drift(recorded: RecordedState, stack: str, project: Path) -> tuple[Drif
                 )
             )
         with explaining(api):
-            lists, unread = _read(api, {each.type for each in recorded.objects} | GRANTING | {_SYNC, _CLUSTER_BINDING})
+            lists, unread = read_lists(
+                api, {each.type for each in recorded.objects} | GRANTING | {_SYNC, _CLUSTER_BINDING}
+            )
         found = [*_compared(recorded, lists), *_unowned(recorded, lists), *_further(api, recorded, lists)]
     except ClusterUnavailable as error:
         raise invalid(error.as_problem(stack_file_name(stack))) from None
@@ -96,14 +98,14 @@ def find_drift(recorded: RecordedState, stack: str, project: Path) -> tuple[Drif
     return Drift(tuple(found), compared, tuple(sorted(each.rpartition(":")[2] for each in unread))), api
 
 
-def _read(api: client.ApiClient, types: Iterable[str]) -> tuple[Lists, list[str]]:
+def read_lists(api: client.ApiClient, types: Iterable[str]) -> tuple[Lists, list[str]]:
     """All objects of some types, and the types that this user may not list; of Secrets, only the metadata."""
 
     def read(type_: str) -> list[Manifest] | None:
         path = collection_of(type_)
         assert path is not None  # Each is an object of the cluster.
         try:
-            return items(api, path, **({"accept": METADATA_LIST} if type_ == _SECRET else {}))
+            return items(api, path, **({"accept": METADATA_LIST} if type_ == SECRET else {}))
         except ApiException as error:
             if error.status != _FORBIDDEN:
                 raise

@@ -19,20 +19,20 @@ import json
 import os
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import typer
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
-from flux_tenancy.components.cluster.client import APPLY_PATCH, ClusterUnavailable, ask, collection_of, explaining, get
+from flux_tenancy.components.cluster.client import APPLY_PATCH, ClusterUnavailable, ask, explaining, get, path_of
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.operations.differences import HIDDEN, MANAGERS, Change, Difference, What, changes, is_refreshed
-from flux_tenancy.operations.drift_search import find_drift
+from flux_tenancy.operations.drift_search import Drift, find_drift
 from flux_tenancy.operations.drift_text import as_text
 from flux_tenancy.operations.errors import OperationError
 from flux_tenancy.operations.managed_fields import MISSING, denormalized, pointer, put, remove, value_at
@@ -52,12 +52,31 @@ _JSON_PATCH = "application/json-patch+json"
 _RESTORED = (What.CHANGED, What.ADDED)
 
 
-def repair(stack: str, project: Path) -> None:
+@dataclass(frozen=True)
+class Earlier:
+    """What a repair has found of earlier updates.
+
+    Attributes:
+        cluster: identity of the cluster that the stack was applied to; empty before the first update.
+        interrupted: whether an update has applied something that is not in the state, because it was killed.
+    """
+
+    cluster: str
+    interrupted: bool
+
+
+def repair(stack: str, project: Path, *, update_follows: bool = False) -> Earlier:
     """Restore what has changed, remove what was added, and prepare that the next update creates what is missing.
 
     Changes nothing if the stack has not been applied yet, or if the cluster is as the last update has left it. Fails if
     something still differs. Refuses, as the update will, if FLUX_TENANCY_APPROVED is set and something else was
     approved.
+
+    Args:
+        stack: name of the stack.
+        project: folder of the Pulumi project.
+        update_follows: whether to leave to an update what a killed one has written: restored before, a path of a sync
+            would change twice, and Flux prune what it applies.
 
     Raises:
         OperationError: the state or the cluster cannot be read, or something still differs.
@@ -72,18 +91,22 @@ def repair(stack: str, project: Path) -> None:
         recorded = None
     if recorded is None or not recorded.objects:
         typer.echo(f"Stack {stack} has not been applied yet: there is nothing to repair.", err=True)
-        return
+        cluster = recorded.cluster if recorded else ""
+        return Earlier(cluster, bool(cluster))
     found, api = find_drift(recorded, stack, project)
     typer.echo(as_text(found, stack), err=True)
+    ahead = _ahead(found, recorded)
+    earlier = Earlier(recorded.cluster, bool(ahead) or any(each.what is What.LEFT for each in found.differences))
+    deferred = ahead if update_follows else frozenset()
     gone = {each.urn for each in found.differences if each.what is What.MISSING}
-    changed = {each.urn for each in found.differences if each.what in _RESTORED}
+    changed = {each.urn for each in found.differences if each.what in _RESTORED} - deferred
     if not gone | changed:
-        return
+        return earlier
     reasons, outdated = _restore_all(api, recorded, changed, stack, project)
     if targets := [part for urn in sorted(gone | outdated) for part in ("--target", urn)]:
         run_pulumi(["refresh", "--yes", "--skip-preview", *targets], stack, project)
     found, _ = find_drift(read_recorded(stack, project), stack, project)
-    left = [each for each in found.differences if each.urn]
+    left = [each for each in found.differences if each.urn and each.urn not in deferred]
     if left and all(each.what is What.MISSING for each in left):  # A refresh still finds what is being deleted.
         raise OperationError(
             Message(
@@ -105,6 +128,13 @@ def repair(stack: str, project: Path) -> None:
     restored = f"{len(changed)} object{'s' * (len(changed) != 1)} restored"
     created = f"; the next `pulumi up` creates what is missing ({len(gone)})" if gone else ""
     typer.echo(f"{restored}{created}.", err=True)
+    return earlier
+
+
+def _ahead(found: Drift, recorded: RecordedState) -> frozenset[str]:
+    """The resources that a killed update has written."""
+    managers = {each.urn: each.manager for each in recorded.objects}
+    return frozenset(each.urn for each in found.differences if each.urn and each.by == managers[each.urn])
 
 
 def _refuse_unapproved(stack: str, approved: str, project: Path) -> None:
@@ -154,7 +184,7 @@ def _restore(api: client.ApiClient, recorded: Recorded, intended: Manifest) -> N
 
     Source: https://kubernetes.io/docs/reference/using-api/server-side-apply/
     """
-    path, manager = _path(recorded), recorded.manager
+    path, manager = path_of(recorded.manifest), recorded.manager
     body = denormalized(intended)
 
     def apply() -> Manifest:
@@ -211,16 +241,6 @@ def correction(found: Manifest, changed: Iterable[Change], intended: Manifest) -
             put(rest, each.path, value)
             patch.append({"op": "add", "path": pointer(rest, each.path), "value": value})
     return patch
-
-
-def _path(recorded: Recorded) -> str:
-    """The path of an object of the stack in the API."""
-    collection, metadata = collection_of(recorded.type), recorded.manifest["metadata"]
-    assert collection is not None  # Only objects of the cluster are compared.
-    root, _, plural = collection.rpartition("/")
-    within = f"/namespaces/{metadata['namespace']}" if metadata.get("namespace") else ""
-    # A role may have almost any name.
-    return f"{root}{within}/{plural}/{quote(metadata['name'], safe='')}"
 
 
 def _left(differences: Iterable[Difference], reasons: Mapping[str, str]) -> Iterator[str]:

@@ -5,20 +5,31 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import typer
 
+from flux_tenancy.components.cluster.component import CLUSTER_TYPE
 from flux_tenancy.components.config.errors import coded
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.git.github import GITHUB_TYPE
 from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.operations.interrupted import finish
 from flux_tenancy.operations.pulumi_cli import PULUMI_NOT_FOUND, UNKNOWN_TO_PULUMI, run_pulumi
 from flux_tenancy.operations.repair import repair
 from flux_tenancy.review.approval.guard import VARIABLE
 
 _DIGEST = "sha256:"
+# By default, the engine also writes the whole state twice for each object: a first update costs the square of these.
+# It writes the state at its end in any case, also after a failure and an interrupt.
+# Source: SkipCheckpoints in sdk/go/common/env/env.go of Pulumi
+_STATE_AT_THE_END = {"PULUMI_SKIP_CHECKPOINTS": "true"}
+# By the cluster in the state, an update recognizes the objects of one that was killed (`components.cluster.ownership`).
+# Providers are never left out, so their component goes with them.
+_RECORDED_FIRST = (f"**{CLUSTER_TYPE}::**", f"**{GITHUB_TYPE}::**", "**:providers:**")
 
 
 def update(
@@ -50,17 +61,15 @@ def update(
         # The repair and the program of the stack read it; a path counts from the project's folder there.
         is_path = approved and not approved.startswith(_DIGEST)
         os.environ[VARIABLE] = str(Path(approved).absolute()) if is_path else approved
-    repair(stack, project)
+    earlier = repair(stack, project, update_follows=True)
     before = _statuses(stack, project) if compare_ready else {}
-    options = ["--yes", "--skip-preview", "--non-interactive"] if yes else []
-    if _run(["pulumi", "up", *options, "--stack", stack], project):
-        raise OperationError(
-            Message(
-                "FT-OPS-315",
-                f"`pulumi up` of stack {stack} failed",
-                "correct the error above and run the command again",
-            )
-        )
+    options = ["--stack", stack, *(("--yes", "--skip-preview", "--non-interactive") if yes else ())]
+    if not earlier.cluster:
+        typer.echo("The first update records the cluster in the state before it creates anything.", err=True)
+        _up([*options, "--suppress-outputs", *(f"--target={each}" for each in _RECORDED_FIRST)], stack, project)
+    _up(options, stack, project)
+    if earlier.interrupted:
+        finish(stack, project)
     _clear_interrupted(stack, project)
     if not compare_ready:
         return {}
@@ -74,6 +83,23 @@ def update(
         message = Message("FT-OPS-343", f"{name} was ready after the previous update and is not any more: {reason}")
         typer.echo(f"error: {coded(message)}", err=True)
     return lost
+
+
+def _up(options: Sequence[str], stack: str, project: Path) -> None:
+    """Run `pulumi up`.
+
+    Raises:
+        OperationError: it fails, or cannot be run.
+        KeyboardInterrupt: the user has interrupted it.
+    """
+    if _run(["pulumi", "up", *options], project):
+        raise OperationError(
+            Message(
+                "FT-OPS-315",
+                f"`pulumi up` of stack {stack} failed",
+                "correct the error above and run the command again",
+            )
+        )
 
 
 def _statuses(stack: str, project: Path) -> dict[str, Any]:
@@ -115,7 +141,7 @@ def _run(command: list[str], folder: Path) -> int:
     """
     interrupted = False
     try:
-        running = subprocess.Popen(command, cwd=folder)
+        running = subprocess.Popen(command, cwd=folder, env=os.environ | _STATE_AT_THE_END)
     except FileNotFoundError:
         raise OperationError(PULUMI_NOT_FOUND()) from None
     while True:

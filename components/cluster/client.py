@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import yaml
 from cryptography import x509
@@ -214,10 +215,12 @@ def find_object(api: client.ApiClient, manifest: Mapping[str, Any]) -> dict[str,
 
 
 def path_of(manifest: Mapping[str, Any]) -> str:
-    """The path of a namespaced object in the API."""
+    """The path of an object in the API."""
     version, metadata = manifest["apiVersion"], manifest["metadata"]
     root = f"/apis/{version}" if "/" in version else f"/api/{version}"
-    return f"{root}/namespaces/{metadata['namespace']}/{_plural(manifest['kind'])}/{metadata['name']}"
+    within = f"/namespaces/{metadata['namespace']}" if metadata.get("namespace") else ""
+    # A role may have almost any name.
+    return f"{root}{within}/{_plural(manifest['kind'])}/{quote(metadata['name'], safe='')}"
 
 
 def collection_of(resource_type: str) -> str | None:

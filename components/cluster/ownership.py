@@ -7,6 +7,7 @@ has created whatever carries the program's marks.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from flux_tenancy.components.plan.registration import OWNERSHIP
@@ -24,11 +25,14 @@ _FIELD_MANAGER = "pulumi-kubernetes-"
 def carries_marks(metadata: Manifest) -> bool:
     """Whether the program has applied an object, for this stack or another one."""
     annotations = metadata.get("annotations") or {}
+    return OWNERSHIP.items() <= annotations.items() and bool(applying_managers(metadata))
+
+
+def applying_managers(metadata: Mapping[str, Any]) -> list[str]:
+    """The field managers by which Pulumi has applied an object: the provider draws one when it creates it."""
     managers: list[dict[str, Any]] = metadata.get("managedFields") or []
-    return OWNERSHIP.items() <= annotations.items() and any(
-        manager.get("operation") == "Apply" and str(manager.get("manager")).startswith(_FIELD_MANAGER)
-        for manager in managers
-    )
+    names = [str(each.get("manager")) for each in managers if each.get("operation") == "Apply"]
+    return [name for name in names if name.startswith(_FIELD_MANAGER)]
 
 
 def names_cluster(state: State, uid: str) -> bool:

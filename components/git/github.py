@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 DEPLOY_KEY_TYPE = "github:index/repositoryDeployKey:RepositoryDeployKey"
 WEBHOOK_TYPE = "github:index/repositoryWebhook:RepositoryWebhook"
 PROVIDER_TYPE = "pulumi:providers:github"
+GITHUB_TYPE = "flux-tenancy:index:GitHub"
+"""Type token of the component."""
 
 FORGOTTEN = "forgotten/"
 """Prefix of the names of what the next update only takes out of the state; no source has such a name."""
@@ -66,7 +68,7 @@ class GitHub(pulumi.ComponentResource):
     """The providers for GitHub: one for each organization or user, since each has its own credentials."""
 
     def __init__(self, name: str, args: GitHubArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("flux-tenancy:index:GitHub", name, None, opts)
+        super().__init__(GITHUB_TYPE, name, None, opts)
         # Importing the SDK takes time, which stacks without GitHub save.
         import pulumi_github
 

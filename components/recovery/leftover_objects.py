@@ -71,8 +71,8 @@ def read_leftover_objects(
         apis = (PROVIDER_API, BETA_PROVIDER_API) if notifying else ()
         providers = [each for version in apis for each in items(api, f"/apis/{version}/providers")]
     return [
-        *_paths("services", leftover_services((each["metadata"] for each in services), state)),
-        *_paths("secrets", leftover_secrets((each["metadata"] for each in secrets), [*syncs, *providers], state)),
+        *paths_of("services", leftover_services((each["metadata"] for each in services), state)),
+        *paths_of("secrets", leftover_secrets((each["metadata"] for each in secrets), [*syncs, *providers], state)),
     ]
 
 
@@ -107,17 +107,26 @@ def clear_objects(api: client.ApiClient, paths: Iterable[str]) -> None:
     Raises:
         pulumi.RunError: the cluster refuses or does not answer.
     """
-    from kubernetes.dynamic.exceptions import NotFoundError
-
     if pulumi.runtime.is_dry_run():
         return
     try:
-        with explaining(api):
-            for path in paths:
-                with suppress(NotFoundError):
-                    ask(api, "DELETE", path)
+        delete_objects(api, paths)
     except ClusterUnavailable as error:
         raise run_error(error) from None
+
+
+def delete_objects(api: client.ApiClient, paths: Iterable[str]) -> None:
+    """Delete objects that may be gone already.
+
+    Raises:
+        ClusterUnavailable: the cluster refuses or does not answer.
+    """
+    from kubernetes.dynamic.exceptions import NotFoundError
+
+    with explaining(api):
+        for path in paths:
+            with suppress(NotFoundError):
+                ask(api, "DELETE", path)
 
 
 def _recorded_names(state: State, kind: str) -> set[tuple[str, str]]:
@@ -150,5 +159,11 @@ def _referred(spec: Any) -> Iterator[str]:
             yield from _referred(value)
 
 
-def _paths(plural: str, found: Iterable[Metadata]) -> list[str]:
+def paths_of(plural: str, found: Iterable[Metadata]) -> list[str]:
+    """The API paths of objects of a core kind.
+
+    Args:
+        plural: the kind, as in paths.
+        found: metadata of the objects.
+    """
     return [f"/api/v1/namespaces/{metadata['namespace']}/{plural}/{metadata['name']}" for metadata in found]

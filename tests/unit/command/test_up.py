@@ -17,6 +17,7 @@ from tenants_project import write_tenants_project
 from typer.testing import CliRunner, Result
 
 from flux_tenancy.command.app import app
+from flux_tenancy.operations.repair import Earlier
 from flux_tenancy.review.approval.guard import VARIABLE
 
 CHECKOUT = Path(__file__).parents[3]
@@ -36,10 +37,14 @@ class Program:
     Attributes:
         folder: of the project.
         repaired: each stack that was repaired, with what was approved then.
+        earlier: what the repair has found of earlier updates.
+        finished: each stack of which the leftovers of an interrupted update were ended.
     """
 
     folder: Path
     repaired: list[tuple[str, str | None]] = field(default_factory=list)
+    earlier: Earlier = Earlier("uid", interrupted=False)
+    finished: list[str] = field(default_factory=list)
 
     def run(self, *arguments: str) -> Result:
         return CliRunner().invoke(app, arguments)
@@ -49,6 +54,11 @@ class Program:
         file = self.folder.parent / "called"
         return file.read_text().splitlines() if file.exists() else []
 
+    @property
+    def updates(self) -> list[str]:
+        """Each call of `pulumi up`, with the value of PULUMI_SKIP_CHECKPOINTS before it."""
+        return (self.folder.parent / "all").read_text().splitlines()
+
 
 @pytest.fixture
 def program(tmp_path, monkeypatch) -> Program:
@@ -56,7 +66,7 @@ def program(tmp_path, monkeypatch) -> Program:
     pulumi = tmp_path / "bin" / "pulumi"
     pulumi.parent.mkdir()
     pulumi.write_text(
-        f'#!/bin/sh\nexec > "{tmp_path}/called"\n'
+        f'#!/bin/sh\necho "$PULUMI_SKIP_CHECKPOINTS $*" >> "{tmp_path}/all"\nexec > "{tmp_path}/called"\n'
         f'printf "%s\\n" "$*" "$PWD" "${{{VARIABLE}-none}}" "${{PULUMI_OPTION_CWD-none}}"\n'
         f'[ ! -e "{tmp_path}/fails" ]\n'
     )
@@ -77,10 +87,14 @@ def program(tmp_path, monkeypatch) -> Program:
     monkeypatch.delenv(VARIABLE)
     for name in ("PULUMI_STACK", "PULUMI_OPTION_CWD"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(
-        "flux_tenancy.operations.update.repair",
-        lambda stack, _: program.repaired.append((stack, os.environ.get(VARIABLE))),
-    )
+
+    def repair(stack: str, _: Path, *, update_follows: bool) -> Earlier:
+        assert update_follows
+        program.repaired.append((stack, os.environ.get(VARIABLE)))
+        return program.earlier
+
+    monkeypatch.setattr("flux_tenancy.operations.update.repair", repair)
+    monkeypatch.setattr("flux_tenancy.operations.update.finish", lambda stack, _: program.finished.append(stack))
     monkeypatch.chdir(program.folder)
     return program
 
@@ -92,10 +106,51 @@ def test_a_stack_is_repaired_and_then_updated_by_pulumi_which_asks(program):
     assert program.called == ["up --stack staging", str(program.folder), "none", "none"]
 
 
+def test_the_state_is_written_at_the_end(program):
+    program.run("up", "--stack", "staging")
+
+    assert program.updates == ["true up --stack staging"]
+
+
+@pytest.mark.parametrize("options", [(), ("--yes",)])
+def test_the_first_update_records_the_cluster_before_it_creates_anything(program, options):
+    """By it, the next update recognizes what a killed one has created."""
+    program.earlier = Earlier("", interrupted=False)
+
+    program.run("up", "--stack", "staging", *options)
+
+    first, second = program.updates
+    targets = [each for each in first.split() if each.startswith("--target=")]
+    assert targets == [
+        "--target=**flux-tenancy:index:Cluster::**",
+        "--target=**flux-tenancy:index:GitHub::**",
+        "--target=**:providers:**",
+    ]
+    assert "--target" not in second and first.replace(f" {' '.join(['--suppress-outputs', *targets])}", "") == second
+
+
+@pytest.mark.parametrize("interrupted", [True, False])
+def test_what_an_interrupted_update_has_left_is_ended_after_the_next_one(program, interrupted):
+    program.earlier = Earlier("uid", interrupted)
+
+    program.run("up", "--stack", "staging")
+
+    assert program.finished == ["staging"] * interrupted
+
+
+def test_nothing_is_ended_after_an_update_that_failed(program):
+    program.earlier = Earlier("uid", interrupted=True)
+    (program.folder.parent / "fails").touch()
+
+    program.run("up", "--stack", "staging")
+
+    assert program.finished == []
+
+
 def test_a_pipeline_is_not_asked(program):
     program.run("up", "--stack", "staging", "--yes")
 
-    assert program.called[0] == "up --yes --skip-preview --non-interactive --stack staging"
+    assert program.called[0] == "up --stack staging --yes --skip-preview --non-interactive"
 
 
 @pytest.mark.parametrize(
@@ -113,7 +168,7 @@ def test_the_repair_and_the_update_know_what_was_approved(program, monkeypatch, 
 
 
 def test_nothing_is_updated_after_a_refused_repair(program, monkeypatch):
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise typer.Exit(2)
 
     monkeypatch.setattr("flux_tenancy.operations.update.repair", refuse)
@@ -186,7 +241,8 @@ def test_an_interrupt_lets_pulumi_end_in_order(program):
     code = (
         # A shell starts what runs in the background with the signal ignored.
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "import flux_tenancy.operations.update as u; u.repair = lambda *_: None\n"
+        "import flux_tenancy.operations.update as u, flux_tenancy.operations.repair as r\n"
+        "u.repair = lambda *_, **__: r.Earlier('uid', False)\n"
         "import flux_tenancy.command.app as c; c.main()"
     )
     running = subprocess.Popen(

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from fake_cluster import FakeCluster, served
 from sample_state import (
+    APPLIED,
     BINDING,
     CLUSTER_UID,
     CONTROLLER,
@@ -28,6 +29,7 @@ from sample_state import (
 from typer.testing import CliRunner
 
 from flux_tenancy.command.app import app
+from flux_tenancy.components.cluster.component import CLUSTER_TYPE
 from flux_tenancy.operations import recorded_state, repair
 from flux_tenancy.operations.errors import OperationError
 from flux_tenancy.operations.pulumi_cli import UNKNOWN_TO_PULUMI
@@ -476,6 +478,65 @@ def test_repair_does_nothing_to_a_cluster_without_drift_or_before_the_first_upda
     stack.resources = []
     assert stack.run(command="repair") == (0, "", nothing)
     assert (stack.ran, stack.cluster.patched) == ([], [])
+
+
+def killed_update(stack: Stack) -> None:
+    """Change a field of a controller as an update does that is killed before it has recorded that."""
+    controller = stack.the("/apis/apps/v1/deployments", "kustomize-controller")
+    controller["spec"]["replicas"] = 2
+    controller["metadata"]["managedFields"][0]["time"] = EDITED
+
+
+def test_what_a_killed_update_has_written_is_left_to_the_next_one_and_restored_after_it(stack):
+    """Restored before, a path of a sync would change twice, and Flux prune what it applies."""
+    killed_update(stack)
+    stack.switch_to_audit()
+
+    with served(stack.cluster, stack.folder):
+        earlier = repair.repair("staging", stack.folder, update_follows=True)
+
+    assert earlier == repair.Earlier(CLUSTER_UID, interrupted=True)
+    assert [name for name, _ in applies(stack)] == ["flux-tenancy-host-access"]
+
+    assert stack.run(command="repair")[0] == 0
+    assert [name for name, _ in applies(stack)][1:] == ["kustomize-controller"]
+
+
+def test_drift_by_a_killed_update_is_by_pulumis_own_manager(stack):
+    killed_update(stack)
+
+    assert [(each["field"], each["by"], each["since"]) for each in stack.found()] == [("spec.replicas", PULUMI, EDITED)]
+
+
+def test_drift_that_nobody_has_recorded_is_not_by_pulumi(stack):
+    """`kubectl scale` takes a field from its owner, and need not become one."""
+    killed_update(stack)
+    stack.the("/apis/apps/v1/deployments", "kustomize-controller")["metadata"]["managedFields"][0]["time"] = APPLIED
+
+    assert [(each["field"], each["by"]) for each in stack.found()] == [("spec.replicas", "")]
+
+
+@pytest.mark.parametrize("found", ["nothing", "left", "edited"])
+def test_an_update_was_interrupted_if_there_is_what_no_state_has(stack, found):
+    if found == "left":
+        left = copy.deepcopy(stack.cluster.objects[f"{NETWORKING}/networkpolicies"][0])
+        left["metadata"]["name"] = "unrecorded"
+        stack.cluster.objects[f"{NETWORKING}/networkpolicies"].append(left)
+    if found == "edited":
+        stack.edit_flag()
+
+    with served(stack.cluster, stack.folder):
+        earlier = repair.repair("staging", stack.folder, update_follows=True)
+
+    assert earlier == repair.Earlier(CLUSTER_UID, found == "left")
+
+
+def test_a_first_update_was_interrupted_if_the_state_has_nothing_but_the_cluster(stack):
+    stack.resources = [each for each in stack.resources if each["type"] == CLUSTER_TYPE]
+    assert repair.repair("staging", stack.folder) == repair.Earlier(CLUSTER_UID, interrupted=True)
+
+    stack.resources = []
+    assert repair.repair("staging", stack.folder) == repair.Earlier("", interrupted=False)
 
 
 def test_repair_does_nothing_for_a_stack_that_pulumi_does_not_know_yet(stack, monkeypatch):

@@ -1,6 +1,7 @@
 """References to objects with generated names are replaced, and nothing else in a manifest."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import pulumi
 from recorded_program import GENERATED, run
@@ -74,7 +75,7 @@ def test_secrets_among_the_sources_of_values_are_replaced_and_values_are_not():
 @pulumi.runtime.test
 def test_an_object_that_an_update_leaves_out_has_no_name():
     """With `--target`, the engine answers for such an object with what the program has given."""
-    left_out = SimpleNamespace(metadata=pulumi.Output.from_input({"namespace": "apps"}))
+    left_out: Any = SimpleNamespace(metadata=pulumi.Output.from_input({"namespace": "apps"}))
 
     def check(name: str) -> None:
         assert name == ""
