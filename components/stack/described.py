@@ -55,6 +55,7 @@ _UNAVAILABLE: Mapping[tuple[str, ...], str] = {
     ("flux", "sync"): _TEMPLATE,
     ("flux", "impersonate"): _TEMPLATE,
 }
+UNAVAILABLE_SECTIONS = frozenset(path[0] for path in _UNAVAILABLE if len(path) == 1)
 # Its errors and its previewers are those of a stack without a `cluster` section.
 _LATER = {"kubeconfigContent": "known to the update"}
 
@@ -137,7 +138,7 @@ class Description:
         Raises:
             RunError: the policies of an engine are missing.
         """
-        missing = self._engines - {each.ENGINE for each in policies}
+        missing = self.engines - {each.ENGINE for each in policies}
         if missing:
             engines = " and ".join(sorted(missing))
             raise run_error(
@@ -162,7 +163,8 @@ class Description:
         }
 
     @property
-    def _engines(self) -> set[PolicyEngine]:
+    def engines(self) -> set[PolicyEngine]:
+        """The engines of `policies.engine`; the policies of each have to be registered."""
         engine = self._config.policies.engine
         wanted = {PolicyEngine.NATIVE: engine.native, PolicyEngine.KYVERNO: engine.kyverno}
         return {each for each, is_wanted in wanted.items() if is_wanted}

@@ -95,13 +95,26 @@ class PythonLanguageHost(LanguageRuntimeServicer):
     def RunPlugin(
         self, request: language_pb2.RunPluginRequest, context: grpc.ServicerContext
     ) -> Iterator[language_pb2.RunPluginResponse]:
-        if request.kind != _POLICY_PACK:
-            context.abort(grpc.StatusCode.UNIMPLEMENTED, f"the lab runs no Python plugins of the kind {request.kind}")
         folder = Path(request.info.program_directory)
-        command = [str(_interpreter(request.info)), "-u", "-m", "pulumi.policy", *request.args, str(folder)]
-        run = PolicyPackRun(command, folder, inherited(request.env))
-        context.add_callback(run.end)
-        return run.responses()
+        if request.kind == _POLICY_PACK:
+            command = [str(_interpreter(request.info)), "-u", "-m", "pulumi.policy", *request.args, str(folder)]
+            run = PolicyPackRun(command, folder, inherited(request.env))
+            context.add_callback(run.end)
+            yield from run.responses()
+            return
+        # A component package, which prints its port by itself.
+        plugin = subprocess.Popen(
+            [str(_interpreter(request.info)), "-u", str(folder), *request.args],
+            cwd=request.pwd or folder,
+            env=inherited(request.env),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+        )
+        context.add_callback(plugin.terminate)
+        assert plugin.stdout is not None  # since it is a pipe
+        while line := plugin.stdout.readline():
+            yield language_pb2.RunPluginResponse(stdout=line)
+        yield language_pb2.RunPluginResponse(exitcode=plugin.wait())
 
     def Cancel(self, request: empty_pb2.Empty, context: grpc.ServicerContext) -> empty_pb2.Empty:
         for program in list(self._programs):
@@ -141,7 +154,7 @@ def _installed_plugins(python: Path) -> Iterator[plugin_pb2.PackageDependency]:
 def serve(engine_address: str) -> None:
     """Serve on a free port of the loopback interface, print it, and return when the engine is done."""
     limits = [("grpc.max_receive_message_length", MESSAGE_LIMIT_BYTES), ("grpc.max_send_message_length", -1)]
-    server = grpc.server(ThreadPoolExecutor(max_workers=4), options=limits)
+    server = grpc.server(ThreadPoolExecutor(max_workers=8), options=limits)
     host = PythonLanguageHost(engine_address)
     language_pb2_grpc.add_LanguageRuntimeServicer_to_server(host, server)
     port = server.add_insecure_port("127.0.0.1:0")
