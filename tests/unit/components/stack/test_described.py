@@ -167,7 +167,7 @@ def test_the_package_offers_what_it_lists() -> None:
 
 def test_the_example_of_the_page_registers_the_platform(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [program_text] = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
-    [sections_text] = re.findall(r"^```yaml\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    sections_text, _ = re.findall(r"^```yaml\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     platform = yaml.safe_load(sections_text)
     platform["flux"] |= {key: sections()["flux"][key] for key in ("sha256", "manifests")}
     (tmp_path / "platform.yaml").write_text(yaml.safe_dump(platform))
