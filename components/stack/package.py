@@ -31,6 +31,7 @@ from flux_tenancy.version import VERSION
 PACKAGE = "flux-tenancy"
 PLATFORM = f"{PACKAGE}:index:Platform"
 _KUBECONFIG = "kubeconfig"
+_KUBECONFIG_PROPERTY = {"type": "string", "secret": True, "description": "Content of a kubeconfig, as YAML or JSON."}
 _ANY = {"$ref": "pulumi.json#/Any"}
 _SCALARS = ("string", "integer", "number", "boolean")
 
@@ -63,7 +64,7 @@ class Platform(pulumi.ComponentResource):
         super().__init__(PLATFORM, name, None, opts)
         described = describe(sections, kubeconfig)
         own = pulumi.ResourceOptions(parent=self)
-        provider = pulumi_kubernetes.Provider(name, kubeconfig=kubeconfig, opts=own)
+        provider = pulumi_kubernetes.Provider(name, kubeconfig=pulumi.Output.secret(kubeconfig), opts=own)
         on_cluster = pulumi.ResourceOptions(parent=self, provider=provider)
         flux = FluxInstall("flux", described.flux, on_cluster)
         kyverno = KyvernoInstall("kyverno", described.kyverno, on_cluster) if sections.get("kyverno") else None
@@ -87,8 +88,8 @@ class ComponentPackage(Provider):
             sections = {key: _plain(value, key) for key, value in inputs.items() if key != _KUBECONFIG}
             return ConstructResult(Platform(name, sections, inputs[_KUBECONFIG], options).urn, {})
         except pulumi.RunError as error:
-            # The SDK adds a traceback or a class name to any other.
-            raise InputPropertiesError(str(error)) from None
+            # The SDK adds a traceback or a class name to any other, and fails for this one without a list.
+            raise InputPropertiesError(str(error), []) from None
 
 
 def _plain(value: Any, path: str) -> Any:
@@ -128,8 +129,7 @@ def package_schema() -> dict[str, Any]:
             PLATFORM: {
                 "isComponent": True,
                 "description": "Flux, the policies and the tenants of one cluster.",
-                "inputProperties": inputs
-                | {_KUBECONFIG: {"type": "string", "description": "Content of a kubeconfig, as YAML or JSON."}},
+                "inputProperties": inputs | {_KUBECONFIG: _KUBECONFIG_PROPERTY},
                 "requiredInputs": sorted({_KUBECONFIG, *schema["required"]} & {_KUBECONFIG, *inputs}),
             }
         },

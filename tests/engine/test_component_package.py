@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -40,7 +41,7 @@ def test_a_program_registers_a_platform_in_the_plugin(lab: Lab, tmp_path: Path) 
         release = lab.bundle()
         bundle = str(Path(release["manifests"]["bundle"]).absolute())
         source = {"url": "https://git.example.com/my-team/apps"}
-        platform = {
+        platform: dict[str, Any] = {
             "kubeconfig": cluster.kubeconfig.read_text(),
             "flux": release | {"manifests": {"bundle": bundle}},
             "tenancy": {"settleTimeout": "1ms"},
@@ -48,11 +49,11 @@ def test_a_program_registers_a_platform_in_the_plugin(lab: Lab, tmp_path: Path) 
             "tenants": {"my-team": {"namespaces": [{"name": "my-team"}], "source": source, "sync": {"path": "."}}},
         }
 
-        def pulumi(*arguments: str) -> str:
+        def pulumi(*arguments: str, succeeds: bool = True) -> str:
             environ = os.environ | {"PLATFORM": json.dumps(platform), "PIP_NO_INDEX": "1"}
             done = lab.pulumi.run([*arguments, "--stack", NAME], project, environ, capture_output=True)
-            assert done.returncode == 0, done.stdout + done.stderr
-            return str(done.stdout)
+            assert (done.returncode == 0) == succeeds, done.stdout + done.stderr
+            return str(done.stdout + done.stderr)
 
         lab.pulumi.select(NAME, project)
         pulumi("up", "--yes", "--skip-preview")
@@ -60,3 +61,11 @@ def test_a_program_registers_a_platform_in_the_plugin(lab: Lab, tmp_path: Path) 
 
         [role] = cluster.get("rolebindings", namespace="my-team")["items"][:1]
         assert role["metadata"]["namespace"] == "my-team"
+        [user] = yaml.safe_load(cluster.kubeconfig.read_text())["users"]
+        exported = pulumi("stack", "export")
+        assert not any(credential in exported for credential in user["user"].values())
+
+        platform["tenants"]["my-team"]["sync"]["path"] = 7
+        refused = pulumi("preview", succeeds=False)
+        assert "tenants.my-team.sync.path" in refused
+        assert "AttributeError" not in refused
