@@ -19,6 +19,7 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Any
 
+from flux_tenancy.components.cluster.ownership import FIELD_MANAGER, applying_managers
 from flux_tenancy.components.installs.capsule.objects import CREATED_BY_LABEL
 from flux_tenancy.components.installs.kyverno.objects import MANAGED_BY_LABEL
 from flux_tenancy.components.vocabulary.manifests import Manifest
@@ -155,7 +156,11 @@ def differences(recorded: Recorded, found: Manifest) -> Iterator[Difference]:
     others, own = _others(recorded, found), _ahead(recorded, found)
     for each in changes(recorded, found, recorded.inputs):
         what = What.ADDED if each.before is MISSING else What.CHANGED
-        author = _author(others, (each.path,)) or _author(own, (each.path,))
+        if each.path == MANAGERS:
+            former = former_managers(recorded, found)
+            author = max((m for m in others if m.name in former), key=lambda m: m.time, default=None)
+        else:
+            author = _author(others, (each.path,)) or _author(own, (each.path,))
         yield _of(recorded, what, shown(each.path), each.before, each.now, author)
 
 
@@ -175,11 +180,25 @@ def changes(recorded: Recorded, found: Manifest, inputs: Manifest) -> list[Chang
         if not _is_hidden(recorded, path) and not any(_related(path, each) for each in changed):
             changed[path] = Change(path, normalized(value_at(inputs, path)), normalized(value_at(found, path)))
     changed |= {each.path: each for each in _changed_secrets(recorded, found)}
-    if not still:
+    if not still or former_managers(recorded, found):
         # Another manager has created the object again, or the record of managers was removed: a refresh could no
-        # longer tell what the stack has applied.
+        # longer tell what the stack has applied. A former manager would keep fields that the stack no longer sets.
         changed[MANAGERS] = Change(MANAGERS, recorded.manager, [each.name for each in managers(found)])
     return [changed[path] for path in sorted(changed)]
+
+
+def former_managers(recorded: Recorded, found: Manifest) -> list[str]:
+    """The field managers by which Pulumi has applied an object, except the one in the state.
+
+    The provider draws a name when it creates an object. If a killed update has not recorded it, the next one applies
+    the object by another name.
+    """
+    return [each for each in applying_managers(found["metadata"]) if each != recorded.manager]
+
+
+def is_former_manager(difference: Difference) -> bool:
+    """Whether a difference is that a killed update has left its field manager."""
+    return difference.field == shown(MANAGERS) and difference.by.startswith(FIELD_MANAGER)
 
 
 def as_applied(recorded: Recorded, inputs: Manifest) -> Manifest:

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from flux_tenancy.components.config.printable import printable, without_passwords
-from flux_tenancy.operations.differences import Difference, What
+from flux_tenancy.operations.differences import Difference, What, is_former_manager
 from flux_tenancy.operations.drift_search import Drift
 from flux_tenancy.operations.managed_fields import MISSING
 
@@ -30,7 +30,10 @@ _HEADINGS = {
 
 def as_text(drift: Drift, stack: str) -> str:
     """For a terminal; what others have written is escaped."""
-    lines = [line for each in drift.differences for line in _paragraph(each)]
+    lines = [line for each in drift.differences if not is_former_manager(each) for line in _paragraph(each)]
+    if count := sum(map(is_former_manager, drift.differences)):
+        managed = f"{count} object{'s' * (count != 1)}"
+        lines.append(f"An interrupted update has left its field manager on {managed}; a repair ends that.")
     if drift.unread:
         lines.append(f"Not compared, since this user may not list them: {', '.join(drift.unread)}.")
     return "\n".join([*lines, *_summary(drift, stack)])

@@ -30,8 +30,18 @@ from kubernetes.client.exceptions import ApiException
 from flux_tenancy.components.cluster.client import APPLY_PATCH, ClusterUnavailable, ask, explaining, get, path_of
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.recovery.field_owners import co_owner, relinquish
 from flux_tenancy.components.vocabulary.manifests import Manifest
-from flux_tenancy.operations.differences import HIDDEN, MANAGERS, Change, Difference, What, changes, is_refreshed
+from flux_tenancy.operations.differences import (
+    HIDDEN,
+    MANAGERS,
+    Change,
+    Difference,
+    What,
+    changes,
+    former_managers,
+    is_refreshed,
+)
 from flux_tenancy.operations.drift_search import Drift, find_drift
 from flux_tenancy.operations.drift_text import as_text
 from flux_tenancy.operations.errors import OperationError
@@ -180,7 +190,7 @@ def _intended(objects: Sequence[Recorded], stack: str, project: Path) -> dict[st
 
 
 def _restore(api: client.ApiClient, recorded: Recorded, intended: Manifest) -> None:
-    """Apply an object as it should be, and correct what server-side apply leaves.
+    """Apply an object as it should be, correct what server-side apply leaves, and end Pulumi's former managers.
 
     Source: https://kubernetes.io/docs/reference/using-api/server-side-apply/
     """
@@ -206,6 +216,8 @@ def _restore(api: client.ApiClient, recorded: Recorded, intended: Manifest) -> N
                 raise
             applied = apply()
         correct(applied)
+        for former in former_managers(recorded, applied):
+            relinquish(api, co_owner(recorded.manifest, former))
 
 
 def correction(found: Manifest, changed: Iterable[Change], intended: Manifest) -> list[dict[str, Any]]:

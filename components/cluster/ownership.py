@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _PROVIDER_TYPE = "pulumi:providers:kubernetes"
 # Prefix of the provider's field managers; the rest of the name is random.
 # Source: https://www.pulumi.com/registry/packages/kubernetes/how-to-guides/managing-resources-with-server-side-apply/
-_FIELD_MANAGER = "pulumi-kubernetes-"
+FIELD_MANAGER = "pulumi-kubernetes-"
 
 
 def carries_marks(metadata: Manifest) -> bool:
@@ -32,7 +32,7 @@ def applying_managers(metadata: Mapping[str, Any]) -> list[str]:
     """The field managers by which Pulumi has applied an object: the provider draws one when it creates it."""
     managers: list[dict[str, Any]] = metadata.get("managedFields") or []
     names = [str(each.get("manager")) for each in managers if each.get("operation") == "Apply"]
-    return [name for name in names if name.startswith(_FIELD_MANAGER)]
+    return [name for name in names if name.startswith(FIELD_MANAGER)]
 
 
 def names_cluster(state: State, uid: str) -> bool:

@@ -8,9 +8,9 @@ Source: https://kubernetes.io/docs/reference/using-api/server-side-apply/
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pulumi
 
@@ -48,7 +48,13 @@ class CoOwner:
         )
 
 
-def co_owners(objects: Iterable[Mapping[str, Any]], state: State) -> list[CoOwner]:
+def co_owner(manifest: Manifest, manager: str) -> CoOwner:
+    """A field manager of an object, of which only the identity is kept."""
+    metadata = {key: manifest["metadata"][key] for key in ("name", "namespace") if key in manifest["metadata"]}
+    return CoOwner({"apiVersion": manifest["apiVersion"], "kind": manifest["kind"], "metadata": metadata}, manager)
+
+
+def co_owners(objects: Iterable[Manifest], state: State) -> list[CoOwner]:
     """The field managers other than Pulumi that have applied a spec of this stack.
 
     Args:
@@ -57,14 +63,12 @@ def co_owners(objects: Iterable[Mapping[str, Any]], state: State) -> list[CoOwne
     """
     found = []
     for each in objects:
-        metadata = {key: each["metadata"][key] for key in ("name", "namespace")}
-        manifest = {"apiVersion": each["apiVersion"], "kind": each["kind"], "metadata": metadata}
-        own = state.resources.get((resource_type(manifest), name_of(manifest)), {}).get(_OWN_MANAGER)
+        own = state.resources.get((resource_type(each), name_of(each)), {}).get(_OWN_MANAGER)
         if own is None:
             continue
         for entry in each["metadata"].get("managedFields", ()):
             if entry["operation"] == "Apply" and entry["manager"] != own and "f:spec" in entry.get("fieldsV1", {}):
-                found.append(CoOwner(manifest, entry["manager"]))
+                found.append(co_owner(each, entry["manager"]))
     return found
 
 

@@ -38,6 +38,7 @@ from flux_tenancy.operations.managed_fields import MISSING
 from flux_tenancy.operations.recorded_state import Recorded, recorded_state
 from flux_tenancy.operations.repair import correction
 
+KILLED = "pulumi-kubernetes-0a1b2c3d"
 CONTAINER = 'k:{"name":"manager"}'
 
 
@@ -398,6 +399,18 @@ def test_an_object_that_pulumi_no_longer_manages_differs_even_with_the_same_cont
     (found,) = compared(CONTROLLER, controller)
 
     assert (found.what, found.field, found.stack) == (What.CHANGED, "metadata.managedFields", PULUMI)
+
+
+@pytest.mark.parametrize("operation", ["Apply", "Update"])
+def test_a_manager_of_a_killed_update_is_a_difference_if_it_owns_what_it_has_applied(controller, operation):
+    both = managed({"f:spec": {"f:replicas": {}}}, KILLED, EDITED) | {"operation": operation}
+    controller["metadata"]["managedFields"] += [both, managed({"f:status": {}}, "kube-controller-manager")]
+
+    found = compared(CONTROLLER, controller)
+
+    assert [(each.what, each.field, each.stack, each.by, each.since) for each in found] == [
+        (What.CHANGED, "metadata.managedFields", PULUMI, KILLED, EDITED)
+    ] * (operation == "Apply")
 
 
 def test_a_field_that_nobody_owns_is_a_difference(controller):

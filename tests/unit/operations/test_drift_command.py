@@ -502,6 +502,40 @@ def test_what_a_killed_update_has_written_is_left_to_the_next_one_and_restored_a
     assert [name for name, _ in applies(stack)][1:] == ["kustomize-controller"]
 
 
+@pytest.mark.parametrize("update_follows", [True, False])
+def test_the_field_manager_of_a_killed_update_ends_once_pulumi_owns_the_object(stack, update_follows):
+    """The other way round, the object would lose its fields. If this is interrupted, the next repair does the rest."""
+    killed = "pulumi-kubernetes-0a1b2c3d"
+    former = managed({"f:spec": {"f:replicas": {}}}, killed, EDITED)
+    paths = {"/apis/apps/v1/deployments": "kustomize-controller", "/api/v1/namespaces": NAMESPACE["metadata"]["name"]}
+    for path, name in paths.items():
+        stack.the(path, name)["metadata"]["managedFields"].append(former)
+
+    def patched(path: str, _: Any) -> dict[str, Any]:
+        plural, _, name = path.partition("?")[0].rpartition("/")
+        at = next(each for each in paths if each.rpartition("/")[2] == plural.rpartition("/")[2])
+        found: dict[str, Any] = stack.the(at, name)
+        if f"fieldManager={killed}" in stack.cluster.patched[-1][0]:
+            found["metadata"]["managedFields"].remove(former)
+        return found
+
+    stack.cluster.patching = patched
+    _, shown, _ = stack.run()
+    assert "left its field manager on 2 objects" in shown and "by pulumi" not in shown
+
+    with served(stack.cluster, stack.folder):
+        repair.repair("staging", stack.folder, update_follows=update_follows)
+
+    calls = [(path.partition("?")[0].rpartition("/")[2], path, body) for path, body in stack.cluster.patched]
+    for name in paths.values():
+        (_, first, whole), (_, second, identity) = (each for each in calls if each[0] == name)
+        assert f"fieldManager={PULUMI}" in first and "annotations" in whole["metadata"]
+        assert f"fieldManager={killed}&force=true" in second
+        assert identity.keys() == {"apiVersion", "kind", "metadata"}
+        assert identity["metadata"].keys() <= {"name", "namespace"}
+    assert stack.found() == []
+
+
 def test_drift_by_a_killed_update_is_by_pulumis_own_manager(stack):
     killed_update(stack)
 
