@@ -71,7 +71,9 @@ def kill_at(
                 printed += line
                 seen += bool(re.search(moment, line))
                 if seen == nth:
-                    _stop_after(_engine(started), effect)
+                    # It may just have ended by itself: a command can run two updates.
+                    with suppress(psutil.NoSuchProcess):
+                        _stop_after(_engine(started), effect)
                     break
             else:
                 raise AssertionError(f"{moment!r} was not seen {nth} times:\n{printed}")
