@@ -91,9 +91,9 @@ def kill_at(
 
 
 def _engine(started: subprocess.Popen[str]) -> psutil.Process:
-    """The process of Pulumi's engine: the one that was started, or one that it has started."""
+    """The process of Pulumi's engine: the one that was started, or one that it has started; without one, the former."""
     first = psutil.Process(started.pid)
-    return next(each for each in (first, *first.children(recursive=True)) if each.name() == CLI)
+    return next((each for each in (first, *first.children(recursive=True)) if each.name() == CLI), first)
 
 
 def _stop_after(engine: psutil.Process, effect: Callable[[], object] | None) -> None:
