@@ -125,7 +125,8 @@ class Unrecorded:
 
 def uids(cluster: RunningCluster) -> dict[str, str]:
     """The uid of each object of KEPT, except those that are being deleted."""
-    items = cluster.get(",".join(KEPT))["items"]
+    served = {each.partition(".")[0] for each in cluster.kubectl("api-resources", "-o", "name").stdout.split()}
+    items = cluster.get(",".join(kind for kind in KEPT if kind in served))["items"]
     return {
         f"{each['kind']} {each['metadata'].get('namespace', '')}/{each['metadata']['name']}": each["metadata"]["uid"]
         for each in items
