@@ -33,10 +33,10 @@ def main(
     tenants: Annotated[list[int], typer.Option(min=1, help="review, kubectl: numbers of tenants")] = [1, 10, 100],  # noqa: B006 - typer copies it
     runs: Annotated[int, typer.Option(min=1, help="review, kubectl: rounds; one that takes long is not repeated")] = 3,
     requests: Annotated[int, typer.Option(min=4, help="admission: requests of each kind under each engine")] = 400,
-    commits: Annotated[int, typer.Option(min=1, help="neighbours: pushes beside each neighbour")] = 10,
+    commits: Annotated[int, typer.Option(min=1, help="neighbours: pushes beside each attack")] = 5,
     folder: Annotated[Path, typer.Option("--results", help="folder for the results")] = RESULTS,
 ) -> None:
-    """Measure reviews, Pulumi against kubectl, what policies add to requests, and a tenant beside another."""
+    """Measure reviews, Pulumi against kubectl, what policies add to requests, and a tenant beside an attacker."""
     # As on Ctrl-C, the cluster is stopped on the way out.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with reported("the benchmark's cluster is stopped and deleted"):

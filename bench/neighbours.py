@@ -1,108 +1,162 @@
-"""What a tenant costs its neighbours: seconds from another tenant's commit to ready, alone and beside a busy one."""
+"""What a tenant costs its neighbours: seconds from a commit to ready, alone and beside a tenant that attacks."""
 
 from __future__ import annotations
 
 import contextlib
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
+from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 
+import httpx
 import yaml
 
+from bench.attacks import ATTACKS, LARGE_BRANCH, LARGE_MIB, LOAD, Attack, Site, attackers_files, chart_files
+from bench.controllers import MemoryLimits
 from bench.report import Results
 from bench.rig import Rig
 from bench.tenant_client import TenantClient
 from flux_tenancy.components.cluster.client import path_of
-from flux_tenancy.components.sync.status import status_of
+from flux_tenancy.components.sync.status import REQUESTED_AT, status_of
 from flux_tenancy.components.vocabulary.manifests import Manifest
-from flux_tenancy.components.vocabulary.names import DEFAULT_LANE
+from flux_tenancy.components.vocabulary.names import DEFAULT_LANE, FLUX_NAMESPACE
 from lab.errors import LabError
+from lab.git import Git
 from lab.git_host import GitHost
+from lab.processes import LOOPBACK
 from tests.support.lab import eventually
-from tests.support.policy_cases import git, kustomization, made, merged
+from tests.support.policy_cases import git, kustomization, made, merged, release
 
-QUIET, BUSY = "quiet", "busy"
-"""The tenant that is measured, and the one that uses as much as its limits allow."""
+QUIET, BUSY, PLATFORM = "quiet", "busy", FLUX_NAMESPACE
+"""The tenant that is measured, the one that attacks, and the platform's own sync."""
 
-NOBODY, INTERVALS, ALWAYS = "nobody", "busy at each interval", "busy all the time"
-"""What the measured tenant shares the cluster with."""
+NOBODY = "nobody"
+"""What the measured ones share the cluster with before an attack."""
 
 SHARED, APART = "shared", "own lane"
-"""Which controllers serve the busy tenant: those of all tenants, or those of a lane of its own."""
+"""Which controllers serve the attacker: those of all tenants, or those of a lane of its own."""
 _LANE = "busy"
 
-OBJECTS = 300
-"""ConfigMaps of each of the busy tenant's Kustomizations; they fit its quota since all apply the same ones."""
+PATIENCE_SECONDS = 60.0
+"""How long a commit is waited for under an attack."""
 
 NOTES = (
-    "Seconds from the end of a tenant's push, when Flux is notified, until its Kustomization is ready at that commit.",
-    "The busy tenant has as many Kustomizations as its quota allows, with the shortest interval that the policies "
-    f"allow, each with the same {OBJECTS} ConfigMaps, which they apply in turns. `busy all the time`: it also asks "
-    "Flux to reconcile each of them every second.",
-    "`own lane`: the busy tenant has a lane (docs/lanes.md); `shared`: both have the platform's controllers.",
-    "× is the median, and the longest, divided by the median beside nobody with the same controllers in the same run. "
-    "All limits and policies are the defaults, with the engine `native`.",
+    "Seconds from the end of a push, when Flux is asked to look, until what the commit changes is ready: a tenant's "
+    "Kustomization and a HelmRelease that it applies, and the Kustomization of the platform's own sync.",
+    f"{PATIENCE_SECONDS:.0f} s: not applied within that time, so the true figure is higher.",
+    "The attacker has as many objects as its quota allows, with the shortest interval that the policies allow. "
+    f"`busy`: Kustomizations that apply the same {LOAD} ConfigMaps in turns; `all the time`: it also asks Flux to "
+    "reconcile each of them every second.",
+    "`own lane`: the attacker has a lane (docs/lanes.md); `shared`: all have the platform's controllers.",
+    "`killed`: controllers that exceeded their memory limit. The lab has no limits, so this contest kills a controller "
+    "whose anonymous memory exceeds its limit, as a kernel would. The node agent starts it again after 1 s, 2 s and "
+    "so on to 30 s, where a kubelet waits for 10 s to 5 min.",
+    "× is the median divided by the median beside nobody with the same controllers in the same run. All limits and "
+    "policies are the defaults, with the engine `native`, except that sources may be anywhere and charts in Git.",
 )
 
 _COLUMNS = {
     "controllers": "", "beside": "", "commits": "d",
-    "median s": ".2f", "longest s": ".2f", "median ×": ".1f", "longest ×": ".1f",
+    "tenant s": ".2f", "longest s": ".2f", "tenant ×": ".1f", "platform s": ".2f", "platform ×": ".1f", "killed": "d",
 }  # fmt: skip
 _ORGANIZATION = "bench"
 _POLL_SECONDS = 0.05
-_TIMEOUT_SECONDS = 900.0
+_RECOVERY_SECONDS = 900.0
 _REQUEST_INTERVAL = 1.0
-"""Seconds between two rounds in which the busy tenant requests reconciliations."""
+"""Seconds between two rounds in which the attacker requests reconciliations."""
+_HEAD_START_SECONDS = 10.0
+"""From the start of an attack until the first commit that is measured."""
 
-Samples = Mapping[tuple[str, str], Sequence[float]]
-"""Seconds from a push until it is applied, by controllers and neighbour, in the order in which they were taken."""
+
+@dataclass
+class Measured:
+    """What was measured beside one neighbour.
+
+    Attributes:
+        tenant: seconds from each push of the tenant until it is ready.
+        platform: the same for the platform's sync.
+        killed: the controllers that exceeded their memory limit.
+    """
+
+    tenant: list[float] = field(default_factory=list)
+    platform: list[float] = field(default_factory=list)
+    killed: list[str] = field(default_factory=list)
 
 
-def measure_neighbours(rig: Rig, commits: int, say: Callable[[str], None]) -> Samples:
-    """Seconds from each of a number of pushes beside each neighbour until Flux reports it as applied.
+Samples = Mapping[tuple[str, str], Measured]
+"""What was measured, by controllers and neighbour, in the order in which it was taken."""
 
-    Raises LabError if a command fails, and AssertionError if a commit is not applied within 15 minutes.
+
+def measure_neighbours(
+    rig: Rig, commits: int, say: Callable[[str], None], attacks: Sequence[Attack] = ATTACKS
+) -> Samples:
+    """Seconds from each of a number of pushes beside each attack until Flux reports it as applied.
+
+    Raises LabError if a command fails, and AssertionError if a commit is not applied within 15 minutes of an attack.
     """
     rig.lab.start_git_host()
     folder = rig.project.folder / "repositories"
-    urls = {name: rig.lab.repository(_ORGANIZATION, name, _files(name, "0"), folder) for name in (QUIET, BUSY)}
-    rig.configure(urls, policies={"engine": "native", "sources": {"plainHttp": True}}, kyverno=None)
+    contents = {QUIET: _tenants_files("0"), BUSY: _platforms_files(BUSY) | attackers_files(BUSY)}
+    contents[PLATFORM] = _platforms_files("0")
+    urls = {name: rig.lab.repository(_ORGANIZATION, name, files, folder) for name, files in contents.items()}
+    _push_large_file(rig.lab.git)
+    platform = urls.pop(PLATFORM)
+    rig.configure(
+        urls,
+        policies={"engine": "native", "sources": {"allowed": ["*"], "plainHttp": True}},
+        tenancy=rig.sections["tenancy"] | {"kinds": ["HelmChart"]},
+        flux=rig.sections["flux"] | {"sync": {"source": {"url": platform}, "path": "./staging"}},
+        kyverno=None,
+    )
     rig.up()
     rig.scale_flux(1)
-    with contextlib.ExitStack() as clients:
-        quiet, busy = (
-            _Tenant(name, rig.lab.git, clients.enter_context(TenantClient(rig.cluster.kubeconfig, rig.token(name))))
-            for name in (QUIET, BUSY)
+    samples: dict[tuple[str, str], Measured] = {}
+    with contextlib.ExitStack() as stack:
+        tokens = {QUIET: rig.token(QUIET), BUSY: rig.token(BUSY), PLATFORM: rig.admin_token()}
+        quiet, busy, platforms = (
+            _Repository(name, rig.lab.git, stack.enter_context(TenantClient(rig.cluster.kubeconfig, token)))
+            for name, token in tokens.items()
         )
-
-        samples: dict[tuple[str, str], Sequence[float]] = {}
+        watching = stack.enter_context(TenantClient(rig.cluster.kubeconfig, tokens[PLATFORM]))
+        limited = stack.enter_context(MemoryLimits(watching))
+        site = Site(BUSY, urls[BUSY], stack.enter_context(_silent_host()))
 
         def measure(controllers: str, beside: str) -> None:
-            taken = samples[controllers, beside] = []
+            taken = samples[controllers, beside] = Measured()
             for number in range(commits):
-                taken.append(quiet.push(_files(QUIET, f"{controllers} {beside} {number}")))
-                say(f"{controllers}, beside {beside}: {taken[-1]:8.2f} s")
+                text = f"{controllers} {beside} {number}"
+                taken.tenant.append(quiet.push(_tenants_files(text), text))
+                taken.platform.append(platforms.push(_platforms_files(text)))
+                say(f"{controllers}, beside {beside}: {taken.tenant[-1]:6.2f} s, {taken.platform[-1]:6.2f} s")
+            taken.killed = limited.take_killed()
+
+        def settle(text: str) -> None:
+            for each in (quiet, platforms):
+                files = _tenants_files(text) if each is quiet else _platforms_files(text)
+                each.push(files, text if each is quiet else "", _RECOVERY_SECONDS)
 
         for controllers in (SHARED, APART):
             if controllers == APART:
                 _separate(rig)
-            for tenant in (quiet, busy):
-                tenant.push(_files(tenant.name, controllers))
+            settle(controllers)
+            limited.take_killed()
             measure(controllers, NOBODY)
-            load = busy.add_load()
-            measure(controllers, INTERVALS)
-            with busy.requesting(load):
-                measure(controllers, ALWAYS)
-            busy.remove_load(load)
+            for attack in attacks:
+                with busy.attacking(attack, site, limited.kill_all):
+                    time.sleep(_HEAD_START_SECONDS)
+                    measure(controllers, attack.name)
+                settle(f"{controllers} after {attack.name}")
     return samples
 
 
 def _separate(rig: Rig) -> None:
-    """Give the busy tenant a lane of its own."""
+    """Give the attacker a lane of its own."""
     rig.sections["tenants"][BUSY]["lane"] = _LANE
     rig.configure(flux=rig.sections["flux"] | {"lanes": {DEFAULT_LANE: {}, _LANE: {}}, "setLanes": True})
     rig.up()
@@ -113,48 +167,70 @@ def results(samples: Samples) -> Results:
     """Each neighbour compared with nobody, beside the same controllers."""
     rows = []
     for (controllers, beside), taken in samples.items():
-        alone = median(samples[controllers, NOBODY])
-        values = (controllers, beside, len(taken), median(taken), max(taken), median(taken) / alone, max(taken) / alone)
+        alone = samples[controllers, NOBODY]
+        tenant, platform = median(taken.tenant), median(taken.platform)
+        values = (
+            controllers, beside, len(taken.tenant),
+            tenant, max(taken.tenant), tenant / median(alone.tenant),
+            platform, platform / median(alone.platform), len(taken.killed),
+        )  # fmt: skip
         rows.append(dict(zip(_COLUMNS, values, strict=True)))
-    raw = [{"controllers": key[0], "beside": key[1], "seconds": taken} for key, taken in samples.items()]
+    raw = [{"controllers": key[0], "beside": key[1], **vars(taken)} for key, taken in samples.items()]
     return Results("neighbours", "What a tenant costs another", _COLUMNS, rows, NOTES, raw)
 
 
 @dataclass(frozen=True)
-class _Tenant:
-    """What a tenant does in its repository and its namespace, both of which have its name."""
+class _Repository:
+    """A repository, and the namespace, source and Kustomization that it is applied by, which have its name."""
 
     name: str
     git: GitHost
     client: TenantClient
 
-    def push(self, files: Mapping[str, str]) -> float:
-        """Push a change and wait for it; returns seconds from the end of the push until it is applied."""
+    def push(self, files: Mapping[str, str], text: str = "", patience: float = PATIENCE_SECONDS) -> float:
+        """Push a change and wait for it; returns seconds from the end of the push until it is ready.
+
+        Args:
+            files: what changes.
+            text: what the HelmRelease in the repository then has in its values; empty if there is none.
+            patience: after how many seconds not to wait any longer, and to return them.
+        """
         commit = self.git.commit_files(_ORGANIZATION, self.name, files, "Change the objects")
         begin = time.monotonic()
         self._request_reconciliation(path_of(merged(git(namespace=self.name), {"metadata": {"name": self.name}})))
-        self._wait_for(path_of(_kustomization(self.name, self.name)), commit)
-        return time.monotonic() - begin
-
-    def add_load(self) -> list[str]:
-        """Use as many Kustomizations as the quota allows; returns the paths of the new ones."""
-        quota = self.client.read(f"/api/v1/namespaces/{self.name}/resourcequotas/{self.name}-flux-objects")["status"]
-        hard, used = (int(quota[part]["count/kustomizations.kustomize.toolkit.fluxcd.io"]) for part in ("hard", "used"))
-        load = [_kustomization(self.name, f"load-{number:03}") for number in range(1, hard - used + 1)]
-        objects = [made("ConfigMap", name=f"load-{number}", namespace=self.name) for number in range(OBJECTS)]
-        files = {"load/objects.yaml": objects, "staging/syncs.yaml": load}
-        self.push({path: yaml.safe_dump_all(manifests) for path, manifests in files.items()})
-        # From the first round on they apply the same objects in turns.
-        self._wait_for(path_of(load[0]))
-        return list(map(path_of, load))
-
-    def remove_load(self, paths: Sequence[str]) -> None:
-        """Remove the Kustomizations from the repository, and wait until they are gone."""
-        self.push({"staging/syncs.yaml": yaml.safe_dump(made("ConfigMap", name="syncs", namespace=self.name))})
-        eventually(lambda: all(self.client.get(path).status_code == HTTPStatus.NOT_FOUND for path in paths))
+        sync = path_of(kustomization(name=self.name, namespace=self.name))
+        chart = path_of(_release(self.name, text))
+        while (elapsed := time.monotonic() - begin) < patience:
+            # A busy API server may not answer, and the first release is not there yet; the next round asks again.
+            with contextlib.suppress(LabError, httpx.HTTPStatusError):
+                if is_applied(self.client.read(sync), commit) and (not text or has_text(self.client.read(chart), text)):
+                    return elapsed
+            time.sleep(_POLL_SECONDS)
+        return patience
 
     @contextlib.contextmanager
-    def requesting(self, paths: Sequence[str]) -> Iterator[None]:
+    def attacking(self, attack: Attack, site: Site, stop_controllers: Callable[[], None]) -> Iterator[None]:
+        """Create the objects of an attack, and remove them after the block."""
+        manifests = attack.objects(site)
+        paths = list(map(path_of, manifests))
+        try:
+            for path, manifest in zip(paths, manifests, strict=True):
+                self.client.timed("POST", path.rpartition("/")[0], manifest)
+            with self._requesting(paths) if attack.insists else contextlib.nullcontext():
+                yield
+        finally:
+            # In this order: without its Secrets, a release can be uninstalled.
+            for path in paths:
+                self.client.ask("DELETE", path)
+            if attack.lasts:
+                stop_controllers()
+            eventually(lambda: all(map(self._is_gone, paths)), _RECOVERY_SECONDS, attack.name)
+
+    def _is_gone(self, path: str) -> bool:
+        return self.client.get(path).status_code == HTTPStatus.NOT_FOUND
+
+    @contextlib.contextmanager
+    def _requesting(self, paths: Sequence[str]) -> Iterator[None]:
         """Request the reconciliation of objects again and again, during the block."""
         stopped = threading.Event()
 
@@ -173,11 +249,8 @@ class _Tenant:
                 stopped.set()
 
     def _request_reconciliation(self, path: str) -> None:
-        requested = {"reconcile.fluxcd.io/requestedAt": str(time.time_ns())}
+        requested = {REQUESTED_AT: str(time.time_ns())}
         self.client.timed("PATCH", path, {"metadata": {"annotations": requested}})
-
-    def _wait_for(self, path: str, commit: str = "") -> None:
-        eventually(lambda: is_applied(self.client.read(path), commit), _TIMEOUT_SECONDS, path, _POLL_SECONDS)
 
 
 def is_applied(sync: Manifest, commit: str = "") -> bool:
@@ -186,12 +259,44 @@ def is_applied(sync: Manifest, commit: str = "") -> bool:
     return status_of(sync).ready == "True" and revision.endswith(commit)
 
 
-def _files(tenant: str, value: str) -> dict[str, str]:
-    return {"staging/config.yaml": yaml.safe_dump(made("ConfigMap", namespace=tenant, data={"key": value}))}
+def has_text(chart: Manifest, text: str) -> bool:
+    """Whether a HelmRelease is ready with a text in its values."""
+    return status_of(chart).ready == "True" and chart["spec"]["values"] == {"text": text}
 
 
-def _kustomization(tenant: str, name: str) -> Manifest:
-    """A Kustomization of the load, with the shortest interval that the policies allow by default."""
-    source = {"kind": "GitRepository", "name": tenant}
-    spec = {"serviceAccountName": tenant, "sourceRef": source, "path": "./load", "interval": "30s", "prune": False}
-    return kustomization(name=name, namespace=tenant, targetNamespace=tenant, **spec)
+def _platforms_files(text: str) -> dict[str, str]:
+    return {"staging/config.yaml": yaml.safe_dump(made("ConfigMap", namespace="default", data={"text": text}))}
+
+
+def _tenants_files(text: str) -> dict[str, str]:
+    release_map = made("ConfigMap", name="release", namespace=QUIET, data={"text": "{{ .Values.text }}"})
+    manifests = [made("ConfigMap", namespace=QUIET, data={"text": text}), _release(QUIET, text)]
+    files = {"staging/all.yaml": yaml.safe_dump_all(manifests)}
+    return files | chart_files("chart", yaml.safe_dump(release_map))
+
+
+def _release(tenant: str, text: str) -> Manifest:
+    """A release of the chart in the tenant's repository."""
+    chart = {"chart": "./chart", "sourceRef": {"kind": "GitRepository", "name": tenant}}
+    return release(namespace=tenant, template=chart, serviceAccountName=tenant, values={"text": text})
+
+
+def _push_large_file(host: GitHost) -> None:
+    administrator = host.gitea.credentials()
+    git = Git(administrator.username, administrator.password)
+    with TemporaryDirectory() as temporary:
+        clone = host.clone(_ORGANIZATION, BUSY, Path(temporary, BUSY))
+        git.run(clone, "checkout", "--quiet", "-b", LARGE_BRANCH)
+        with (clone / "large.yaml").open("wb") as file:
+            file.truncate(LARGE_MIB * 2**20)
+        git.run(clone, "add", "--all")
+        git.run(clone, "commit", "--quiet", "--message=Add a large file")
+        host.push(clone)
+
+
+@contextlib.contextmanager
+def _silent_host() -> Iterator[str]:
+    """The URL of a host that accepts connections and never answers."""
+    # The kernel accepts connections for a program that never asks for them.
+    with socket.create_server((LOOPBACK, 0), backlog=128) as server:
+        yield f"http://{LOOPBACK}:{server.getsockname()[1]}"

@@ -61,6 +61,15 @@ class Rig:
         done = self.kubectl("create", "token", tenant, f"--namespace={tenant}", "--duration=8h")
         return checked(done).stdout.strip()
 
+    def admin_token(self) -> str:
+        """A token of a service account with every right, which outlives the benchmark."""
+        account = f"{STACK}:{STACK}"
+        checked(self.kubectl("create", "namespace", STACK))
+        checked(self.kubectl("create", "serviceaccount", STACK, f"--namespace={STACK}"))
+        rights = ("--clusterrole=cluster-admin", f"--serviceaccount={account}")
+        checked(self.kubectl("create", "clusterrolebinding", STACK, *rights))
+        return self.token(STACK)
+
     def configure(self, tenants: Mapping[str, str] | None = None, **sections: Any) -> None:
         """Replace sections of the stack's configuration, or remove them (None).
 

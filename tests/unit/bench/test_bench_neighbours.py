@@ -16,3 +16,12 @@ def test_a_commit_is_ready_only_after_it_is_applied() -> None:
     assert is_applied("abc")
     assert not is_applied("def")
     assert not is_applied("abc", conditions=[])
+
+
+def test_a_release_is_ready_only_with_the_texts_of_the_commit() -> None:
+    release = {"metadata": {}, "spec": {"values": {"text": "new"}}, "status": {"conditions": []}}
+    ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+
+    assert neighbours.has_text(release | {"status": ready}, "new")
+    assert not neighbours.has_text(release | {"status": ready}, "newer")
+    assert not neighbours.has_text(release, "new")

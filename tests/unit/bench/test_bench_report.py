@@ -42,11 +42,10 @@ def latencies(*engines: PolicyEngine) -> admission.Samples:
 
 
 NEIGHBOURS = {
-    (neighbours.SHARED, neighbours.NOBODY): [0.5, 0.4, 0.6],
-    (neighbours.SHARED, neighbours.INTERVALS): [1.0, 4.0, 0.9],
-    (neighbours.SHARED, neighbours.ALWAYS): [2.0, 1.0, 6.0],
-    (neighbours.APART, neighbours.NOBODY): [1.0],
-    (neighbours.APART, neighbours.ALWAYS): [1.1],
+    (neighbours.SHARED, neighbours.NOBODY): neighbours.Measured([0.5, 0.4, 0.6], [2.0, 2.0, 1.0]),
+    (neighbours.SHARED, "load"): neighbours.Measured([1.0, 4.0, 0.9], [1.0, 2.0, 9.0], ["helm-controller"] * 2),
+    (neighbours.APART, neighbours.NOBODY): neighbours.Measured([1.0], [1.0]),
+    (neighbours.APART, "load"): neighbours.Measured([1.1], [0.9]),
 }
 KUBECTL = kubectl.results([measured(1)])
 ADMISSION = admission.results(latencies(*PolicyEngine))
@@ -75,12 +74,12 @@ def test_an_engine_is_compared_with_the_same_request_without_policies(engine: Po
 
 def test_a_neighbour_is_compared_with_the_median_beside_nobody() -> None:
     rows = neighbours.results(NEIGHBOURS).rows
-    assert [(row["median ×"], row["longest ×"]) for row in rows] == [
-        (1.0, 1.2),
-        (2.0, 8.0),
-        (4.0, 12.0),
-        (1.0, 1.0),
-        (1.1, 1.1),
+    columns = ("tenant ×", "longest s", "platform ×", "killed")
+    assert [tuple(row[column] for column in columns) for row in rows] == [
+        (1.0, 0.6, 1.0, 0),
+        (2.0, 4.0, 1.0, 2),
+        (1.0, 1.0, 1.0, 0),
+        (1.1, 1.1, 0.9, 0),
     ]
 
 

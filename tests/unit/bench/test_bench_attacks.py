@@ -1,0 +1,27 @@
+"""Each attack fits the quota of a tenant and names only what its repository has."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from bench.attacks import ATTACKS, LARGE_BRANCH, Attack, Site, attackers_files
+from flux_tenancy.components.tenant.tenancy_config import TenantLimits
+
+SITE = Site("busy", "https://git.example.com/busy.git", "https://silent.example.com")
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
+def test_an_attack_fits_the_quota_and_the_repository(attack: Attack) -> None:
+    limits, manifests, files = TenantLimits(), attack.objects(SITE), attackers_files("busy") | {"staging/": ""}
+    counts = Counter(each["kind"] for each in manifests)
+
+    # The tenant's own sync is a Kustomization as well.
+    assert counts["Kustomization"] < limits.kustomizations
+    assert counts["HelmRelease"] <= limits.helm_releases
+    assert len({(each["kind"], each["metadata"]["name"]) for each in manifests}) == len(manifests)
+    for spec in (each.get("spec", {}) for each in manifests):
+        path = spec.get("path") or spec.get("chart", {}).get("spec", {}).get("chart", "./staging")
+        assert any(name.startswith(f"{path.removeprefix('./')}/") for name in files)
+        assert spec.get("ref", {}).get("branch", LARGE_BRANCH) == LARGE_BRANCH
