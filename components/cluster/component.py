@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,13 +16,13 @@ from flux_tenancy.version import VERSION
 if TYPE_CHECKING:
     from flux_tenancy.components.cluster.config import ClusterConfig
     from flux_tenancy.components.engine.state import State
-    from flux_tenancy.components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.vocabulary.manifests import Manifest, ResourceTable
 
 PREVIEWER = "flux-tenancy-previewer"
 """Name of the ClusterRole and of its binding."""
 
 _READ = ("get", "list")
-READABLE: tuple[tuple[str, tuple[str, ...]], ...] = (
+READABLE: ResourceTable = (
     ("", ("configmaps", "limitranges", "namespaces", "resourcequotas", "serviceaccounts", "services")),
     (
         "admissionregistration.k8s.io",
@@ -57,22 +57,28 @@ Discovery, the version and the schemas are open to every authenticated user.
 
 def previewer_access(previewers: Sequence[Subject]) -> list[Manifest]:
     """The ClusterRole and its binding; nothing for a stack without previewers."""
-    if not previewers:
+    return read_access(PREVIEWER, READABLE, previewers)
+
+
+def read_access(name: str, readable: ResourceTable, readers: Iterable[Subject]) -> list[Manifest]:
+    """A ClusterRole to read kinds of objects in the whole cluster, and its binding; nothing without readers."""
+    subjects = [rbac_subject(each) for each in readers]
+    if not subjects:
         return []
     role: Manifest = {
         "apiVersion": f"{RBAC}/v1",
         "kind": "ClusterRole",
-        "metadata": {"name": PREVIEWER},
+        "metadata": {"name": name},
         "rules": [
-            {"apiGroups": [group], "resources": list(resources), "verbs": list(_READ)} for group, resources in READABLE
+            {"apiGroups": [group], "resources": list(resources), "verbs": list(_READ)} for group, resources in readable
         ],
     }
     binding: Manifest = {
         "apiVersion": f"{RBAC}/v1",
         "kind": "ClusterRoleBinding",
-        "metadata": {"name": PREVIEWER},
-        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": PREVIEWER},
-        "subjects": [rbac_subject(each) for each in previewers],
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": name},
+        "subjects": subjects,
     }
     return [role, binding]
 

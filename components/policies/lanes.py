@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from flux_tenancy.components.allowlists.cel import concatenated, text
-from flux_tenancy.components.cluster.subjects import RBAC, Subject, rbac_subject
+from flux_tenancy.components.cluster.component import read_access
+from flux_tenancy.components.cluster.subjects import Subject
 from flux_tenancy.components.installs.flux.controller_rights import LANED_RESOURCES
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.policy import Policy, Resources, Validation
@@ -81,24 +82,7 @@ def set_lanes(readers: Sequence[Subject] = ()) -> list[Manifest]:
         {"apiVersion": f"{_GROUP}/v1", "kind": kind, "metadata": {"name": SET_LANES}, "spec": each}
         for kind, each in specs.items()
     ]
-    return [*policy, *(_reading(readers) if readers else [])]
-
-
-def _reading(readers: Sequence[Subject]) -> list[Manifest]:
-    rule = {"apiGroups": [_GROUP], "resources": list(MUTATING), "verbs": ["get", "list"]}
-    metadata = {"name": SET_LANES}
-    role = {"apiGroup": RBAC, "kind": "ClusterRole", "name": SET_LANES}
-    subjects = [rbac_subject(each) for each in dict.fromkeys(readers)]
-    return [
-        {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRole", "metadata": metadata, "rules": [rule]},
-        {
-            "apiVersion": f"{RBAC}/v1",
-            "kind": "ClusterRoleBinding",
-            "metadata": metadata,
-            "roleRef": role,
-            "subjects": subjects,
-        },
-    ]
+    return [*policy, *read_access(SET_LANES, ((_GROUP, MUTATING),), dict.fromkeys(readers))]
 
 
 def _labelled(part: str, path: str) -> str:

@@ -10,7 +10,7 @@ groups is left out on purpose.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import groupby
 from operator import itemgetter
 from typing import Annotated
@@ -18,6 +18,7 @@ from typing import Annotated
 from pydantic import AfterValidator, WithJsonSchema
 
 from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.vocabulary.manifests import ResourceTable
 
 # Source: the groups of k8s.io/api 1.37, of apiextensions-apiserver and of kube-aggregator.
 _KUBERNETES = frozenset(
@@ -103,9 +104,6 @@ Of HelmCharts, and of the charts of HelmReleases, only those from a HelmReposito
 
 OPENED_KINDS = tuple(kind for kind in FLUX_KINDS if kind == "HelmChart" or kind not in OPEN_FLUX_KINDS)
 """The kinds of Flux that a stack or a tenant opens by name; `HelmChart` stands for charts from Git and Buckets."""
-
-ResourceTable = Sequence[tuple[str, tuple[str, ...]]]
-"""Pairs of an API group and names of its resources."""
 
 # A plural and an API group, as kubectl writes them.
 _RESOURCE = re.compile(r"[a-z][-a-z0-9]*\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+")

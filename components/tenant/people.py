@@ -21,11 +21,10 @@ from flux_tenancy.components.plan.planned import Planned, Stage
 from flux_tenancy.components.tenant.role import FLUX_GROUPS, MANAGED, READ, READABLE, rules_for
 
 if TYPE_CHECKING:
-    from flux_tenancy.components.tenant.kinds import ResourceTable
     from flux_tenancy.components.tenant.role import PolicyRule
     from flux_tenancy.components.tenant.scope import TenantScope
     from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
-    from flux_tenancy.components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.vocabulary.manifests import Manifest, ResourceTable
     from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 
 

@@ -17,7 +17,6 @@ from pydantic import Field
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.tenant.kinds import (
     OPEN_FLUX_KINDS,
-    ResourceTable,
     flux_kinds_by_group,
     group_resource,
     resources_of,
@@ -25,7 +24,7 @@ from flux_tenancy.components.tenant.kinds import (
 
 if TYPE_CHECKING:
     from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
-    from flux_tenancy.components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.vocabulary.manifests import Manifest, ResourceTable
 
 
 class Role(StrEnum):

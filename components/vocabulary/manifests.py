@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 Manifest = dict[str, Any]
+
+ResourceTable = Sequence[tuple[str, tuple[str, ...]]]
+"""Pairs of an API group and names of its resources."""
 
 
 def resource_type(manifest: Manifest) -> str:
