@@ -41,6 +41,7 @@ def _entry(each: TenantDetails) -> dict[str, Any]:
         "stack": each.stack,
         "error": each.error,
         "state": _state(each),
+        "lane": line.lane,
         "message": line.message,
         "revision": line.revision,
         "changed": line.changed,
@@ -73,6 +74,7 @@ def _parts(each: TenantDetails) -> Iterator[RenderableType]:
     facts = Table.grid(padding=(0, 2))
     for name, value in (
         ("state", Text(state, STYLES.get(state, ""))),
+        *([("lane", Text(line.lane))] if line.lane else []),
         ("message", Text(each.error or line.message or UNKNOWN)),
         ("revision", Text(short_revision(line.revision))),
         ("last change", Text(line.changed or UNKNOWN)),

@@ -15,6 +15,7 @@ from kubernetes.utils.quantity import parse_quantity
 from flux_tenancy.components.cluster.client import ClusterUnavailable, connect, explaining, items
 from flux_tenancy.components.config.errors import coded
 from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.installs.flux.lanes import lane_of
 from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.sync.flux_objects import ALL, read_syncs
 from flux_tenancy.components.sync.status import status_of
@@ -68,6 +69,7 @@ class TenantLine:
         quota: its fullest quota, if it has any.
         violations: number of its objects that policies would refuse; None if that is unknown.
         message: why it is not ready, on one line.
+        lane: the lane whose controllers serve it; empty without lanes.
     """
 
     name: str
@@ -77,6 +79,7 @@ class TenantLine:
     quota: QuotaUse | None = None
     violations: int | None = None
     message: str = ""
+    lane: str = ""
 
 
 @dataclass(frozen=True)
@@ -167,6 +170,7 @@ def tenant_line(name: str, is_leaving: bool, found: Observed, *, syncs: bool = T
         quota,
         violations,
         message,
+        lane_of(sync),
     )
 
 

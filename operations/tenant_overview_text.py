@@ -16,6 +16,7 @@ from rich.text import Text
 from flux_tenancy.operations.policy_report_text import WIDTH
 from flux_tenancy.operations.tenant_overview import Health, QuotaUse, StackOverview, TenantLine
 
+LANE = "lane"
 HEADINGS = ("stack", "tenant", "state", "revision", "last change", "fullest quota", "refused", "message")
 UNREACHABLE = "unknown"
 """The state of a stack of which nothing is known."""
@@ -30,14 +31,20 @@ STYLES: Mapping[str, str] = {
 }
 
 
+def headings(overviews: Sequence[StackOverview]) -> list[str]:
+    """The columns: one more if a tenant has a lane."""
+    lanes = any(line.lane for each in overviews for line in each.tenants)
+    return [*HEADINGS[:3], *([LANE] if lanes else []), *HEADINGS[3:]]
+
+
 def rows(overviews: Sequence[StackOverview]) -> list[tuple[str, ...]]:
     """The cells of each row, by heading; a stack of which nothing is known is one row."""
-    found: list[tuple[str, ...]] = []
+    found: list[Mapping[str, str]] = []
     for each in overviews:
         if each.error:
-            found.append((each.stack, "", UNREACHABLE, "", "", "", "", each.error))
+            found.append({"stack": each.stack, "state": UNREACHABLE, "message": each.error})
         found += [_cells(each.stack, line) for line in each.tenants]
-    return found
+    return [tuple(row.get(heading, "") for heading in headings(overviews)) for row in found]
 
 
 def notes(overviews: Sequence[StackOverview]) -> list[str]:
@@ -52,7 +59,7 @@ def notes(overviews: Sequence[StackOverview]) -> list[str]:
 def as_table(overviews: Sequence[StackOverview]) -> RenderableType:
     """For a terminal."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for heading in HEADINGS:
+    for heading in headings(overviews):
         table.add_column(heading, overflow="fold", justify="right" if heading == "refused" else "left")
     for row in rows(overviews):
         # As text, so that square brackets are not markup.
@@ -76,6 +83,7 @@ def as_json(overviews: Sequence[StackOverview]) -> str:
                 {
                     "tenant": line.name,
                     "state": line.health,
+                    "lane": line.lane,
                     "revision": line.revision,
                     "changed": line.changed,
                     "quota": asdict(line.quota) if line.quota else None,
@@ -104,15 +112,15 @@ def short_revision(revision: str) -> str:
     return _DIGEST.sub(r"\1…", revision) or UNKNOWN
 
 
-def _cells(stack: str, line: TenantLine) -> tuple[str, ...]:
-    violations = UNKNOWN if line.violations is None else str(line.violations)
-    return (
-        stack,
-        line.name,
-        line.health,
-        short_revision(line.revision),
-        line.changed or UNKNOWN,
-        quota_text(line.quota),
-        violations,
-        line.message,
-    )
+def _cells(stack: str, line: TenantLine) -> Mapping[str, str]:
+    return {
+        "stack": stack,
+        "tenant": line.name,
+        "state": line.health,
+        LANE: line.lane or UNKNOWN,
+        "revision": short_revision(line.revision),
+        "last change": line.changed or UNKNOWN,
+        "fullest quota": quota_text(line.quota),
+        "refused": UNKNOWN if line.violations is None else str(line.violations),
+        "message": line.message,
+    }

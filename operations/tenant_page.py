@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from html import escape
 
 from flux_tenancy.operations.tenant_overview import Health, StackOverview
-from flux_tenancy.operations.tenant_overview_text import HEADINGS, UNREACHABLE, notes, rows
+from flux_tenancy.operations.tenant_overview_text import UNREACHABLE, headings, notes, rows
 
 _STYLE = """
 :root { color-scheme: light dark; }
@@ -68,7 +68,7 @@ def as_html(overviews: Sequence[StackOverview], made_at: str) -> str:
         made_at: the time at which they were read.
     """
     policy = f"default-src 'none'; style-src {_digest(_STYLE)}; script-src {_digest(_SCRIPT)}; base-uri 'none'"
-    head = "".join(f'<th scope="col">{escape(heading)}</th>' for heading in HEADINGS)
+    head = "".join(f'<th scope="col">{escape(heading)}</th>' for heading in headings(overviews))
     lines = "".join(_row(cells) for cells in rows(overviews))
     remarks = "".join(f"<p>{escape(note)}</p>\n" for note in notes(overviews))
     return (

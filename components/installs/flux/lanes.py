@@ -8,9 +8,9 @@ Source: https://fluxcd.io/flux/installation/configuration/sharding/
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from copy import deepcopy
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from flux_tenancy.components.installs.flux.config import SELECTOR
 from flux_tenancy.components.installs.flux.release import component_of
@@ -49,7 +49,7 @@ def with_lanes(manifests: list[Manifest], lanes: Collection[str]) -> list[Manife
     return result
 
 
-def lane_of(manifest: Manifest) -> str:
+def lane_of(manifest: Mapping[str, Any]) -> str:
     """The lane that an object belongs to; empty if it belongs to none."""
     lane: str = manifest["metadata"].get("labels", {}).get(LANE_LABEL, "")
     return lane

@@ -24,6 +24,7 @@ from flux_tenancy.components.cluster.waiting import in_thread
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.types import seconds
 from flux_tenancy.components.engine import log
+from flux_tenancy.components.installs.flux.lanes import instance_of, lane_of
 from flux_tenancy.components.plan.planned import Deletion, Planned
 from flux_tenancy.components.sync.flux_objects import request_reconciliation
 from flux_tenancy.components.tenant.capsule.names import CAPSULE_TENANT_LABEL, TENANT
@@ -36,7 +37,7 @@ from flux_tenancy.components.tenant.leaving.forced_removal import (
     remove_finalizer,
 )
 from flux_tenancy.components.vocabulary.manifests import name_of
-from flux_tenancy.components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL, Controller
 
 if TYPE_CHECKING:
     from kubernetes import client
@@ -61,11 +62,11 @@ _ATTEMPTS = 3
 # Source: AddWithOpts in pkg/controller/priorityqueue/priorityqueue.go of controller-runtime 0.24
 _CLEANING_SECONDS = 60
 _CONTROLLERS = {
-    "GitRepository": "source-controller",
-    "HelmRelease": "helm-controller",
-    "Kustomization": "kustomize-controller",
-    "Provider": "notification-controller",
-    "Receiver": "notification-controller",
+    "GitRepository": Controller.SOURCE,
+    "HelmRelease": Controller.HELM,
+    "Kustomization": Controller.KUSTOMIZE,
+    "Provider": Controller.NOTIFICATION,
+    "Receiver": Controller.NOTIFICATION,
 }
 
 
@@ -161,7 +162,7 @@ class Offboarding:
                     log.info(
                         Message(
                             "FT-TEN-012",
-                            f"{_CONTROLLERS[part['kind']]} has not removed its finalizer from {_label(part)} "
+                            f"{_controller_of(part)} has not removed its finalizer from {_label(part)} "
                             f"within {_CLEANING_SECONDS} s; a reconciliation is requested, and the wait is "
                             "repeated once",
                         )
@@ -171,7 +172,7 @@ class Offboarding:
                     log.warn(
                         Message(
                             "FT-TEN-013",
-                            f"{_CONTROLLERS[part['kind']]} has not removed its finalizer from {_label(part)} in "
+                            f"{_controller_of(part)} has not removed its finalizer from {_label(part)} in "
                             f"{2 * _CLEANING_SECONDS} s. The finalizer was removed; the controller's copy is "
                             "deleted when its pod restarts",
                         )
@@ -202,7 +203,7 @@ class Offboarding:
         kind, metadata = manifest["kind"], manifest["metadata"]
         held = Held(kind.lower(), metadata["name"], tuple(found["metadata"].get("finalizers", ())))
         finalizers = NamespaceHolds(metadata["namespace"], (held,)).listing(self._context)
-        fields = {"object": _label(manifest), "controller": _CONTROLLERS[kind], "finalizers": finalizers}
+        fields = {"object": _label(manifest), "controller": _controller_of(manifest), "finalizers": finalizers}
         return SYNC_HELD(tenant=tenant, **fields) if tenant else OBJECT_HELD(**fields)
 
     async def _namespace_stays(self, failed: pulumi.ErrorHookArgs) -> bool:
@@ -306,6 +307,11 @@ def held_message(holds: NamespaceHolds, context: str | None) -> Message:
         "when nothing needs their finalizers, remove them and run `pulumi up` again; until then, `pulumi up "
         f"--continue-on-error` removes other tenants:{holds.listing(context)}",
     )
+
+
+def _controller_of(manifest: Any) -> str:
+    """The Deployment of the controller that removes the finalizer of a Flux object."""
+    return instance_of(_CONTROLLERS[manifest["kind"]], lane_of(manifest))
 
 
 def _label(manifest: Any) -> str:

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from flux_tenancy.command.app import app
 from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.vocabulary.names import LANE_LABEL
 from flux_tenancy.operations import tenant_list
 from flux_tenancy.operations.errors import OperationError
 from flux_tenancy.operations.tenant_overview import (
@@ -81,6 +82,7 @@ def test_each_tenant_of_each_stack_has_an_entry_for_programs(project, cluster):
             {
                 "tenant": "dev-team",
                 "state": "ready",
+                "lane": "",
                 "revision": REVISION,
                 "changed": "2026-11-20T08:00:00Z",
                 "quota": {"namespace": "apps", "resource": "cpu", "used": "500m", "hard": "1", "percent": 50},
@@ -90,6 +92,7 @@ def test_each_tenant_of_each_stack_has_an_entry_for_programs(project, cluster):
             {
                 "tenant": "ops-team",
                 "state": "failed",
+                "lane": "",
                 "revision": REVISION,
                 "changed": "2026-11-20T08:00:00Z",
                 "quota": None,
@@ -187,6 +190,17 @@ def test_a_tenant_whose_base_file_is_missing_is_a_row(project, cluster):
     [stack] = json.loads(run("--stack", "staging", "--output", "json")[1])["stacks"]
 
     assert stack["tenants"][1]["state"] == "failed" and "tenants/ops-team.yaml" in stack["tenants"][1]["message"]
+
+
+def test_lanes_are_shown_if_a_tenant_has_one(cluster):
+    assert "lane" not in CliRunner().invoke(app, ["tenant", "list", "-s", "staging"]).stdout
+    cluster.objects[SYNCS][0]["metadata"]["labels"][LANE_LABEL] = "batch"
+
+    shown = CliRunner().invoke(app, ["tenant", "list", "-s", "staging"]).stdout.splitlines()
+
+    lines = {line.split()[1]: line.split()[3] for line in shown if line.split()[:1] in (["stack"], ["staging"])}
+    assert lines == {"tenant": "lane", "dev-team": "batch", "ops-team": "–"}
+    assert " batch" in CliRunner().invoke(app, ["tenant", "show", "dev-team", "-s", "staging"]).stdout
 
 
 def test_the_fullest_quota_is_the_one_that_is_closest_to_its_limit():

@@ -53,6 +53,7 @@ def test_a_program_gets_all_that_is_known_of_a_tenant(project, cluster):
         "stack": "staging",
         "error": "",
         "state": "ready",
+        "lane": "",
         "message": "",
         "revision": REVISION,
         "changed": "2026-11-20T08:00:00Z",

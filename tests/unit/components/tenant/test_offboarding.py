@@ -18,6 +18,7 @@ from flux_tenancy.components.plan.planned import Planned, Stage
 from flux_tenancy.components.tenant.leaving.blocked_namespaces import Held, NamespaceHolds, read_namespace_holds
 from flux_tenancy.components.tenant.leaving.deletion import Offboarding
 from flux_tenancy.components.tenant.leaving.forced_removal import remove_finalizer
+from flux_tenancy.components.vocabulary.names import LANE_LABEL
 
 
 def discovery(*groups):
@@ -319,6 +320,15 @@ def test_a_source_is_first_requested_then_released_and_then_reported(logged, tim
     assert asked == requests
     assert codes(logged) == [code]
     assert "source-controller" in logged[0] and field in logged[0]
+
+
+def test_a_source_of_a_lane_is_reported_with_its_controller(logged):
+    labelled = {"name": "ops-team", "namespace": "tools", "labels": {LANE_LABEL: "batch"}}
+    source = {**SOURCE, "metadata": labelled}
+    with cluster({SOURCE_PATH: metadata("ops-team", FLUX)}) as api:
+        assert retried(api, "parts", failed("tools/ops-team", source)) is True
+
+    assert logged[0].startswith("source-controller-batch has not removed its finalizer")
 
 
 def test_only_fluxs_finalizer_is_removed_and_only_from_the_version_that_was_read():
