@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from bench import admission, kubectl, neighbours, review
+from bench import admission, kubectl, lanes, neighbours, review
 from bench.report import WIDTH
 from bench.rig import running_rig
 from lab.errors import reported
@@ -20,12 +20,13 @@ RESULTS = Path(__file__).parent / "results"
 
 
 class Contest(StrEnum):
-    """What can be measured, in this order: the last one starts Flux's controllers."""
+    """What can be measured, in this order: the last two start Flux's controllers."""
 
     REVIEW = "review"
     KUBECTL = "kubectl"
     ADMISSION = "admission"
     NEIGHBOURS = "neighbours"
+    LANES = "lanes"
 
 
 def main(
@@ -34,9 +35,10 @@ def main(
     runs: Annotated[int, typer.Option(min=1, help="review, kubectl: rounds; one that takes long is not repeated")] = 3,
     requests: Annotated[int, typer.Option(min=4, help="admission: requests of each kind under each engine")] = 400,
     commits: Annotated[int, typer.Option(min=1, help="neighbours: pushes beside each attack")] = 5,
+    numbers: Annotated[list[int], typer.Option("--lanes", min=1, max=8, help="lanes: numbers of lanes")] = [1, 2, 4, 8],  # noqa: B006 - typer copies it
     folder: Annotated[Path, typer.Option("--results", help="folder for the results")] = RESULTS,
 ) -> None:
-    """Measure reviews, Pulumi against kubectl, what policies add to requests, and a tenant beside an attacker."""
+    """Measure reviews, Pulumi against kubectl, what policies add to requests, tenants beside an attacker, and lanes."""
     # As on Ctrl-C, the cluster is stopped on the way out.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with reported("the benchmark's cluster is stopped and deleted"):
@@ -50,6 +52,8 @@ def main(
                     results = kubectl.results([kubectl.compete(rig, count, runs, _say) for count in tenants])
                 elif contest is Contest.ADMISSION:
                     results = admission.results(admission.measure_admission(rig, requests, _say))
+                elif contest is Contest.LANES:
+                    results = lanes.results(lanes.measure_lanes(rig, numbers, _say))
                 else:
                     results = neighbours.results(neighbours.measure_neighbours(rig, commits, _say))
                 results.write(folder, facts)

@@ -14,6 +14,7 @@ from functools import partial
 
 import yaml
 
+from flux_tenancy.components.config.types import seconds
 from flux_tenancy.components.policies.config import PoliciesConfig
 from flux_tenancy.components.tenant.tenancy_config import TenantLimits
 from flux_tenancy.components.vocabulary.manifests import Manifest
@@ -105,7 +106,8 @@ def _waits(site: Site) -> list[Manifest]:
 
 
 def _silent_sources(site: Site) -> list[Manifest]:
-    longest = {"timeout": _POLICIES.maximum_timeout}
+    # A source has no hours.
+    longest = {"timeout": f"{seconds(_POLICIES.maximum_timeout):.0f}s"}
     return [site.source(f"silent-{number}", f"{site.silent}/{number}.git", **longest) for number in range(_SYNCS)]
 
 

@@ -36,6 +36,9 @@ from tests.support.policy_cases import git, kustomization, made, merged, release
 QUIET, BUSY, PLATFORM = "quiet", "busy", FLUX_NAMESPACE
 """The tenant that is measured, the one that attacks, and the platform's own sync."""
 
+CHART = "chart"
+"""The measured tenant's chart: a folder, a branch of its repository, and a source."""
+
 NOBODY = "nobody"
 """What the measured ones share the cluster with before an attack."""
 
@@ -102,10 +105,12 @@ def measure_neighbours(
     """
     rig.lab.start_git_host()
     folder = rig.project.folder / "repositories"
-    contents = {QUIET: _tenants_files("0"), BUSY: _platforms_files(BUSY) | attackers_files(BUSY)}
+    contents = {QUIET: _platforms_files(QUIET), BUSY: _platforms_files(BUSY) | attackers_files(BUSY)}
     contents[PLATFORM] = _platforms_files("0")
     urls = {name: rig.lab.repository(_ORGANIZATION, name, files, folder) for name, files in contents.items()}
-    _push_large_file(rig.lab.git)
+    chart = yaml.safe_dump(made("ConfigMap", name="release", namespace=QUIET, data={"text": "{{ .Values.text }}"}))
+    _push_branch(rig.lab.git, QUIET, CHART, chart_files(CHART, chart))
+    _push_branch(rig.lab.git, BUSY, LARGE_BRANCH, {}, LARGE_MIB)
     platform = urls.pop(PLATFORM)
     rig.configure(
         urls,
@@ -131,14 +136,14 @@ def measure_neighbours(
             taken = samples[controllers, beside] = Measured()
             for number in range(commits):
                 text = f"{controllers} {beside} {number}"
-                taken.tenant.append(quiet.push(_tenants_files(text), text))
+                taken.tenant.append(quiet.push(_tenants_files(urls[QUIET], text), text))
                 taken.platform.append(platforms.push(_platforms_files(text)))
                 say(f"{controllers}, beside {beside}: {taken.tenant[-1]:6.2f} s, {taken.platform[-1]:6.2f} s")
             taken.killed = limited.take_killed()
 
         def settle(text: str) -> None:
             for each in (quiet, platforms):
-                files = _tenants_files(text) if each is quiet else _platforms_files(text)
+                files = _tenants_files(urls[QUIET], text) if each is quiet else _platforms_files(text)
                 each.push(files, text if each is quiet else "", _RECOVERY_SECONDS)
 
         for controllers in (SHARED, APART):
@@ -268,29 +273,36 @@ def _platforms_files(text: str) -> dict[str, str]:
     return {"staging/config.yaml": yaml.safe_dump(made("ConfigMap", namespace="default", data={"text": text}))}
 
 
-def _tenants_files(text: str) -> dict[str, str]:
-    release_map = made("ConfigMap", name="release", namespace=QUIET, data={"text": "{{ .Values.text }}"})
-    manifests = [made("ConfigMap", namespace=QUIET, data={"text": text}), _release(QUIET, text)]
-    files = {"staging/all.yaml": yaml.safe_dump_all(manifests)}
-    return files | chart_files("chart", yaml.safe_dump(release_map))
+def _tenants_files(url: str, text: str) -> dict[str, str]:
+    """A ConfigMap, and a release of a chart whose source the commits do not change.
+
+    Else helm-controller finds that the chart is not ready, and waits for 5 s.
+    """
+    source = merged(git(url, namespace=QUIET, ref={"branch": CHART}), {"metadata": {"name": CHART}})
+    manifests = [made("ConfigMap", namespace=QUIET, data={"text": text}), source, _release(QUIET, text)]
+    return {"staging/config.yaml": yaml.safe_dump_all(manifests)}
 
 
 def _release(tenant: str, text: str) -> Manifest:
-    """A release of the chart in the tenant's repository."""
-    chart = {"chart": "./chart", "sourceRef": {"kind": "GitRepository", "name": tenant}}
+    """A release of the tenant's chart."""
+    chart = {"chart": f"./{CHART}", "sourceRef": {"kind": "GitRepository", "name": CHART}}
     return release(namespace=tenant, template=chart, serviceAccountName=tenant, values={"text": text})
 
 
-def _push_large_file(host: GitHost) -> None:
+def _push_branch(host: GitHost, repository: str, branch: str, files: Mapping[str, str], zeros_mib: int = 0) -> None:
+    """Add a branch with these files and one with zeros."""
     administrator = host.gitea.credentials()
     git = Git(administrator.username, administrator.password)
     with TemporaryDirectory() as temporary:
-        clone = host.clone(_ORGANIZATION, BUSY, Path(temporary, BUSY))
-        git.run(clone, "checkout", "--quiet", "-b", LARGE_BRANCH)
-        with (clone / "large.yaml").open("wb") as file:
-            file.truncate(LARGE_MIB * 2**20)
+        clone = host.clone(_ORGANIZATION, repository, Path(temporary, repository))
+        git.run(clone, "checkout", "--quiet", "-b", branch)
+        for name, content in files.items():
+            (clone / name).parent.mkdir(parents=True, exist_ok=True)
+            (clone / name).write_text(content)
+        with (clone / "zeros.yaml").open("wb") as file:
+            file.truncate(zeros_mib * 2**20)
         git.run(clone, "add", "--all")
-        git.run(clone, "commit", "--quiet", "--message=Add a large file")
+        git.run(clone, "commit", "--quiet", "--message=Add files")
         host.push(clone)
 
 
