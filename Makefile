@@ -109,5 +109,5 @@ dist: $(INSTALLED) ## Build the wheel into dist/
 	@$(RUN) -m pip wheel --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation --wheel-dir dist .
 	@rm -rf build
 
-bench: $(INSTALLED) ## Measure reviews, Pulumi against kubectl, admission, and neighbours; CONTEST=review, kubectl, admission or neighbours runs one
+bench: $(INSTALLED) ## Measure reviews, Pulumi against kubectl, admission, neighbours and lanes; CONTEST=review, kubectl, admission, neighbours or lanes runs one
 	@$(RUN) -m bench $(call argument,CONTEST)
