@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bench import admission, kubectl, neighbours, review
+from bench import admission, kubectl, lanes, neighbours, review
 from bench.kubectl import Measured
 from bench.measure import Sample
 from bench.report import Results
@@ -80,6 +80,19 @@ def test_a_neighbour_is_compared_with_the_median_beside_nobody() -> None:
         (2.0, 4.0, 1.0, 2),
         (1.0, 1.0, 1.0, 0),
         (1.1, 1.1, 0.9, 0),
+    ]
+
+
+def test_a_lane_costs_its_part_of_what_lanes_add() -> None:
+    def memory(mib: float) -> dict[str, float]:
+        return dict.fromkeys(lanes.FIELDS, mib)
+
+    costs = {0: lanes.Cost(60.0, memory(100.0), 4.0), 2: lanes.Cost(80.0, memory(300.0), 10.0)}
+    rows = lanes.results(costs).rows
+    columns = ("lanes", "first up s", "s", "RSS", "anonymous", "CPU m")
+    assert [tuple(row[column] for column in columns) for row in rows] == [
+        (0, 60.0, 0.0, 100.0, 100.0, 4.0),
+        (2, 80.0, 10.0, 100.0, 100.0, 3.0),
     ]
 
 
