@@ -65,3 +65,40 @@ def test_a_render_has_what_an_update_registers_in_a_cluster_that_has_the_namespa
     assert any("flux-" in name for name in moved)
     assert any("infra/" in name for name in rendered)
     assert any(name.endswith(" flux-tenancy-set-lanes") for name in rendered) == (mode == "lanes")
+
+
+def deletion_rounds(registered: Registered, leaving: set[str]) -> list[set[str]]:
+    """What is deleted at the same time, the first first: dependencies through what stays do not count.
+
+    Source: ScheduleDeletes in pkg/resource/deploy/step_generator.go of Pulumi 3.259
+    """
+    rounds: list[set[str]] = []
+    while remaining := leaving.difference(*rounds):
+        rounds.insert(
+            0, {name for name in remaining if not (registered[name].after | {registered[name].parent}) & remaining}
+        )
+    return rounds
+
+
+def test_a_lane_that_leaves_with_its_last_tenant_stays_until_the_tenant_is_pruned(tmp_path: Path) -> None:
+    project = write_project(tmp_path)
+    for name in TENANTS:
+        (project / "tenants" / f"{name}.yaml").touch()
+
+    def registered(*names: str) -> Registered:
+        lanes: dict[str, Any] = {name: {} for name in ("tenants", *(["batch"] if len(names) > 1 else []))}
+        tenants = {name: tenant(name, name) | ({"lane": "batch"} if name == TENANTS[1] else {}) for name in names}
+        write_stack(project, tenants=tenants, flux={"lanes": lanes})
+        config, file = load_offline("staging", project, read_project_file(project))
+        return objects(config, offline_preflight(config, "staging", file.name, project))
+
+    before = registered(*TENANTS)
+    rounds = deletion_rounds(before, before.keys() - registered(TENANTS[0]).keys())
+
+    def when(part: str) -> list[int]:
+        return [number for number, names in enumerate(rounds) for name in names if part in name]
+
+    controllers = [number for name in ("source", "kustomize", "helm") for number in when(f"{name}-controller-batch")]
+    flux_objects = [*when("Kustomization ops-team/"), *when("GitRepository ops-team/")]
+    assert len(flux_objects) == 2 and controllers
+    assert max(flux_objects) < min(controllers)
