@@ -37,10 +37,10 @@ class ControllerProcess:
     pid: int
     limit: int
 
-    def memory(self, field: str, file: str = "status") -> int:
-        """A part of the memory that it uses now, by its name in /proc/<pid>/<file>, in bytes; 0 if it has ended."""
+    def memory(self, field: str) -> int:
+        """A part of the memory that it uses now, by its name in /proc/<pid>/status, in bytes; 0 if it has ended."""
         with contextlib.suppress(OSError):
-            found = re.search(rf"^{field}:\s+(\d+) kB$", Path(f"/proc/{self.pid}/{file}").read_text(), re.MULTILINE)
+            found = re.search(rf"^{field}:\s+(\d+) kB$", Path(f"/proc/{self.pid}/status").read_text(), re.MULTILINE)
             return int(found[1]) * 1024 if found else 0
         return 0
 

@@ -23,8 +23,8 @@ from tests.support.policy_cases import kustomization, made
 
 TENANTS = 8
 """Tenants of the stack, which are spread over its lanes."""
-FIELDS = {"RSS": "Rss", "PSS": "Pss", "anonymous": "Anonymous"}
-"""Headings of memory and their names in /proc/<pid>/smaps_rollup."""
+FIELDS = {"RSS": "VmRSS", "anonymous": "RssAnon"}
+"""Headings of memory and their names in /proc/<pid>/status."""
 
 NOTES = (
     f"A first `pulumi up` of Flux, native policies and {TENANTS} tenants, which are spread over the lanes, and then "
@@ -32,8 +32,7 @@ NOTES = (
     "Each figure behind the seconds is for one lane: the sum over all controllers, less that without lanes, divided "
     "by the number of lanes.",
     "MiB. `anonymous`: what a lane adds to a node that runs other lanes, where the controllers' programs are in the "
-    "page cache already. `RSS`: the same with these programs, as on a node that runs no other lane. `PSS`: RSS with a "
-    "share of each page that several processes have.",
+    "page cache already. `RSS`: the same with these programs, as on a node that runs no other lane.",
     "CPU: thousandths of a core, over half a minute.",
 )
 
@@ -98,10 +97,7 @@ def _at_rest(client: TenantClient, seconds: float) -> Cost:
     before = cpu_seconds()
     time.sleep(_CPU_SECONDS)
     cpu = (cpu_seconds() - before) / _CPU_SECONDS * 1000
-    memory = {
-        heading: sum(each.memory(field, "smaps_rollup") for each in processes) / 2**20
-        for heading, field in FIELDS.items()
-    }
+    memory = {heading: sum(each.memory(field) for each in processes) / 2**20 for heading, field in FIELDS.items()}
     return Cost(seconds, memory, cpu)
 
 
