@@ -40,7 +40,7 @@ CHART = "chart"
 """The measured tenant's chart: a folder, a branch of its repository, and a source."""
 
 NOBODY = "nobody"
-"""What the measured ones share the cluster with before an attack."""
+"""What the measured ones share the cluster with before and after all attacks."""
 
 SHARED, APART = "shared", "own lane"
 """Which controllers serve the attacker: those of all tenants, or those of a lane of its own."""
@@ -103,6 +103,54 @@ def measure_neighbours(
 
     Raises LabError if a command fails, and AssertionError if a commit is not applied within 15 minutes of an attack.
     """
+    urls = _set_up(rig)
+    samples: dict[tuple[str, str], Measured] = {}
+    with contextlib.ExitStack() as stack:
+        tokens = {QUIET: rig.token(QUIET), BUSY: rig.token(BUSY), PLATFORM: rig.admin_token()}
+        quiet, busy, platforms = (
+            _Repository(name, rig.lab.git, stack.enter_context(TenantClient(rig.cluster.kubeconfig, token)))
+            for name, token in tokens.items()
+        )
+        watching = stack.enter_context(TenantClient(rig.cluster.kubeconfig, tokens[PLATFORM]))
+        limited = stack.enter_context(MemoryLimits(watching))
+        site = Site(BUSY, urls[BUSY], stack.enter_context(_silent_host()))
+
+        def push(text: str, patience: float = PATIENCE_SECONDS) -> tuple[float, float]:
+            with ThreadPoolExecutor() as pool:
+                tenants = pool.submit(quiet.push, _tenants_files(urls[QUIET], text), text, patience)
+                platform = pool.submit(platforms.push, _platforms_files(text), "", patience)
+                return tenants.result(), platform.result()
+
+        def measure(controllers: str, beside: str) -> None:
+            taken = samples.setdefault((controllers, beside), Measured())
+            for number in range(commits):
+                seconds = push(f"{controllers} {beside} {number}")
+                taken.tenant.append(seconds[0])
+                taken.platform.append(seconds[1])
+                say(f"{controllers}, beside {beside}: {seconds[0]:6.2f} s, {seconds[1]:6.2f} s")
+            taken.killed += limited.take_killed()
+
+        def settle(text: str) -> None:
+            assert max(push(text, _RECOVERY_SECONDS)) < _RECOVERY_SECONDS, text
+            limited.take_killed()
+
+        for controllers in (SHARED, APART):
+            if controllers == APART:
+                _separate(rig)
+            settle(controllers)
+            measure(controllers, NOBODY)
+            for attack in attacks:
+                with busy.attacking(attack, site, limited.kill_all):
+                    time.sleep(_HEAD_START_SECONDS)
+                    measure(controllers, attack.name)
+                settle(f"{controllers} after {attack.name}")
+            # The machine may have other work than before the attacks.
+            measure(controllers, NOBODY)
+    return samples
+
+
+def _set_up(rig: Rig) -> Mapping[str, str]:
+    """Fill the repositories and start Flux; returns the URLs of the tenants' repositories."""
     rig.lab.start_git_host()
     folder = rig.project.folder / "repositories"
     contents = {QUIET: _platforms_files(QUIET), BUSY: _platforms_files(BUSY) | attackers_files(BUSY)}
@@ -123,47 +171,7 @@ def measure_neighbours(
     )
     rig.up()
     rig.scale_flux(1)
-    samples: dict[tuple[str, str], Measured] = {}
-    with contextlib.ExitStack() as stack:
-        tokens = {QUIET: rig.token(QUIET), BUSY: rig.token(BUSY), PLATFORM: rig.admin_token()}
-        quiet, busy, platforms = (
-            _Repository(name, rig.lab.git, stack.enter_context(TenantClient(rig.cluster.kubeconfig, token)))
-            for name, token in tokens.items()
-        )
-        watching = stack.enter_context(TenantClient(rig.cluster.kubeconfig, tokens[PLATFORM]))
-        limited = stack.enter_context(MemoryLimits(watching))
-        site = Site(BUSY, urls[BUSY], stack.enter_context(_silent_host()))
-
-        def push(text: str, patience: float = PATIENCE_SECONDS) -> tuple[float, float]:
-            with ThreadPoolExecutor() as pool:
-                tenants = pool.submit(quiet.push, _tenants_files(urls[QUIET], text), text, patience)
-                platform = pool.submit(platforms.push, _platforms_files(text), "", patience)
-                return tenants.result(), platform.result()
-
-        def measure(controllers: str, beside: str) -> None:
-            taken = samples[controllers, beside] = Measured()
-            for number in range(commits):
-                seconds = push(f"{controllers} {beside} {number}")
-                taken.tenant.append(seconds[0])
-                taken.platform.append(seconds[1])
-                say(f"{controllers}, beside {beside}: {seconds[0]:6.2f} s, {seconds[1]:6.2f} s")
-            taken.killed = limited.take_killed()
-
-        def settle(text: str) -> None:
-            push(text, _RECOVERY_SECONDS)
-
-        for controllers in (SHARED, APART):
-            if controllers == APART:
-                _separate(rig)
-            settle(controllers)
-            limited.take_killed()
-            measure(controllers, NOBODY)
-            for attack in attacks:
-                with busy.attacking(attack, site, limited.kill_all):
-                    time.sleep(_HEAD_START_SECONDS)
-                    measure(controllers, attack.name)
-                settle(f"{controllers} after {attack.name}")
-    return samples
+    return urls
 
 
 def _separate(rig: Rig) -> None:
