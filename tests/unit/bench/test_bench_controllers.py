@@ -43,17 +43,21 @@ def test_a_controller_beyond_its_limit_is_killed_and_counted_once() -> None:
 
 
 def test_a_controller_within_its_limit_goes_on() -> None:
-    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    program = "import time; print(flush=True); time.sleep(60)"
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
     try:
+        assert process.stdout is not None
+        # Until then it has hardly any memory.
+        process.stdout.readline()
         [found] = controller_processes(client(process.pid, "1Gi"))
         assert (found.name, found.limit) == ("helm-controller", 2**30)
-        eventually(lambda: found.memory("RssAnon"), 5.0)
         assert found.memory("RssAnon") < found.memory("VmRSS") < found.limit
         with MemoryLimits(client(process.pid, "1Gi")) as limits:
             assert limits.take_killed() == []
         assert process.poll() is None
     finally:
         process.kill()
+        process.communicate()
 
 
 def test_a_controller_that_waits_for_its_restart_is_no_process() -> None:
