@@ -328,6 +328,13 @@ class GitHubConfig(Section):
         """The credentials for an owner's repositories, listed or not; GitHub's names are case-insensitive."""
         return next((each for name, each in self.owners.items() if name.lower() == owner.lower()), GitHubOwner())
 
+    def credentials(self, owner: str) -> str:
+        """The setting with the credentials for an owner's repositories: what to correct if GitHub refuses."""
+        identity = self.identity(owner)
+        if identity.app is not None:
+            return f"github.owners.{owner}.app"
+        return f"github.owners.{owner}.token" if identity.token is not None else "GITHUB_TOKEN"
+
     @field_validator("owners")
     @classmethod
     def _each_once(cls, owners: dict[str, GitHubOwner]) -> dict[str, GitHubOwner]:

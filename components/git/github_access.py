@@ -39,7 +39,7 @@ class GitHubUnavailable(Exception):
 
 def refusal(config: GitHubConfig, repository: GitHubRepository) -> Message | None:
     """Why the program cannot administer a repository, or None."""
-    path, owner = repository.repository, f"github.owners.{repository.owner}"
+    path = repository.repository
     try:
         with github_client(config, repository) as client:
             found = client.get_repo(path)
@@ -49,8 +49,8 @@ def refusal(config: GitHubConfig, repository: GitHubRepository) -> Message | Non
             if config.identity(repository.owner).app is None and not found.permissions.admin:
                 return Message(
                     "FT-GIT-008",
-                    f"the credentials of {owner} can read {path} but not administer it",
-                    "grant them admin access to it",
+                    f"{config.credentials(repository.owner)} can read {path} but not administer it",
+                    "grant it admin access to the repository",
                 )
             return None
     except GitHubUnavailable as error:
@@ -64,7 +64,7 @@ def github_client(config: GitHubConfig, repository: GitHubRepository) -> Iterato
     Raises:
         GitHubUnavailable: GitHub refuses a request of the client, or does not answer like GitHub.
     """
-    owner = f"github.owners.{repository.owner}"
+    credentials = config.credentials(repository.owner)
     try:
         auth = _auth(config.identity(repository.owner))
         if auth is None:
@@ -72,7 +72,7 @@ def github_client(config: GitHubConfig, repository: GitHubRepository) -> Iterato
         with _client(config.base_url, auth) as client:
             yield client
     except GithubException as error:
-        raise GitHubUnavailable(_explained(error, repository.repository, owner)) from None
+        raise GitHubUnavailable(_explained(error, repository.repository, credentials)) from None
     except (requests.ConnectionError, requests.Timeout, OSError):
         raise GitHubUnavailable(
             Message("FT-GIT-002", f"cannot reach GitHub at {config.base_url}", "check github.baseUrl and the network")
@@ -125,16 +125,16 @@ def _rejection(identity: GitHubOwner) -> Wording:
     )
 
 
-def _explained(error: GithubException, path: str, owner: str) -> Message:
+def _explained(error: GithubException, path: str, credentials: str) -> Message:
     """What an error status means. The library tells errors apart by their text; GitHub documents the status."""
     headers = error.headers or {}
     if error.status == HTTPStatus.UNAUTHORIZED:
-        return Message("FT-GIT-004", f"GitHub rejects the credentials of {owner}", "renew them")
+        return Message("FT-GIT-004", f"GitHub rejects {credentials}", "renew it")
     if error.status == HTTPStatus.NOT_FOUND:
         return Message(
             "FT-GIT-005",
-            f"{path} does not exist, or the credentials of {owner} have no access to it",
-            "correct the repository or the credentials",
+            f"{path} does not exist, or {credentials} has no access to it",
+            f"correct the repository, or grant {credentials} access to it",
         )
     limited = headers.get("x-ratelimit-remaining") == "0" or "retry-after" in headers
     if limited and error.status in (HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS):

@@ -68,10 +68,10 @@ def lost_repositories(
         if known or _fetched_before(name, sources, state) == source.github.repository.lower():
             lost[name] = Message(
                 "FT-GIT-014",
-                f"{github_key_path(name)}: {source.github.repository} no longer exists, or the credentials of "
-                f"github.owners.{source.github.owner} have no access to it: nothing new is registered there, and "
-                "everything else is applied",
-                "correct the repository or the credentials, or remove the tenant",
+                f"{github_key_path(name)}: {source.github.repository} no longer exists, or "
+                f"{sources.github.credentials(source.github.owner)} has no access to it: nothing new is registered "
+                "there, and everything else is applied",
+                "correct the repository or grant access to it, or remove the tenant",
             )
     return lost
 

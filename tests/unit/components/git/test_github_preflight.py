@@ -1,6 +1,7 @@
 """Before the first resource: GitHub is asked only about what is new there, and each refusal is explained."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -224,6 +225,30 @@ def test_each_repository_is_a_separate_error():
         ("tenants.ops-team.source.github", "FT-GIT-008"),
         ("tenants.qa-team.source.github", "FT-GIT-005"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("identity", "setting"),
+    [
+        ({}, "GITHUB_TOKEN"),
+        ({"token": "gh-t0ken"}, "github.owners.acme.token"),
+        ({"app": APP}, "github.owners.acme.app"),
+    ],
+)
+@pytest.mark.parametrize("status", [401, 404])
+def test_a_refusal_names_the_setting_whose_credentials_were_refused(monkeypatch, identity, setting, status):
+    monkeypatch.setenv("GITHUB_TOKEN", "env-t0ken")
+    token = {"token": "installation-t0ken", "expires_at": "2036-01-01T00:00:00Z", "permissions": {}}
+    answers = {INSTALLATION: json.dumps(token).encode()}
+
+    with serving(answers, status, statuses={INSTALLATION: 201}) as server:
+        config = stack({"dev-team": with_deploy_key()}, github=github(server, acme=identity))
+        [problem] = repository_problems(
+            config.git_sources, unregistered(config.git_sources, NOTHING), "Pulumi.staging.yaml"
+        )
+
+    named = re.findall(r"GITHUB_TOKEN|github\.owners[.\w]+", problem.message)
+    assert set(named) == {setting}, problem.message
 
 
 def test_an_error_about_the_platforms_own_repository_names_its_key():
