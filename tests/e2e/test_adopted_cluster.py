@@ -40,14 +40,25 @@ JOBS = {"path": "./production", "namePrefix": "jobs-", "targetNamespace": "apps"
 IMAGE_POLICIES = "_imagepolicies.image.toolkit.fluxcd.io_apiextensions.k8s.io_CustomResourceDefinition"
 JOBS_ID = "apps_dev-team-jobs_kustomize.toolkit.fluxcd.io_Kustomization"
 ACCESS_ID = "_gotk-reconciler_rbac.authorization.k8s.io_ClusterRoleBinding"
+RBAC = ("crd-controller", "cluster-reconciler", "flux-edit", "flux-view", "critical-pods")
+"""Roles, bindings and the quota of a release, which have another name in the one that the stack pins."""
+FORMER_RIGHTS = ("cluster-reconciler-flux-system", "crd-controller-flux-system")
 RELEASES = [FLUX_VERSION, pytest.param(OLDER_FLUX_VERSION, marks=pytest.mark.exhaustive)]
 """Those that the cluster was bootstrapped with; the stack has the first."""
 
 
 def as_installed(release: str) -> str:
-    """A release as `flux install` writes it, with its version, which is an older one here, at objects and pods."""
+    """A release as `flux install` writes it.
+
+    With its version, which is an older one here, at objects and pods, and with the namespace in the names of `RBAC`.
+
+    Source: kustomizationRolesTmpl in pkg/manifestgen/install/templates.go of flux2
+    """
     manifests = list(yaml.load_all(release, FastLoader))
     for manifest in manifests:
+        for named in (manifest["metadata"], manifest.get("roleRef", {})):
+            if named.get("name") in RBAC:
+                named["name"] += "-flux-system"
         templates = [manifest["spec"]["template"]] if manifest["kind"] == "Deployment" else []
         for labelled in (manifest, *templates):
             labelled["metadata"].setdefault("labels", {})[VERSION_LABEL] = "v2.9.0"
@@ -202,6 +213,11 @@ def test_a_bootstrapped_cluster_is_adopted_without_replacing_an_object(
     assert bootstrapped.uids(there) == there
     del there[JOBS_ID]
 
+    # Nothing needs the rights that the controllers had before.
+    bindings = {f"_{name}_rbac.authorization.k8s.io_ClusterRoleBinding": name for name in FORMER_RIGHTS}
+    assert bindings.keys() <= there.keys()
+    cluster.kubectl("delete", "clusterrolebinding", *bindings.values())
+
     # A sync of the repository has a name that the stack needs now.
     job = eventually(lambda: cluster.find("deployment", "jobs-guestbook", "apps"), what="what the sync applies")
     del stack.config["cluster"]["adopt"], stack.config["flux"]["sync"]["prune"]
@@ -225,7 +241,7 @@ def test_a_bootstrapped_cluster_is_adopted_without_replacing_an_object(
     assert cluster.get("kustomization", "flux-system", "flux-system")["spec"]["prune"]
     bootstrapped.remove("dev-team.yaml", "access.yaml")
     eventually(lambda: len(bootstrapped.objects()) == 1, what="the inventory without what left the repository")
-    assert bootstrapped.uids(there) == there | {ACCESS_ID: "gone"}
+    assert bootstrapped.uids(there) == there | dict.fromkeys((ACCESS_ID, *bindings), "gone")
     assert cluster.get("imagepolicy", "app", "apps")["metadata"]["uid"] == image_policy
     assert stack.changes() == {}
     assert project.destroy(NAME).succeeded
