@@ -6,11 +6,9 @@ and what has come of all of them is compared.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 
@@ -72,17 +70,7 @@ class Killed:
 
     def has_come_to(self, which: str) -> None:
         """What there is is what an undisturbed update has led to."""
-        wanted = self.undisturbed[which]
-        differences: list[dict[str, Any]] = []
-
-        def same() -> bool:
-            differences[:] = [wanted.difference(self.snapshot())]
-            return not differences[0]
-
-        try:
-            eventually(same, timeout=90)
-        except AssertionError:
-            raise AssertionError(json.dumps(differences, indent=1, default=str)[:20000]) from None
+        self.undisturbed[which].await_same(self.snapshot)
         (path,) = {hook["config"]["url"] for hook in self.lab.git.webhooks(*SHOP.split("/"))}
         receiver = self.stack.cluster.get("receiver", "shop", "shop")
         assert path.endswith(receiver["status"]["webhookPath"])

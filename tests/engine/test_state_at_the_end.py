@@ -94,17 +94,7 @@ class Unrecorded:
 
     def has_come_to(self, which: str) -> None:
         """What there is is what an undisturbed update has led to, and nothing was created again on the way."""
-        wanted = self.undisturbed[which]
-        last: list[dict[str, Any]] = []
-
-        def same() -> bool:
-            last[:] = [wanted.difference(self.snapshot())]
-            return not last[0]
-
-        try:
-            eventually(same, timeout=90)
-        except AssertionError:
-            raise AssertionError(json.dumps(last, indent=1, default=str)[:20000]) from None
+        self.undisturbed[which].await_same(self.snapshot)
         assert self.stack.changes() == {}
         now = uids(self.stack.cluster)
         assert {name: now[name] for name in self.uids if name in now} == {

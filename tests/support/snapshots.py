@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tests.support.lab import RunningCluster
+from tests.support.lab import RunningCluster, eventually
 
 # What comes and goes by itself, or is named and numbered by chance.
 _PASSING = re.compile(
@@ -46,6 +46,19 @@ class Snapshot:
                 both = isinstance(before, list)
                 found[part] = ([*_without(before, after)], [*_without(after, before)]) if both else (before, after)
         return found
+
+    def await_same(self, taken: Callable[[], Snapshot]) -> None:
+        """Wait until a snapshot has no difference; raises AssertionError with the last one."""
+        last: list[dict[str, Any]] = []
+
+        def same() -> bool:
+            last[:] = [self.difference(taken())]
+            return not last[0]
+
+        try:
+            eventually(same, timeout=90)
+        except AssertionError:
+            raise AssertionError(json.dumps(last, indent=1, default=str)[:20000]) from None
 
 
 def _without(entries: list[Any], others: list[Any]) -> Iterator[Any]:
