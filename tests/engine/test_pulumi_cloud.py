@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -18,7 +17,7 @@ import yaml
 
 from flux_tenancy.command.exits import ExitCode
 from lab.pulumi import LabPulumi
-from tests.support.environment import Environment, base
+from tests.support.environment import Environment
 from tests.support.killing import kill_process
 from tests.support.lab import Lab, eventually
 from tests.support.project import CHECKOUT, Project
@@ -64,14 +63,6 @@ class CloudPulumi(LabPulumi):
 class CloudProject(Project):
     """A project whose stacks are the team's: Pulumi finds none of them by its last part alone."""
 
-    def __init__(self, folder: Path, pulumi: LabPulumi, cloud: PulumiCloud) -> None:
-        super().__init__(folder, pulumi, PROJECT)
-        self._cloud = cloud
-
-    def secret(self, stack: str, text: str) -> dict[str, str]:
-        owner = self._cloud.stacks[ORGANIZATION, PROJECT, stack]
-        return {"secure": owner.encrypted(b64encode(text.removesuffix("\n").encode()).decode())}
-
     def _select(self, name: str) -> None:
         super()._select(qualified(name))
 
@@ -93,7 +84,7 @@ class Team:
     def __init__(self, lab: Lab, cloud: PulumiCloud, folder: Path) -> None:
         self.lab, self.cloud = lab, cloud
         self.users = {user: CloudPulumi(lab, cloud, user, folder / user) for user in ("alice", "bob")}
-        self.project = CloudProject(folder / "project", self.users["alice"], cloud)
+        self.project = CloudProject(folder / "project", self.users["alice"], PROJECT)
         self.stacks: dict[str, Environment] = {}
 
     def run(self, *arguments: str, stack: str = "", user: str = "alice") -> subprocess.CompletedProcess[str]:
@@ -117,15 +108,11 @@ def team(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Team]:
     folder = tmp_path_factory.mktemp("cloud")
     with running() as cloud, lab.cluster(FIRST) as first, lab.cluster(SECOND) as second:
         team = Team(lab, cloud, folder)
-        for name in ("shop", "bank"):
-            lab.repository(name, "app", {"one/note.yaml": NOTE}, folder, private=True)
-        team.project.tenant("shop", base(lab, "shop/app", "shop", interval="1h"))
+        lab.repository("shop", "app", {"one/note.yaml": NOTE}, folder, private=True)
         for cluster in (first, second):
             team.stacks[cluster.name] = Environment(lab, team.project, cluster, flux=lab.bundle())
-        team.stacks[FIRST].onboard("shop", "./one")
-        team.stacks[FIRST].write()
-        waves = [{"name": stack, "stacks": [qualified(stack)]} for stack in (FIRST, SECOND)]
-        (team.project.folder / "fleet.yaml").write_text(yaml.safe_dump({"waves": waves}))
+        wave = {"name": "regions", "stacks": [*map(qualified, team.stacks)]}
+        (team.project.folder / "fleet.yaml").write_text(yaml.safe_dump({"waves": [wave]}))
         yield team
 
 
@@ -227,7 +214,7 @@ class TestPulumiCloud:
 
     def test_a_tenant_is_onboarded_as_approved(self, team: Team) -> None:
         team.done(
-            *("tenant", "new", "bank", "--repo", team.lab.git.ssh_url("bank", "app"), "--github", "bank/app"),
+            *("tenant", "new", "shop", "--repo", team.lab.git.ssh_url("shop", "app"), "--github", "shop/app"),
             *("--folder", "./one", "--no-preview"),
             stack=FIRST,
         )
@@ -238,32 +225,32 @@ class TestPulumiCloud:
         assert "(FT-REV-501)" in refused.stderr
         assert "as approved" in team.done("review", "approval", "--approved", str(approved), stack=FIRST)
         team.done(*UP, "--approved", str(approved), stack=FIRST)
-        eventually(partial(team.stacks[FIRST].cluster.find, "configmap", "note", "bank"))
-        assert len(team.lab.git.deploy_keys("bank", "app")) == 1
+        eventually(partial(team.stacks[FIRST].cluster.find, "configmap", "note", "shop"))
+        assert len(team.lab.git.deploy_keys("shop", "app")) == 1
 
     def test_drift_is_shown_and_repaired_and_a_key_is_rotated(self, team: Team) -> None:
         """What is missing is for the next update to create; the repair refreshes it in the service's state."""
         cluster = team.stacks[FIRST].cluster
-        [before] = team.lab.git.deploy_keys("bank", "app")
-        cluster.kubectl("delete", "rolebinding", "flux-impersonation", "-n", "bank")
-        cluster.kubectl("label", "namespace", "bank", "pod-security.kubernetes.io/enforce=privileged", "--overwrite")
+        [before] = team.lab.git.deploy_keys("shop", "app")
+        cluster.kubectl("delete", "rolebinding", "flux-impersonation", "-n", "shop")
+        cluster.kubectl("label", "namespace", "shop", "pod-security.kubernetes.io/enforce=privileged", "--overwrite")
 
         assert team.run("drift", "show", "--exit-code", stack=FIRST).returncode == ExitCode.FOUND
         team.done("drift", "repair", stack=FIRST)
-        team.done("key", "deploy", "bank", stack=FIRST)
+        team.done("key", "deploy", "shop", stack=FIRST)
         team.done(*UP, stack=FIRST)
 
         assert team.run("drift", "show", "--exit-code", stack=FIRST).returncode == ExitCode.OK
-        assert {each["key"] for each in team.lab.git.deploy_keys("bank", "app")} > {before["key"]}
+        assert {each["key"] for each in team.lab.git.deploy_keys("shop", "app")} > {before["key"]}
 
     def test_tenants_are_listed(self, team: Team) -> None:
         [listed] = json.loads(team.done("tenant", "list", "--no-policies", "-o", "json", stack=FIRST))["stacks"]
 
-        assert {each["tenant"]: each["state"] for each in listed["tenants"]} == {"bank": "ready", "shop": "ready"}
+        assert {each["tenant"]: each["state"] for each in listed["tenants"]} == {"shop": "ready"}
 
     def test_a_stack_is_destroyed(self, team: Team) -> None:
         outcome = team.project.destroy(FIRST)
 
         assert outcome.succeeded, outcome.text
         assert team.saved(FIRST) == []
-        assert team.lab.git.deploy_keys("bank", "app") == []
+        assert team.lab.git.deploy_keys("shop", "app") == []
