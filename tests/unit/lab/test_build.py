@@ -19,7 +19,7 @@ import pytest
 from builder_project import BuilderProject, make_project
 from rich.console import Console
 
-from lab import build
+from lab import build, build_key
 from lab.build_lock import build_lock
 from lab.errors import LabError
 from lab.go_command import Go, GoStopped
@@ -109,6 +109,16 @@ def test_a_change_rebuilds_only_the_tools_that_contain_it(
     change(builder_project)
     build.ensure(builder_project.settings, BOTH)
     assert builder_project.builds() == rebuilt
+
+
+def test_other_flags_of_the_compiler_rebuild_everything(
+    builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build.ensure(builder_project.settings, BOTH)
+    builder_project.builds()
+    monkeypatch.setattr(build_key, "COMPILED_ALIKE", ())
+    build.ensure(builder_project.settings, BOTH)
+    assert builder_project.builds() == [ALPHA, BETA]
 
 
 def test_another_go_version_rebuilds_everything(
