@@ -15,8 +15,8 @@ import (
 // hostIP is the address of the node; its pods have addresses of their own in the same loopback network.
 const hostIP = "127.0.0.1"
 
-// limitsEnforced is the condition of the node that says whether containers are kept within their limits. The lab
-// reads it (lab/node.py).
+// limitsEnforced is the condition that says whether containers are kept within their limits. The lab's commands read
+// it (lab/node.py).
 const limitsEnforced corev1.NodeConditionType = "LimitsEnforced"
 
 // capacity is what the node offers: more than any set of manifests asks for, since nothing is really set
