@@ -4,7 +4,8 @@ from lab.node import is_ready, unlimited_because
 
 
 def node(*conditions):
-    return {"status": {"conditions": [dict(zip(("type", "status", "message"), each, strict=True)) for each in conditions]}}
+    fields = ("type", "status", "message")
+    return {"status": {"conditions": [dict(zip(fields, each, strict=True)) for each in conditions]}}
 
 
 def test_a_node_that_has_not_reported_yet_is_not_ready_and_no_reason_is_known():
