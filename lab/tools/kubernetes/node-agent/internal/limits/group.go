@@ -57,7 +57,7 @@ func (g *Group) startByThread(command *exec.Cmd) error {
 	if err == nil {
 		err = command.Start()
 	}
-	return errors.Join(err, enter(distinct(filepath.Dir(g.node.memory), filepath.Dir(g.node.cpu))))
+	return errors.Join(err, enter(g.node.outside))
 }
 
 // enter puts this thread into groups of version 1.

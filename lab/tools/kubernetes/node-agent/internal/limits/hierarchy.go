@@ -15,10 +15,10 @@ const (
 	subtreeControl = "cgroup.subtree_control"
 )
 
-// place is a group in a mounted hierarchy.
+// place is where this process is in a mounted hierarchy.
 type place struct {
-	// mount is the directory of the hierarchy's topmost visible group, dir that of the group.
-	mount, dir string
+	// top is the directory of the topmost group that is visible, own that of this process.
+	top, own string
 }
 
 // hierarchies are the places of this process that have the two controllers: one of version 2, or two of version 1,
@@ -62,7 +62,7 @@ func find(controller, cgroups, mountinfo string) *place {
 			// A group that this mount does not show.
 			continue
 		}
-		return &place{mount: mount, dir: filepath.Join(mount, relative)}
+		return &place{top: mount, own: filepath.Join(mount, relative)}
 	}
 	return nil
 }
@@ -85,33 +85,8 @@ func isHierarchy(controller, filesystem, options string) bool {
 	return filesystem == "cgroup" && slices.Contains(strings.Split(options, ","), controller)
 }
 
-// parents returns the directories in which the node's group is made: the group of this process, so that what limits
-// this process limits the node as well. In version 2, groups with processes of their own give their children no
-// controllers: there it is the nearest one above that does. In the root, which may have processes, they are turned on.
-func (h hierarchies) parents() (memory, cpu string, err error) {
-	if !h.unified {
-		return h.memory.dir, h.cpu.dir, nil
-	}
-	dir := h.memory.dir
-	for ; dir != h.memory.mount; dir = filepath.Dir(dir) {
-		if givesControllers(dir) {
-			return dir, dir, nil
-		}
-	}
-	return dir, dir, giveControllers(dir)
-}
-
-func givesControllers(dir string) bool {
-	content, _ := os.ReadFile(filepath.Join(dir, subtreeControl))
-	given := strings.Fields(string(content))
-	return slices.Contains(given, memoryController) && slices.Contains(given, cpuController)
-}
-
-// giveControllers has the children of a group get the controllers, if they do not yet.
+// giveControllers has the children of a group of version 2 get the controllers, if they do not yet.
 func giveControllers(dir string) error {
-	if givesControllers(dir) {
-		return nil
-	}
 	return write(filepath.Join(dir, subtreeControl), fmt.Sprintf("+%s +%s", memoryController, cpuController))
 }
 

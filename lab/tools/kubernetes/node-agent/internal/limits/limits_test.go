@@ -111,35 +111,6 @@ func content(t *testing.T, path string) string {
 	return string(content)
 }
 
-func TestVersion1IsBelowTheGroupOfTheAgent(t *testing.T) {
-	found := hierarchies{memory: place{"/m", "/m/user"}, cpu: place{"/c", "/c"}}
-	if memory, cpu, err := found.parents(); err != nil || memory != "/m/user" || cpu != "/c" {
-		t.Errorf("got %s, %s, %v", memory, cpu, err)
-	}
-}
-
-func TestVersion2IsBelowTheNearestGroupThatGivesControllers(t *testing.T) {
-	for nearest, given := range map[string]string{"a": "cpuset cpu memory pids\n", "": "memory\n"} {
-		root := tree(t, map[string]string{
-			"cgroup.subtree_control":     "",
-			"a/cgroup.subtree_control":   given,
-			"a/b/cgroup.subtree_control": "memory pids\n",
-		})
-		here := place{root, filepath.Join(root, "a/b")}
-		memory, cpu, err := hierarchies{unified: true, memory: here, cpu: here}.parents()
-		if want := filepath.Join(root, nearest); err != nil || memory != want || cpu != want {
-			t.Errorf("%q: got %s, %s, %v", nearest, memory, cpu, err)
-		}
-		// Groups of others stay as they are; only the root may be changed.
-		if got := content(t, filepath.Join(root, "a", subtreeControl)); got != given {
-			t.Errorf("%q: a gives %q now", nearest, got)
-		}
-		if got := content(t, filepath.Join(root, subtreeControl)); (got == "+memory +cpu") != (nearest == "") {
-			t.Errorf("%q: the root gives %q", nearest, got)
-		}
-	}
-}
-
 func TestFilesOfVersion1(t *testing.T) {
 	root := tree(t, map[string]string{
 		"memory/memory.limit_in_bytes": "", "cpu/cpu.cfs_period_us": "", "cpu/cpu.cfs_quota_us": "",
@@ -207,21 +178,35 @@ func TestOOMKilled(t *testing.T) {
 
 func TestWhatAnEarlierAgentLeftIsRemovedAndNothingElse(t *testing.T) {
 	root := t.TempDir()
-	for _, dir := range []string{"session/node/one", "session/node/two", "node", "node-2/one", "session/other"} {
+	for _, dir := range []string{"memory/node/one", "memory/node/two", "memory/node-2/one", "cpu/node"} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := removeAll(root, "node"); err != nil {
+	node := &Node{memory: filepath.Join(root, "memory/node"), cpu: filepath.Join(root, "cpu/node")}
+	if err := node.Close(); err != nil {
 		t.Fatal(err)
 	}
-	left, err := filepath.Glob(filepath.Join(root, "*", "*"))
-	if err != nil {
-		t.Fatal(err)
+	for dir, want := range map[string]bool{"memory/node": false, "cpu/node": false, "memory/node-2/one": true} {
+		if _, err := os.Stat(filepath.Join(root, dir)); (err == nil) != want {
+			t.Errorf("%s: %v", dir, err)
+		}
 	}
-	want := []string{filepath.Join(root, "node-2/one"), filepath.Join(root, "session/other")}
-	if strings.Join(left, " ") != strings.Join(want, " ") {
-		t.Errorf("left: %s", left)
+}
+
+func TestAMachineThatHasNoFilesForLimitsIsRefusedAndLeftAsItWas(t *testing.T) {
+	for _, unified := range []bool{false, true} {
+		root := tree(t, map[string]string{subtreeControl: ""})
+		here := place{root, root}
+		if _, err := open(hierarchies{unified, here, here}, "node"); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("unified %t: %v", unified, err)
+		}
+		if _, err := os.Stat(filepath.Join(root, "node")); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("unified %t: the group of the node is still there", unified)
+		}
+		if got := content(t, filepath.Join(root, subtreeControl)); (got == "+memory +cpu") != unified {
+			t.Errorf("unified %t: the top gives %q", unified, got)
+		}
 	}
 }
 

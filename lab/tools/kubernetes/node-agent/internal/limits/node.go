@@ -3,11 +3,9 @@ package limits
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 )
 
 // Node is the group of a node, with one group for each running container. The zero value has no groups: its
@@ -16,6 +14,8 @@ type Node struct {
 	unified bool
 	// memory and cpu are the directories of the node's group, the same one if a hierarchy has both controllers.
 	memory, cpu string
+	// outside are the directories of the agent's own groups.
+	outside []string
 }
 
 // Open makes the group of a node, after it has ended and removed all that an earlier agent has left under this
@@ -36,17 +36,17 @@ func Open(name string) (*Node, error) {
 	return open(found, name)
 }
 
+// open makes the group at the top of the hierarchies, as kubelets do.
 func open(found hierarchies, name string) (*Node, error) {
-	for _, hierarchy := range []place{found.memory, found.cpu} {
-		if err := removeAll(hierarchy.mount, name); err != nil {
-			return nil, err
-		}
+	node := &Node{
+		unified: found.unified,
+		memory:  filepath.Join(found.memory.top, name),
+		cpu:     filepath.Join(found.cpu.top, name),
+		outside: distinct(found.memory.own, found.cpu.own),
 	}
-	memory, cpu, err := found.parents()
-	if err != nil {
+	if err := node.Close(); err != nil {
 		return nil, err
 	}
-	node := &Node{unified: found.unified, memory: filepath.Join(memory, name), cpu: filepath.Join(cpu, name)}
 	if err := node.prepare(); err != nil {
 		return nil, errors.Join(err, node.Close())
 	}
@@ -55,6 +55,12 @@ func open(found hierarchies, name string) (*Node, error) {
 
 // prepare makes the group of the node, and one with limits on trial: a kernel may lack a controller's files.
 func (n *Node) prepare() error {
+	if n.unified {
+		// The kernel refuses it where the top has processes, as in a container. The root may have some.
+		if err := giveControllers(filepath.Dir(n.memory)); err != nil {
+			return err
+		}
+	}
 	if err := makeAll(n.dirs()); err != nil {
 		return err
 	}
@@ -89,7 +95,14 @@ func (n *Node) Group(name string, limits Limits) (*Group, error) {
 func (n *Node) Close() error {
 	var err error
 	for _, dir := range n.dirs() {
-		err = errors.Join(err, removeAll(dir, filepath.Base(dir)))
+		// Without the directory, there is nothing to do.
+		entries, _ := os.ReadDir(dir)
+		for _, entry := range entries {
+			if entry.IsDir() {
+				err = errors.Join(err, remove(filepath.Join(dir, entry.Name())))
+			}
+		}
+		err = errors.Join(err, remove(dir))
 	}
 	return err
 }
@@ -108,22 +121,4 @@ func makeAll(dirs []string) error {
 		}
 	}
 	return nil
-}
-
-// removeAll removes all groups with this name, wherever an earlier agent was started, with the groups in them.
-func removeAll(mount, name string) error {
-	var found []string
-	err := filepath.WalkDir(mount, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			// A group that has gone meanwhile, or that is closed to this user.
-			return fs.SkipDir
-		}
-		if entry.IsDir() && slices.Contains(strings.Split(path, string(filepath.Separator)), name) {
-			found = append(found, path)
-		}
-		return nil
-	})
-	// What is in a group goes before it.
-	slices.Reverse(found)
-	return errors.Join(err, removeGroups(found))
 }
