@@ -39,19 +39,41 @@ func launcher(groups *limits.Node) *Launcher {
 
 func start(t *testing.T, script string) (*Process, string) {
 	t.Helper()
+	return startIn(t, &limits.Node{}, script, limits.Limits{})
+}
+
+// startIn starts a script in a control group of its own.
+func startIn(t *testing.T, groups *limits.Node, script string, allowed limits.Limits) (*Process, string) {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "log")
 	output, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer output.Close()
-	process, err := launcher(&limits.Node{}).Start(Command{
+	process, err := launcher(groups).Start(Command{
 		Path: "/bin/sh", Args: []string{"-c", script}, Env: []string{"A=b"}, Output: output,
+		Group: t.Name(), Limits: allowed,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return process, path
+}
+
+// realGroups are those of this machine, if this user may make some.
+func realGroups(t *testing.T) *limits.Node {
+	t.Helper()
+	groups, err := limits.Open("flux-tenancy-processes-" + strconv.Itoa(os.Getpid()))
+	if err != nil {
+		t.Skipf("no control groups: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := groups.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return groups
 }
 
 func TestExitCode(t *testing.T) {
@@ -122,36 +144,9 @@ func TestStartReportsWhatCannotRun(t *testing.T) {
 	}
 }
 
-// inGroup starts a script in a control group of its own, if this user may make one.
-func inGroup(t *testing.T, script string, allowed limits.Limits) (*Process, string) {
-	t.Helper()
-	groups, err := limits.Open("flux-tenancy-processes-" + strconv.Itoa(os.Getpid()))
-	if err != nil {
-		t.Skipf("no control groups: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := groups.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	path := filepath.Join(t.TempDir(), "log")
-	output, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer output.Close()
-	process, err := launcher(groups).Start(Command{
-		Path: "/bin/sh", Args: []string{"-c", script}, Output: output, Group: t.Name(), Limits: allowed,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return process, path
-}
-
 func TestAProcessWithoutMemoryLeftIsKilledByTheKernel(t *testing.T) {
 	// Without a line, tail keeps all that it reads.
-	process, _ := inGroup(t, "exec tail /dev/zero", limits.Limits{Memory: 32 << 20})
+	process, _ := startIn(t, realGroups(t), "exec tail /dev/zero", limits.Limits{Memory: 32 << 20})
 	<-process.Done()
 	if !process.OOMKilled() || process.ExitCode() != 137 {
 		t.Errorf("OOMKilled %t, exit code %d", process.OOMKilled(), process.ExitCode())
@@ -159,7 +154,7 @@ func TestAProcessWithoutMemoryLeftIsKilledByTheKernel(t *testing.T) {
 }
 
 func TestAProcessThatIsKilledOtherwiseHadMemoryLeft(t *testing.T) {
-	process, _ := inGroup(t, "kill -9 $$", limits.Limits{Memory: 32 << 20})
+	process, _ := startIn(t, realGroups(t), "kill -9 $$", limits.Limits{Memory: 32 << 20})
 	<-process.Done()
 	if process.OOMKilled() || process.ExitCode() != 137 {
 		t.Errorf("OOMKilled %t, exit code %d", process.OOMKilled(), process.ExitCode())
@@ -168,7 +163,7 @@ func TestAProcessThatIsKilledOtherwiseHadMemoryLeft(t *testing.T) {
 
 func TestNothingIsLeftOfAContainerThatEnds(t *testing.T) {
 	// With a process group of its own, a signal to that of the container does not reach it.
-	process, path := inGroup(t, "setsid sleep 60 & echo $!; sleep 0.2", limits.Limits{})
+	process, path := startIn(t, realGroups(t), "setsid sleep 60 & echo $!; sleep 0.2", limits.Limits{})
 	child := waitForLine(t, path)
 	<-process.Done()
 	waitUntilGone(t, child)
