@@ -122,9 +122,14 @@ def stack_of_shell() -> str:
     name, folder = os.environ.get(STACK_VARIABLE, ""), find_project()
     if not name or folder is None:
         return ""
+    from flux_tenancy.components.config.errors import ConfigurationError
+    from flux_tenancy.components.stack.files.names import StackName
     from flux_tenancy.operations.described_stack import described_stacks
 
-    return name if name.rpartition("/")[2] in described_stacks(folder) else ""
+    try:
+        return name if StackName.parse(name).stack in described_stacks(folder) else ""
+    except ConfigurationError:
+        return ""
 
 
 def _stacks(given: list[str]) -> list[str]:

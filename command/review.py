@@ -109,8 +109,9 @@ def static_policies(
 
     project = project_folder()
     described_file(stack, project)
-    policies = list(policies_of(render_stack(project, stack).objects))
-    file = write_static_policies(stack, policies, out)
+    rendered = render_stack(project, stack)
+    policies = list(policies_of(rendered.objects))
+    file = write_static_policies(rendered.stack, policies, out)
     typer.echo(f"{len(policies)} policies and bindings in {file}")
     typer.echo("Next: copy it to each API server (docs/policies-rollout.md#policies-that-nobody-can-delete).")
 

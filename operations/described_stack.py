@@ -10,7 +10,7 @@ from typing import Any
 from flux_tenancy.components.config.errors import Problem
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.yaml_files import read_mapping
-from flux_tenancy.components.stack.files.names import stack_file_name, stack_names, tenant_file_name
+from flux_tenancy.components.stack.files.names import StackName, stack_file_name, stack_names, tenant_file_name
 from flux_tenancy.components.stack.files.project_file import ProjectFile, read_project_file
 from flux_tenancy.components.stack.files.stack_file import StackFile, is_encrypted, read_stack_file
 from flux_tenancy.components.stack.files.tenant_files import MergedTenant, read_tenant
@@ -18,6 +18,12 @@ from flux_tenancy.operations.errors import OperationError, invalid, reading_file
 
 UNKNOWN_STACK = Wording(
     "FT-OPS-002", "stack {stack} has no {file}", "name one that has a file with `--stack`: {stacks}"
+)
+
+OTHER_PROJECT = Wording(
+    "FT-OPS-009",
+    "stack {stack} is a stack of project {other}, and this is project {project}",
+    "run the command in the folder of {other}, or name a stack of {project}",
 )
 
 PLATFORM = ("flux", "sync")
@@ -43,14 +49,26 @@ def described_stacks(project: Path) -> list[str]:
         return stack_names(described_project(project).stack_folder)
 
 
+def described_name(stack: str, project: Path) -> StackName:
+    """The parts of the name of a stack of this project.
+
+    Raises:
+        OperationError: no stack may have the name, it is of another project, or the project's own file cannot be read.
+    """
+    with reading_files():
+        name = StackName.parse(stack)
+    if name.project not in ("", own := described_project(project).name):
+        raise OperationError(OTHER_PROJECT(stack=stack, other=name.project, project=own))
+    return name
+
+
 def stack_path(stack: str, project: Path) -> Path:
     """The path of a stack's file.
 
     Raises:
-        OperationError: the stack has no file, or the project's own file cannot be read.
+        OperationError: the stack has no file or is of another project, or the project's own file cannot be read.
     """
-    with reading_files():
-        name = stack_file_name(stack)
+    name = described_name(stack, project).file
     path = described_project(project).stack_folder / name
     if not path.is_file():
         stacks = " or ".join(described_stacks(project))

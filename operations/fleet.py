@@ -25,6 +25,7 @@ from flux_tenancy.components.config.errors import ConfigurationError, Problem
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.config.types import seconds
+from flux_tenancy.components.stack.files.names import StackName
 from flux_tenancy.operations.described_cluster import described_cluster
 from flux_tenancy.operations.drift_search import find_drift
 from flux_tenancy.operations.errors import OperationError, invalid
@@ -205,7 +206,8 @@ def update_fleet(fleet: Fleet, project: Path, show: Show, approved: Path | None 
                 return replace(row, state=State.FAILED, message=printable(str(error)))
         if progress.done.get(row.stack) == digests[row.stack]:
             return replace(row, state=State.SKIPPED)
-        return _update(row, project, folder / f"{row.stack}.log", approved)
+        name = StackName.parse(row.stack).stack
+        return _update(row, project, folder / f"{name}.log", approved / name / DIGESTS if approved else None)
 
     def settle(rows: Sequence[Row]) -> Iterator[Row]:
         for row in _settle(
@@ -223,7 +225,7 @@ def update_fleet(fleet: Fleet, project: Path, show: Show, approved: Path | None 
 
 
 def _update(row: Row, project: Path, log: Path, approved: Path | None) -> Row:
-    options = ["--approved", str(approved.absolute() / row.stack / DIGESTS)] if approved else []
+    options = ["--approved", str(approved.absolute())] if approved else []
     with log.open("w", encoding="utf-8") as out:
         command = [*_COMMAND, "up", "--stack", row.stack, "--yes", *options]
         done = subprocess.run(command, cwd=project, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)

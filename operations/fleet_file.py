@@ -11,11 +11,12 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from flux_tenancy.components.config.errors import Problem
+from flux_tenancy.components.config.errors import ConfigurationError, Problem
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import DnsLabel, Duration
 from flux_tenancy.components.config.yaml_files import read_mapping
+from flux_tenancy.components.stack.files.names import StackName
 from flux_tenancy.components.stack.files.validation_errors import dotted, message
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.operations.described_stack import described_stacks
@@ -32,7 +33,9 @@ class Wave(Section):
     """Stacks that are updated at the same time."""
 
     name: DnsLabel = Field(description="Name of the wave.")
-    stacks: tuple[str, ...] = Field(min_length=1, description="Names of its stacks.")
+    stacks: tuple[str, ...] = Field(
+        min_length=1, description="Names of its stacks, with organization and project if the backend needs them."
+    )
 
 
 class Fleet(Section):
@@ -85,18 +88,22 @@ def _problems(fleet: Fleet, known: Sequence[str]) -> Iterator[Problem]:
         names.add(wave.name)
         for index, stack in enumerate(wave.stacks):
             path = f"waves[{number}].stacks[{index}]"
-            if stack not in known:
-                close = get_close_matches(stack, known, n=1, cutoff=0.8)
+            try:
+                parsed = StackName.parse(stack)
+            except ConfigurationError as error:
+                yield from (Problem(FILE, path, each.message) for each in error.problems)
+                continue
+            name = parsed.stack
+            if name not in known:
+                close = get_close_matches(name, known, n=1, cutoff=0.8)
                 meant = f"did you mean {close[0]!r}?" if close else f"the project has {', '.join(known) or 'none'}"
-                yield Problem(
-                    FILE, path, Message("FT-CFG-872", f"stack {stack!r} has no Pulumi.{stack}.yaml", f"{meant}")
-                )
-            elif stack in waves:
+                yield Problem(FILE, path, Message("FT-CFG-872", f"stack {stack!r} has no {parsed.file}", f"{meant}"))
+            elif name in waves:
                 said = Message(
-                    "FT-CFG-873", f"stack {stack!r} is already in wave {waves[stack]!r}", "remove one of the two"
+                    "FT-CFG-873", f"stack {stack!r} is already in wave {waves[name]!r}", "remove one of the two"
                 )
                 yield Problem(FILE, path, said)
-            waves.setdefault(stack, wave.name)
+            waves.setdefault(name, wave.name)
 
 
 def ci_matrix(fleet: Fleet) -> dict[str, Any]:
@@ -116,7 +123,7 @@ def operator_stacks(fleet: Fleet, project: str, organization: str, repository: s
     Args:
         fleet: the fleet.
         project: name of the Pulumi project.
-        organization: owner of the stacks in the backend; `organization` in a self-managed one.
+        organization: owner of the stacks that name none; `organization` in a self-managed backend.
         repository: URL of the project's Git repository.
         branch: its branch.
 
@@ -125,24 +132,28 @@ def operator_stacks(fleet: Fleet, project: str, organization: str, repository: s
     found: list[Manifest] = []
     before: tuple[str, ...] = ()
     for wave in fleet.waves:
-        for stack in wave.stacks:
+        stacks = [StackName.parse(each) for each in wave.stacks]
+        for each in stacks:
             spec: Manifest = {
-                "stack": f"{organization}/{project}/{stack}",
+                "stack": f"{each.organization or organization}/{project}/{each.stack}",
                 "projectRepo": repository,
                 "branch": branch,
                 "destroyOnFinalize": False,
             }
             if before:
-                spec["prerequisites"] = [{"name": operator_name(project, each)} for each in before]
+                spec["prerequisites"] = [{"name": name} for name in before]
             found.append(
                 {
                     "apiVersion": "pulumi.com/v1",
                     "kind": "Stack",
-                    "metadata": {"name": operator_name(project, stack), "labels": {"flux-tenancy/wave": wave.name}},
+                    "metadata": {
+                        "name": operator_name(project, each.stack),
+                        "labels": {"flux-tenancy/wave": wave.name},
+                    },
                     "spec": spec,
                 }
             )
-        before = wave.stacks
+        before = tuple(operator_name(project, each.stack) for each in stacks)
     return found
 
 

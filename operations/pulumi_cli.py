@@ -44,6 +44,7 @@ def run_pulumi(arguments: Sequence[str], stack: str, project: Path, text: str = 
 
 
 def _refusal(output: str, command: str, stack: str) -> OperationError:
+    output = _without_notices(output)
     if "no stack named" in output:
         return OperationError(UNKNOWN_TO_PULUMI(stack=stack))
     if "passphrase" in output:
@@ -54,7 +55,7 @@ def _refusal(output: str, command: str, stack: str) -> OperationError:
                 "set PULUMI_CONFIG_PASSPHRASE, or PULUMI_CONFIG_PASSPHRASE_FILE to the path of a file that contains it",
             )
         )
-    if "PULUMI_ACCESS_TOKEN" in output:
+    if "PULUMI_ACCESS_TOKEN" in output or "pulumi login" in output:
         return OperationError(Message("FT-OPS-013", "Pulumi is not logged in to a backend", "run `pulumi login`"))
     if "is currently locked" in output or "update is currently in progress" in output:
         holder = re.search(r"created by (.+)", output)
@@ -82,3 +83,13 @@ def _refusal(output: str, command: str, stack: str) -> OperationError:
             f"correct the error; `pulumi {command} --stack {stack}` in the project's folder shows all of it",
         )
     )
+
+
+def _without_notices(output: str) -> str:
+    """What Pulumi prints from its first error on: before it, notices mention what is not the problem.
+
+    One of them tells that PULUMI_ACCESS_TOKEN was used to log in.
+    """
+    lines = output.splitlines()
+    errors = [index for index, line in enumerate(lines) if line.startswith("error: ")]
+    return "\n".join(lines[errors[0] :]) if errors else output

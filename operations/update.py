@@ -97,7 +97,8 @@ def _up(options: Sequence[str], stack: str, project: Path) -> None:
             Message(
                 "FT-OPS-315",
                 f"`pulumi up` of stack {stack} failed",
-                "correct the error above and run the command again",
+                "correct the error above and run the command again; if another update is in progress, wait for it, or "
+                f"if that was killed, run `pulumi cancel --stack {stack}` first",
             )
         )
 

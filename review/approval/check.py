@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from flux_tenancy.components.config.errors import ConfigurationError
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.stack.files.names import StackName
 from flux_tenancy.operations.errors import OperationError
 from flux_tenancy.review.render.digests import Digests, differences, is_digest
 from flux_tenancy.review.render.stack import render_stack
@@ -46,6 +47,7 @@ def check_approved(stack: str, approved: str, project: Path) -> str:
         OperationError: `approved` is neither, or of another stack.
         ConfigurationError: the stack cannot be rendered.
     """
+    stack = StackName.parse(stack).stack
     digests = read_approved(approved, stack)
     found = Digests.of(render_stack(project, stack))
     if refusal := compare(digests, found):

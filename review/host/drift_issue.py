@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.stack.files.names import StackName
 from flux_tenancy.operations.errors import OperationError
 from flux_tenancy.review.host.artifacts import read_artifact
 from flux_tenancy.review.host.connection import Host, connected
@@ -60,7 +61,7 @@ def report_drift(number: int, stacks: Sequence[str]) -> str:
     with connected() as host:
         found = host.repository.get_workflow_run(number)
         drifts: dict[str, Drift | None] = {}
-        for stack in stacks:
+        for stack in [StackName.parse(each).stack for each in stacks]:
             try:
                 name = ARTIFACT.format(stack=stack)
                 files = read_artifact(found, host.token, name, FILE.__eq__)

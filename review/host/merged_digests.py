@@ -24,6 +24,7 @@ from github.Repository import Repository
 from github.WorkflowRun import WorkflowRun
 
 from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.stack.files.names import StackName
 from flux_tenancy.operations.errors import OperationError
 from flux_tenancy.review.host.artifacts import read_artifact
 from flux_tenancy.review.host.connection import connected
@@ -56,13 +57,14 @@ def write_approved(commit: str, out: Path, workflow: str = WORKFLOW, stacks: Col
         OperationError: the default branch has moved on, no pull request has made the commit, no run has seen its head
             before the merge, it changed the program and a stack has no required reviewers, or the host refuses.
     """
+    wanted = {StackName.parse(stack).stack for stack in stacks}
     with connected() as host:
         refuse_older(host.repository, commit)
         pull = merged(host.repository, commit)
         run = last_run(host.repository, pull, workflow)
         # Whoever runs the jobs again after the merge shows the result to no reviewer.
         files = read_artifact(run, host.token, ARTIFACT, is_part_of_the_report, until=pull.merged_at)
-        found = {name: each for name, each in read_digests(files).items() if not stacks or name in stacks}
+        found = {name: each for name, each in read_digests(files).items() if not wanted or name in wanted}
         if changes_the_program(pull):
             refuse_unguarded(host.repository, pull, list(found))
     write(found, out)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.stack.config import is_production
+from flux_tenancy.components.stack.files.names import StackName
 from flux_tenancy.components.stack.files.project_file import read_project_file
 from flux_tenancy.components.stack.offline import load_offline
 from flux_tenancy.operations.described_stack import described_file, described_stacks
@@ -47,7 +48,7 @@ def _chosen(text: str, project: Path) -> Sequence[str]:
         )
     for name in found:
         described_file(name, project)  # An unknown stack is refused with the names of those that exist.
-    return found
+    return [StackName.parse(name).stack for name in found]
 
 
 def _is_production(stack: str, project: Path) -> bool:

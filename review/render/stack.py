@@ -11,6 +11,7 @@ from pathlib import Path
 
 from flux_tenancy.components.cluster.config import ClusterConfig
 from flux_tenancy.components.stack.config import StackConfig
+from flux_tenancy.components.stack.files.names import StackName
 from flux_tenancy.components.stack.files.project_file import read_project_file
 from flux_tenancy.components.stack.offline import load_offline, offline_preflight
 from flux_tenancy.components.stack.platform import register_platform
@@ -38,11 +39,12 @@ def load_and_render(project: Path, stack: str) -> tuple[Render, StackConfig]:
 
     Args:
         project: folder of the Pulumi project.
-        stack: name of the stack, which has a file in it.
+        stack: name of the stack, which has a file in it; the render goes by its last part.
 
     Raises:
         ConfigurationError: with every problem of the stack's files and of its releases.
     """
+    stack = StackName.parse(stack).stack
     described = read_project_file(project)
     config, file = load_offline(stack, project, described)
     found = offline_preflight(config, stack, file.name, project)

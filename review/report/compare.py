@@ -12,7 +12,7 @@ from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.stack.files.project_file import read_project_file
 from flux_tenancy.components.stack.files.stack_file import StackFile, read_stack_file
 from flux_tenancy.components.stack.written import read_written
-from flux_tenancy.operations.described_stack import UNKNOWN_STACK, described_stacks
+from flux_tenancy.operations.described_stack import UNKNOWN_STACK, described_name, described_stacks
 from flux_tenancy.operations.errors import OperationError
 from flux_tenancy.review.admission.answers import admission_answers
 from flux_tenancy.review.admission.build import PROGRAM
@@ -40,9 +40,10 @@ def compare(project: Path, base: str, only: Collection[str] = ()) -> Report:
         only: the only stacks to compare; empty for all, those that only the merge base has included.
 
     Raises:
-        OperationError: there is no stack of a given name, or Git cannot tell the merge base.
+        OperationError: there is no stack of a given name in this project, or Git cannot tell the merge base.
         ConfigurationError: with every problem of the stacks in the working tree.
     """
+    only = [described_name(each, project).stack for each in only]
     with merge_base(project, base) as tree:
         earlier, present = described_stacks(tree.folder), described_stacks(project)
         _check(only, {*earlier, *present})

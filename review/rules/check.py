@@ -8,7 +8,7 @@ from pathlib import Path
 
 from flux_tenancy.components.config.errors import Problem, coded
 from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.stack.files.names import stack_file_name
+from flux_tenancy.components.stack.files.names import StackName, stack_file_name
 from flux_tenancy.operations.described_stack import described_file, described_stacks
 from flux_tenancy.operations.errors import OperationError
 from flux_tenancy.review.render.rendered import Render
@@ -54,7 +54,7 @@ def check_stacks(project: Path, stacks: Sequence[str], base: str = "") -> Checke
         raise OperationError(NO_STACKS())
     for stack in stacks:
         described_file(stack, project)  # An unknown stack is refused with the names of those that exist.
-    read, problems = read_stacks(project, stacks)
+    read, problems = read_stacks(project, [StackName.parse(stack).stack for stack in stacks])
     before, incomparable = _earlier(project, base, read.keys()) if base else ({}, [])
     return Checked(
         {

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import psutil
 
-from lab.pulumi import CLI
+from lab.pulumi import CLI, LabPulumi
 from lab.pulumi_state import damaged_state
 from tests.support.lab import Lab
 from tests.support.project import Project
@@ -49,12 +49,33 @@ def kill_at(
         effect: true once the plugin has done as much as is to be left; by default it gets a moment.
         nth: the number of the line among those that have the pattern.
     """
-    printed = ""
     pulumi = lab.pulumi
+    if isinstance(command, str):
+        options = ["--yes", "--skip-preview", "--stack", stack, "--non-interactive"]
+        command = [str(pulumi.bin / CLI), command, *options]
+    printed = kill_process(pulumi, project, command, moment, effect, nth)
+    cancelled = project.run("cancel", "--yes", "--stack", stack)
+    backend = Path(pulumi.environment()["PULUMI_BACKEND_URL"].removeprefix("file://"))
+    if (damaged := damaged_state(backend)) is not None:
+        # The engine was killed while it wrote the state; the lab names the way back.
+        way_back = re.findall(r"`((?:cp|rm) [^`]+)`", damaged.remedy)[0]
+        subprocess.run(shlex.split(way_back), check=True)
+        cancelled = project.run("cancel", "--yes", "--stack", stack)
+    assert cancelled.succeeded, cancelled.text
+    return printed
+
+
+def kill_process(
+    pulumi: LabPulumi,
+    project: Project,
+    command: Sequence[str],
+    moment: str,
+    effect: Callable[[], object] | None = None,
+    nth: int = 1,
+) -> str:
+    """Begin a process that runs Pulumi, and kill it as `kill_at`; its lock stays. Returns what it had printed."""
+    printed = ""
     with tempfile.TemporaryDirectory(dir=pulumi.folder) as temporary:
-        if isinstance(command, str):
-            options = ["--yes", "--skip-preview", "--stack", stack, "--non-interactive"]
-            command = [str(pulumi.bin / CLI), command, *options]
         started = subprocess.Popen(
             command,
             cwd=project.folder,
@@ -79,14 +100,6 @@ def kill_at(
                 raise AssertionError(f"{moment!r} was not seen {nth} times:\n{printed}")
         finally:
             _kill(started)
-    cancelled = project.run("cancel", "--yes", "--stack", stack)
-    backend = Path(pulumi.environment()["PULUMI_BACKEND_URL"].removeprefix("file://"))
-    if (damaged := damaged_state(backend)) is not None:
-        # The engine was killed while it wrote the state; the lab names the way back.
-        way_back = re.findall(r"`((?:cp|rm) [^`]+)`", damaged.remedy)[0]
-        subprocess.run(shlex.split(way_back), check=True)
-        cancelled = project.run("cancel", "--yes", "--stack", stack)
-    assert cancelled.succeeded, cancelled.text
     return printed
 
 

@@ -89,8 +89,11 @@ class Project:
         }
         file.write_text(yaml.safe_dump(content))
         if name not in self._stacks:
-            self._pulumi.select(name, self.folder)
+            self._select(name)
             self._stacks.add(name)
+
+    def _select(self, name: str) -> None:
+        self._pulumi.select(name, self.folder)
 
     def secret(self, stack: str, text: str) -> dict[str, str]:
         """A text as the stack file has it, encrypted with the stack's salt."""

@@ -31,16 +31,50 @@ def is_stack_name(name: str) -> bool:
     return _STACK.fullmatch(name) is not None
 
 
+@dataclass(frozen=True)
+class StackName:
+    """The name of a stack as `pulumi` takes it: `stack`, `organization/stack` or `organization/project/stack`.
+
+    Only the backend has organizations: files, renders and approvals go by the last part.
+
+    Attributes:
+        stack: the last part.
+        project: name of the project; empty for the one of the folder.
+        organization: owner of the stack; empty for the user's default.
+
+    Source: https://www.pulumi.com/docs/iac/concepts/stacks/#stack-naming
+    """
+
+    stack: str
+    project: str = ""
+    organization: str = ""
+
+    @classmethod
+    def parse(cls, name: str) -> StackName:
+        """The parts of a name.
+
+        Raises:
+            ConfigurationError: no stack may have this name.
+        """
+        parts = name.split("/")
+        if len(parts) > 3 or not all(map(is_stack_name, parts)):
+            raise ConfigurationError([_not_a_name(name)])
+        *owner, stack = parts
+        return cls(stack, owner[1] if len(owner) == 2 else "", owner[0] if owner else "")
+
+    @property
+    def file(self) -> str:
+        """The file that describes the stack, in the project's folder."""
+        return f"{_PREFIX}{self.stack}{_SUFFIX}"
+
+
 def stack_file_name(stack: str) -> str:
-    """The file that describes a stack, in the project's folder; the stack may be named `organization/project/stack`.
+    """The file that describes a stack, in the project's folder.
 
     Raises:
         ConfigurationError: no stack may have this name.
     """
-    parts = stack.split("/")
-    if len(parts) > 3 or not all(map(is_stack_name, parts)):
-        raise ConfigurationError([_not_a_name(stack)])
-    return f"{_PREFIX}{parts[-1]}{_SUFFIX}"
+    return StackName.parse(stack).file
 
 
 def stack_names(folder: FilePath) -> list[str]:

@@ -131,11 +131,12 @@ def test_a_run_that_is_repeated_after_the_merge_approves_nothing(host, tmp_path)
     assert codes(find(tmp_path).stderr.splitlines()[:1]) == ["FT-REV-513"]
 
 
-def test_one_stack_is_written_alone(host, tmp_path):
+@pytest.mark.parametrize("stack", ["staging", "acme/platform/staging"])
+def test_one_stack_is_written_alone(host, tmp_path, stack):
     both = {f"{name}/digest.json": digests(name) for name in ("staging", "production")}
     host.artifacts[RUN, ARTIFACT] = archive(both)
 
-    CliRunner().invoke(app, ["ci", "approved", "--commit", COMMIT, "--out", str(tmp_path), "--stack", "staging"])
+    CliRunner().invoke(app, ["ci", "approved", "--commit", COMMIT, "--out", str(tmp_path), "--stack", stack])
 
     assert [path.name for path in tmp_path.iterdir()] == ["staging"]
 

@@ -62,6 +62,15 @@ def test_drift_opens_an_issue_that_names_object_field_manager_and_time(host):
     assert f"{row}`kubectl-edit` | `2026-11-22T21:14:05+00:00` |" in issue["body"]
 
 
+def test_a_stack_is_reported_by_the_last_part_of_its_name(host):
+    compared(host, production=[CHANGED])
+    host.issues.clear()
+    CliRunner().invoke(app, ["ci", "drift-issue", "--run", str(RUN), "--stack", "acme/platform/production"])
+
+    [issue] = issues(host)
+    assert "## `production`" in issue["body"] and CHANGED["name"] in issue["body"]
+
+
 def test_values_of_the_cluster_are_not_published(host):
     compared(host, staging=[CHANGED])
 

@@ -50,6 +50,12 @@ def test_stacks_can_be_chosen_and_keep_their_order(project):
     assert outputs(listed('["staging", "eu"]'))["all"] == ["staging", "eu"]
 
 
+def test_a_chosen_stack_goes_by_the_last_part_of_its_name(project):
+    chosen = outputs(listed('["acme/flux-tenancy/production"]'))
+
+    assert chosen == {"all": ["production"], "others": [], "production": ["production"]}
+
+
 @pytest.mark.parametrize("chosen", ["staging", '{"a": 1}', "[1]", '"staging"'])
 def test_anything_but_a_list_of_names_is_an_error(project, chosen):
     refused = listed(chosen)

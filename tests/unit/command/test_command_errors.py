@@ -208,6 +208,35 @@ def test_a_stack_that_does_not_exist(project, name, monkeypatch):
     assert files(project) == before
 
 
+@pytest.mark.parametrize("name", WITH_STACK)
+@pytest.mark.parametrize("prefix", ["acme/", "acme/flux-tenancy/"])
+def test_a_stack_with_its_organization_and_project_is_the_same(project, name, prefix, monkeypatch):
+    """Files, renders, approvals and comparisons go by the last part; only Pulumi needs the rest."""
+
+    def plain(text: str) -> str:
+        """A text without the name's first parts and without blanks and lines, which in a table depend on it."""
+        return re.sub(r"[\s─]+", " ", text.replace(prefix + STACK, STACK))
+
+    copy = write_tenants_project(project.parent / "copy")
+    ended = run(name)
+    monkeypatch.chdir(copy)
+    qualified = run(name, stack=f"{prefix}{STACK}")
+
+    assert Ended(qualified.code, plain(qualified.out), plain(qualified.error)) == Ended(
+        ended.code, plain(ended.out), plain(ended.error)
+    )
+    assert files(project) == files(copy)
+
+
+@pytest.mark.parametrize("name", [name for name in WITH_STACK if CASES[name].unknown_stack])
+def test_a_stack_of_another_project(project, name):
+    before = files(project)
+
+    is_refused(run(name, stack=f"acme/shop/{STACK}"), "FT-OPS-009")
+
+    assert files(project) == before
+
+
 @pytest.mark.parametrize("name", [name for name in KNOWN if CASES[name].unknown_tenant])
 def test_a_tenant_that_does_not_exist(project, name):
     before = files(project)

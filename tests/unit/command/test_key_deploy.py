@@ -252,6 +252,16 @@ def test_a_stack_without_tenants_lists_none(project):
             "FT-OPS-340",
             "`pulumi cancel --stack staging`",
         ),
+        (
+            "Logging in using access token from PULUMI_ACCESS_TOKEN\nerror: [400] Bad Request: Stack is invalid\n",
+            "FT-OPS-014",
+            ": [400] Bad Request: Stack is invalid (FT",
+        ),
+        (
+            "error: this command requires logging in; try running `pulumi login` first\n",
+            "FT-OPS-013",
+            "remedy: run `pulumi login`\n",
+        ),
         ("error: failed to load checkpoint: EOF\n", "FT-OPS-341", "docs/troubleshooting.md"),
         ("warning: old\nerror: the disk is full\n\n", "FT-OPS-014", ": the disk is full (FT"),
         ("", "FT-OPS-014", "`pulumi config --stack staging`"),

@@ -84,11 +84,14 @@ def test_a_grant_that_soon_stops_updates_is_a_warning_and_no_finding(project):
     assert done.stderr.endswith(" (FT-TEN-411)\n")
 
 
-def test_one_stack_can_be_checked_alone(project):
+@pytest.mark.parametrize("prefix", ["", "acme/", "acme/flux-tenancy/"])
+def test_one_stack_can_be_checked_alone(project, prefix):
     write_stack(project, "production", tenants=ADMIN)
     write_stack(project, "staging")
 
-    assert (ran("--stack", "staging").exit_code, ran("--stack", "production").exit_code) == (0, 1)
+    alone = [ran("--stack", f"{prefix}{stack}") for stack in ("staging", "production")]
+    assert [each.exit_code for each in alone] == [0, 1]
+    assert alone[1].stdout.startswith("production: ")
 
 
 def test_findings_for_programs_are_json(project):

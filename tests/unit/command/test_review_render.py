@@ -51,6 +51,17 @@ def test_stacks_and_the_folder_can_be_chosen(project, tmp_path):
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["eu", "us"]
 
 
+def test_a_render_goes_by_the_last_part_of_its_stacks_name(project):
+    write_stack(project, "staging")
+
+    assert render("--stack", "acme/flux-tenancy/staging").exit_code == 0
+    [written] = project.glob(".render/**/digest.json")
+    qualified = json.loads(written.read_text())
+
+    assert render("--stack", "staging").exit_code == 0
+    assert qualified == json.loads(written.read_text()) and qualified["stack"] == written.parent.name == "staging"
+
+
 def test_an_object_that_is_not_accepted_exits_with_1_and_the_other_stacks_are_written(project, monkeypatch):
     for stack in ("eu", "staging"):
         write_stack(project, stack)

@@ -51,6 +51,9 @@ def test_a_fleet_has_its_stacks_in_waves(project):
             "waves[0].stacks[0]: stack 'stagin' has no Pulumi.stagin.yaml; did you mean 'staging'?",
         ),
         ("[staging]", "[eu-1]", "waves[1].stacks[0]: stack 'eu-1' is already in wave 'staging'; remove one of the two"),
+        ("[staging]", "[acme/eu-1]", "waves[1].stacks[0]: stack 'eu-1' is already in wave 'staging'; remove one of"),
+        ("[staging]", "[acme/stagin]", "waves[0].stacks[0]: stack 'acme/stagin' has no Pulumi.stagin.yaml; did you"),
+        ("[staging]", "[acme/p/../staging]", "waves[0].stacks[0]: 'acme/p/../staging' is not a valid stack name"),
         ("[eu-1, us-1]", "[eu-1, eu-1]", "waves[1].stacks[1]: stack 'eu-1' is already in wave 'regions'"),
         ("name: regions", "name: staging", "waves[1].name: wave 'staging' is listed twice"),
         ("[staging]", "[]", "waves[0].stacks: "),
@@ -90,6 +93,18 @@ def test_the_operator_waits_for_the_wave_before(project):
     assert (first["spec"]["stack"], "prerequisites" in first["spec"]) == ("acme/platform/staging", False)
     assert [each["spec"]["prerequisites"] for each in (second, third)] == [[{"name": "platform-staging"}]] * 2
     assert yaml.safe_load(yaml.safe_dump(second)) == second
+
+
+def test_a_stack_may_name_its_organization_and_project(project):
+    (project / FILE).write_text(FLEET.replace("[staging]", "[acme/platform/staging]"))
+
+    fleet = read_fleet(project)
+    first, second, _ = operator_stacks(fleet, "platform", "others", "https://git.example.com/p", "main")
+
+    assert ci_matrix(fleet)["staging"]["matrix"] == {"stack": ["acme/platform/staging"]}
+    assert (first["metadata"]["name"], first["spec"]["stack"]) == ("platform-staging", "acme/platform/staging")
+    assert second["spec"]["stack"] == "others/platform/eu-1"
+    assert second["spec"]["prerequisites"] == [{"name": "platform-staging"}]
 
 
 @pytest.mark.parametrize("stack", ["production", "Production", "pro.duction", "p" * 60, "production-" + "x" * 40])

@@ -3,7 +3,7 @@
 import pytest
 
 from flux_tenancy.components.config.errors import ConfigurationError
-from flux_tenancy.components.stack.files.names import stack_file_name, stack_names
+from flux_tenancy.components.stack.files.names import StackName, stack_file_name, stack_names
 
 BAD = ["", ".", "..", "a..b", "a.", ".a", "-a", "_a", "a b", "a;b", "$(a)", "`a`", "a\n", "a'b", "ä", "a" * 101]
 
@@ -15,6 +15,18 @@ def test_what_a_stack_may_be_called(tmp_path, name):
 
     assert stack_file_name(name) == stack_file_name(f"acme/platform/{name}") == file.name
     assert stack_names(tmp_path) == [name]
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("staging", StackName("staging")),
+        ("acme/staging", StackName("staging", organization="acme")),
+        ("acme/platform/staging", StackName("staging", "platform", "acme")),
+    ],
+)
+def test_a_name_has_the_parts_that_pulumi_takes(name, parts):
+    assert StackName.parse(name) == parts
 
 
 @pytest.mark.parametrize("name", [*BAD, *(f"acme/{name}" for name in BAD), "../a", "a/../b", "/a", "a/b/c/d"])

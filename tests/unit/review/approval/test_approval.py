@@ -66,6 +66,7 @@ def check(digest: object, stack: str = "staging") -> Result:
 
 def test_what_was_approved_is_accepted_by_its_digest_and_by_its_file(applied, file):
     assert check(APPROVED.digest).exit_code == check(file).exit_code == 0
+    assert check(file, "acme/platform/staging").exit_code == 0
 
 
 def test_another_render_is_refused_with_both_digests_and_how_to_see_the_difference(applied):

@@ -19,6 +19,7 @@ from flux_tenancy.command.app import app
 from flux_tenancy.command.review import address_of_run
 from flux_tenancy.components.config.errors import ConfigurationError, Problem
 from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.stack.files.project_file import read_project_file
 from flux_tenancy.operations.errors import OperationError
 from flux_tenancy.review.render.rendered import Render
 from flux_tenancy.review.report.compare import compare
@@ -277,7 +278,9 @@ def test_one_stack_is_compared_on_its_own(clone, rendered):
     clone.own_program()
     clone.commit()
 
-    assert [each.stack for each in compare(clone.folder, "main", ["one"]).stacks] == ["one"]
+    project = read_project_file(clone.folder).name
+    for name in ("one", "acme/one", f"acme/{project}/one"):
+        assert [each.stack for each in compare(clone.folder, "main", [name]).stacks] == ["one"]
 
 
 def test_an_unknown_stack_is_refused_with_the_names_of_those_that_exist(clone):
