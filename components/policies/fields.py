@@ -100,7 +100,7 @@ def allowed_fields() -> Policy:
         name=PolicyName.ALLOWED_FIELDS,
         refuses="fields of Flux's objects that are not listed, such as proxies of Providers, access from other "
         "namespaces, artifacts in other namespaces, and fields that a later Flux version adds",
-        threats=(2, 3, 14, 35, 36),
+        threats=(2, 3, 5, 14, 35, 36),
         subject=Subject.CONTENT,
         resources=tuple(Resources(*each) for each in flux_kinds_by_group()),
         variables={

@@ -34,8 +34,8 @@ METHODS = {"CREATE": "POST", "UPDATE": "PATCH", "DELETE": "DELETE"}
 
 
 def as_in_flux_2_10(manifest: dict[str, Any]) -> dict[str, Any]:
-    """A CustomResourceDefinition of the lab's Flux, with the fields of Flux 2.10 that the requests have."""
-    if manifest["spec"]["names"]["kind"] != "ArtifactGenerator":
+    """An object of the lab's Flux; a definition with the fields of Flux 2.10 that the requests have."""
+    if manifest["kind"] != "CustomResourceDefinition" or manifest["spec"]["names"]["kind"] != "ArtifactGenerator":
         return manifest
     manifest = copy.deepcopy(manifest)
     for version in manifest["spec"]["versions"]:
