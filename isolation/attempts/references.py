@@ -129,7 +129,7 @@ def references(scene: Scene) -> Iterator[Attempt]:
         3,
         "an ArtifactGenerator that writes into another namespace as the tenant's account",
         (
-            Request(written, _ADMISSION, baseline=artifact_generator(scene)),
+            Request(written, _ADMISSION),
             Access("create", *RESOURCES["ExternalArtifact"], scene.foreign),
         ),
     )
@@ -195,11 +195,7 @@ def identities(scene: Scene) -> Iterator[Attempt]:
         5,
         "an ArtifactGenerator that writes into another namespace without a service account",
         (
-            Request(
-                artifact_generator(scene, **_written_to(scene.foreign)),
-                _ADMISSION,
-                baseline=artifact_generator(scene),
-            ),
+            Request(artifact_generator(scene, **_written_to(scene.foreign)), _ADMISSION),
             _knows_default_account(scene, watcher),
             *_powerless_default(scene, watcher),
         ),
