@@ -51,7 +51,8 @@ BY_CONFIG = [
 def api(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiClient]:
     """An API server with everything that the cases need, created before the policies."""
     tools = ensure(Settings.load(), [ETCD, request.param, FLUX])
-    server = ApiServer(tmp_path_factory.mktemp("api"), free_port_base(0))
+    # On by default since 1.35; 1.33 would drop the volumes of images that requests have.
+    server = ApiServer(tmp_path_factory.mktemp("api"), free_port_base(0), "--feature-gates=ImageVolume=true")
     server.start({ETCD: tools[ETCD], APISERVER: tools[request.param]})
     api = server.client
     try:
