@@ -136,7 +136,7 @@ def references(scene: Scene) -> Iterator[Attempt]:
 
 
 def identities(scene: Scene) -> Iterator[Attempt]:
-    """Other identities, namespaces and clusters (threats 5, 6, 9, 15 and 17)."""
+    """Other identities, namespaces and clusters (threats 5, 6, 8, 9, 15 and 17)."""
     account, baseline = scene.tenancy.account, kustomization(scene)
     for kind, make, controller in (
         ("Kustomization", kustomization, Controller.KUSTOMIZE),
@@ -198,6 +198,16 @@ def identities(scene: Scene) -> Iterator[Attempt]:
             Request(artifact_generator(scene, **_written_to(scene.foreign)), _ADMISSION),
             _knows_default_account(scene, watcher),
             *_powerless_default(scene, watcher),
+        ),
+    )
+    managing = {"managedNamespaces": {"allowedNames": ["true"], "prune": True}}
+    yield Attempt(
+        "8-artifact-generator-namespaces",
+        8,
+        "an ArtifactGenerator that creates, labels and deletes namespaces",
+        (
+            Request(artifact_generator(scene, serviceAccountName=account, **managing), _ADMISSION),
+            Access("create", "", "namespaces"),
         ),
     )
     yield Attempt(

@@ -163,6 +163,54 @@ def test_equal_releases_have_nothing_to_decide_and_what_could_not_be_compared_is
     assert "Not compared (flag, gate, annotation, breaking), because their sources are not there: source-cont" in out
 
 
+API = """package v1
+
+type ArtifactGeneratorSpec struct {
+\t// Sources is a list.
+\t// +required
+\tSources []SourceReference `json:"sources"`
+
+\t// +optional
+\tManagedNamespaces *ManagedNamespaces `json:"managedNamespaces,omitempty"`
+\tsourcev1.OCIRepositorySpec `json:",inline"`
+\tCommon `json:",inline"`
+}
+
+type SourceReference struct {
+\tKind string `json:"kind"`
+\tNested []SourceReference `json:"nested,omitempty"`
+}
+
+type ManagedNamespaces struct {
+\tAllowedNames []string `json:"allowedNames"`
+}
+
+type Common struct {
+\tLabels map[string]string `json:"labels,omitempty"`
+}
+"""
+
+
+def test_fields_are_read_from_the_types_of_an_api_where_the_controller_is_not_there(tmp_path: Path) -> None:
+    for version, text in {"v1": API, "v1beta1": API.replace("kind", "obsolete"), "internal": "type a"}.items():
+        file = tmp_path / f"source-watcher/api/v2@v2.3.1/{version}/artifactgenerator_types.go"
+        file.parent.mkdir(parents=True)
+        file.write_text(text)
+    old = definition("ArtifactGenerator", sources=["kind"])
+    install = manifest(tmp_path, deployment(OLD), old)
+
+    code, out, _ = run(install, "source-watcher@2.3.1", "--sources", str(tmp_path))
+
+    assert code == 1
+    assert [line for line in out.splitlines() if line.startswith("- ")] == [
+        "- new: field ArtifactGenerator.spec.(sourcev1.OCIRepositorySpec): **undecided**",
+        "- new: field ArtifactGenerator.spec.labels: **undecided**",
+        "- new: field ArtifactGenerator.spec.managedNamespaces: closed to tenants by the policy allowed-fields",
+        "- new: field ArtifactGenerator.spec.sources[].nested: **undecided**",
+    ]
+    assert "because their sources are not there: source-controller." in out
+
+
 @pytest.mark.parametrize(
     ("old", "new", "code"),
     [
