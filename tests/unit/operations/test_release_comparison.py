@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from flux_tenancy.command.app import app
 from flux_tenancy.components.installs.flux.release_decisions import DECISIONS
 from flux_tenancy.operations.release_comparison import ASPECTS, Release, differences
+from tests.support.project import CHECKOUT
 
 OLD, NEW = "1.9.5", "1.10.1"
 IDENTITY = "annotation source-controller credential.auth.fluxcd.io"
@@ -242,3 +243,16 @@ def test_a_decision_is_about_an_aspect_of_the_checklist_and_never_about_a_role()
     aspects = {each.name for each in ASPECTS} - {"role"}
 
     assert {key.split(" ", 1)[0] for key in DECISIONS} <= aspects
+
+
+def test_the_documented_comparison_has_the_decisions_of_today():
+    page = (CHECKOUT / "docs" / "support.md").read_text()
+    lines = [line for line in page.splitlines() if line.startswith("- new: ") and "--sources" not in line]
+
+    undocumented = [line for line in lines if not any(is_line_of(line, *decision) for decision in DECISIONS.items())]
+
+    assert len(lines) > 10 and undocumented == []
+
+
+def is_line_of(line: str, key: str, decision: str) -> bool:
+    return line.startswith((f"- new: {key}: ", f"- new: {key} (")) and line.endswith(f": {decision}")
