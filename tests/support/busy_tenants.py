@@ -105,9 +105,15 @@ class FailedSyncs:
 
     def _read(self, watch: subprocess.Popen[str]) -> None:
         text, _ = watch.communicate()
-        for manifest in _documents(text):
-            self.states += 1
-            self.found += _failures(manifest)
+        states, found = read_failures(text)
+        self.states += states
+        self.found += found
+
+
+def read_failures(text: str) -> tuple[int, list[str]]:
+    """How many states kubectl has written, and what failed in them."""
+    manifests = list(_documents(text))
+    return len(manifests), [failure for manifest in manifests for failure in _failures(manifest)]
 
 
 def _documents(text: str) -> Iterator[dict[str, Any]]:
