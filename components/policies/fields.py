@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from flux_tenancy.components.allowlists.cel import concatenated, joined, text, texts
 from flux_tenancy.components.policies.names import PolicyName
@@ -100,6 +101,18 @@ an OCIRepository with its URL and login, which helm-controller creates as itself
 Source: artifactgenerator_types.go of github.com/fluxcd/source-watcher/api/v2 2.3.1, and helmrelease_types.go of
 github.com/fluxcd/helm-controller/api 1.7.1
 """
+
+
+def unlisted_fields(kind: str, spec: Mapping[str, Any]) -> list[str]:
+    """The paths in `spec` that the policy refuses to a tenant."""
+    found = [name for name in spec if name not in FIELDS[kind]]
+    for path, names in BELOW.get(kind, {}).items():
+        part: Any = spec
+        for step in path.removesuffix("[]").split("."):
+            part = part.get(step) or {}
+        items = part if path.endswith("[]") else [part]
+        found += [f"{path}.{name}" for item in items for name in item if name not in names]
+    return sorted(set(found))
 
 
 def allowed_fields() -> Policy:
