@@ -18,7 +18,28 @@ _KEY_LENGTH = 32
 _PACKAGE_FIELDS = "ImportPath,Dir,Module,DefaultGODEBUG"
 """Not Stale, which tells what is already compiled: `go list` reads every source file for it."""
 
-COMPILED_ALIKE = ("-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false")
+_LINKED_ONLY = (
+    "cloud.google.com/go",
+    "github.com/Azure",
+    "github.com/AzureAD",
+    "github.com/aliyun",
+    "github.com/aws",
+    "github.com/hashicorp/vault",
+    "github.com/olivere/elastic",
+    "github.com/redis",
+    "github.com/sigstore",
+    "gitlab.com/gitlab-org",
+    "google.golang.org/api",
+)
+"""Roots of packages that tools contain for services that the lab does not have, so that they hardly ever run. Nothing
+is inlined in them, which saves a quarter of their time."""
+
+COMPILED_ALIKE = (
+    "-trimpath",
+    "-buildvcs=false",
+    "-gcflags=all=-dwarf=false",
+    *(f"-gcflags={root}/...=-dwarf=false -l" for root in _LINKED_ONLY),
+)
 """Flags that all tools share, so that they can share compiled packages. Debug information is omitted, since the linker
 drops it: this saves an eighth of the time."""
 
@@ -118,6 +139,7 @@ def input_digest(go: Go, tool: Tool, folders: Iterable[Path]) -> str:
     inputs = {
         "tool": tool.model_dump(),
         "platform": go.platform,
+        "flags": COMPILED_ALIKE,
         "folders": [digest_folder(f) for f in folders],
     }
     return _digest(inputs)

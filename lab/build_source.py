@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,8 +11,8 @@ from lab.errors import LabError
 from lab.go_command import Go
 from lab.tools_table import Edit, ModuleFiles, Tool, Trim
 
-_EDITED = "_edited"
-"""Folder of the edited modules; Go ignores it as a package of the tool."""
+_CHANGED = "_changed"
+"""Folder of the modules that the lab changes; Go ignores it as a package of the tool."""
 
 
 def source_folders(modules: Path, tool: Tool) -> list[Path]:
@@ -35,7 +36,7 @@ def stage(go: Go, tool: Tool, modules: Path, target: Path) -> None:
 
     Raises:
         GoError: a module with files to copy cannot be downloaded, or does not match go.sum.
-        LabError: a module does not contain a line to replace.
+        LabError: a module does not contain a line to replace, or a file to omit.
     """
     if target.exists():
         shutil.rmtree(target)
@@ -44,10 +45,8 @@ def stage(go: Go, tool: Tool, modules: Path, target: Path) -> None:
     for package in packages:
         copy_tree(package, target / tool.package)
     put_module_files(go, target, tool.copies, target / tool.package)
-    for trim in tool.trims:
-        _put_trimmed_module(go, target, trim)
-    for path in sorted({edit.module for edit in tool.edits}):
-        _put_edited_module(go, target, path, [edit for edit in tool.edits if edit.module == path])
+    for path in sorted({trim.module for trim in tool.trims} | {edit.module for edit in tool.edits}):
+        _put_changed_module(go, target, path, tool)
 
 
 def put_module_files(go: Go, source: Path, entries: Iterable[ModuleFiles], target: Path) -> None:
@@ -65,39 +64,47 @@ def put_module_files(go: Go, source: Path, entries: Iterable[ModuleFiles], targe
             copy_tree(Path(module["Dir"], path), target / Path(path).name)
 
 
-def _put_trimmed_module(go: Go, source: Path, trim: Trim) -> None:
-    """Adds a module's own files to those of the lab, and replaces the module with the result in the staged go.mod.
+def _put_changed_module(go: Go, source: Path, path: str, tool: Tool) -> None:
+    """Replaces a module with a copy that has the lab's files and lines, in the staged go.mod.
 
     A copy is necessary since Go refuses an overlay for files of the module cache.
     """
-    [module] = go.download(source, [trim.module])
-    original, trimmed = Path(module["Dir"]), source / trim.folder
-    files = [original / "go.mod"]
-    for package in trim.packages:
-        files += [file for file in (original / package).iterdir() if file.is_file()]
-    for file in files:
-        target = trimmed / file.relative_to(original)
-        if not target.exists():
-            copy_tree(file, target)
-    go.run(["mod", "edit", f"-replace={trim.module}=./{trim.folder}"], source)
-
-
-def _put_edited_module(go: Go, source: Path, path: str, edits: Iterable[Edit]) -> None:
-    """Replaces a module with a copy that has the lab's lines, in the staged go.mod."""
     [module] = go.download(source, [path])
-    edited = Path(_EDITED, path)
-    copy_tree(Path(module["Dir"]), source / edited)
-    for edit in edits:
-        file = source / edited / edit.file
-        lines = file.read_text().split("\n")
-        if lines.count(edit.line) != 1:
-            where = f"{edit.file} of {path} {module['Version']}"
+    changed = Path(_CHANGED, path)
+    copy_tree(Path(module["Dir"]), source / changed)
+    for trim in tool.trims:
+        if trim.module == path:
+            _omit(source / changed, trim, module["Version"])
+            if trim.folder:
+                copy_tree(source / trim.folder, source / changed)
+    for edit in tool.edits:
+        if edit.module == path:
+            _replace_line(source / changed, edit, module["Version"])
+    go.run(["mod", "edit", f"-replace={path}=./{changed}"], source)
+
+
+def _omit(folder: Path, trim: Trim, version: str) -> None:
+    files = {file.relative_to(folder).as_posix(): file for file in folder.rglob("*") if file.is_file()}
+    for pattern in trim.omit:
+        omitted = fnmatch.filter(files, pattern)
+        if not omitted:
             raise LabError(
-                f"{where} does not contain this line exactly once: {edit.line.strip()}",
-                "correct the tool's edits in lab/tools.yaml",
+                f"no file of {trim.module} {version} matches {pattern}",
+                "correct the tool's trims in lab/tools.yaml",
             )
-        file.write_text("\n".join(edit.by if line == edit.line else line for line in lines))
-    go.run(["mod", "edit", f"-replace={path}=./{edited}"], source)
+        for name in omitted:
+            files.pop(name).unlink()
+
+
+def _replace_line(folder: Path, edit: Edit, version: str) -> None:
+    file = folder / edit.file
+    lines = file.read_text().split("\n")
+    if lines.count(edit.line) != 1:
+        raise LabError(
+            f"{edit.file} of {edit.module} {version} does not contain this line exactly once: {edit.line.strip()}",
+            "correct the tool's edits in lab/tools.yaml",
+        )
+    file.write_text("\n".join(edit.by if line == edit.line else line for line in lines))
 
 
 def copy_tree(source: Path, target: Path) -> None:

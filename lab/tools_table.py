@@ -31,19 +31,20 @@ class ModuleFiles(_Entry):
 
 
 class Trim(_Entry):
-    """A Go module of which a program contains only some packages, since the lab replaces one of its files.
+    """A Go module of which a program contains less, since the lab leaves out what the program links and never runs.
 
-    The build compiles a copy with the named packages of the pinned module, in which files of the lab replace the
-    module's own. It fails if these files do not fit the version of the module, or if a package is missing.
+    The build compiles a copy without some of the module's files, in which those of the lab take their place. It fails
+    if the lab's files do not fit the version of the module.
     """
 
     module: str
     """Path of the module."""
-    folder: str
+    folder: str | None = None
     """Folder within the module folder of the tool, with the lab's files at their paths in the module. Its name begins
     with ``_``, so that Go ignores it as a package of the tool."""
-    packages: list[str]
-    """Folders of the packages that are still needed, relative to the module's root."""
+    omit: list[str]
+    """Patterns of the files that are left out, relative to the module's root; ``*`` stands for folders as well. Each
+    matches a file."""
 
 
 class Edit(_Entry):

@@ -17,8 +17,9 @@ from __future__ import annotations
 import copy
 import json
 import os
+import time
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,10 @@ from flux_tenancy.operations.recorded_state import (
 )
 from flux_tenancy.review.approval.guard import VARIABLE, compare_with_approved
 
+DELETION_SECONDS = 120
+"""How long a repair waits for objects that are being deleted."""
+
+_POLL_SECONDS = 5
 _INVALID = 422
 _JSON_PATCH = "application/json-patch+json"
 _RESTORED = (What.CHANGED, What.ADDED)
@@ -113,15 +118,13 @@ def repair(stack: str, project: Path, *, update_follows: bool = False) -> Earlie
     if not gone | changed:
         return earlier
     reasons, outdated = _restore_all(api, recorded, changed, stack, project)
-    if targets := [part for urn in sorted(gone | outdated) for part in ("--target", urn)]:
-        run_pulumi(["refresh", "--yes", "--skip-preview", *targets], stack, project)
-    found, _ = find_drift(read_recorded(stack, project), stack, project)
-    left = [each for each in found.differences if each.urn and each.urn not in deferred]
-    if left and all(each.what is What.MISSING for each in left):  # A refresh still finds what is being deleted.
+    left = _refreshed(gone | outdated, deferred, stack, project)
+    if _is_going(left):
         raise OperationError(
             Message(
                 "FT-OPS-345",
-                f"objects of stack {stack} are still being deleted: {', '.join(map(_label, left))}",
+                f"objects of stack {stack} are still being deleted after {DELETION_SECONDS} s: "
+                f"{', '.join(map(_label, left))}",
                 f"run the command again once they are gone; `pulumi up --stack {stack}` names the finalizers that "
                 "block a namespace",
             )
@@ -139,6 +142,34 @@ def repair(stack: str, project: Path, *, update_follows: bool = False) -> Earlie
     created = f"; the next `pulumi up` creates what is missing ({len(gone)})" if gone else ""
     typer.echo(f"{restored}{created}.", err=True)
     return earlier
+
+
+def _refreshed(urns: Set[str], deferred: Container[str], stack: str, project: Path) -> list[Difference]:
+    """Refresh the state of some resources, and return what still differs of the stack's, but for what is deferred.
+
+    What is missing may still be being deleted, as after a killed offboarding; a refresh finds it there, and the update
+    would apply to what then goes. So the refresh is repeated until it is gone.
+    """
+    deadline = None
+    while True:
+        if targets := [part for urn in sorted(urns) for part in ("--target", urn)]:
+            run_pulumi(["refresh", "--yes", "--skip-preview", *targets], stack, project)
+        found, _ = find_drift(read_recorded(stack, project), stack, project)
+        left = [each for each in found.differences if each.urn and each.urn not in deferred]
+        if not _is_going(left):
+            return left
+        if deadline is None:
+            typer.echo(f"Waiting until objects are deleted: {', '.join(map(_label, left))}", err=True)
+            deadline = time.monotonic() + DELETION_SECONDS
+        elif time.monotonic() > deadline:
+            return left
+        urns = {each.urn for each in left}
+        time.sleep(_POLL_SECONDS)
+
+
+def _is_going(left: Sequence[Difference]) -> bool:
+    """Whether all that is left are objects that are being deleted."""
+    return bool(left) and all(each.what is What.MISSING for each in left)
 
 
 def _ahead(found: Drift, recorded: RecordedState) -> frozenset[str]:

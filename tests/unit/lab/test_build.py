@@ -19,7 +19,7 @@ import pytest
 from builder_project import BuilderProject, make_project
 from rich.console import Console
 
-from lab import build
+from lab import build, build_key
 from lab.build_lock import build_lock
 from lab.errors import LabError
 from lab.go_command import Go, GoStopped
@@ -111,6 +111,16 @@ def test_a_change_rebuilds_only_the_tools_that_contain_it(
     assert builder_project.builds() == rebuilt
 
 
+def test_other_flags_of_the_compiler_rebuild_everything(
+    builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build.ensure(builder_project.settings, BOTH)
+    builder_project.builds()
+    monkeypatch.setattr(build_key, "COMPILED_ALIKE", ())
+    build.ensure(builder_project.settings, BOTH)
+    assert builder_project.builds() == [ALPHA, BETA]
+
+
 def test_another_go_version_rebuilds_everything(
     builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,28 +176,33 @@ def test_copied_files_are_compiled_and_the_checkout_is_not_changed(builder_proje
 @pytest.fixture
 def trimmed(builder_project: BuilderProject) -> None:
     """The lab's replacement of a file of ``shared``, of which alpha contains only a part."""
-    for name in ("go.mod", "kept/upstream.go", "kept/kinds.go", "kept/below/left.go", "dropped/large.go"):
+    for name in ("go.mod", "kept/upstream.go", "kept/kinds.go", "dropped/large.go", "dropped/below/larger.go"):
         _module_file("shared", name).write_text(f"shared's {name}")
     _module_file("shared", "kept/upstream.go").chmod(0o444)
     own = builder_project.module / "_shared/kept/kinds.go"
     own.parent.mkdir(parents=True)
     own.write_text("the lab's kinds.go")
-    trim = {"module": "example.org/shared", "folder": "_shared", "packages": ["kept"]}
+    trim = {"module": "example.org/shared", "folder": "_shared", "omit": ["dropped/*", "kept/k*.go"]}
     builder_project.change_tool("alpha", trims=[trim])
 
 
 @pytest.mark.usefixtures("trimmed")
-def test_a_trimmed_module_has_the_labs_files_and_only_the_named_packages(
-    builder_project: BuilderProject,
-) -> None:
+def test_a_trimmed_module_has_the_labs_files_and_none_that_is_omitted(builder_project: BuilderProject) -> None:
     before = _contents(builder_project.settings.project)
     program = build.ensure(builder_project.settings, ["alpha"])["alpha"]
-    assert [line for line in program.read_text().splitlines() if "_shared/" in line] == [
-        "# _shared/go.mod: shared's go.mod",
-        "# _shared/kept/kinds.go: the lab's kinds.go",
-        "# _shared/kept/upstream.go: shared's kept/upstream.go",
+    assert [line for line in program.read_text().splitlines() if "_changed/" in line] == [
+        "# _changed/example.org/shared/go.mod: shared's go.mod",
+        "# _changed/example.org/shared/kept/kinds.go: the lab's kinds.go",
+        "# _changed/example.org/shared/kept/upstream.go: shared's kept/upstream.go",
     ]
     assert _contents(builder_project.settings.project) == before
+
+
+def test_a_pattern_that_matches_no_file_of_a_trimmed_module_is_an_error(builder_project: BuilderProject) -> None:
+    _module_file("shared", "go.mod").write_text("module shared")
+    builder_project.change_tool("alpha", trims=[{"module": "example.org/shared", "omit": ["gone/*"]}])
+    with pytest.raises(LabError, match=r"no file of example.org/shared v.* matches gone/\*"):
+        build.ensure(builder_project.settings, ["alpha"])
 
 
 def _the_labs_file(project: BuilderProject) -> None:
@@ -233,7 +248,7 @@ def test_an_edited_module_has_the_labs_lines(builder_project: BuilderProject) ->
     builder_project.change_tool("alpha", edits=[_edit('\thost := ""')])
     before = _contents(builder_project.settings.project)
     program = build.ensure(builder_project.settings, ["alpha"])["alpha"]
-    assert "# _edited/example.org/shared/go.mod: module shared" in program.read_text()
+    assert "# _changed/example.org/shared/go.mod: module shared" in program.read_text()
     assert [line for line in program.read_text().splitlines() if "host :=" in line] == ['\thost := os.Getenv("IP")']
     assert _contents(builder_project.settings.project) == before
 

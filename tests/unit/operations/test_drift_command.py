@@ -460,14 +460,30 @@ def test_a_repair_fails_if_somebody_writes_the_difference_again(stack):
     assert stack.found() != []
 
 
-def test_a_repair_names_what_is_still_being_deleted(stack):
-    """Finalizers of controllers that are gone block it, and a refresh finds it there."""
+def test_a_repair_waits_for_what_is_being_deleted(stack, monkeypatch):
+    """A refresh finds it there, and an update would apply to what then goes."""
+    policies = stack.cluster.objects[f"{NETWORKING}/networkpolicies"]
+    policy = stack.the(f"{NETWORKING}/networkpolicies", "allow-egress")
+    policy["metadata"]["deletionTimestamp"] = EDITED
+    monkeypatch.setattr(repair.time, "sleep", lambda _: policies.remove(policy))
+
+    code, _, error = stack.run(command="repair")
+
+    assert (code, stack.found()) == (0, [])
+    assert "Waiting until objects are deleted: NetworkPolicy flux-system/allow-egress" in error
+    assert not any("allow-egress" in each["urn"] for each in stack.resources)
+
+
+def test_a_repair_names_what_is_still_being_deleted(stack, monkeypatch):
+    """Finalizers of controllers that are gone block it."""
     stack.the(f"{NETWORKING}/networkpolicies", "allow-egress")["metadata"]["deletionTimestamp"] = EDITED
+    monkeypatch.setattr(repair, "DELETION_SECONDS", 0)
+    monkeypatch.setattr(repair.time, "sleep", lambda _: None)
 
     code, _, error = stack.run(command="repair")
 
     assert code == 2
-    assert "FT-OPS-345" in error and "still being deleted: NetworkPolicy flux-system/allow-egress" in error
+    assert "FT-OPS-345" in error and "still being deleted after 0 s: NetworkPolicy flux-system/allow-egress" in error
 
 
 def test_repair_does_nothing_to_a_cluster_without_drift_or_before_the_first_update(stack):
