@@ -63,6 +63,7 @@ def test_no_sync_fails_during_an_upgrade_of_flux(
         stack.up()
     record_property("commits of each tenant during the upgrade", tenants.commits)
     record_property("states of Flux's objects during the upgrade", failed.states)
+    record_property("those in which a sync waited", failed.waits)
 
     assert failed.found == []
     assert tenants.commits > 5 and failed.states > 10 * tenants.commits

@@ -14,6 +14,9 @@ from tests.support.lab import KUBECTL, Lab, RunningCluster
 _KINDS = ("gitrepositories", "kustomizations")
 # What Flux says of an object on which it still works, or waits for another one.
 _WORKING = ("Progressing", "ProgressingWithRetry", "DependencyNotReady")
+# What it says of a sync that waits: for its source, which a new source-controller has not fetched yet, or because it
+# has given up its wait for health for a newer revision. Flux reports neither as an event.
+_WAITING = ("Source is not ready, artifact not found", "New reconciliation triggered by ")
 
 
 @dataclass(frozen=True)
@@ -81,12 +84,13 @@ class FailedSyncs:
 
     Attributes:
         states: how many states were seen.
-        found: the reasons and messages of all that were not ready, without those of objects that Flux works on.
+        waits: in how many of them a sync waited.
+        found: the reasons and messages of all others that were not ready.
     """
 
     def __init__(self, cluster: RunningCluster) -> None:
         self._command = (str(KUBECTL), f"--kubeconfig={cluster.kubeconfig}", "get", "--all-namespaces", "--watch")
-        self.states = 0
+        self.states = self.waits = 0
         self.found: list[str] = []
 
     def __enter__(self) -> FailedSyncs:
@@ -105,15 +109,18 @@ class FailedSyncs:
 
     def _read(self, watch: subprocess.Popen[str]) -> None:
         text, _ = watch.communicate()
-        states, found = read_failures(text)
-        self.states += states
-        self.found += found
+        self.count(text)
 
-
-def read_failures(text: str) -> tuple[int, list[str]]:
-    """How many states kubectl has written, and what failed in them."""
-    manifests = list(_documents(text))
-    return len(manifests), [failure for manifest in manifests for failure in _failures(manifest)]
+    def count(self, text: str) -> None:
+        """Count the states that kubectl has written."""
+        for manifest in _documents(text):
+            self.states += 1
+            for reason, message in _not_ready(manifest):
+                if message.startswith(_WAITING):
+                    self.waits += 1
+                elif reason not in _WORKING:
+                    name = f"{manifest['metadata']['namespace']}/{manifest['metadata']['name']}"
+                    self.found.append(f"{manifest['kind']} {name}: {reason}: {message}")
 
 
 def _documents(text: str) -> Iterator[dict[str, Any]]:
@@ -127,9 +134,7 @@ def _documents(text: str) -> Iterator[dict[str, Any]]:
         yield manifest
 
 
-def _failures(manifest: Mapping[str, Any]) -> Iterator[str]:
-    metadata = manifest["metadata"]
+def _not_ready(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for each in manifest.get("status", {}).get("conditions", ()):
-        if each["type"] == "Ready" and each["status"] == "False" and each["reason"] not in _WORKING:
-            what = f"{manifest['kind']} {metadata['namespace']}/{metadata['name']}"
-            yield f"{what}: {each['reason']}: {each['message']}"
+        if each["type"] == "Ready" and each["status"] == "False":
+            yield each["reason"], each["message"]
