@@ -44,6 +44,8 @@ def main(
     with reported("the benchmark's cluster is stopped and deleted"):
         _say("Starting a cluster for the benchmark, with Flux")
         with running_rig() as rig:
+            if Contest.NEIGHBOURS in contests:
+                neighbours.require_limits(rig)
             facts = rig.machine()
             for contest in (each for each in Contest if each in contests):
                 if contest is Contest.REVIEW:

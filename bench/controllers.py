@@ -1,4 +1,4 @@
-"""The processes of Flux's controllers in the lab, with the memory that they use and may use."""
+"""The processes of Flux's controllers in the lab, the memory that they use, and how often they had none left."""
 
 from __future__ import annotations
 
@@ -6,21 +6,18 @@ import contextlib
 import os
 import re
 import signal
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
-from kubernetes.utils.quantity import parse_quantity
-
 from bench.tenant_client import TenantClient
+from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE
-from lab.errors import LabError
 
-_POLL_SECONDS = 0.05
 _SCHEME = "process://"
 """Of a container's id in the lab, before the id of its process."""
+_OOM_KILLED = "OOMKilled"
+"""Reason that a kubelet gives."""
 
 
 @dataclass(frozen=True)
@@ -30,12 +27,10 @@ class ControllerProcess:
     Attributes:
         name: of its Deployment.
         pid: its id.
-        limit: the memory that its container may use, in bytes.
     """
 
     name: str
     pid: int
-    limit: int
 
     def memory(self, field: str) -> int:
         """A part of the memory that it uses now, by its name in /proc/<pid>/status, in bytes; 0 if it has ended."""
@@ -47,55 +42,49 @@ class ControllerProcess:
 
 def controller_processes(client: TenantClient) -> Iterator[ControllerProcess]:
     """The running controllers; raises LabError if the API server does not answer."""
-    for pod in client.read(f"/api/v1/namespaces/{FLUX_NAMESPACE}/pods")["items"]:
-        [container] = pod["spec"]["containers"]
+    for pod in _pods(client):
         for status in pod.get("status", {}).get("containerStatuses", ()):
             if "running" in status["state"]:
-                pid = int(status["containerID"].removeprefix(_SCHEME))
-                limit = int(parse_quantity(container["resources"]["limits"]["memory"]))
-                yield ControllerProcess(pod["metadata"]["labels"]["app"], pid, limit)
+                yield ControllerProcess(_name(pod), int(status["containerID"].removeprefix(_SCHEME)))
 
 
-class MemoryLimits:
-    """Kills controllers that exceed their memory limit, as a kernel does for a container, during a `with` block.
-
-    It counts anonymous memory, which a kernel cannot take back.
-    """
+class OomKills:
+    """Counts the controllers that the kernel kills because they exceed their memory limit, by their pods' statuses."""
 
     def __init__(self, client: TenantClient) -> None:
         self._client = client
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-        self._killed: list[str] = []
+        self._seen: dict[str, int] = {}
 
-    def take_killed(self) -> list[str]:
-        """The controllers that were killed since the last call, once for each time."""
-        killed, self._killed = self._killed, []
+    def take(self) -> list[str]:
+        """The controllers that were killed since the last call, once for each time.
+
+        A status has the reason of the last end only, so it stands for all since then. Raises LabError if the API
+        server does not answer.
+        """
+        killed = []
+        for pod in _pods(self._client):
+            for status in pod.get("status", {}).get("containerStatuses", ()):
+                last = status.get("lastState", {}).get("terminated", {})
+                # The last end is followed by a restart that counts only once it has happened.
+                ends = status["restartCount"] + (bool(last) and "running" not in status["state"])
+                new = ends - self._seen.get(pod["metadata"]["uid"], 0)
+                self._seen[pod["metadata"]["uid"]] = ends
+                killed += [_name(pod)] * new if last.get("reason") == _OOM_KILLED else []
         return killed
 
-    def kill_all(self) -> None:
-        """Kill all controllers, so that they start again; these do not count."""
-        for process in controller_processes(self._client):
-            _kill(process)
 
-    def _run(self) -> None:
-        while not self._stopped.wait(_POLL_SECONDS):
-            # A busy API server may not answer; the next round asks again.
-            with contextlib.suppress(LabError, httpx.HTTPStatusError):
-                for process in controller_processes(self._client):
-                    if process.memory("RssAnon") > process.limit:
-                        _kill(process)
-                        self._killed.append(process.name)
-
-    def __enter__(self) -> MemoryLimits:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stopped.set()
-        self._thread.join()
+def kill_controllers(client: TenantClient) -> None:
+    """End all controllers, so that they start again; raises LabError if the API server does not answer."""
+    for process in controller_processes(client):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGKILL)
 
 
-def _kill(process: ControllerProcess) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(process.pid, signal.SIGKILL)
+def _pods(client: TenantClient) -> list[Manifest]:
+    pods: list[Manifest] = client.read(f"/api/v1/namespaces/{FLUX_NAMESPACE}/pods")["items"]
+    return pods
+
+
+def _name(pod: Manifest) -> str:
+    name: str = pod["metadata"]["labels"]["app"]
+    return name

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from statistics import median
@@ -18,7 +19,7 @@ import httpx
 import yaml
 
 from bench.attacks import ATTACKS, LARGE_BRANCH, LARGE_MIB, LOAD, Attack, Site, attackers_files, chart_files
-from bench.controllers import MemoryLimits
+from bench.controllers import OomKills, kill_controllers
 from bench.report import Results
 from bench.rig import Rig
 from bench.tenant_client import TenantClient
@@ -26,6 +27,7 @@ from flux_tenancy.components.cluster.client import path_of
 from flux_tenancy.components.sync.status import REQUESTED_AT, status_of
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import DEFAULT_LANE, FLUX_NAMESPACE
+from lab.cluster import Cluster
 from lab.errors import LabError
 from lab.git import Git
 from lab.git_host import GitHost
@@ -57,9 +59,8 @@ NOTES = (
     f"`busy`: Kustomizations that apply the same {LOAD} ConfigMaps in turns; `all the time`: it also asks Flux to "
     "reconcile each of them every second.",
     "`own lane`: the attacker has a lane (docs/lanes.md); `shared`: all have the platform's controllers.",
-    "`killed`: controllers that exceeded their memory limit. The lab has no limits, so this contest kills a controller "
-    "whose anonymous memory exceeds its limit, as a kernel would. The node agent starts it again after 1 s, 2 s and "
-    "so on to 30 s, where a kubelet waits for 10 s to 5 min.",
+    "`killed`: controllers that the kernel killed because they exceeded their memory limit. The node agent starts them "
+    "again after 1 s, 2 s and so on to 30 s, where a kubelet waits for 10 s to 5 min.",
     "× is the median divided by the median beside nobody with the same controllers in the same run. All limits and "
     "policies are the defaults, with the engine `native`, except that sources may be anywhere and charts in Git.",
 )
@@ -112,7 +113,7 @@ def measure_neighbours(
             for name, token in tokens.items()
         )
         watching = stack.enter_context(TenantClient(rig.cluster.kubeconfig, tokens[PLATFORM]))
-        limited = stack.enter_context(MemoryLimits(watching))
+        kills = OomKills(watching)
         site = Site(BUSY, urls[BUSY], stack.enter_context(_silent_host()))
 
         def push(text: str, patience: float = PATIENCE_SECONDS) -> tuple[float, float]:
@@ -128,11 +129,11 @@ def measure_neighbours(
                 taken.tenant.append(seconds[0])
                 taken.platform.append(seconds[1])
                 say(f"{controllers}, beside {beside}: {seconds[0]:6.2f} s, {seconds[1]:6.2f} s")
-            taken.killed += limited.take_killed()
+            taken.killed += kills.take()
 
         def settle(text: str) -> None:
             assert max(push(text, _RECOVERY_SECONDS)) < _RECOVERY_SECONDS, text
-            limited.take_killed()
+            kills.take()
 
         for controllers in (SHARED, APART):
             if controllers == APART:
@@ -140,13 +141,22 @@ def measure_neighbours(
             settle(controllers)
             measure(controllers, NOBODY)
             for attack in attacks:
-                with busy.attacking(attack, site, limited.kill_all):
+                with busy.attacking(attack, site, partial(kill_controllers, watching)):
                     time.sleep(_HEAD_START_SECONDS)
                     measure(controllers, attack.name)
                 settle(f"{controllers} after {attack.name}")
             # The machine may have other work than before the attacks.
             measure(controllers, NOBODY)
     return samples
+
+
+def require_limits(rig: Rig) -> None:
+    """Raises LabError if the cluster's node does not enforce memory limits, so that no attack on memory ends."""
+    if warning := Cluster(rig.lab.settings, rig.cluster.name).warning:
+        raise LabError(
+            f"the contest `neighbours` counts controllers that exceed their memory limit. {warning}",
+            "run it as root, where cgroups can be written",
+        )
 
 
 def _set_up(rig: Rig) -> Mapping[str, str]:

@@ -75,8 +75,8 @@ def compare(
         typer.Option(
             metavar="FOLDER",
             show_default=False,
-            help="Folder with the sources of Flux's controllers, as Go's module cache has them in github.com/fluxcd. "
-            "Without it, flags, feature gates and annotations are not compared.",
+            help="Folder with the sources of Flux's controllers, or of their APIs, as Go's module cache has them in "
+            "github.com/fluxcd. Without it, flags, feature gates and annotations are not compared.",
         ),
     ] = None,
     flux_index: Annotated[

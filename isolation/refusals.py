@@ -29,6 +29,7 @@ _MUTED = {
     "a webhook does not answer": re.compile(r"failed calling webhook|failed to call webhook"),
     "a webhook does not support dry runs": re.compile(r"does not support dry run"),
 }
+_UNKNOWN_FIELD = re.compile(r'strict decoding error: .*?unknown field "(?P<field>[^"]+)"')
 _IMPERSONATION = re.compile(r"cannot impersonate resource")
 FORBIDDEN = 403
 
@@ -49,6 +50,12 @@ class Refusal:
 def is_about_impersonation(message: str) -> bool:
     """Whether the message refuses impersonation to the user of the suite."""
     return _IMPERSONATION.search(message) is not None
+
+
+def unknown_field(message: str) -> str:
+    """The field of the object that the cluster does not have; empty if the message is about something else."""
+    found = _UNKNOWN_FIELD.search(message)
+    return found["field"] if found else ""
 
 
 def refusal(status: int, message: str) -> Refusal:

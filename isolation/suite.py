@@ -28,7 +28,7 @@ from flux_tenancy.isolation.model import (
     State,
     Verdict,
 )
-from flux_tenancy.isolation.refusals import Refusal, refusal
+from flux_tenancy.isolation.refusals import Refusal, refusal, unknown_field
 from flux_tenancy.isolation.scene import Scene
 from flux_tenancy.isolation.verdicts import judged
 from flux_tenancy.operations.admission_answers import Answer
@@ -115,12 +115,16 @@ class Suite:
         return Finding(access.layer, State.HOLDS, f"RBAC does not allow {user} to {what}", "RBAC")
 
     def _of_request(self, request: Request) -> Iterator[Finding]:
+        kind = request.object["kind"]
         if not self._asker.serves(request.object):
-            for layer in request.layers:
-                yield Finding(layer, State.NOT_APPLICABLE, f"the cluster has no {request.object['kind']}")
+            yield from (Finding(layer, State.NOT_APPLICABLE, f"the cluster has no {kind}") for layer in request.layers)
             return
         user = request.user or self._scene.tenancy.user
         answer = self._asked(request, user)
+        if field := unknown_field(answer.message):
+            missing = f"{kind}s of the cluster have no {field}"
+            yield from (Finding(layer, State.NOT_APPLICABLE, missing) for layer in request.layers)
+            return
         if not answer.refused:
             yield from (Finding(layer, State.OPEN, TAKEN) for layer in request.layers)
             return

@@ -161,6 +161,8 @@ def _start(settings: Settings, names: Sequence[str]) -> None:
     _report("Git host", partial(host.up, tools))
     for cluster in wanted:
         _report(f"Cluster {cluster.name}", partial(cluster.up, tools))
+        if warning := cluster.warning:
+            typer.echo(warning, err=True)
     provide_bundles(settings)
     LabPulumi(settings).install()
     provide_project(settings)

@@ -28,6 +28,7 @@ from lab.events import SILENT_CONTROLLERS, without_events
 from lab.files import check_room, delete_folder, locked, make_folder, write_file
 from lab.images import write_images
 from lab.kubeconfig import write_kubeconfig
+from lab.node import is_ready, unlimited_because
 from lab.pki import API_AUTHORITY, INTERNAL_AUTHORITY
 from lab.probe import probe
 from lab.processes import LOOPBACK, Daemon, bring_up, stop_all
@@ -77,6 +78,13 @@ class Cluster:
     def webhook_url(self) -> str:
         """URL of Flux's webhook receiver for the Git host, without a trailing slash; known before it exists."""
         return f"http://{LOOPBACK}:{self._plane.network.webhook_receiver}"
+
+    @property
+    def warning(self) -> str | None:
+        """What the running cluster does not do on this machine, in a sentence; None if there is nothing to say."""
+        node = self._node() if self.exists() else None
+        reason = unlimited_because(node) if node else None
+        return f"Cluster {self.name} does not enforce memory and CPU limits: {reason}" if reason else None
 
     def exists(self) -> bool:
         """Whether the cluster was created, running or not."""
@@ -181,9 +189,13 @@ class Cluster:
         # The API reports a node as ready for a while after its agent has died.
         if not self._ask(network.node_agent, "/healthz", "kubelet-client"):
             return False
-        node = self._ask(network.apiserver, f"/api/v1/nodes/{NODE_NAME}")
-        conditions = node.json()["status"].get("conditions", []) if node else []
-        return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
+        node = self._node()
+        return node is not None and is_ready(node)
+
+    def _node(self) -> dict[str, Any] | None:
+        """The Node object; None if the API server does not answer."""
+        found = self._ask(self._plane.network.apiserver, f"/api/v1/nodes/{NODE_NAME}")
+        return found.json() if found else None
 
     def _silence_controllers(self) -> None:
         """Remove the right to write events from some controllers; if that fails, the next start does it."""

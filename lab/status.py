@@ -57,6 +57,7 @@ def _row(daemon: Daemon) -> tuple[RenderableType, ...]:
 def _addresses(settings: Settings, host: GitHost, known: list[Cluster]) -> list[str]:
     lines = [""]
     lines += [f"Cluster {each.name}: context {each.name} of {each.kubeconfig}" for each in known if each.exists()]
+    lines += [warning for each in known if (warning := each.warning)]
     lines += [
         f"Git host: {host.gitea.address}, user name and password in {host.gitea.credentials_file}",
         f"The same with GitHub's API: {host.github_url} and {host.proxy.secure_address}/, token in {host.token_file}",

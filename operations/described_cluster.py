@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from flux_tenancy.components.cluster.config import ClusterConfig
 from flux_tenancy.components.cluster.subjects import Subject
 from flux_tenancy.components.config.errors import KeyPath as KeyPath
-from flux_tenancy.components.config.errors import MisplacedValueError, Problem
+from flux_tenancy.components.config.errors import MisplacedValueError, Problem, dotted
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.sealed import SealedText
 from flux_tenancy.components.config.section import Section
@@ -21,7 +21,7 @@ from flux_tenancy.components.policies.policy import Subject as PolicySubject
 from flux_tenancy.components.policies.table import is_needed, policies
 from flux_tenancy.components.stack.files.names import Origins, stack_file_name
 from flux_tenancy.components.stack.files.stack_file import is_encrypted
-from flux_tenancy.components.stack.files.validation_errors import dotted, message
+from flux_tenancy.components.stack.files.validation_errors import message
 from flux_tenancy.components.tenant.grants import Grant
 from flux_tenancy.components.tenant.kinds import OpenedKind
 from flux_tenancy.operations.described_stack import described_section, described_tenant, listed_tenants

@@ -11,13 +11,13 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from flux_tenancy.components.config.errors import ConfigurationError, Problem
+from flux_tenancy.components.config.errors import ConfigurationError, Problem, dotted
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import DnsLabel, Duration
 from flux_tenancy.components.config.yaml_files import read_mapping
 from flux_tenancy.components.stack.files.names import StackName
-from flux_tenancy.components.stack.files.validation_errors import dotted, message
+from flux_tenancy.components.stack.files.validation_errors import message
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.operations.described_stack import described_stacks
 from flux_tenancy.operations.errors import OperationError, invalid

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from flux_tenancy.components.config.errors import dotted
+
 Path = tuple[str, ...]
 """A field as FieldsV1 writes it: `f:<name>`, `k:<keys of a list item>`, `v:<value of a set>` or `i:<index>` each."""
 
@@ -76,16 +78,16 @@ def value_at(value: Any, path: Sequence[str]) -> Any:
 
 def shown(path: Path) -> str:
     """A path as people write it, e.g. `spec.template.spec.containers[manager].args`."""
-    text = ""
-    for step in path:
-        kind, rest = step[:2], step[2:]
-        if kind == _FIELD:
-            text += f"[{rest}]" if "." in rest or "/" in rest else f"{'.' if text else ''}{rest}"
-        elif kind == _KEYS:
-            text += f"[{','.join(str(each) for each in json.loads(rest).values())}]"
-        else:
-            text += f"[{json.loads(rest) if kind == _VALUE else rest}]"
-    return text
+    return dotted(map(_shown, path))
+
+
+def _shown(step: str) -> str:
+    kind, rest = step[:2], step[2:]
+    if kind == _FIELD:
+        return rest
+    if kind == _KEYS:
+        return f"[{','.join(str(each) for each in json.loads(rest).values())}]"
+    return f"[{json.loads(rest) if kind == _VALUE else rest}]"
 
 
 def pointer(value: Any, path: Path) -> str:

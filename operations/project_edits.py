@@ -10,11 +10,10 @@ from typing import Any
 
 import yaml
 
-from flux_tenancy.components.config.errors import ConfigurationError
+from flux_tenancy.components.config.errors import ConfigurationError, dotted
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.stack.files.config_keys import section_of
 from flux_tenancy.components.stack.files.names import stack_file_name
-from flux_tenancy.components.stack.files.validation_errors import dotted
 from flux_tenancy.components.stack.offline import load_offline
 from flux_tenancy.operations.described_stack import described_file, described_project
 from flux_tenancy.operations.errors import OperationError, invalid, run_all

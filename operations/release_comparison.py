@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,10 @@ from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.installs.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS
 from flux_tenancy.components.installs.flux.release import controller_images
 from flux_tenancy.components.installs.flux.release_decisions import DECISIONS
-from flux_tenancy.components.policies.fields import ENTRIES, FIELDS
+from flux_tenancy.components.policies.fields import BELOW, FIELDS
 from flux_tenancy.components.vocabulary.names import Controller
 from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.operations.go_types import read_definitions
 from flux_tenancy.operations.upstream import FLUX_INDEX, flux_releases, read
 
 Manifests = Sequence[Mapping[str, Any]]
@@ -46,12 +47,14 @@ class Release:
         manifests: its objects, or the definitions of some controllers.
         versions: the versions of its controllers.
         sources: folders with the sources of its controllers, as far as they are there.
+        types: definitions that were read from the types of an API, for controllers without sources.
     """
 
     title: str
     manifests: Manifests
     versions: Mapping[str, str]
     sources: Mapping[str, Path] = field(default_factory=dict)
+    types: Manifests = ()
 
 
 @dataclass(frozen=True)
@@ -133,7 +136,7 @@ def _fields(release: Release) -> dict[str, object]:
     """The fields of `spec` at any depth, of the kinds that tenants may write, e.g. `Alert.spec.eventSources[].name`."""
     return {
         f"{kind}.spec.{path}": ""
-        for manifest in release.manifests
+        for manifest in (*release.manifests, *release.types)
         if manifest["kind"] == _DEFINITION and (kind := manifest["spec"]["names"]["kind"]) in FIELDS
         for version in manifest["spec"]["versions"]
         for path in _paths(version["schema"]["openAPIV3Schema"].get("properties", {}).get("spec", {}))
@@ -197,6 +200,10 @@ def _of_aspect(aspect: Aspect, old: Release, new: Release, decisions: Mapping[st
         state = "new" if name not in before else "gone" if name not in after else "changed"
         if state == "gone" and not aspect.shows_gone:
             continue
+        around = name.rpartition(".")[0].removesuffix("[]")
+        # What is inside of something new needs no decision of its own, unless a policy opens that.
+        if around in after.keys() - before.keys() and not _known(aspect.name, around, state):
+            continue
         key = f"{aspect.name} {name}"
         detail = after.get(name)
         decision = decisions.get(key) or _known(aspect.name, name, state)
@@ -212,10 +219,8 @@ def _known(aspect: str, name: str, state: str) -> str:
         return "set by the multi-tenant profile"
     if aspect == "field":
         kind, path = name.split(".spec.", 1)
-        parts = path.split(".")
-        if len(parts) == 1 and path in FIELDS[kind]:
-            return "open, and listed in the policy allowed-fields"
-        if len(parts) == 2 and parts[1] in ENTRIES.get(kind, {}).get(parts[0].removesuffix("[]"), ()):
+        part, _, field_name = path.rpartition(".")
+        if field_name in (BELOW.get(kind, {}).get(part, ()) if part else FIELDS[kind]):
             return "open, and listed in the policy allowed-fields"
     return ""
 
@@ -305,8 +310,9 @@ def _with_controllers(old: Release, named: str, sources: Path | None) -> Release
     """The old release with other versions of some controllers; of their objects, with the new definitions."""
     versions = dict(each.strip().removesuffix(",").split("@", 1) for each in named.split(","))
     found = _sources(versions, sources)
+    apis = _folders(versions.keys() - found.keys(), versions, sources, "/api")
     unknown = sorted(versions.keys() - {each.value for each in Controller})
-    if unknown or (missing := sorted(versions.keys() - found.keys())):
+    if unknown or (missing := sorted(versions.keys() - found.keys() - apis.keys())):
         raise OperationError(
             Message(
                 "FT-OPS-352",
@@ -322,15 +328,24 @@ def _with_controllers(old: Release, named: str, sources: Path | None) -> Release
     ]
     replaced = {each["metadata"]["name"] for each in definitions}
     kept = [each for each in old.manifests if each["metadata"]["name"] not in replaced]
-    return Release(named, [*kept, *definitions], {**old.versions, **versions}, {**old.sources, **found})
+    types = [each for name in sorted(apis) for each in read_definitions(apis[name], FIELDS)]
+    own = {name: each for name, each in old.sources.items() if name not in apis}
+    return Release(named, [*kept, *definitions], {**old.versions, **versions}, {**own, **found}, types)
 
 
 def _sources(versions: Mapping[str, str], folder: Path | None) -> dict[str, Path]:
+    return _folders(versions, versions, folder)
+
+
+def _folders(
+    names: Iterable[str], versions: Mapping[str, str], folder: Path | None, module: str = ""
+) -> dict[str, Path]:
     """The folders with these versions of controllers; a module of a later major version is one folder deeper."""
     found: dict[str, Path] = {}
-    for name, version in versions.items():
+    for name in names if folder is not None else ():
+        version = versions[name]
         major = version.split(".", 1)[0]
-        for path in (f"{name}@v{version}", f"{name}/v{major}@v{version}") if folder is not None else ():
+        for path in (f"{name}{module}@v{version}", f"{name}{module}/v{major}@v{version}"):
             if folder is not None and (folder / path).is_dir():
                 found[name] = folder / path
     return found

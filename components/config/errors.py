@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from flux_tenancy.components.config.messages import code_of
@@ -10,6 +11,27 @@ from flux_tenancy.components.config.printable import without_controls
 
 KeyPath = tuple[str | int, ...]
 """The path of a value in the configuration: keys and indices."""
+# A key with one of these is quoted in a path.
+_SPECIAL = frozenset('.[]" ')
+
+
+def dotted(path: Iterable[str | int]) -> str:
+    """A path as `pulumi config set --path` takes it, e.g. `spec.containers[manager].args[3]`.
+
+    Args:
+        path: keys; a number is the index of a list's item, a text in brackets the name of one.
+    """
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        elif part.startswith("["):
+            text += part
+        elif _SPECIAL & set(part):
+            text += f"[{json.dumps(part, ensure_ascii=False)}]"
+        else:
+            text += f".{part}" if text else part
+    return text
 
 
 @dataclass(frozen=True, order=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from flux_tenancy.components.allowlists.cel import concatenated, joined, text, texts
 from flux_tenancy.components.policies.names import PolicyName
@@ -80,17 +81,38 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
 Source: the CustomResourceDefinitions of Flux 2.9. A field that a later version adds is closed until it is listed.
 """
 
-ENTRIES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+BELOW: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "ArtifactGenerator": {
-        "artifacts": ("copy", "name", "originRevision", "revision"),
-        "sources": ("alias", "kind", "name", "namespace"),
+        "artifacts[]": ("copy", "name", "originRevision", "revision"),
+        "sources[]": ("alias", "kind", "name", "namespace"),
+    },
+    "HelmRelease": {
+        "chart": ("metadata", "spec"),
+        "chart.spec": (
+            *("chart", "ignoreMissingValuesFiles", "interval", "reconcileStrategy", "sourceRef", "valuesFiles"),
+            *("verify", "version"),
+        ),
     },
 }
-"""The fields that each entry of a list in `spec` may have, by kind and list, where one could leave the namespace.
+"""The fields that a part of `spec` may have, by kind and path, where one could leave the namespace or name a source.
 
-Since Flux 2.10, an artifact can have a namespace, which source-watcher writes to and manages.
-Source: https://github.com/fluxcd/source-watcher/issues/354
+Since Flux 2.10, an artifact can have a namespace, which source-watcher writes to, and the chart of a HelmRelease can be
+an OCIRepository with its URL and login, which helm-controller creates as itself.
+Source: artifactgenerator_types.go of github.com/fluxcd/source-watcher/api/v2 2.3.1, and helmrelease_types.go of
+github.com/fluxcd/helm-controller/api 1.7.1
 """
+
+
+def unlisted_fields(kind: str, spec: Mapping[str, Any]) -> list[str]:
+    """The paths in `spec` that the policy refuses to a tenant."""
+    found = [name for name in spec if name not in FIELDS[kind]]
+    for path, names in BELOW.get(kind, {}).items():
+        part: Any = spec
+        for step in path.removesuffix("[]").split("."):
+            part = part.get(step) or {}
+        items = part if path.endswith("[]") else [part]
+        found += [f"{path}.{name}" for item in items for name in item if name not in names]
+    return sorted(set(found))
 
 
 def allowed_fields() -> Policy:
@@ -99,8 +121,8 @@ def allowed_fields() -> Policy:
     return Policy(
         name=PolicyName.ALLOWED_FIELDS,
         refuses="fields of Flux's objects that are not listed, such as proxies of Providers, access from other "
-        "namespaces, artifacts in other namespaces, and fields that a later Flux version adds",
-        threats=(2, 3, 14, 35, 36),
+        "namespaces, artifacts in other namespaces, addresses of charts, and fields that a later Flux version adds",
+        threats=(2, 3, 5, 14, 35, 36),
         subject=Subject.CONTENT,
         resources=tuple(Resources(*each) for each in flux_kinds_by_group()),
         variables={
@@ -117,20 +139,21 @@ def allowed_fields() -> Policy:
                 ),
                 exempts_platform_objects=True,
             ),
-            *(_entries(kind, name, fields) for kind, lists in ENTRIES.items() for name, fields in lists.items()),
+            *(_below(kind, path, fields) for kind, parts in BELOW.items() for path, fields in parts.items()),
         ),
     )
 
 
-def _entries(kind: str, name: str, fields: tuple[str, ...]) -> Validation:
-    """Each entry of a list has no fields but these."""
-    unlisted = f"key, !(key in {texts(fields)})"
-    entries = f"object.spec.?{name}.orValue([])"
+def _below(kind: str, path: str, fields: tuple[str, ...]) -> Validation:
+    """A part of `spec`, or each item of a list there, has no fields but these."""
+    name, unlisted = path.removesuffix("[]"), f"key, !(key in {texts(fields)})"
+    part = f"object.spec.?{name.replace('.', '.?')}"
+    items = f"{part}.orValue([])" if name != path else f"[{part}.orValue({{}})]"
     return Validation(
-        f"object.kind != {text(kind)} || !{entries}.exists(each, each.exists({unlisted}))",
+        f"object.kind != {text(kind)} || !{items}.exists(each, each.exists({unlisted}))",
         concatenated(
-            text(f"spec.{name}[] has fields that tenants may not set: "),
-            joined(f"{entries}.map(each, each.map(key, key).filter({unlisted}).join(', ')).filter(keys, keys != '')"),
+            text(f"spec.{path} has fields that tenants may not set: "),
+            joined(f"{items}.map(each, each.map(key, key).filter({unlisted}).join(', ')).filter(keys, keys != '')"),
             text("; remove them"),
             ASK,
         ),

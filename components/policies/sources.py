@@ -212,7 +212,7 @@ def source_options(config: AllowedSources, *, with_certificates: bool = False) -
             ),
             # Flux joins URL and chart name as paths, so a name could lead elsewhere in the same registry.
             Validation(
-                "variables.charts.all(chart, chart.sourceRef.kind != 'HelmRepository' || "
+                "variables.charts.all(chart, chart.?sourceRef.?kind.orValue('') != 'HelmRepository' || "
                 "!chart.chart.split('/').exists(part, part == '..'))",
                 concatenated(
                     "(object.kind == 'HelmChart' ? 'spec.chart ' : 'spec.chart.spec.chart ')",

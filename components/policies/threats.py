@@ -36,9 +36,11 @@ class Threat:
 THREATS: Mapping[int, Threat] = {
     1: Threat("A Kustomization or HelmRelease takes its source or chart from another namespace", (_LOCKDOWN,)),
     2: Threat("An Alert listens to another tenant's events, or a Receiver triggers its objects", (_LOCKDOWN,)),
-    3: Threat("An ImagePolicy or ArtifactGenerator reads another tenant's source", (_LOCKDOWN,)),
+    3: Threat(
+        "An ImagePolicy or ArtifactGenerator reads another tenant's source, or writes artifacts there", (_LOCKDOWN,)
+    ),
     4: Threat("A remote base in the tenant's repository; single remote files are fetched", (_LOCKDOWN,), False),
-    5: Threat("A Kustomization or HelmRelease without a service account", (_LOCKDOWN,)),
+    5: Threat("A Kustomization, HelmRelease or ArtifactGenerator without a service account", (_LOCKDOWN,)),
     6: Threat("A service account other than the tenant's, or one that the tenant creates and binds", (_ROLE,)),
     7: Threat("Flux objects in flux-system or in another tenant's namespace", (_ROLE,), False),
     8: Threat("Cluster-wide objects in the repository: roles, definitions, namespaces, webhooks", (_ROLE,), False),
@@ -50,7 +52,10 @@ THREATS: Mapping[int, Threat] = {
     14: Threat("A source without TLS, through a proxy, or without a required signature", ()),
     15: Threat("A kubeConfig for another server, or that runs a program", ("Flux's own defaults",)),
     16: Threat("Another tenant's Secrets: values, substitutions, decryption keys", (_ROLE, "a key for each"), False),
-    17: Threat("A cloud key service or registry, used with the controller's identity", (_LOCKDOWN,)),
+    17: Threat(
+        "A cloud key service or registry, used with the controller's identity; a login chosen by an annotation",
+        (_LOCKDOWN,),
+    ),
     18: Threat("A token of the service account, used outside of the cluster", (_ROLE,)),
     19: Threat("A pod with access to its node, or with containers added later", (_POD_SECURITY, _ROLE)),
     20: Threat("Node ports, load balancers, existing volumes, a higher priority", (_QUOTA,)),

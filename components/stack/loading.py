@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from flux_tenancy.components.config.errors import ConfigurationError, MisplacedValueError, Problem
+from flux_tenancy.components.config.errors import ConfigurationError, MisplacedValueError, Problem, dotted
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.section import UnusableValueError
 from flux_tenancy.components.keys.known_hosts import read_known_hosts
@@ -23,7 +23,7 @@ from flux_tenancy.components.stack.files.secrets import SecretValues, exposed, h
 from flux_tenancy.components.stack.files.stack_file import StackFile, read_stack_file
 from flux_tenancy.components.stack.files.tenant_files import MergedTenant, read_tenant
 from flux_tenancy.components.stack.files.usable_parts import section_problems, usable_part, without_value
-from flux_tenancy.components.stack.files.validation_errors import dotted, message, path_of, value_of
+from flux_tenancy.components.stack.files.validation_errors import KEY, message, path_of, value_of
 
 
 def load_stack(
@@ -149,7 +149,8 @@ def _problem(error: ErrorDetails, origins: Origins, secrets: SecretValues) -> Pr
     value = value_of(error)
     hidden = not origins.is_in_base(path) and secrets.hides(path, value)
     hidden = hidden or (isinstance(value, str) and holds_a_secret(path))
-    return origins.problem(path, message(error, show_input=not hidden))
+    written = tuple(part for part in path if part != KEY)
+    return origins.problem(written, message(error, show_input=not hidden))
 
 
 def _with_known_hosts(config: StackConfig, lines: tuple[str, ...] | None) -> StackConfig:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from flux_tenancy.components.cluster.client import ClusterFacts
-from flux_tenancy.components.config.errors import ConfigurationError, Problem
+from flux_tenancy.components.config.errors import ConfigurationError, Problem, dotted
 from flux_tenancy.components.config.errors import KeyPath as KeyPath
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.sealed import SealedText
@@ -28,7 +28,6 @@ from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.files.project_file import ProjectFile
 from flux_tenancy.components.stack.files.secrets import takes_a_secret
 from flux_tenancy.components.stack.files.stack_file import StackFile, is_encrypted, read_stack_file
-from flux_tenancy.components.stack.files.validation_errors import dotted
 from flux_tenancy.components.stack.loading import load_sections
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ import pulumi_kubernetes
 from pulumi.errors import InputPropertiesError
 from pulumi.provider import ConstructResult, Provider, main
 
+from flux_tenancy.components.config.errors import KeyPath, dotted
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.engine.log import run_error
 from flux_tenancy.components.installs.flux import FluxInstall
@@ -85,27 +86,27 @@ class ComponentPackage(Provider):
         self, name: str, resource_type: str, inputs: Mapping[str, Any], options: pulumi.ResourceOptions | None = None
     ) -> ConstructResult:
         try:
-            sections = {key: _plain(value, key) for key, value in inputs.items() if key != _KUBECONFIG}
+            sections = {key: _plain(value, (key,)) for key, value in inputs.items() if key != _KUBECONFIG}
             return ConstructResult(Platform(name, sections, inputs[_KUBECONFIG], options).urn, {})
         except pulumi.RunError as error:
             # The SDK adds a traceback or a class name to any other, and fails for this one without a list.
             raise InputPropertiesError(str(error), []) from None
 
 
-def _plain(value: Any, path: str) -> Any:
+def _plain(value: Any, path: KeyPath) -> Any:
     """A value as a stack file has it: the engine sends each number as a float."""
     if isinstance(value, pulumi.Output):
         raise run_error(
             Message(
                 "FT-CFG-855",
-                f"flux-tenancy: {path} is an output",
+                f"flux-tenancy: {dotted(path)} is an output",
                 "give it as plain data: only kubeconfig may be an output or a secret (docs/components.md)",
             )
         )
     if isinstance(value, Mapping):
-        return {key: _plain(each, f"{path}.{key}") for key, each in value.items()}
+        return {key: _plain(each, (*path, key)) for key, each in value.items()}
     if isinstance(value, list):
-        return [_plain(each, f"{path}[{index}]") for index, each in enumerate(value)]
+        return [_plain(each, (*path, index)) for index, each in enumerate(value)]
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from flux_tenancy.isolation.attempts import controls as _controls
-from flux_tenancy.isolation.attempts.controllers import bounds, programs, remote_files
+from flux_tenancy.isolation.attempts.controllers import bounds, logins, programs, remote_files
 from flux_tenancy.isolation.attempts.limits import amounts
 from flux_tenancy.isolation.attempts.references import identities, references, remote_bases
 from flux_tenancy.isolation.attempts.reserved import access, elsewhere, holding, limits
@@ -41,6 +41,7 @@ _PARTS = (
     amounts,
     programs,
     remote_files,
+    logins,
     bounds,
     holding,
     identity_of_pods,

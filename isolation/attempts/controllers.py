@@ -22,10 +22,10 @@ from flux_tenancy.isolation.attempts.looking import (
     reaches_in,
     reaches_out,
 )
-from flux_tenancy.isolation.attempts.objects import NAME, helm_release, kustomization
+from flux_tenancy.isolation.attempts.objects import NAME, helm_release, kustomization, made, named
 from flux_tenancy.isolation.choices import Layer
 from flux_tenancy.isolation.kinds import RBAC
-from flux_tenancy.isolation.model import Access, Attempt, Finding, State
+from flux_tenancy.isolation.model import Access, Attempt, Finding, Request, State
 from flux_tenancy.isolation.scene import Scene
 
 _ADMISSION = (Layer.ADMISSION,)
@@ -39,6 +39,13 @@ _DEFAULT_WORKERS = 4
 _APPLIED_BY = {"Kustomization": Controller.KUSTOMIZE, "HelmRelease": Controller.HELM}
 # The pods of source-controller where none is found, and the port on which it serves artifacts.
 _ARTIFACT_PODS, _ARTIFACT_PORTS = {"app": "source-controller"}, (9090, "http")
+# What annotations of a service account choose. Source: https://fluxcd.io/flux/integrations/object-identity/
+_LOGINS = {
+    "login": ("transit-engine.auth.fluxcd.io/login-path", "a login at a vault that the platform does not list"),
+    "role": ("transit-engine.auth.fluxcd.io/role", "a login at a vault under a role that the tenant chooses"),
+    "audience": ("credential.auth.fluxcd.io/audiences", "a token for an audience that the tenant chooses"),
+    "unknown": (f"{NAME}.auth.fluxcd.io/any", "a setting of logins that no release of Flux knows yet"),
+}
 # What a controller that runs a tenant's content must not be able to do.
 _POWERS = (
     ("create", RBAC, "clusterrolebindings", ""),
@@ -139,6 +146,31 @@ def remote_files(scene: Scene) -> Iterator[Attempt]:
         "cloud metadata, fetched by a pod",
         (_pods_way_out(scene, METADATA_ADDRESS),),
     )
+
+
+def logins(scene: Scene) -> Iterator[Attempt]:
+    """Logins with tokens of a tenant's accounts, chosen by annotations that controllers read (threat 17)."""
+    account = scene.tenancy.account
+    for key, (annotation, name) in _LOGINS.items():
+        annotated = {"annotations": {annotation: NAME}}
+        # The closed proxy stops connections to another vault. What is chosen at a listed one, only admission refuses.
+        proxied = (
+            (has_environment(scene, Controller.KUSTOMIZE, (*_PROXIES, _EXEMPT), _is_proxied),) if key == "login" else ()
+        )
+        created = made(scene, "ServiceAccount", metadata=annotated)
+        yield Attempt(
+            f"17-{key}-new",
+            17,
+            f"{name}, by a new service account",
+            (Request(created, _ADMISSION, baseline=made(scene, "ServiceAccount")), *proxied),
+        )
+        own = named(scene, "ServiceAccount", account)
+        yield Attempt(
+            f"17-{key}-own",
+            17,
+            f"{name}, by the tenant's own account",
+            (Request(own, _ADMISSION, "patch", change={"metadata": annotated}), *proxied),
+        )
 
 
 def bounds(scene: Scene) -> Iterator[Attempt]:

@@ -15,6 +15,8 @@ NAME = "isolation-suite"
 """The name of every object that the suite tries to create."""
 UNKNOWN_HOST = "isolation.example.com"
 """A host that nobody owns (RFC 2606)."""
+COPIED = {"from": "@source/*", "to": "@artifact/"}
+"""What an ArtifactGenerator copies."""
 _RESOURCES = {"cpu": "10m", "memory": "16Mi", "ephemeral-storage": "16Mi"}
 
 
@@ -153,6 +155,15 @@ def chart(**fields: Any) -> Manifest:
 def helm_release(scene: Scene, **fields: Any) -> Manifest:
     spec = {"interval": "1h", "suspend": True, "serviceAccountName": scene.tenancy.account, "chart": chart()}
     return changed(made(scene, "HelmRelease", spec), fields)
+
+
+def artifact_generator(scene: Scene, **fields: Any) -> Manifest:
+    """A generator that copies a source which does not exist."""
+    spec = {
+        "sources": [{"alias": "source", "kind": "GitRepository", "name": NAME}],
+        "artifacts": [{"name": NAME, "copy": [COPIED]}],
+    }
+    return changed(made(scene, "ArtifactGenerator", spec), fields)
 
 
 def receiver(scene: Scene, **fields: Any) -> Manifest:

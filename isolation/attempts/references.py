@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from flux_tenancy.components.installs.flux.lockdown_flags import flags_for
+from flux_tenancy.components.installs.flux.release import version_of
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import Controller
 from flux_tenancy.isolation.attempts.looking import arguments, has_flag, lacks_flags
 from flux_tenancy.isolation.attempts.objects import (
+    COPIED,
     NAME,
+    artifact_generator,
     changed,
     chart,
     helm_release,
@@ -17,6 +21,7 @@ from flux_tenancy.isolation.attempts.objects import (
     receiver,
 )
 from flux_tenancy.isolation.choices import Layer
+from flux_tenancy.isolation.kinds import RESOURCES
 from flux_tenancy.isolation.model import Access, Attempt, Finding, Live, Request, State
 from flux_tenancy.isolation.scene import Scene
 
@@ -111,18 +116,27 @@ def references(scene: Scene) -> Iterator[Attempt]:
             has_refs_flag(scene, Controller.IMAGE_AUTOMATION),
         ),
     )
-    artifacts = [{"name": NAME, "copy": [{"from": "@source/*", "to": "@artifact/"}]}]
-    generator = made(scene, "ArtifactGenerator", {"sources": [git | {"alias": "source"}], "artifacts": artifacts})
+    generator = artifact_generator(scene, sources=[git | {"alias": "source"}])
     yield Attempt(
         "3-artifact-generator",
         3,
         "an ArtifactGenerator of another namespace's source",
         (Request(generator, _ADMISSION), _live(generator), has_refs_flag(scene, Controller.SOURCE_WATCHER)),
     )
+    written = artifact_generator(scene, serviceAccountName=scene.tenancy.account, **_written_to(scene.foreign))
+    yield Attempt(
+        "3-artifact-generator-target",
+        3,
+        "an ArtifactGenerator that writes into another namespace as the tenant's account",
+        (
+            Request(written, _ADMISSION),
+            Access("create", *RESOURCES["ExternalArtifact"], scene.foreign),
+        ),
+    )
 
 
 def identities(scene: Scene) -> Iterator[Attempt]:
-    """Other identities, namespaces and clusters (threats 5, 6, 9, 15 and 17)."""
+    """Other identities, namespaces and clusters (threats 5, 6, 8, 9, 15 and 17)."""
     account, baseline = scene.tenancy.account, kustomization(scene)
     for kind, make, controller in (
         ("Kustomization", kustomization, Controller.KUSTOMIZE),
@@ -175,6 +189,27 @@ def identities(scene: Scene) -> Iterator[Attempt]:
                 Request(make(scene, kubeConfig={"secretRef": {"name": NAME}}), _ADMISSION, baseline=make(scene)),
             ),
         )
+    watcher = Controller.SOURCE_WATCHER
+    yield Attempt(
+        "5-artifactgenerator-nameless",
+        5,
+        "an ArtifactGenerator that writes into another namespace without a service account",
+        (
+            Request(artifact_generator(scene, **_written_to(scene.foreign)), _ADMISSION),
+            _knows_default_account(scene, watcher),
+            *_powerless_default(scene, watcher),
+        ),
+    )
+    managing = {"managedNamespaces": {"allowedNames": ["true"], "prune": True}}
+    yield Attempt(
+        "8-artifact-generator-namespaces",
+        8,
+        "an ArtifactGenerator that creates, labels and deletes namespaces",
+        (
+            Request(artifact_generator(scene, serviceAccountName=account, **managing), _ADMISSION),
+            Access("create", "", "namespaces"),
+        ),
+    )
     yield Attempt(
         "9-helmrelease-storage",
         9,
@@ -238,6 +273,21 @@ def has_refs_flag(scene: Scene, controller: Controller) -> Finding:
 def _live(manifest: Manifest) -> Live:
     """The same object, not suspended, so that Flux reports on it."""
     return Live(changed(manifest, {"suspend": None}), BLOCKED, NOT_FOUND)
+
+
+def _written_to(namespace: str) -> Manifest:
+    """The fields of an ArtifactGenerator that writes its artifact into a namespace."""
+    return {"artifacts": [{"name": NAME, "namespace": namespace, "copy": [COPIED]}]}
+
+
+def _knows_default_account(scene: Scene, controller: Controller) -> Finding:
+    """Whether a controller has a default account; not applicable to a release in which it needs none."""
+    flag = "default-service-account"
+    versions = {version_of(deployment) for deployment in scene.controllers.get(controller, ())}
+    if any(flag not in {each.name for each in flags_for(controller, version)} for version in versions):
+        message = f"{controller} of Flux {', '.join(sorted(versions))} writes only into the object's own namespace"
+        return Finding(Layer.FLUX, State.NOT_APPLICABLE, message)
+    return has_flag(scene, controller, flag, None)
 
 
 def _powerless_default(scene: Scene, controller: Controller) -> Iterator[Access | Finding]:

@@ -49,6 +49,14 @@ def places(scene: Scene) -> Iterator[Attempt]:
         )
     for kind in ("OCIRepository", "HelmRepository", "Bucket", "ImageRepository"):
         yield Attempt.at_admission(f"13-{kind.lower()}", 13, f"a {kind} at an unknown host", source(scene, kind))
+    named = {"kind": "OCIRepository", "spec": {"url": f"oci://{UNKNOWN_HOST}/apps/app"}}
+    yield Attempt.at_admission(
+        "13-helmrelease-oci",
+        13,
+        "a HelmRelease that names an OCI registry at an unknown host itself",
+        helm_release(scene, chart=named),
+        baseline=helm_release(scene),
+    )
     elsewhere = pod(scene)
     elsewhere["spec"]["containers"][0]["image"] = f"{UNKNOWN_HOST}/apps/app:1"
     yield Attempt.at_admission(

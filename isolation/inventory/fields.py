@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from flux_tenancy.components.config.errors import KeyPath, dotted
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.vocabulary.manifests import Manifest
 
@@ -28,7 +29,7 @@ def differences(intended: Manifest, found: Manifest, *, exact: bool) -> list[Dif
         exact: whether a field that is not intended is a difference, too; then `intended` has all defaults.
     """
     keys = {*intended, *(found if exact else ())} - _ANYTHING
-    return [each for key in sorted(keys) for each in _differing(intended.get(key), found.get(key), key, exact)]
+    return [each for key in sorted(keys) for each in _differing(intended.get(key), found.get(key), (key,), exact)]
 
 
 def described(differing: Sequence[Difference]) -> tuple[str, str]:
@@ -41,17 +42,17 @@ def described(differing: Sequence[Difference]) -> tuple[str, str]:
     )
 
 
-def _differing(intended: Any, found: Any, path: str, exact: bool) -> Iterator[Difference]:
+def _differing(intended: Any, found: Any, path: KeyPath, exact: bool) -> Iterator[Difference]:
     if intended in _EMPTY and found in _EMPTY:
         return
     if isinstance(intended, Mapping) and isinstance(found, Mapping):
         for key in sorted({*intended, *(found if exact else ())}):
-            yield from _differing(intended.get(key), found.get(key), f"{path}.{key}", exact)
+            yield from _differing(intended.get(key), found.get(key), (*path, key), exact)
     elif isinstance(intended, list) and isinstance(found, list) and len(intended) == len(found):
         for index, (first, second) in enumerate(zip(intended, found, strict=True)):
-            yield from _differing(first, second, f"{path}[{index}]", exact)
+            yield from _differing(first, second, (*path, index), exact)
     elif intended != found:
-        yield path, intended, found
+        yield dotted(path), intended, found
 
 
 def _short(value: Any) -> str:

@@ -8,6 +8,7 @@ from kubernetes import client
 
 from flux_tenancy.components.cluster.client import refusal
 from flux_tenancy.components.cluster.subjects import RBAC
+from flux_tenancy.components.config.errors import dotted
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.installs.capsule.serving import DENIALS, FOREIGN_PROBE, NAMESPACES_PATH
 from flux_tenancy.components.policies.config import PolicyEngine
@@ -369,7 +370,7 @@ def _of_namespace(intended: Manifest, found: Manifest, *, is_listed: bool) -> It
         decisive = _DECISIVE if is_listed else (*_GRANTED, POD_SECURITY)
         further = {key for key in there if key.startswith(decisive)} - {CREATED_AGAIN}
         differing += [
-            (f"metadata.{part}[{key}]", wanted.get(key), there.get(key))
+            (dotted(("metadata", part, key)), wanted.get(key), there.get(key))
             for key in sorted({*wanted, *further})
             if wanted.get(key) != there.get(key)
         ]

@@ -14,12 +14,11 @@ from difflib import SequenceMatcher
 from enum import StrEnum
 from typing import Any, Final
 
+from flux_tenancy.components.config.errors import dotted
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.review.render.rendered import PROTECT, Render, RenderedObject
 
 _NAME = "name"
-# What `spec.containers[manager]` stands for; a key with one of these is quoted in a path.
-_SPECIAL = frozenset('.[]" ')
 # SequenceMatcher takes quadratic time; longer lists are compared item by item.
 _ALIGNED_ITEMS = 200
 
@@ -60,17 +59,7 @@ class FieldChange:
     @property
     def name(self) -> str:
         """The path as one text, e.g. `spec.template.spec.containers[manager].args[3]`."""
-        text = ""
-        for part in self.path:
-            if isinstance(part, int):
-                text += f"[{part}]"
-            elif part.startswith("["):
-                text += part
-            elif _SPECIAL & set(part):
-                text += f"[{json.dumps(part)}]"
-            else:
-                text += f".{part}" if text else part
-        return text
+        return dotted(self.path)
 
 
 @dataclass(frozen=True)

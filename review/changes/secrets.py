@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from flux_tenancy.components.config.errors import KeyPath
+from flux_tenancy.components.config.errors import KeyPath, dotted
 from flux_tenancy.components.config.yaml_files import walk
 from flux_tenancy.components.stack.files.stack_file import StackFile, is_encrypted
-from flux_tenancy.components.stack.files.validation_errors import dotted
 from flux_tenancy.review.changes.objects import Action
 from flux_tenancy.review.render.rendered import PLATFORM
 

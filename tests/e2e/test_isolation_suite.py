@@ -28,6 +28,7 @@ HOLES = {
     "6-helmrelease-other-account",
     "13-git",
     "15-kustomization-kubeconfig-secret",
+    "17-unknown-own",
     "20-node-port",
     "29-git",
     "33-pod",

@@ -1,18 +1,21 @@
-"""An upgrade of Flux does not disturb running tenants under enforced policies."""
+"""An upgrade of Flux does not disturb running tenants, which commit meanwhile, under enforced policies."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from tests.support.admission import refused_to_controllers
+from tests.support.busy_tenants import Committing, FailedSyncs, Repository
 from tests.support.environment import Environment, base
 from tests.support.lab import Lab, eventually
 from tests.support.project import Project
 from tests.support.releases import FLUX_VERSION, OLDER_FLUX_VERSION, flux_image
 
 NAME = "upgrade"
+APPS = Repository("dev-team", "apps", "apps", "production/welcome.yaml", "guestbook-welcome")
+TOOLS = Repository("ops-team", "tools", "tools", "production/sites.yaml", "link-checker-sites")
 
 pytestmark = pytest.mark.exhaustive
 
@@ -41,7 +44,9 @@ def images(environment: Environment) -> set[str]:
     return {item["spec"]["template"]["spec"]["containers"][0]["image"].split("/")[-1] for item in found}
 
 
-def test_an_upgrade_of_flux_does_not_disturb_tenants(lab: Lab, stack: Environment) -> None:
+def test_no_sync_fails_during_an_upgrade_of_flux(
+    lab: Lab, stack: Environment, record_property: Callable[[str, object], None]
+) -> None:
     namespaces = ("apps", "tools")
     eventually(lambda: len(stack.applications(*namespaces)) == 2)
     before = stack.applications(*namespaces)
@@ -54,8 +59,15 @@ def test_an_upgrade_of_flux_does_not_disturb_tenants(lab: Lab, stack: Environmen
     assert {change[0] for change in changes.values()} == {"update"}
     assert not [name for name in changes if "apps" in name or "tools" in name]
 
-    stack.up()
+    with FailedSyncs(stack.cluster) as failed, Committing(lab, stack.cluster, APPS, TOOLS) as tenants:
+        stack.up()
+    record_property("commits of each tenant during the upgrade", tenants.commits)
+    record_property("states of Flux's objects during the upgrade", failed.states)
+    record_property("those in which a sync waited", failed.waits)
 
+    assert failed.found == []
+    assert tenants.commits > 5 and failed.states > 10 * tenants.commits
+    eventually(lambda: set(tenants.applied().values()) == {tenants.commits})
     assert {flux_image("kustomize-controller"), flux_image("source-controller")} <= images(stack)
     assert stack.applications(*namespaces) == before
     assert stack.outputs()["flux"]["version"] == FLUX_VERSION

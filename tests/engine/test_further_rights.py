@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import copy
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from kubernetes import client
+from kubernetes.client.exceptions import ApiException
 
 from flux_tenancy.components.cluster.client import ClusterUnavailable, connect
 from flux_tenancy.components.cluster.config import ClusterConfig
@@ -19,6 +21,7 @@ from lab.build import ensure
 from lab.free_ports import free_port_base
 from lab.settings import Settings
 from tests.support.api_server import TOOLS, ApiServer
+from tests.support.lab import eventually
 
 RBAC = {"apiVersion": "rbac.authorization.k8s.io/v1"}
 OWN = role_binding("dev-team", "apps", "apps", Role.TENANT, "dev-team")
@@ -90,3 +93,62 @@ def test_missing_rights_to_read_bindings_are_reported(api: client.ApiClient) -> 
 
     with pytest.raises(ClusterUnavailable, match="403 Forbidden"):
         told(api)
+
+
+IMPERSONATOR = {"kind": "ServiceAccount", "name": "impersonator", "namespace": "apps"}
+IMPERSONATES = [
+    {
+        "apiGroups": ["authentication.k8s.io"],
+        "resources": ["serviceaccounts"],
+        "resourceNames": [ACCOUNT["name"]],
+        "verbs": ["impersonate:serviceaccount"],
+    },
+    {
+        "apiGroups": [""],
+        "resources": ["configmaps"],
+        "verbs": [f"impersonate-on:serviceaccount:{verb}" for verb in ("create", "list")],
+    },
+]
+
+
+def impersonating(api: client.ApiClient, name: str) -> client.CoreV1Api:
+    """A client with a token of the impersonator, which acts as a service account of the namespace."""
+    request = client.AuthenticationV1TokenRequest(spec=client.V1TokenRequestSpec(audiences=[]))
+    answer = client.CoreV1Api(api).create_namespaced_service_account_token(
+        IMPERSONATOR["name"], IMPERSONATOR["namespace"], request
+    )
+    assert answer.status
+    configuration = copy.copy(api.configuration)
+    configuration.cert_file = configuration.key_file = None
+    acting = client.ApiClient(configuration)
+    acting.set_default_header("Authorization", f"Bearer {answer.status.token}")
+    acting.set_default_header("Impersonate-User", f"system:serviceaccount:apps:{name}")
+    return client.CoreV1Api(acting)
+
+
+def test_impersonation_can_be_limited_to_verbs_and_resources(server: ApiServer, api: client.ApiClient) -> None:
+    """Since Kubernetes 1.36: what docs/controller-rights.md says of it."""
+    place = {"name": IMPERSONATOR["name"], "namespace": "apps"}
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": place["name"]}
+    for manifest in (
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": place},
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": place | {"name": ACCOUNT["name"]}},
+        {**RBAC, "kind": "Role", "metadata": place, "rules": IMPERSONATES},
+        {**RBAC, "kind": "RoleBinding", "metadata": place, "roleRef": reference, "subjects": [IMPERSONATOR]},
+    ):
+        server.client.apply(manifest)
+    tenant, other = impersonating(api, ACCOUNT["name"]), impersonating(api, "default")
+    created = client.V1ConfigMap(metadata=client.V1ObjectMeta(name="own"))
+
+    def status(request: Callable[..., object], *arguments: object) -> int:
+        try:
+            request(*arguments)
+        except ApiException as error:
+            return int(error.status)
+        return 200
+
+    eventually(lambda: status(tenant.list_namespaced_config_map, "apps") == 200)
+    assert status(tenant.create_namespaced_config_map, "apps", created) == 200
+    assert status(tenant.delete_namespaced_config_map, "own", "apps") == 403
+    assert status(tenant.list_namespaced_secret, "apps") == 403
+    assert status(other.list_namespaced_config_map, "apps") == 403

@@ -24,7 +24,7 @@ from tests.support.api_server import TOOLS, ApiServer
 from tests.support.isolation import Answers, beginning, run
 from tests.support.lab import eventually
 from tests.support.mutations import Mutation, binding, made
-from tests.support.policy_requests import RBAC, bound
+from tests.support.policy_requests import RBAC, as_in_flux_2_10, bound
 from tests.support.releases import FLUX_BUNDLE
 
 FLUX = FLUX_BUNDLE
@@ -38,6 +38,7 @@ LOCKDOWN = {
     "image-reflector-controller": ["--no-cross-namespace-refs=true"],
     "image-automation-controller": ["--no-cross-namespace-refs=true"],
 }
+LOGINS = ("login", "role", "audience", "unknown")
 WEB = {"ports": [{"port": 80}]}
 APPLYING = ("kustomize-controller", "helm-controller")
 FLUX_GROUPS = {"kustomizations": "kustomize.toolkit.fluxcd.io", "helmreleases": "helm.toolkit.fluxcd.io"}
@@ -51,7 +52,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     server.start(tools)
     try:
         for manifest in yaml.load_all(tools[FLUX].read_text(), FastLoader):
-            server.client.apply(manifest)
+            server.client.apply(as_in_flux_2_10(manifest))
         eventually(lambda: "kustomizations" in str(server.client.get("/apis/kustomize.toolkit.fluxcd.io/v1")))
         yield server
     finally:
@@ -142,7 +143,10 @@ def test_a_plain_flux_has_holes(server: ApiServer) -> None:
     open_ = (*range(1, 7), *range(11, 16), *range(17, 22), 24, *range(29, 32), 33, 34, *range(36, 39), 41, 45, 47, 49)
     for threat in open_:
         assert beginning(found.ids("passed"), f"{threat}-"), threat
+    assert {f"17-{key}-{account}" for key in LOGINS for account in ("new", "own")} <= found.ids("passed")
+    assert {"5-artifactgenerator-nameless", "13-helmrelease-oci"} <= found.ids("passed")
     # What RBAC refuses everywhere.
+    assert refused_by(found, "3-artifact-generator-target") == ("role", "RBAC")
     assert beginning(found.attempts, "7-", "8-", "16-") == beginning(found.ids("refused"), "7-", "8-", "16-")
     assert found.controls("refused") == {}
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
 from lab.cluster import Cluster
 from lab.control_plane import NODE_AGENT, NODE_NAME
+from lab.files import write_file
 from lab.processes import Daemon
 from tests.support.lab import Lab, RunningCluster, eventually
 
@@ -124,6 +129,33 @@ def test_a_crashing_controller_fails_as_on_any_cluster_with_its_log_at_hand(lab:
     assert "unknown flag: --no-such-flag" in running.kubectl("logs", "crash", "-n", "default").stdout
     assert "unknown flag: --no-such-flag" in command(lab, "logs", "crash").stdout
     running.kubectl("delete", "pod", "crash", "-n", "default")
+
+
+def test_the_kernel_enforces_the_limits_of_a_container(lab: Lab, spare: Cluster) -> None:
+    if warning := spare.warning:
+        pytest.skip(warning)
+    table = spare.folder / "images.json"
+    images = json.loads(table.read_text())["images"]
+    # Without a line, tail keeps all that it reads.
+    images.append({"image": "registry.example/greedy:1", "binary": shutil.which("tail")})
+    write_file(table, json.dumps({"images": images}))
+    running = RunningCluster.of(spare)
+    resources = {"limits": {"memory": "64Mi"}}
+    container = {"name": "app", "image": "registry.example/greedy:1", "args": ["/dev/zero"], "resources": resources}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "greedy", "namespace": "default"}}
+    running.apply(pod | {"spec": {"containers": [container], "restartPolicy": "Never"}})
+
+    def ended() -> dict[str, Any]:
+        [status] = running.get("pod", "greedy", "default")["status"].get("containerStatuses", [{"state": {}}])
+        terminated: dict[str, Any] = status["state"].get("terminated", {})
+        return terminated
+
+    seen = eventually(ended, what="the end of the container")
+    assert (seen["reason"], seen["exitCode"]) == ("OOMKilled", 137)
+    uid = running.get("pod", "greedy", "default")["metadata"]["uid"]
+    nodes = list(Path("/sys/fs/cgroup").rglob(f"flux-tenancy-127.0.0.1:{spare.daemons()[NODE_AGENT].ports[0]}"))
+    assert nodes and not [group for node in nodes for group in node.glob(f"{uid}_*")]
+    running.kubectl("delete", "pod", "greedy", "-n", "default")
 
 
 def test_an_unknown_image_is_marked_as_simulated(lab: Lab, spare: Cluster) -> None:

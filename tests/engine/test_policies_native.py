@@ -25,8 +25,9 @@ from tests.support import capsule_cases
 from tests.support.api_client import ApiClient
 from tests.support.api_server import ApiServer
 from tests.support.example_fleet import WAYS_OUT, manifests
+from tests.support.isolation import suite_tenant
 from tests.support.lab import eventually
-from tests.support.policy_cases import CASES, CONFIGS, NAMESPACE_OBJECTS, Case, User
+from tests.support.policy_cases import CASES, CONFIGS, NAMESPACE_OBJECTS, Case, User, kustomization, merged
 from tests.support.policy_requests import KYVERNO_KINDS, RBAC, USERS, WIDGETS, access, as_in_flux_2_10, ask, bound
 from tests.support.releases import FLUX_BUNDLE, OLDER_APISERVERS
 
@@ -51,7 +52,8 @@ BY_CONFIG = [
 def api(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiClient]:
     """An API server with everything that the cases need, created before the policies."""
     tools = ensure(Settings.load(), [ETCD, request.param, FLUX])
-    server = ApiServer(tmp_path_factory.mktemp("api"), free_port_base(0))
+    # On by default since 1.35; 1.33 would drop the volumes of images that requests have.
+    server = ApiServer(tmp_path_factory.mktemp("api"), free_port_base(0), "--feature-gates=ImageVolume=true")
     server.start({ETCD: tools[ETCD], APISERVER: tools[request.param]})
     api = server.client
     try:
@@ -338,6 +340,38 @@ def test_other_namespaces_can_get_a_tenants_label(
     labelling: Callable[..., str], name: str, labels: dict[str, str], owners: list[dict[str, str]]
 ) -> None:
     assert labelling(name, labels, owners=owners) == ""
+
+
+@pytest.fixture(scope="module")
+def tenant(api: ApiClient) -> list[dict[str, Any]]:
+    """The objects of a tenant as a stack makes them; the API server refuses to apply a field that it does not know."""
+    objects = list(suite_tenant())
+    for manifest in objects:
+        api.apply(manifest)
+    return objects
+
+
+@pytest.mark.parametrize(
+    ("kind", "resource"),
+    [("ConfigMap", "configmaps"), ("Kustomization", "kustomizations.kustomize.toolkit.fluxcd.io")],
+)
+def test_a_quota_of_the_stack_counts_objects(
+    api: ApiClient, tenant: list[dict[str, Any]], kind: str, resource: str
+) -> None:
+    """Without a controller, nobody but this test says how many there are."""
+    counted = f"count/{resource}"
+    [quota] = [each for each in tenant if each["kind"] == "ResourceQuota" and counted in each["spec"]["hard"]]
+    one = kustomization(name="one") if kind == "Kustomization" else {"apiVersion": "v1", "kind": kind}
+    one = merged(one, {"metadata": {"name": "one", "namespace": quota["metadata"]["namespace"]}})
+
+    def refused(used: str) -> str:
+        status = {"hard": quota["spec"]["hard"], "used": dict.fromkeys(quota["spec"]["hard"], "0") | {counted: used}}
+        assert api.request("PATCH", quota, subresource="status", body={"status": status}).is_success
+        answer = api.request("POST", one, dry_run=True)
+        return "" if answer.is_success else str(answer.json()["message"])
+
+    eventually(lambda: refused("0") == "")
+    eventually(lambda: f"exceeded quota: {quota['metadata']['name']}, " in refused(quota["spec"]["hard"][counted]))
 
 
 def test_policies_for_namespaces_ignore_cluster_scoped_objects(api: ApiClient, in_force: Callable[[str], None]) -> None:

@@ -459,7 +459,7 @@ class TestReview:
         stack.refresh("refresh")
         assert {(name, each["what"], each["field"]) for name, each in drifted().items()} == {
             (f"Deployment {SCALED}", "changed", "spec.replicas"),
-            (f"Namespace {TEAMS[0]}", "changed", f"metadata.labels[{ENFORCED}]"),
+            (f"Namespace {TEAMS[0]}", "changed", f'metadata.labels["{ENFORCED}"]'),
         }
 
         assert run("drift", "repair")[0] == 0

@@ -127,7 +127,7 @@ DAMAGES = (
         "add",
         "/metadata/annotations/eks.amazonaws.com~1role-arn",
         "arn:aws:iam::1:role/admin",
-        "metadata.annotations[eks.amazonaws.com/role-arn]",
+        'metadata.annotations["eks.amazonaws.com/role-arn"]',
         BY_CONTROLLER,
     ),
     # Policies.
@@ -158,7 +158,7 @@ DAMAGES = (
         "replace",
         "/metadata/labels/pod-security.kubernetes.io~1enforce",
         "privileged",
-        "metadata.labels[pod-security.kubernetes.io/enforce]",
+        'metadata.labels["pod-security.kubernetes.io/enforce"]',
     ),
     Damage(
         "Namespace", "", TEAM, "add", "/metadata/labels/istio-injection", "disabled", "metadata.labels.istio-injection"
@@ -170,7 +170,7 @@ DAMAGES = (
         "remove",
         "/metadata/labels/pod-security.kubernetes.io~1enforce",
         None,
-        "metadata.labels[pod-security.kubernetes.io/enforce]",
+        'metadata.labels["pod-security.kubernetes.io/enforce"]',
         BY_CONTROLLER,
     ),
     # Limits and networks.

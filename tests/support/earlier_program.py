@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.support.environment import Environment
 from tests.support.project import CHECKOUT, PROGRAM
 
-COMMIT = "14390857a8178f5925f9bdce05d6ff9f7fce021a"
+COMMIT = "905d0dbce9f00fcfe25d848982d5f59ea84a39c8"
 """The last one that changed applied stacks on purpose. After a further one, use that."""
 
 

@@ -867,6 +867,14 @@ def _allowed_fields() -> list[Case]:
     )
     written_as = {"sources": [own], "artifacts": [copied], "serviceAccountName": TENANT}
     cases.bad("artifacts as an account", made("ArtifactGenerator", written_as), f"{unlisted}serviceAccountName")
+    managing = {"sources": [own], "artifacts": [copied], "managedNamespaces": {"allowedNames": ["true"], "prune": True}}
+    cases.bad("namespaces of a generator", made("ArtifactGenerator", managing), f"{unlisted}managedNamespaces")
+    cases.good("a release of a chart", release())
+    anywhere: Object = {"url": "oci://registry.example.net/charts/app", "provider": "aws"}
+    below = "spec.chart has fields that tenants may not set: kind; remove them; ask the platform team if you need it"
+    cases.bad("a chart with an address", release(chart={"kind": "OCIRepository", "spec": anywhere}), below)
+    template = "spec.chart.spec has fields that tenants may not set: "
+    cases.bad("an address beside a chart", release(template=anywhere), f"{template}url, provider", user=User.MEMBER)
     return cases.made
 
 

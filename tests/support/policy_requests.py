@@ -30,19 +30,37 @@ USERS = {
 }
 DEVELOPER = {"kind": "User", "name": USERS[User.DEVELOPER]}
 GROUPS = {User.NODE: ("system:nodes",)}
+_DEFINITION = "CustomResourceDefinition"
 METHODS = {"CREATE": "POST", "UPDATE": "PATCH", "DELETE": "DELETE"}
 
 
 def as_in_flux_2_10(manifest: dict[str, Any]) -> dict[str, Any]:
-    """A CustomResourceDefinition of the lab's Flux, with the fields of Flux 2.10 that the requests have."""
-    if manifest["spec"]["names"]["kind"] != "ArtifactGenerator":
+    """An object of the lab's Flux; a definition with the fields of Flux 2.10 that the requests have."""
+    change = _IN_FLUX_2_10.get(manifest["spec"]["names"]["kind"]) if manifest["kind"] == _DEFINITION else None
+    if change is None:
         return manifest
     manifest = copy.deepcopy(manifest)
     for version in manifest["spec"]["versions"]:
-        spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
-        spec["serviceAccountName"] = {"type": "string"}
-        spec["artifacts"]["items"]["properties"]["namespace"] = {"type": "string"}
+        change(version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"])
     return manifest
+
+
+def _generator_in_flux_2_10(spec: dict[str, Any]) -> None:
+    managed = {"allowedNames": {"type": "array", "items": _TEXT}, "prune": {"type": "boolean"}}
+    spec["serviceAccountName"] = _TEXT
+    spec["managedNamespaces"] = {"type": "object", "properties": managed}
+    spec["artifacts"]["items"]["properties"]["namespace"] = _TEXT
+
+
+def _release_in_flux_2_10(spec: dict[str, Any]) -> None:
+    template = spec["chart"]["properties"]
+    template["kind"] = _TEXT
+    template["spec"]["properties"] |= {"url": _TEXT, "provider": _TEXT}
+    template["spec"].pop("required", None)
+
+
+_TEXT = {"type": "string"}
+_IN_FLUX_2_10 = {"ArtifactGenerator": _generator_in_flux_2_10, "HelmRelease": _release_in_flux_2_10}
 
 
 def ask(api: ApiClient, case: Case, user: User) -> httpx.Response:

@@ -31,8 +31,18 @@ DECISIONS: Mapping[str, str] = {
     "annotation kustomize-controller transit-engine.auth.fluxcd.io": _LOGINS,
     "annotation source-controller credential.auth.fluxcd.io": _LOGINS,
     "breaking source-controller 1.10.0": "tokens are granted by name (docs/controller-rights.md)",
-    "field ArtifactGenerator.spec.artifacts[].namespace": "closed to tenants by the policy allowed-fields",
-    "field ArtifactGenerator.spec.serviceAccountName": "closed to tenants by the policy allowed-fields",
+    "field ArtifactGenerator.spec.artifacts[].copy[].optional": "open: it only allows that nothing is copied",
+    **{
+        f"field {path}": "closed to tenants by the policy allowed-fields"
+        for path in (
+            "ArtifactGenerator.spec.artifacts[].inputsFrom",
+            "ArtifactGenerator.spec.artifacts[].namespace",
+            "ArtifactGenerator.spec.managedNamespaces",
+            "ArtifactGenerator.spec.serviceAccountName",
+            "HelmRelease.spec.chart.kind",
+            "HelmRelease.spec.chart.spec.(sourcev1.OCIRepositorySpec)",
+        )
+    },
 }
 """The decision by the key of the difference: which table, policy or page takes care of it.
 

@@ -7,10 +7,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from flux_tenancy.components.config.decisions import today
-from flux_tenancy.components.config.errors import Problem
+from flux_tenancy.components.config.errors import Problem, dotted
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.printable import printable
-from flux_tenancy.components.stack.files.validation_errors import dotted
 from flux_tenancy.components.tenant.grants import Grant, has_expired, refused_group
 from flux_tenancy.components.tenant.role import READ, PolicyRule
 

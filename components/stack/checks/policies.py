@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from flux_tenancy.components.allowlists.source_patterns import is_comparable
+from flux_tenancy.components.config.errors import dotted
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.types import seconds
 from flux_tenancy.components.git.config import GitSource
@@ -14,7 +15,6 @@ from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.sources.config import NO_PROVIDER_ACCOUNT, BucketSource, ExternalArtifactSource
 from flux_tenancy.components.sources.objects import FetchedSource, fetched_url, is_encrypted
 from flux_tenancy.components.stack.files.usable_parts import of_each
-from flux_tenancy.components.stack.files.validation_errors import dotted
 from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY
 
 if TYPE_CHECKING:

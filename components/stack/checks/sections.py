@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from flux_tenancy.components.config.errors import dotted
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.installs.flux.config import Profile
 from flux_tenancy.components.installs.flux.lockdown_flags import OBJECT_IDENTITY, has_object_identity
@@ -21,7 +22,6 @@ from flux_tenancy.components.stack.checks.releases import RELEASE_CHECKS
 from flux_tenancy.components.stack.checks.sources import SOURCE_CHECKS
 from flux_tenancy.components.stack.checks.syncs import SYNC_CHECKS
 from flux_tenancy.components.stack.files.usable_parts import Check, Finding, across_sections, of_each
-from flux_tenancy.components.stack.files.validation_errors import dotted
 from flux_tenancy.components.sync.decryption import Decryption, decryption_account, key_service_hosts
 from flux_tenancy.components.tenant.capsule.names import made_prefix
 from flux_tenancy.components.vocabulary.names import Controller

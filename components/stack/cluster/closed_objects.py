@@ -17,7 +17,7 @@ from flux_tenancy.components.cluster.readable import if_readable
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.policies.config import PolicyMode
-from flux_tenancy.components.policies.fields import FIELDS
+from flux_tenancy.components.policies.fields import unlisted_fields
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.notifications import is_secret_of, unlisted_host
 from flux_tenancy.components.stack.checks.policies import is_in_use
@@ -120,7 +120,7 @@ def _lacking(found: Manifest, own: TenantPolicies, config: StackConfig) -> Itera
     if entry is not None and entry not in (*config.tenancy.kinds, *own.kinds):
         yield PolicyName.ALLOWED_KINDS, KIND_NOT_OPEN, entry
         return
-    for name in sorted(set(spec) - set(FIELDS[kind])):
+    for path in unlisted_fields(kind, spec):
         yield (
             PolicyName.ALLOWED_FIELDS,
             Wording(
@@ -128,7 +128,7 @@ def _lacking(found: Manifest, own: TenantPolicies, config: StackConfig) -> Itera
                 "{objects}: has {entry}, which tenant {tenant} may not set, and is {refused} at the next change",
                 "have the tenant remove it",
             ),
-            f"spec.{name}",
+            f"spec.{path}",
         )
     if kind in _LISTED:
         allowed, url = (*config.policies.sources.allowed, *own.sources), str(spec.get("url"))

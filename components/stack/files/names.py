@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
-from flux_tenancy.components.config.errors import ConfigurationError, KeyPath, Problem
+from flux_tenancy.components.config.errors import ConfigurationError, KeyPath, Problem, dotted
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.printable import printable
-from flux_tenancy.components.stack.files.validation_errors import dotted
 
 if TYPE_CHECKING:
     from flux_tenancy.components.stack.files.tenant_files import MergedTenant

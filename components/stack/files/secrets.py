@@ -14,14 +14,13 @@ from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, SecretStr
 
-from flux_tenancy.components.config.errors import KeyPath, Problem
+from flux_tenancy.components.config.errors import KeyPath, Problem, dotted
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.yaml_files import walk
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.files.names import Origins, tenant_file_name
 from flux_tenancy.components.stack.files.project_file import PROJECT_FILE
 from flux_tenancy.components.stack.files.stack_file import Presence, StackFile, is_encrypted
-from flux_tenancy.components.stack.files.validation_errors import dotted
 from flux_tenancy.components.tenant.config import TenantConfig
 
 _VALUE = "ENC[AES256_GCM,"

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic_core import ErrorDetails
 
-from flux_tenancy.components.config.errors import SecretValueError
+from flux_tenancy.components.config.errors import SecretValueError, dotted
 from flux_tenancy.components.config.messages import Message, Wording, message_of
 from flux_tenancy.components.config.section import KIND, Section, kind_of, section_of_kind, sections_in
 from flux_tenancy.components.config.types import EMPTY
@@ -35,6 +35,8 @@ _EXPECTED = {
     "model_type": "a mapping",
     "model_attributes_type": "a mapping",
 }
+KEY = "[key]"
+"""The last part of the path of pydantic's error that is about a key of a mapping instead of its value."""
 _NO_KIND, _UNKNOWN_KIND = "union_tag_not_found", "union_tag_invalid"
 
 _BOUNDS = {
@@ -42,17 +44,6 @@ _BOUNDS = {
     "greater_than_equal": ("at least", "ge"),
     "less_than_equal": ("at most", "le"),
 }
-
-
-def dotted(path: Path) -> str:
-    """A path as `pulumi config set --path` takes it, e.g. `tenants.dev-team.namespaces[0].name`."""
-    text = ""
-    for part in path:
-        if isinstance(part, int):
-            text += f"[{part}]"
-        elif part != "[key]":
-            text += f".{part}" if text else part
-    return text
 
 
 def message(error: ErrorDetails, show_input: bool) -> Message:
@@ -110,8 +101,8 @@ def _walk(path: Path) -> tuple[type[Section] | None, Path]:
     choices: tuple[type[Section], ...] = ()
     plain: list[str | int] = []
     for part in path:
-        if part == "[key]" or several:  # a name or index
-            several = several and part == "[key]"
+        if part == KEY or several:  # a name or index
+            several = several and part == KEY
             plain.append(part)
             continue
         if len(choices) > 1 and part in [kind_of(each) for each in choices]:
@@ -177,7 +168,8 @@ def _unknown_key(key: str, section: type[Section] | None) -> Message:
     if close := get_close_matches(key, here, n=1, cutoff=0.7):
         return UNKNOWN_KEY_LIKE(suggestion=close[0])
     if below := [path for path in _paths_of(section) if path[-1] == key] if section is not None else []:
-        return Message("FT-CFG-603", "is an unknown key here", f"did you mean {dotted(min(below, key=len))}?")
+        shortest = min(below, key=len)
+        return Message("FT-CFG-603", "is an unknown key here", f"did you mean {dotted(shortest)}?")
     if key in _known_keys():
         return Message("FT-CFG-604", "is an unknown key here", "it belongs to another section")
     if close := get_close_matches(key, _known_keys(), n=1, cutoff=0.7):

@@ -1,4 +1,4 @@
-"""A controller is killed once its memory exceeds the limit of its container, and counts."""
+"""Controllers that run out of memory are counted by the statuses of their pods."""
 
 from __future__ import annotations
 
@@ -7,20 +7,26 @@ import subprocess
 import sys
 from typing import Any, cast
 
-from bench.controllers import MemoryLimits, controller_processes
+from bench.controllers import OomKills, controller_processes, kill_controllers
 from bench.tenant_client import TenantClient
-from tests.support.lab import eventually
 
 
 class FakeClient:
-    """Answers with one pod whose container is this process."""
+    """Answers with one pod."""
 
-    def __init__(self, pid: int, limit: str, state: str = "running") -> None:
-        container = {"resources": {"limits": {"memory": limit}}}
-        status = {"containerID": f"process://{pid}", "state": {state: {}}}
+    def __init__(self, restarts: int, state: str, last: str | None = None, pid: int = 0, uid: str = "1") -> None:
+        self.show(restarts, state, last, pid, uid)
+
+    def show(self, restarts: int, state: str, last: str | None = None, pid: int = 0, uid: str = "1") -> None:
+        """Change the status of the pod, or put another one in its place."""
+        status = {
+            "containerID": f"process://{pid}",
+            "restartCount": restarts,
+            "state": {state: {}},
+            "lastState": {"terminated": {"reason": last}} if last else {},
+        }
         self._pod = {
-            "metadata": {"labels": {"app": "helm-controller"}},
-            "spec": {"containers": [container]},
+            "metadata": {"uid": uid, "labels": {"app": "helm-controller"}},
             "status": {"containerStatuses": [status]},
         }
 
@@ -28,37 +34,57 @@ class FakeClient:
         return {"items": [self._pod]}
 
 
-def client(*arguments: Any) -> TenantClient:
-    return cast(TenantClient, FakeClient(*arguments))
+def client(fake: FakeClient) -> TenantClient:
+    return cast(TenantClient, fake)
 
 
-def test_a_controller_beyond_its_limit_is_killed_and_counted_once() -> None:
-    process = subprocess.Popen([sys.executable, "-c", "text = 'a' * 2**26; import time; time.sleep(60)"])
-    try:
-        with MemoryLimits(client(process.pid, "32Mi")) as limits:
-            assert process.wait(30) == -signal.SIGKILL
-            eventually(limits.take_killed, 5.0, interval=0.05)
-    finally:
-        process.kill()
+def test_each_end_for_memory_counts_once() -> None:
+    fake = FakeClient(0, "running")
+    kills = OomKills(client(fake))
+    assert kills.take() == []
+    # It waits for its restart, which counts only when it has happened.
+    fake.show(0, "waiting", "OOMKilled")
+    assert kills.take() == ["helm-controller"]
+    fake.show(1, "running", "OOMKilled")
+    assert kills.take() == []
+    fake.show(2, "waiting", "OOMKilled")
+    assert kills.take() == ["helm-controller"] * 2
 
 
-def test_a_controller_within_its_limit_goes_on() -> None:
+def test_ends_for_other_reasons_do_not_count() -> None:
+    fake = FakeClient(0, "waiting", "Error")
+    kills = OomKills(client(fake))
+    assert kills.take() == []
+    fake.show(1, "waiting", "OOMKilled")
+    assert kills.take() == ["helm-controller"]
+
+
+def test_a_pod_in_place_of_another_counts_anew() -> None:
+    fake = FakeClient(3, "running", "OOMKilled")
+    kills = OomKills(client(fake))
+    assert kills.take() == ["helm-controller"] * 3
+    fake.show(1, "running", "OOMKilled", uid="2")
+    assert kills.take() == ["helm-controller"]
+
+
+def test_a_running_controller_is_a_process_with_memory_that_can_be_killed() -> None:
     program = "import time; print(flush=True); time.sleep(60)"
     process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
     try:
         assert process.stdout is not None
         # Until then it has hardly any memory.
         process.stdout.readline()
-        [found] = controller_processes(client(process.pid, "1Gi"))
-        assert (found.name, found.limit) == ("helm-controller", 2**30)
-        assert found.memory("RssAnon") < found.memory("VmRSS") < found.limit
-        with MemoryLimits(client(process.pid, "1Gi")) as limits:
-            assert limits.take_killed() == []
-        assert process.poll() is None
+        running = client(FakeClient(0, "running", pid=process.pid))
+        [found] = controller_processes(running)
+        assert found.name == "helm-controller"
+        assert 0 < found.memory("RssAnon") < found.memory("VmRSS")
+        kill_controllers(running)
+        assert process.wait(30) == -signal.SIGKILL
+        assert found.memory("VmRSS") == 0
     finally:
         process.kill()
         process.communicate()
 
 
 def test_a_controller_that_waits_for_its_restart_is_no_process() -> None:
-    assert list(controller_processes(client(0, "1Gi", "waiting"))) == []
+    assert list(controller_processes(client(FakeClient(0, "waiting", "OOMKilled")))) == []

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
 
 from bench import neighbours
+from bench.rig import Rig
+from lab.cluster import Cluster
+from lab.errors import LabError
+from lab.settings import Settings
 
 
 def test_a_commit_is_ready_only_after_it_is_applied() -> None:
@@ -25,3 +33,13 @@ def test_a_release_is_ready_only_with_the_texts_of_the_commit() -> None:
     assert neighbours.has_text(release | {"status": ready}, "new")
     assert not neighbours.has_text(release | {"status": ready}, "newer")
     assert not neighbours.has_text(release, "new")
+
+
+def test_without_limits_nothing_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab = SimpleNamespace(settings=Settings(tmp_path, tmp_path, tmp_path, 20800))
+    rig = cast(Rig, SimpleNamespace(lab=lab, cluster=SimpleNamespace(name="bench")))
+    neighbours.require_limits(rig)
+    monkeypatch.setattr(Cluster, "warning", "Cluster bench does not enforce memory and CPU limits: read-only")
+
+    with pytest.raises(LabError, match="exceed their memory limit. Cluster bench does not enforce .*: read-only"):
+        neighbours.require_limits(rig)

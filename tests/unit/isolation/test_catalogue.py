@@ -232,6 +232,33 @@ def test_flags_are_inspected(key, flags, state):
 
 
 @pytest.mark.parametrize(
+    ("version", "flags", "state"),
+    [
+        ("v2.9.6", (), State.NOT_APPLICABLE),
+        ("v2.10.1", (), State.OPEN),
+        ("v2.10.1", ("--default-service-account=default",), State.HOLDS),
+    ],
+)
+def test_artifacts_are_written_with_a_default_account_in_releases_that_know_one(version, flags, state):
+    watcher = deployment(Controller.SOURCE_WATCHER, *flags)
+    watcher["metadata"]["labels"] = {"app.kubernetes.io/version": version}
+
+    [found] = one("5-artifactgenerator-nameless", controllers={Controller.SOURCE_WATCHER: [watcher]})
+
+    assert (found.layer, found.state) == (Layer.FLUX, state)
+
+
+def test_the_closed_proxy_stops_logins_at_other_vaults_and_nothing_that_is_chosen_at_a_listed_one():
+    proxied = {"HTTP_PROXY": "http://x", "HTTPS_PROXY": "http://x"}
+
+    for account in ("new", "own"):
+        assert [found.state for found in one(f"17-login-{account}", **controllers(**proxied))] == [State.HOLDS]
+        assert [found.state for found in one(f"17-login-{account}", **controllers())] == [State.OPEN]
+        for key in ("role", "audience", "unknown"):
+            assert BY_ID[f"17-{key}-{account}"].layers == (Layer.ADMISSION,)
+
+
+@pytest.mark.parametrize(
     ("key", "counted"),
     [
         ("47-kustomization-workers", "count/kustomizations.kustomize.toolkit.fluxcd.io"),

@@ -88,6 +88,18 @@ def test_a_kind_that_is_not_served_is_not_applicable():
     assert (result.verdict, result.message) == (Verdict.NOT_APPLICABLE, "the cluster has no Deployment")
 
 
+def test_a_field_that_the_cluster_does_not_have_is_not_applicable():
+    message = 'ArtifactGenerator in version "v1beta1" cannot be handled as a ArtifactGenerator: strict decoding error: '
+    unknown = Answer(400, (), f'{message}unknown field "spec.artifacts[0].namespace"')
+
+    result = suite(says({"attempt": unknown})).attempt(attempt(Request(OBJECT, BOTH)))
+
+    assert (result.verdict, result.message) == (
+        Verdict.NOT_APPLICABLE,
+        "Deployments of the cluster have no spec.artifacts[0].namespace",
+    )
+
+
 def test_without_a_layer_the_others_must_hold():
     proofs = (Request(OBJECT, (Layer.ADMISSION,)), Finding(Layer.FLUX, State.OPEN, "no flag"))
 

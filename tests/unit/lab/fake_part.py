@@ -11,7 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
-READY = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+UNLIMITED = {"type": "LimitsEnforced", "status": "False", "message": "read-only file system"}
+READY = {"status": {"conditions": [{"type": "Ready", "status": "True"}, UNLIMITED]}}
 
 
 def serve(listener: socket.socket, context: ssl.SSLContext) -> None:

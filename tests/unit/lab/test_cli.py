@@ -100,6 +100,13 @@ def test_up_prints_how_to_use_the_stack_in_the_shell(calls, monkeypatch, taken, 
     assert said in stderr if said else "env STACK=" not in stderr
 
 
+def test_start_and_status_say_which_cluster_enforces_no_limits(calls, state, monkeypatch):
+    cluster(state, "staging")
+    monkeypatch.setattr(Cluster, "warning", property(lambda self: f"{self.name} has no limits: reason"))
+    for command in ("start", "status"):
+        assert run(command).output.count("staging has no limits: reason") == 1, command
+
+
 def test_up_takes_several_stacks(calls):
     assert run("up", "staging", "production").exit_code == 0
 

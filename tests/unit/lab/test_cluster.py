@@ -94,6 +94,14 @@ def test_stop_ends_all_processes_and_keeps_the_state(staging):
     assert staging.kubeconfig.read_text() == kubeconfig
 
 
+def test_a_node_that_cannot_enforce_limits_is_a_warning_with_its_reason(staging):
+    assert staging.warning is None
+    staging.up(TOOLS)
+    assert staging.warning == "Cluster staging does not enforce memory and CPU limits: read-only file system"
+    staging.stop()
+    assert staging.warning is None
+
+
 def test_new_certificates_restart_running_components(staging):
     staging.up(TOOLS)
     before = processes(staging)

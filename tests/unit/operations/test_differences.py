@@ -168,7 +168,7 @@ def test_a_label_that_a_refresh_has_copied_stays_the_stacks_if_the_stack_sets_it
     before = Recorded("urn", "type", copy.deepcopy(now), PULUMI, own_fields)
 
     assert brief(list(differences(before, now))) == [
-        (What.CHANGED, f"metadata.labels[{enforced}]", "restricted", "privileged", "kubectl-label")
+        (What.CHANGED, f'metadata.labels["{enforced}"]', "restricted", "privileged", "kubectl-label")
     ]
     assert taken_fields(before) == {("f:metadata", "f:labels", f"f:{enforced}")}
 
@@ -376,7 +376,7 @@ def test_metadata_by_which_other_controllers_act_is_compared_and_their_own_recor
     now["metadata"]["finalizers"] = ["finalizers.fluxcd.io", "example.com/stuck"]
 
     assert [(each.what, each.field) for each in differences(on(NAMESPACE), now)] == [
-        (What.ADDED, "metadata.annotations[scheduler.alpha.kubernetes.io/x]"),
+        (What.ADDED, 'metadata.annotations["scheduler.alpha.kubernetes.io/x"]'),
         (What.ADDED, "metadata.finalizers[example.com/stuck]"),
         (What.ADDED, "metadata.labels.istio-injection"),
     ]
@@ -388,7 +388,7 @@ def test_an_expected_annotation_that_the_stack_sets_is_compared():
     assert list(differences(on(kept), kept)) == []
 
     assert [each.field for each in differences(on(kept), NAMESPACE)] == [
-        "metadata.annotations[reconcile.fluxcd.io/requestedAt]"
+        'metadata.annotations["reconcile.fluxcd.io/requestedAt"]'
     ]
 
 

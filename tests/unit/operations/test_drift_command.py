@@ -465,7 +465,7 @@ def test_a_repair_waits_for_what_is_being_deleted(stack, monkeypatch):
     policies = stack.cluster.objects[f"{NETWORKING}/networkpolicies"]
     policy = stack.the(f"{NETWORKING}/networkpolicies", "allow-egress")
     policy["metadata"]["deletionTimestamp"] = EDITED
-    monkeypatch.setattr(repair.time, "sleep", lambda _: policies.remove(policy))
+    monkeypatch.setattr("time.sleep", lambda _: policies.remove(policy))
 
     code, _, error = stack.run(command="repair")
 
@@ -478,7 +478,7 @@ def test_a_repair_names_what_is_still_being_deleted(stack, monkeypatch):
     """Finalizers of controllers that are gone block it."""
     stack.the(f"{NETWORKING}/networkpolicies", "allow-egress")["metadata"]["deletionTimestamp"] = EDITED
     monkeypatch.setattr(repair, "DELETION_SECONDS", 0)
-    monkeypatch.setattr(repair.time, "sleep", lambda _: None)
+    monkeypatch.setattr("time.sleep", lambda _: None)
 
     code, _, error = stack.run(command="repair")
 

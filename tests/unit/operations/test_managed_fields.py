@@ -41,7 +41,7 @@ SECOND = ("f:spec", "f:containers", "i:1", "f:args")
             "spec.containers[a].ports[80,TCP]",
             "/spec/containers/0/ports/0",
         ),
-        (LABEL, "web", "metadata.labels[app.kubernetes.io/name]", "/metadata/labels/app.kubernetes.io~1name"),
+        (LABEL, "web", 'metadata.labels["app.kubernetes.io/name"]', "/metadata/labels/app.kubernetes.io~1name"),
         (AUDIT, "Audit", "spec.actions[Audit]", "/spec/actions/1"),
         (SECOND, ["x"], "spec.containers[1].args", "/spec/containers/1/args"),
     ],

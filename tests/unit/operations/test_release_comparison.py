@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from flux_tenancy.command.app import app
 from flux_tenancy.components.installs.flux.release_decisions import DECISIONS
 from flux_tenancy.operations.release_comparison import ASPECTS, Release, differences
+from tests.support.project import CHECKOUT
 
 OLD, NEW = "1.9.5", "1.10.1"
 IDENTITY = "annotation source-controller credential.auth.fluxcd.io"
@@ -163,6 +164,54 @@ def test_equal_releases_have_nothing_to_decide_and_what_could_not_be_compared_is
     assert "Not compared (flag, gate, annotation, breaking), because their sources are not there: source-cont" in out
 
 
+API = """package v1
+
+type ArtifactGeneratorSpec struct {
+\t// Sources is a list.
+\t// +required
+\tSources []SourceReference `json:"sources"`
+
+\t// +optional
+\tManagedNamespaces *ManagedNamespaces `json:"managedNamespaces,omitempty"`
+\tsourcev1.OCIRepositorySpec `json:",inline"`
+\tCommon `json:",inline"`
+}
+
+type SourceReference struct {
+\tKind string `json:"kind"`
+\tNested []SourceReference `json:"nested,omitempty"`
+}
+
+type ManagedNamespaces struct {
+\tAllowedNames []string `json:"allowedNames"`
+}
+
+type Common struct {
+\tLabels map[string]string `json:"labels,omitempty"`
+}
+"""
+
+
+def test_fields_are_read_from_the_types_of_an_api_where_the_controller_is_not_there(tmp_path: Path) -> None:
+    for version, text in {"v1": API, "v1beta1": API.replace("kind", "obsolete"), "internal": "type a"}.items():
+        file = tmp_path / f"source-watcher/api/v2@v2.3.1/{version}/artifactgenerator_types.go"
+        file.parent.mkdir(parents=True)
+        file.write_text(text)
+    old = definition("ArtifactGenerator", sources=["kind"])
+    install = manifest(tmp_path, deployment(OLD), old)
+
+    code, out, _ = run(install, "source-watcher@2.3.1", "--sources", str(tmp_path))
+
+    assert code == 1
+    assert [line for line in out.splitlines() if line.startswith("- ")] == [
+        "- new: field ArtifactGenerator.spec.(sourcev1.OCIRepositorySpec): **undecided**",
+        "- new: field ArtifactGenerator.spec.labels: **undecided**",
+        "- new: field ArtifactGenerator.spec.managedNamespaces: closed to tenants by the policy allowed-fields",
+        "- new: field ArtifactGenerator.spec.sources[].nested: **undecided**",
+    ]
+    assert "because their sources are not there: source-controller." in out
+
+
 @pytest.mark.parametrize(
     ("old", "new", "code"),
     [
@@ -194,3 +243,16 @@ def test_a_decision_is_about_an_aspect_of_the_checklist_and_never_about_a_role()
     aspects = {each.name for each in ASPECTS} - {"role"}
 
     assert {key.split(" ", 1)[0] for key in DECISIONS} <= aspects
+
+
+def test_the_documented_comparison_has_the_decisions_of_today():
+    page = (CHECKOUT / "docs" / "support.md").read_text()
+    lines = [line for line in page.splitlines() if line.startswith("- new: ") and "--sources" not in line]
+
+    undocumented = [line for line in lines if not any(is_line_of(line, *decision) for decision in DECISIONS.items())]
+
+    assert len(lines) > 10 and undocumented == []
+
+
+def is_line_of(line: str, key: str, decision: str) -> bool:
+    return line.startswith((f"- new: {key}: ", f"- new: {key} (")) and line.endswith(f": {decision}")

@@ -29,6 +29,7 @@ import (
 	"flux-tenancy.local/lab/tools/kubernetes/node-agent/internal/address"
 	"flux-tenancy.local/lab/tools/kubernetes/node-agent/internal/images"
 	"flux-tenancy.local/lab/tools/kubernetes/node-agent/internal/kubeletapi"
+	"flux-tenancy.local/lab/tools/kubernetes/node-agent/internal/limits"
 	"flux-tenancy.local/lab/tools/kubernetes/node-agent/internal/podlog"
 	"flux-tenancy.local/lab/tools/kubernetes/node-agent/internal/pods"
 	"flux-tenancy.local/lab/tools/kubernetes/node-agent/internal/process"
@@ -56,6 +57,9 @@ type agent struct {
 	client   kubernetes.Interface
 	ports    services.Ports
 	recorder record.EventRecorder
+	// groups are those of the containers; unlimited is why there are none, or nil.
+	groups    *limits.Node
+	unlimited error
 	// podInformers know the pods of this node only. serviceInformers know all services, with kube-proxy's rights.
 	podInformers     informers.SharedInformerFactory
 	serviceInformers informers.SharedInformerFactory
@@ -81,11 +85,12 @@ func run(ctx context.Context, options options, log *slog.Logger) error {
 	if err := agent.startInformers(ctx); err != nil {
 		return ignoreStop(ctx, err)
 	}
+	agent.openGroups()
 	provider, err := agent.newProvider(ctx)
 	if err != nil {
 		return err
 	}
-	return agent.serve(ctx, provider)
+	return errors.Join(agent.serve(ctx, provider), agent.groups.Close())
 }
 
 // ignoreStop returns no error if it is only that the agent was asked to end while it still began.
@@ -154,6 +159,17 @@ func (a *agent) startInformers(ctx context.Context) error {
 	return nil
 }
 
+// openGroups makes the control group of the node, and ends what an earlier agent has left in it. Without the right to
+// do so, containers run without limits.
+func (a *agent) openGroups() {
+	// No other agent of this machine has the address.
+	a.groups, a.unlimited = limits.Open("flux-tenancy-" + a.options.kubeletAddress)
+	if a.unlimited != nil {
+		a.log.Warn("memory and CPU limits are not enforced", "reason", a.unlimited)
+		a.groups = &limits.Node{}
+	}
+}
+
 // newProvider makes what runs the pods, and clears away what pods that are gone have left.
 func (a *agent) newProvider(ctx context.Context) (*pods.Provider, error) {
 	// Processes are given these paths, and have working directories of their own.
@@ -194,7 +210,7 @@ func (a *agent) newProvider(ctx context.Context) (*pods.Provider, error) {
 	}
 	return pods.NewProvider(ctx, pods.Dependencies{
 		Client: a.client, Pods: podLister, Recorder: a.recorder, Images: table, Addresses: addresses,
-		Launcher: process.NewLauncher(), Logs: logs, Sandboxes: sandboxes, Log: a.log,
+		Launcher: process.NewLauncher(a.groups, a.log), Logs: logs, Sandboxes: sandboxes, Log: a.log,
 	}), nil
 }
 
@@ -236,7 +252,7 @@ func (a *agent) serve(ctx context.Context, provider *pods.Provider) error {
 }
 
 func (a *agent) newNodeController() (*vknode.NodeController, error) {
-	node, err := newNode(a.options.nodeName, a.options.kubeletAddress)
+	node, err := newNode(a.options.nodeName, a.options.kubeletAddress, a.unlimited)
 	if err != nil {
 		return nil, err
 	}

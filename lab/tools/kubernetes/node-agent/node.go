@@ -15,6 +15,10 @@ import (
 // hostIP is the address of the node; its pods have addresses of their own in the same loopback network.
 const hostIP = "127.0.0.1"
 
+// limitsEnforced is the condition that says whether containers are kept within their limits. The lab's commands read
+// it (lab/node.py).
+const limitsEnforced corev1.NodeConditionType = "LimitsEnforced"
+
 // capacity is what the node offers: more than any set of manifests asks for, since nothing is really set
 // aside.
 func capacity() corev1.ResourceList {
@@ -40,8 +44,9 @@ func machine() (corev1.ResourceList, error) {
 	}, nil
 }
 
-// newNode describes the node. kubeletAddress is where its kubelet API listens.
-func newNode(name, kubeletAddress string) (*corev1.Node, error) {
+// newNode describes the node. kubeletAddress is where its kubelet API listens, unlimited why its containers have no
+// limits, or nil.
+func newNode(name, kubeletAddress string, unlimited error) (*corev1.Node, error) {
 	_, portText, err := net.SplitHostPort(kubeletAddress)
 	if err != nil {
 		return nil, err
@@ -60,10 +65,13 @@ func newNode(name, kubeletAddress string) (*corev1.Node, error) {
 		Status: corev1.NodeStatus{
 			Capacity:    capacity(),
 			Allocatable: capacity(),
-			Conditions: []corev1.NodeCondition{{
-				Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "NodeAgentReady",
-				Message: "pods run as host processes", LastHeartbeatTime: now, LastTransitionTime: now,
-			}},
+			Conditions: []corev1.NodeCondition{
+				{
+					Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "NodeAgentReady",
+					Message: "pods run as host processes", LastHeartbeatTime: now, LastTransitionTime: now,
+				},
+				limitsCondition(unlimited, now),
+			},
 			// No host name: the API server would rather call the kubelet by that, and nothing resolves it.
 			Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: hostIP}},
 			DaemonEndpoints: corev1.NodeDaemonEndpoints{
@@ -75,4 +83,16 @@ func newNode(name, kubeletAddress string) (*corev1.Node, error) {
 			},
 		},
 	}, nil
+}
+
+func limitsCondition(unlimited error, now metav1.Time) corev1.NodeCondition {
+	condition := corev1.NodeCondition{
+		Type: limitsEnforced, Status: corev1.ConditionTrue, Reason: "ControlGroups",
+		Message: "containers run in control groups", LastHeartbeatTime: now, LastTransitionTime: now,
+	}
+	if unlimited != nil {
+		condition.Status, condition.Reason = corev1.ConditionFalse, "NoControlGroups"
+		condition.Message = unlimited.Error()
+	}
+	return condition
 }

@@ -39,7 +39,7 @@ def proxy(**keys: Any) -> dict[str, Any]:
         ),
         (
             {"tenancy": CAPSULE | {"capsule": {"quota": {FLUX_KIND: "3"}}}},
-            f"tenancy.capsule.quota.{FLUX_KIND}: " + said("FT-CFG-401").of(FLUX_KIND),
+            f'tenancy.capsule.quota["{FLUX_KIND}"]: ' + said("FT-CFG-401").of(FLUX_KIND),
         ),
         (
             {"tenancy": CAPSULE, "tenants": {"dev-team": {"capsule": {"owner": "system:serviceaccount:a:b"}}}},

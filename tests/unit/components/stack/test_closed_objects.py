@@ -128,3 +128,23 @@ def test_an_open_provider_lacks_what_the_lists_do_not_have(tmp_path):
         said("FT-CFG-682", objects="Provider apps/other", entry="discord", **answer),
         said("FT-CFG-685", objects="Provider apps/proxied", entry="spec.proxySecretRef", **by("allowed-fields")),
     ]
+
+
+def test_fields_inside_of_a_chart_and_of_artifacts_are_told(tmp_path):
+    chart = {"kind": "OCIRepository", "spec": {"url": "oci://registry.example.com/app", "interval": "1m"}}
+    artifacts = [{"name": "a", "copy": []}, {"name": "b", "namespace": "tools"}]
+    found = told(
+        tmp_path,
+        thing("HelmRelease", chart=chart),
+        thing("ArtifactGenerator", artifacts=artifacts, sources=[]),
+        tenancy={"kinds": ["ArtifactGenerator"]},
+    )
+
+    answer = by("allowed-fields")
+    assert sorted(found) == sorted(
+        [
+            said("FT-CFG-685", objects="HelmRelease apps/a", entry="spec.chart.kind", **answer),
+            said("FT-CFG-685", objects="HelmRelease apps/a", entry="spec.chart.spec.url", **answer),
+            said("FT-CFG-685", objects="ArtifactGenerator apps/a", entry="spec.artifacts[].namespace", **answer),
+        ]
+    )

@@ -176,7 +176,7 @@ def test_all_limits_have_the_tenants_label_and_name():
         ({"limits": {"quota": {"pods": "many"}}}, "tenancy.limits.quota.pods: " + said("FT-CFG-006").of("many")),
         (
             {"limits": {"quota": {"count/receivers.notification.toolkit.fluxcd.io": "1"}}},
-            "tenancy.limits.quota.count/receivers.notification.toolkit.fluxcd.io: "
+            f'tenancy.limits.quota["{RECEIVERS}"]: '
             + said("FT-CFG-401").of("count/receivers.notification.toolkit.fluxcd.io"),
         ),
         (

@@ -17,13 +17,14 @@ import (
 	"flux-tenancy.local/lab/tools/kubernetes/node-agent/internal/process"
 )
 
-// Reasons of waiting containers, as a kubelet gives them.
+// Reasons of waiting and ended containers, as a kubelet gives them.
 const (
 	reasonCreating     = "ContainerCreating"
 	reasonConfigError  = "CreateContainerConfigError"
 	reasonRunError     = "RunContainerError"
 	reasonCrashLoop    = "CrashLoopBackOff"
 	reasonInitializing = "PodInitializing"
+	reasonOOMKilled    = "OOMKilled"
 )
 
 // messageLimit is how much of the log of a failed process goes into its status, in bytes.
@@ -206,6 +207,9 @@ func (c *container) terminate(ended *process.Process) {
 	if ended.ExitCode() != 0 {
 		state.Reason = "Error"
 		state.Message = podlog.LastLines(c.pod.Logs.Current(c.pod.origin, c.spec.Name), messageLimit)
+	}
+	if ended.OOMKilled() {
+		state.Reason = reasonOOMKilled
 	}
 	c.status.Ready, c.status.Started = false, new(bool)
 	c.status.State = corev1.ContainerState{Terminated: state}

@@ -24,6 +24,7 @@ import (
 
 	"flux-tenancy.local/lab/tools/kubernetes/node-agent/internal/address"
 	"flux-tenancy.local/lab/tools/kubernetes/node-agent/internal/images"
+	"flux-tenancy.local/lab/tools/kubernetes/node-agent/internal/limits"
 	"flux-tenancy.local/lab/tools/kubernetes/node-agent/internal/podlog"
 	"flux-tenancy.local/lab/tools/kubernetes/node-agent/internal/process"
 	"flux-tenancy.local/lab/tools/kubernetes/node-agent/internal/sandbox"
@@ -58,6 +59,7 @@ func node(t *testing.T, objects ...*corev1.Pod) *Provider {
 	if err != nil {
 		t.Fatal(err)
 	}
+	log := slog.New(slog.DiscardHandler)
 	client := fake.NewClientset()
 	for _, object := range objects {
 		if err := client.Tracker().Add(object); err != nil {
@@ -67,7 +69,7 @@ func node(t *testing.T, objects ...*corev1.Pod) *Provider {
 	lister := informers.NewSharedInformerFactory(client, 0).Core().V1()
 	provider := NewProvider(t.Context(), Dependencies{
 		Client: client, Pods: lister.Pods().Lister(), Recorder: &record.FakeRecorder{}, Images: known, Addresses: addresses,
-		Launcher: process.NewLauncher(), Logs: logs, Log: slog.New(slog.DiscardHandler),
+		Launcher: process.NewLauncher(&limits.Node{}, log), Logs: logs, Log: log,
 		Sandboxes: &sandbox.Builder{
 			Root: filepath.Join(dir, "pods"), Client: client, HostIP: "127.0.0.1",
 			Server:   &rest.Config{Host: "https://127.0.0.1:6443"},

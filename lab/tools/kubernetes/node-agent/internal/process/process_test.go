@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"flux-tenancy.local/lab/tools/kubernetes/node-agent/internal/limits"
 )
 
 // asAgent makes the test binary play an agent: it launches a sleeper, prints its number and waits to be
@@ -22,7 +25,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asAgent) == "" {
 		os.Exit(m.Run())
 	}
-	sleeper, err := NewLauncher().Start(Command{Path: "/bin/sleep", Args: []string{"60"}})
+	sleeper, err := launcher(&limits.Node{}).Start(Command{Path: "/bin/sleep", Args: []string{"60"}})
 	if err != nil {
 		os.Exit(1)
 	}
@@ -30,7 +33,17 @@ func TestMain(m *testing.M) {
 	time.Sleep(time.Minute)
 }
 
+func launcher(groups *limits.Node) *Launcher {
+	return NewLauncher(groups, slog.New(slog.DiscardHandler))
+}
+
 func start(t *testing.T, script string) (*Process, string) {
+	t.Helper()
+	return startIn(t, &limits.Node{}, script, limits.Limits{})
+}
+
+// startIn starts a script in a control group of its own.
+func startIn(t *testing.T, groups *limits.Node, script string, allowed limits.Limits) (*Process, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "log")
 	output, err := os.Create(path)
@@ -38,13 +51,29 @@ func start(t *testing.T, script string) (*Process, string) {
 		t.Fatal(err)
 	}
 	defer output.Close()
-	process, err := NewLauncher().Start(Command{
+	process, err := launcher(groups).Start(Command{
 		Path: "/bin/sh", Args: []string{"-c", script}, Env: []string{"A=b"}, Output: output,
+		Group: t.Name(), Limits: allowed,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return process, path
+}
+
+// realGroups are those of this machine, if this user may make some.
+func realGroups(t *testing.T) *limits.Node {
+	t.Helper()
+	groups, err := limits.Open("flux-tenancy-processes-" + strconv.Itoa(os.Getpid()))
+	if err != nil {
+		t.Skipf("no control groups: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := groups.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return groups
 }
 
 func TestExitCode(t *testing.T) {
@@ -109,10 +138,35 @@ func TestProcessesDieWithTheAgent(t *testing.T) {
 }
 
 func TestStartReportsWhatCannotRun(t *testing.T) {
-	_, err := NewLauncher().Start(Command{Path: "/does/not/exist"})
+	_, err := launcher(&limits.Node{}).Start(Command{Path: "/does/not/exist"})
 	if !errors.Is(err, os.ErrNotExist) {
 		t.Fatalf("got %v", err)
 	}
+}
+
+func TestAProcessWithoutMemoryLeftIsKilledByTheKernel(t *testing.T) {
+	// Without a line, tail keeps all that it reads.
+	process, _ := startIn(t, realGroups(t), "exec tail /dev/zero", limits.Limits{Memory: 32 << 20})
+	<-process.Done()
+	if !process.OOMKilled() || process.ExitCode() != 137 {
+		t.Errorf("OOMKilled %t, exit code %d", process.OOMKilled(), process.ExitCode())
+	}
+}
+
+func TestAProcessThatIsKilledOtherwiseHadMemoryLeft(t *testing.T) {
+	process, _ := startIn(t, realGroups(t), "kill -9 $$", limits.Limits{Memory: 32 << 20})
+	<-process.Done()
+	if process.OOMKilled() || process.ExitCode() != 137 {
+		t.Errorf("OOMKilled %t, exit code %d", process.OOMKilled(), process.ExitCode())
+	}
+}
+
+func TestNothingIsLeftOfAContainerThatEnds(t *testing.T) {
+	// With a process group of its own, a signal to that of the container does not reach it.
+	process, path := startIn(t, realGroups(t), "setsid sleep 60 & echo $!; sleep 0.2", limits.Limits{})
+	child := waitForLine(t, path)
+	<-process.Done()
+	waitUntilGone(t, child)
 }
 
 func waitForLine(t *testing.T, path string) int {

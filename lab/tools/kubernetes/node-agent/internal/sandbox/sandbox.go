@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"flux-tenancy.local/lab/tools/kubernetes/node-agent/internal/images"
+	"flux-tenancy.local/lab/tools/kubernetes/node-agent/internal/limits"
 	"flux-tenancy.local/lab/tools/kubernetes/node-agent/internal/process"
 	"flux-tenancy.local/lab/tools/kubernetes/node-agent/internal/services"
 )
@@ -150,6 +151,9 @@ func (s *Sandbox) Command(
 		Args: slices.Concat(program.Args, args, program.Overrides),
 		Env:  environment(s.defaults(mounts), program.Env, join(names, values)),
 		Dir:  s.home(),
+		// Unlike names, this is short enough for a directory.
+		Group:  fmt.Sprintf("%s_%s", s.pod.UID, container.Name),
+		Limits: limits.Of(container.Resources.Limits),
 	}, nil
 }
 
