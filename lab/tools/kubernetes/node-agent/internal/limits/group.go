@@ -143,12 +143,14 @@ func (g *Group) settings(limits Limits) []setting {
 	return settings
 }
 
+// removeGroups removes groups, up to the first that cannot be removed: its reason is that of the others as well.
 func removeGroups(dirs []string) error {
-	var err error
 	for _, dir := range dirs {
-		err = errors.Join(err, remove(dir))
+		if err := remove(dir); err != nil {
+			return err
+		}
 	}
-	return err
+	return nil
 }
 
 // remove ends the processes in a group and removes it. A group that is gone already is what the caller wants.

@@ -93,18 +93,18 @@ func (n *Node) Group(name string, limits Limits) (*Group, error) {
 
 // Close removes the group of the node, and ends the containers that are left in it.
 func (n *Node) Close() error {
-	var err error
+	var groups []string
 	for _, dir := range n.dirs() {
 		// Without the directory, there is nothing to do.
 		entries, _ := os.ReadDir(dir)
 		for _, entry := range entries {
 			if entry.IsDir() {
-				err = errors.Join(err, remove(filepath.Join(dir, entry.Name())))
+				groups = append(groups, filepath.Join(dir, entry.Name()))
 			}
 		}
-		err = errors.Join(err, remove(dir))
+		groups = append(groups, dir)
 	}
-	return err
+	return removeGroups(groups)
 }
 
 func (n *Node) dirs() []string { return distinct(n.memory, n.cpu) }
