@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -136,12 +135,13 @@ def test_the_kernel_enforces_the_limits_of_a_container(lab: Lab, spare: Cluster)
         pytest.skip(warning)
     table = spare.folder / "images.json"
     images = json.loads(table.read_text())["images"]
-    # Without a line, tail keeps all that it reads.
-    images.append({"image": "registry.example/greedy:1", "binary": shutil.which("tail")})
+    images.append({"image": "registry.example/shell:1", "binary": "/bin/sh"})
     write_file(table, json.dumps({"images": images}))
     running = RunningCluster.of(spare)
     resources = {"limits": {"memory": "64Mi"}}
-    container = {"name": "app", "image": "registry.example/greedy:1", "args": ["/dev/zero"], "resources": resources}
+    # Without a line, tail keeps all that it reads. If the kernel did not kill it, ulimit would end it.
+    args = ["-c", "ulimit -v 262144; exec tail /dev/zero"]
+    container = {"name": "app", "image": "registry.example/shell:1", "args": args, "resources": resources}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "greedy", "namespace": "default"}}
     running.apply(pod | {"spec": {"containers": [container], "restartPolicy": "Never"}})
 

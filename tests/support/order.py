@@ -20,6 +20,7 @@ LONGEST = (
     "tests/e2e/capsule/",
     "tests/e2e/test_profile.py",
     "tests/engine/test_cluster_safety.py",
+    "tests/engine/test_pulumi_cloud.py",
     "tests/e2e/test_isolation_suite.py",
     "tests/engine/test_pull_requests.py",
     "tests/engine/test_ways_of_running.py",

@@ -292,8 +292,8 @@ func TestAProcessIsInItsGroupFromTheBeginning(t *testing.T) {
 }
 
 func TestTheKernelEndsWhatExceedsItsMemory(t *testing.T) {
-	// Without a line, tail keeps all that it reads.
-	group, command := begin(t, realNode(t), Limits{Memory: 32 << 20}, "exec tail /dev/zero")
+	// Without a line, tail keeps all that it reads. If the group did not end it, ulimit would.
+	group, command := begin(t, realNode(t), Limits{Memory: 32 << 20}, "ulimit -v 262144; exec tail /dev/zero")
 	if err := command.Wait(); err == nil || err.Error() != "signal: killed" || !group.OOMKilled() {
 		t.Errorf("OOMKilled %t, %v", group.OOMKilled(), err)
 	}

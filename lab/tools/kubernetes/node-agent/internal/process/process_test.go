@@ -145,8 +145,9 @@ func TestStartReportsWhatCannotRun(t *testing.T) {
 }
 
 func TestAProcessWithoutMemoryLeftIsKilledByTheKernel(t *testing.T) {
-	// Without a line, tail keeps all that it reads.
-	process, _ := startIn(t, realGroups(t), "exec tail /dev/zero", limits.Limits{Memory: 32 << 20})
+	// Without a line, tail keeps all that it reads. If the group did not end it, ulimit would.
+	greedy := "ulimit -v 262144; exec tail /dev/zero"
+	process, _ := startIn(t, realGroups(t), greedy, limits.Limits{Memory: 32 << 20})
 	<-process.Done()
 	if !process.OOMKilled() || process.ExitCode() != 137 {
 		t.Errorf("OOMKilled %t, exit code %d", process.OOMKilled(), process.ExitCode())
