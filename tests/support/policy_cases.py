@@ -874,7 +874,8 @@ def _allowed_fields() -> list[Case]:
     below = "spec.chart has fields that tenants may not set: kind; remove them; ask the platform team if you need it"
     cases.bad("a chart with an address", release(chart={"kind": "OCIRepository", "spec": anywhere}), below)
     template = "spec.chart.spec has fields that tenants may not set: "
-    cases.bad("an address beside a chart", release(template=anywhere), f"{template}url, provider", user=User.MEMBER)
+    beside = release(template={"url": anywhere["url"]})
+    cases.bad("an address beside a chart", beside, f"{template}url; remove them", user=User.MEMBER)
     return cases.made
 
 
