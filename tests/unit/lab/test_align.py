@@ -50,7 +50,7 @@ def test_forks_are_ignored() -> None:
 
 
 def test_modules_that_keep_upstreams_versions() -> None:
-    assert behind(pins(**{"pulumi-github": "v0.1.0", "flux": "v0.2.0"})) == {}
+    assert behind(pins(**{"pulumi-kubernetes": "v0.1.0", "flux": "v0.2.0"})) == {}
     assert behind(pins(**{"kubernetes-1.33": "v0.3.0", "flux": "v0.2.0"})) == {}
     own = "github.com/fluxcd/pkg/ssa"
     assert behind({"old": {own: Pin(own, "v0.1.0")}, "new": {own: Pin(own, "v0.2.0")}}) == {}
