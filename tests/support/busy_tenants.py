@@ -9,14 +9,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tests.support.lab import KUBECTL, Lab, RunningCluster
+from tests.support.lab import KUBECTL, SUPERSEDED, Lab, RunningCluster
 
 _KINDS = ("gitrepositories", "kustomizations")
 # What Flux says of an object on which it still works, or waits for another one.
 _WORKING = ("Progressing", "ProgressingWithRetry", "DependencyNotReady")
 # What it says of a sync that waits: for its source, which a new source-controller has not fetched yet, or because it
 # has given up its wait for health for a newer revision. Flux reports neither as an event.
-_WAITING = ("Source is not ready, artifact not found", "New reconciliation triggered by ")
+_WAITING = ("Source is not ready, artifact not found", SUPERSEDED)
 
 
 @dataclass(frozen=True)

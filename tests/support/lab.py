@@ -26,6 +26,8 @@ from tests.support.releases import FLUX_VERSION
 
 T = TypeVar("T")
 
+SUPERSEDED = "New reconciliation triggered by "
+"""How a message of Flux begins that a newer revision has ended a wait for health."""
 KUBECTL = Path(sysconfig.get_path("scripts"), "kubectl")
 CLUSTERS = 8
 """Clusters that a lab has ports for; each is gone when its tests are done."""
@@ -146,7 +148,7 @@ class Reconciling:
             status, message = self._cluster.ready(*self._object)
             self.rounds += 1
             # This loop's own next round ends the wait for health of the one before.
-            if status == "False" and not message.startswith("New reconciliation triggered by "):
+            if status == "False" and not message.startswith(SUPERSEDED):
                 self.failures.add(message)
 
     def __enter__(self) -> Reconciling:
