@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 INSTALLED := $(VENV)/bin/flux-tenancy
+TESTED := $(VENV)/installed-dev
 # What a caller may set, after `make` only: many CI systems export NAME, and nothing in the environment may choose a stack.
 # A value is taken as it is written: make expands nothing in it, and it reaches a command only as the variable arg_… of its
 # environment. So neither make nor a shell ever runs a part of it, whoever has chosen it.
@@ -30,16 +31,23 @@ export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
 help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-# The stamp is newer than the locks only when pip has finished; an interrupted install is done again.
+# A stamp is newer than its locks only when pip has finished; an interrupted install is done again.
 # The pip of the lock comes first: the one that Python brings compares every file of every release, for a minute.
-$(VENV)/installed: requirements.txt requirements-dev.txt
+PIP_INSTALL = $(RUN) -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes
+$(VENV)/installed: requirements.txt requirements-lab.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "error: $(PYTHON) is older than Python 3.11" >&2; echo "remedy: make PYTHON=python3.12 …" >&2; exit 1; }
 	@echo "Installing Python packages into $(VENV)" >&2
 	@$(PYTHON) -m venv $(VENV)
-	@sed -n '/^pip==/,/[^\]$$/p' requirements-dev.txt > $(VENV)/pip.txt
-	@$(RUN) -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r $(VENV)/pip.txt
-	@$(RUN) -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements.txt -r requirements-dev.txt
+	@sed -n '/^pip==/,/[^\]$$/p' requirements-lab.txt > $(VENV)/pip.txt
+	@$(PIP_INSTALL) -r $(VENV)/pip.txt
+	@$(PIP_INSTALL) -r requirements.txt -r requirements-lab.txt
+	@touch $@
+
+# What only the tests, the checks and the benchmark need.
+$(TESTED): $(INSTALLED) requirements-dev.txt
+	@echo "Installing Python packages of the tests into $(VENV)" >&2
+	@$(PIP_INSTALL) -r requirements-dev.txt
 	@touch $@
 
 # The project itself, for its command.
@@ -71,22 +79,22 @@ logs: $(INSTALLED) ## List logs, or show those of NAME
 tools: $(INSTALLED) ## Build all tools, including those of the exhaustive tests
 	@$(RUN) -m lab.build test-all
 
-test: $(INSTALLED) lint-fast ## Check the sources and run the tests that every change must pass, with real tools
+test: $(TESTED) lint-fast ## Check the sources and run the tests that every change must pass, with real tools
 	@$(RUN) -m lab.build test
 	@$(call pytest,$(SIDE_BY_SIDE))
 
-test-all: $(INSTALLED) lint ## Run these and the exhaustive tests: all requests under all engines, upgrades from older releases
+test-all: $(TESTED) lint ## Run these and the exhaustive tests: all requests under all engines, upgrades from older releases
 	@$(RUN) -m lab.build test-all
 	@$(call pytest,$(SIDE_BY_SIDE) --all)
 
-test-unit: $(INSTALLED) ## Run the tests that need only Python
+test-unit: $(TESTED) ## Run the tests that need only Python
 	@$(call pytest,$(SIDE_BY_SIDE) tests/unit)
 
 lint: lint-fast ## Check the Python and Go sources and the workflows
 	@$(RUN) -m lab.vet
 
 # All of it that compiles nothing.
-lint-fast: $(INSTALLED)
+lint-fast: $(TESTED)
 	@$(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check .
 	@$(VENV)/bin/mypy
 	@$(VENV)/bin/lint-imports --no-logo --no-cache
@@ -95,12 +103,12 @@ lint-fast: $(INSTALLED)
 	@$(VENV)/bin/check-jsonschema --builtin-schema vendor.github-actions .github/actions/*/* template/.github/actions/*/*
 	@$(VENV)/bin/zizmor --offline --no-progress --quiet .github template/.github
 
-generate: $(INSTALLED) ## Write the JSON Schemas, the reference pages, and the golden files of the tests; review their difference
+generate: $(TESTED) ## Write the JSON Schemas, the reference pages, and the golden files of the tests; review their difference
 	@$(INSTALLED) schemas
 	@$(RUN) -m reference.pages
 	@GOLDEN=write $(RUN) -m pytest -q tests/unit -m golden
 
-docs: $(INSTALLED) ## Build the documentation as a site into site/
+docs: $(TESTED) ## Build the documentation as a site into site/
 	@$(VENV)/bin/zensical build --clean --strict
 
 # setuptools keeps its copies in build/, and would pack a module there that has been deleted since.
@@ -109,5 +117,5 @@ dist: $(INSTALLED) ## Build the wheel into dist/
 	@$(RUN) -m pip wheel --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation --wheel-dir dist .
 	@rm -rf build
 
-bench: $(INSTALLED) ## Measure reviews, Pulumi against kubectl, admission, neighbours and lanes; CONTEST=review, kubectl, admission, neighbours or lanes runs one
+bench: $(TESTED) ## Measure reviews, Pulumi against kubectl, admission, neighbours and lanes; CONTEST=review, kubectl, admission, neighbours or lanes runs one
 	@$(RUN) -m bench $(call argument,CONTEST)

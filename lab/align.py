@@ -19,9 +19,13 @@ from lab.settings import Settings
 from lab.tool_cache import ToolCache
 from lab.tools_table import Tool, load_table, modules_folder
 
-APART = ("kubernetes*", "pulumi-kubernetes")
-"""Module folders that stay as upstream's releases pin them: the API servers are of other minor versions than the
-controllers' clients, and Pulumi's Kubernetes plugin is made for an older client."""
+APART = {
+    "kubernetes-*": ("*",),
+    "kubernetes": ("k8s.io/*", "sigs.k8s.io/*"),
+    "pulumi-kubernetes": ("github.com/google/gnostic-models", "github.com/pulumi/*", "k8s.io/*", "sigs.k8s.io/*"),
+}
+"""By module folder, the modules that stay as upstream's release pins them: the API servers are of other minor versions
+than the controllers' clients, and Pulumi's Kubernetes plugin is made for older clients of both."""
 
 SHARED = (
     "cloud.google.com/*",
@@ -75,7 +79,7 @@ def behind(pins: Mapping[str, Mapping[str, Pin]]) -> dict[str, dict[str, str]]:
         (folder, path): pin
         for folder, modules in pins.items()
         for path, pin in modules.items()
-        if not _matches(folder, APART) and pin.path == path and _matches(path, SHARED)
+        if pin.path == path and _matches(path, SHARED) and not _stays(folder, path)
     }
     highest: dict[str, str] = {}
     for (_, path), pin in found.items():
@@ -118,6 +122,10 @@ def _raise(go: Go, folder: Path, versions: Mapping[str, str], tools: list[Tool])
     # To raise a module, Go reads those of all versions in between, and adds them. For the new go.mod it needs few.
     sums.write_bytes(before)
     go.run(command, folder)
+
+
+def _stays(folder: str, path: str) -> bool:
+    return any(fnmatchcase(folder, pattern) and _matches(path, modules) for pattern, modules in APART.items())
 
 
 def _matches(name: str, patterns: Iterable[str]) -> bool:

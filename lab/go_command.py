@@ -20,6 +20,9 @@ from lab.errors import LabError
 _GO_FLAGS = "-mod=readonly"
 """Nothing is resolved at build time: a module that is missing in go.mod or go.sum is an error."""
 
+_DOWNLOADS_AT_ONCE = {"GOMAXPROCS": "8"}
+"""For commands that download: Go downloads as many modules at once as it thinks it has processors."""
+
 _INSTALL_GO = "install a recent Go toolchain (https://go.dev/dl)"
 
 LineHandler = Callable[[str], None]
@@ -92,7 +95,7 @@ class Go:
         raise LabError("Go is not installed: there is no `go` on the PATH", f"{_INSTALL_GO} and try again")
 
     @cached_property
-    def environment(self) -> Mapping[str, str]:
+    def environment(self) -> dict[str, str]:
         """The user's environment without settings that would change the result.
 
         Proxy, checksum database and module cache are the user's. A variable has to be set, not just removed, to
@@ -142,12 +145,13 @@ class Go:
             GoStopped: the command was stopped or not started.
         """
         lines: list[str] = []
+        environment = self.environment | ({} if arguments[0] == "build" else _DOWNLOADS_AT_ONCE)
         # Standard output goes to a file: with two pipes, the one that is not being read could fill up and block.
         with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
             with subprocess.Popen(
                 [self.executable, *arguments],
                 cwd=folder,
-                env=dict(self.environment),
+                env=environment,
                 stdout=output,
                 stderr=subprocess.PIPE,
                 encoding="utf-8",

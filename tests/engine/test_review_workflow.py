@@ -51,7 +51,7 @@ class Clone:
         self.git("commit", "--quiet", "--message=Base")
         # Installed already: as old as a stamp of make has to be.
         (folder / ".venv").symlink_to(CHECKOUT / ".venv")
-        for name in ("requirements.txt", "requirements-dev.txt"):
+        for name in ("requirements.txt", "requirements-lab.txt", "requirements-dev.txt"):
             os.utime(folder / name, (0, 0))
 
     def git(self, *arguments: str) -> str:

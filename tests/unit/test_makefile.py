@@ -42,10 +42,12 @@ def checkout(tmp_path: Path) -> Path:
     for name in (
         "requirements.in",
         "requirements.txt",
+        "requirements-lab.txt",
         "requirements-dev.txt",
         "flux_tenancy/version.py",
         "pyproject.toml",
         ".venv/installed",
+        ".venv/installed-dev",
         ".venv/bin/flux-tenancy",
     ):
         (tmp_path / name).touch()
