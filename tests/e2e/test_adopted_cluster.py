@@ -13,11 +13,12 @@ import yaml
 
 from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.installs.flux.release import VERSION_LABEL
+from flux_tenancy.components.tenant.limits import SYNCS
 from tests.e2e.manifests import kustomization
 from tests.support.environment import Environment, base
 from tests.support.lab import Lab, RunningCluster, eventually
 from tests.support.project import Project
-from tests.support.releases import FLUX_VERSION, OLDER_FLUX_VERSION
+from tests.support.releases import FLUX_VERSION, KUBERNETES_VERSION, OLDER_FLUX_VERSION, OLDER_KUBERNETES
 
 NAME = "adopted"
 CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: fleet, namespace: flux-system}\ndata: {is: here}\n"
@@ -43,8 +44,12 @@ ACCESS_ID = "_gotk-reconciler_rbac.authorization.k8s.io_ClusterRoleBinding"
 RBAC = ("crd-controller", "cluster-reconciler", "flux-edit", "flux-view", "critical-pods")
 """Roles, bindings and the quota of a release, which have another name in the one that the stack pins."""
 FORMER_RIGHTS = ("cluster-reconciler-flux-system", "crd-controller-flux-system")
-RELEASES = [FLUX_VERSION, pytest.param(OLDER_FLUX_VERSION, marks=pytest.mark.exhaustive)]
-"""Those that the cluster was bootstrapped with; the stack has the first."""
+BEFORE = [
+    (FLUX_VERSION, KUBERNETES_VERSION),
+    pytest.param((OLDER_FLUX_VERSION, KUBERNETES_VERSION), marks=pytest.mark.exhaustive),
+    *(pytest.param((FLUX_VERSION, older), marks=pytest.mark.exhaustive) for older in OLDER_KUBERNETES),
+]
+"""The release of Flux that the cluster was bootstrapped with, and its Kubernetes; the stack has the first."""
 
 
 def as_installed(release: str) -> str:
@@ -149,10 +154,11 @@ class Bootstrapped:
         reconcile_platform(self.cluster)
 
 
-@pytest.fixture(params=RELEASES)
+@pytest.fixture(params=BEFORE, ids="-".join)
 def bootstrapped(lab: Lab, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bootstrapped]:
-    with lab.cluster(NAME) as own:
-        cluster = Bootstrapped(lab, own, request.param, tmp_path)
+    release, kubernetes = request.param
+    with lab.cluster(NAME, kubernetes) as own:
+        cluster = Bootstrapped(lab, own, release, tmp_path)
         cluster.bootstrap()
         yield cluster
 
@@ -197,6 +203,8 @@ def test_a_bootstrapped_cluster_is_adopted_without_replacing_an_object(
     assert {key: uid for key, uid in bootstrapped.objects().items() if before.get(key) not in (None, uid)} == {}
     told = stack.outputs()["tenants"]["dev-team"]
     assert (told["status"]["ready"], told["furtherAccess"]) == ("True", [beside])
+    # A quota counts what was there before: the sync of the repository, beside that of the stack.
+    assert cluster.get("resourcequota", "dev-team-flux-objects", "apps")["status"]["used"][SYNCS] == "2"
 
     # The platform's repository still has the release as it was, and does not take back what Pulumi has changed. As
     # docs/adoption.md says, the release leaves the repository while nothing is pruned.

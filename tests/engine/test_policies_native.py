@@ -29,7 +29,7 @@ from tests.support.isolation import suite_tenant
 from tests.support.lab import eventually
 from tests.support.policy_cases import CASES, CONFIGS, NAMESPACE_OBJECTS, Case, User
 from tests.support.policy_requests import KYVERNO_KINDS, RBAC, USERS, WIDGETS, access, as_in_flux_2_10, ask, bound
-from tests.support.releases import FLUX_BUNDLE, OLDER_APISERVERS
+from tests.support.releases import FLUX_BUNDLE, OLDER_KUBERNETES
 
 FLUX = FLUX_BUNDLE
 ONE_POLICY = "one-policy"
@@ -47,7 +47,10 @@ BY_CONFIG = [
 
 @pytest.fixture(
     scope="module",
-    params=[APISERVER, *(pytest.param(older, marks=pytest.mark.exhaustive) for older in OLDER_APISERVERS)],
+    params=[
+        APISERVER,
+        *(pytest.param(f"{APISERVER}@v{older}", marks=pytest.mark.exhaustive) for older in OLDER_KUBERNETES),
+    ],
 )
 def api(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiClient]:
     """An API server with everything that the cases need, created before the policies."""

@@ -17,17 +17,20 @@ from typing import Any, TypeVar
 
 from lab.build import ensure, tools_for
 from lab.cluster import Cluster
+from lab.control_plane import APISERVER, CONTROLLER_MANAGER, SCHEDULER
 from lab.free_ports import free_port_base
 from lab.git_host import GitHost
 from lab.pulumi import LabPulumi
 from lab.settings import Settings
 from lab.tools_table import Purpose
-from tests.support.releases import FLUX_VERSION
+from tests.support.releases import FLUX_VERSION, KUBERNETES_VERSION
 
 T = TypeVar("T")
 
 SUPERSEDED = "New reconciliation triggered by "
 """How a message of Flux begins that a newer revision has ended a wait for health."""
+CONTROL_PLANE = (APISERVER, CONTROLLER_MANAGER, SCHEDULER)
+"""The components of a cluster that are of its version of Kubernetes."""
 KUBECTL = Path(sysconfig.get_path("scripts"), "kubectl")
 CLUSTERS = 8
 """Clusters that a lab has ports for; each is gone when its tests are done."""
@@ -180,11 +183,12 @@ class Lab:
         self.git.up(self.tools)
 
     @contextmanager
-    def cluster(self, name: str) -> Iterator[RunningCluster]:
-        """A new cluster, which is removed after the block."""
+    def cluster(self, name: str, kubernetes: str = KUBERNETES_VERSION) -> Iterator[RunningCluster]:
+        """A new cluster, whose control plane may be of an older version; it is removed after the block."""
         cluster = Cluster(self.settings, name)
+        older = {} if kubernetes == KUBERNETES_VERSION else {part: f"{part}@v{kubernetes}" for part in CONTROL_PLANE}
         try:
-            cluster.up(self.tools)
+            cluster.up(self.tools | {part: self.tools[tool] for part, tool in older.items()})
             yield RunningCluster.of(cluster)
         finally:
             cluster.stop()

@@ -35,7 +35,5 @@ FLUX_BUNDLE = f"flux-bundle-{FLUX_VERSION}"
 """The tool that is its bundle of manifests."""
 KUBERNETES_VERSION = _pinned("kubernetes", "kubernetes", "k8s.io")
 """The Kubernetes of the lab's clusters."""
-OLDER_APISERVERS = tuple(
-    f"kube-apiserver@v{_pinned(folder, 'kubernetes', 'k8s.io')}" for folder in ("kubernetes-1.33", "kubernetes-1.35")
-)
-"""The tools that are API servers of the oldest versions that the program and Flux's newest releases accept."""
+OLDER_KUBERNETES = tuple(_pinned(folder, "kubernetes", "k8s.io") for folder in ("kubernetes-1.33", "kubernetes-1.35"))
+"""The oldest versions that the program and Flux's newest releases accept, of which the lab has a control plane."""
