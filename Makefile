@@ -117,5 +117,5 @@ dist: $(INSTALLED) ## Build the wheel into dist/
 	@$(RUN) -m pip wheel --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation --wheel-dir dist .
 	@rm -rf build
 
-bench: $(TESTED) ## Measure reviews, Pulumi against kubectl, admission, neighbours and lanes; CONTEST=review, kubectl, admission, neighbours or lanes runs one
+bench: $(TESTED) ## Measure against peers; CONTEST=review, kubectl, admission, neighbours, lanes or backends runs one contest
 	@$(RUN) -m bench $(call argument,CONTEST)

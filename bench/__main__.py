@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
-from bench import admission, kubectl, lanes, neighbours, review
-from bench.report import WIDTH
+from bench import admission, backends, kubectl, lanes, neighbours, review
+from bench.report import WIDTH, Results
 from bench.rig import running_rig
 from lab.errors import reported
 
@@ -20,25 +21,26 @@ RESULTS = Path(__file__).parent / "results"
 
 
 class Contest(StrEnum):
-    """What can be measured, in this order: the last two start Flux's controllers."""
+    """What can be measured, in this order: neighbours and lanes start Flux's controllers, backends other clusters."""
 
     REVIEW = "review"
     KUBECTL = "kubectl"
     ADMISSION = "admission"
     NEIGHBOURS = "neighbours"
     LANES = "lanes"
+    BACKENDS = "backends"
 
 
 def main(
     contests: Annotated[list[Contest], typer.Argument(help="what to measure")] = [*Contest],  # noqa: B006 - typer copies it
-    tenants: Annotated[list[int], typer.Option(min=1, help="review, kubectl: numbers of tenants")] = [1, 10, 100],  # noqa: B006 - typer copies it
+    tenants: Annotated[list[int], typer.Option(min=1, help="numbers of tenants; backends: the highest")] = [1, 10, 100],  # noqa: B006 - typer copies it
     runs: Annotated[int, typer.Option(min=1, help="review, kubectl: rounds; one that takes long is not repeated")] = 3,
     requests: Annotated[int, typer.Option(min=4, help="admission: requests of each kind under each engine")] = 400,
     commits: Annotated[int, typer.Option(min=1, help="neighbours: pushes beside each attack")] = 5,
     numbers: Annotated[list[int], typer.Option("--lanes", min=1, max=8, help="lanes: numbers of lanes")] = [1, 2, 4, 8],  # noqa: B006 - typer copies it
     folder: Annotated[Path, typer.Option("--results", help="folder for the results")] = RESULTS,
 ) -> None:
-    """Measure reviews, Pulumi against kubectl, what policies add to requests, tenants beside an attacker, and lanes."""
+    """Measure reviews, Pulumi against kubectl, policies, tenants beside an attacker, lanes, and Pulumi's backends."""
     # As on Ctrl-C, the cluster is stopped on the way out.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with reported("the benchmark's cluster is stopped and deleted"):
@@ -56,11 +58,19 @@ def main(
                     results = admission.results(admission.measure_admission(rig, requests, _say))
                 elif contest is Contest.LANES:
                     results = lanes.results(lanes.measure_lanes(rig, numbers, _say))
-                else:
+                elif contest is Contest.NEIGHBOURS:
                     results = neighbours.results(neighbours.measure_neighbours(rig, commits, _say))
-                results.write(folder, facts)
-                Console(width=WIDTH).print(results.table())
+                else:
+                    continue
+                _show(results, folder, facts)
+        if Contest.BACKENDS in contests:
+            _show(backends.results([*backends.measure_backends(max(tenants), _say)]), folder, facts)
     _say(f"Results are in {folder}")
+
+
+def _show(results: Results, folder: Path, facts: Mapping[str, Any]) -> None:
+    results.write(folder, facts)
+    Console(width=WIDTH).print(results.table())
 
 
 def _say(text: str) -> None:

@@ -25,6 +25,7 @@ BASELINES = {
     "preview": "kubectl diff",
     "first up": "kubectl apply",
     "no-change up": "kubectl diff",
+    "one more up": "kubectl diff",
     "render": "kubectl diff",
     "diff": "kubectl diff",
     "destroy": "kubectl delete",
@@ -34,13 +35,13 @@ BASELINES = {
 NOTES = (
     "Pulumi runs the real program in a stack that already has Flux; only tenants are created and deleted. kubectl "
     "applies, diffs and deletes the same objects, rendered by the program's own functions, in turns on one cluster.",
-    "preview and no-change up are compared with `kubectl diff --server-side`, first up with `kubectl apply "
-    "--server-side`, destroy with `kubectl delete --wait`; the last two return when the namespaces are gone. kubectl "
-    "cannot diff an object whose namespace does not exist, so its diff is of existing objects. render is `flux-tenancy "
-    "review render`, which asks no cluster and also renders Flux and the policies; diff is `flux-tenancy review diff` "
-    "of one tenant's change, which renders the stack before and after it.",
-    "up and destroy run without the preview that precedes them by default; `pulumi destroy` selects the tenants with "
-    "--target, so that Flux stays.",
+    "preview, no-change up and one more up (one more tenant) are compared with `kubectl diff --server-side` of all "
+    "objects, first up with `kubectl apply --server-side`, destroy with `kubectl delete --wait`; the last two return "
+    "when the namespaces are gone. kubectl cannot diff an object whose namespace does not exist, so its diff is of "
+    "existing objects. render is `flux-tenancy review render`, which asks no cluster and also renders Flux and the "
+    "policies; diff is `flux-tenancy review diff` of one tenant's change, which renders the stack before and after it.",
+    "up and destroy run without the preview that precedes them by default, and write the state at the end, as "
+    "`flux-tenancy up` does; `pulumi destroy` selects the tenants with --target, so that Flux stays.",
     "Flux's controllers are scaled to zero and no sync is waited for: their work costs the same, whoever applied the "
     "objects.",
     "Medians. Memory is the highest sum of the resident sets of a command and its descendants, sampled every 50 ms; "
@@ -79,7 +80,7 @@ def compete(rig: Rig, tenants: int, runs: int, say: Callable[[str], None]) -> Me
     samples: dict[str, list[Sample]] = defaultdict(list)
     for _ in range(runs):
         begin = time.monotonic()
-        for step, sample in _round(rig, *(f"--filename={file}" for file in files)):
+        for step, sample in _round(rig, tenants, *(f"--filename={file}" for file in files)):
             samples[step].append(sample)
             say(f"{tenants:>5} tenants  {step:<15} {sample.seconds:8.2f} s {sample.peak_mib:7.0f} MiB")
         if time.monotonic() - begin > LONG_ROUND_SECONDS:
@@ -103,7 +104,7 @@ def results(measured: Sequence[Measured]) -> Results:
     return Results("kubectl", "Pulumi against kubectl", _COLUMNS, rows, NOTES, raw)
 
 
-def _round(rig: Rig, objects: str, reverse: str) -> Iterator[tuple[str, Sample]]:
+def _round(rig: Rig, tenants: int, objects: str, reverse: str) -> Iterator[tuple[str, Sample]]:
     """From no tenants to no tenants, once with Pulumi and once with kubectl."""
     diff = partial(rig.kubectl, "diff", "--server-side", objects)
     up = partial(rig.pulumi, "up", "--yes", "--skip-preview")
@@ -113,6 +114,9 @@ def _round(rig: Rig, objects: str, reverse: str) -> Iterator[tuple[str, Sample]]
     yield "no-change up", measure(partial(up, "--expect-no-changes"))
     # Not counted: it fails unless the objects are those that kubectl would have applied.
     measure(diff)
+    rig.configure(repositories(tenants + 1))
+    yield "one more up", measure(up)
+    rig.configure(repositories(tenants))
     targets = (f"--target={pattern}" for pattern in TENANT_URNS)
     yield "destroy", measure(partial(rig.pulumi, "destroy", "--yes", "--skip-preview", *targets))
     yield "kubectl apply", measure(partial(rig.kubectl, "apply", "--server-side", objects))

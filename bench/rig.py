@@ -20,9 +20,9 @@ from bench.measure import checked
 from flux_tenancy.review.admission.build import PROGRAM
 from flux_tenancy.review.admission.program import VARIABLE
 from lab.build import ensure, pinned_version
-from lab.pulumi import BUNDLES
+from lab.pulumi import BUNDLES, LabPulumi
 from tests.support.lab import Lab, RunningCluster
-from tests.support.project import Project
+from tests.support.project import STATE_AT_THE_END, Project
 
 STACK = "bench"
 _TOOLS = ("pulumi", "pulumi-resource-kubernetes", "kube-apiserver", "etcd")
@@ -115,11 +115,27 @@ class Rig:
         }
 
 
+class _Pulumi(LabPulumi):
+    """The lab's Pulumi with other settings in its environment."""
+
+    def __init__(self, lab: Lab, settings: Mapping[str, str]) -> None:
+        super().__init__(lab.settings)
+        self._own = settings
+
+    def environment(self) -> dict[str, str]:
+        return {**super().environment(), **self._own}
+
+
 @contextmanager
-def running_rig() -> Iterator[Rig]:
-    """A cluster with Flux's objects, stopped and deleted at the end; raises LabError if it does not get ready."""
+def running_rig(pulumi: Mapping[str, str] = STATE_AT_THE_END) -> Iterator[Rig]:
+    """A cluster with Flux's objects, stopped and deleted at the end; raises LabError if it does not get ready.
+
+    Args:
+        pulumi: environment variables of Pulumi, e.g. of another backend.
+    """
     with tempfile.TemporaryDirectory(prefix="flux-tenancy-bench-") as folder:
         lab = Lab(Path(folder, "lab"), "up")
+        lab.pulumi = _Pulumi(lab, pulumi)
         os.environ |= {"KUBECTL_EXTERNAL_DIFF": "", VARIABLE: str(ensure(lab.settings, [PROGRAM])[PROGRAM])}
         try:
             # Only what is measured takes time of the cores.

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bench import admission, kubectl, lanes, neighbours, review
+from bench import admission, backends, kubectl, lanes, neighbours, review
 from bench.kubectl import Measured
 from bench.measure import Sample
 from bench.report import Results
@@ -22,6 +22,7 @@ def measured(tenants: int) -> Measured:
         "preview": [Sample(9.0, 300.0), Sample(3.0, 100.0), Sample(4.0, 200.0)],
         "first up": [Sample(20.0, 500.0)],
         "no-change up": [Sample(10.0, 400.0)],
+        "one more up": [Sample(12.0, 400.0)],
         "render": [Sample(1.0, 100.0)],
         "diff": [Sample(2.0, 100.0)],
         "destroy": [Sample(30.0, 600.0)],
@@ -93,6 +94,19 @@ def test_a_lane_costs_its_part_of_what_lanes_add() -> None:
     assert [tuple(row[column] for column in columns) for row in rows] == [
         (0, 60.0, 0.0, 100.0, 100.0, 4.0),
         (2, 80.0, 10.0, 100.0, 100.0, 3.0),
+    ]
+
+
+def test_a_backend_is_compared_with_the_first() -> None:
+    def stored(backend: str, first: float, peak: float, lost: int) -> backends.Measured:
+        steps = dict(zip(backends.STEPS, (Sample(first, 100.0), Sample(2.0, peak), Sample(3.0, 100.0)), strict=True))
+        return backends.Measured(backend, backends.AT_THE_END, 100, steps, "locked", "locked", lost)
+
+    rows = backends.results([stored(backends.FILE, 50.0, 300.0, 40), stored(backends.S3, 75.0, 100.0, 0)]).rows
+    columns = ("backend", "first up s", "×", "no change s", "one more s", "MiB", "lost")
+    assert [tuple(row[column] for column in columns) for row in rows] == [
+        ("file", 50.0, 1.0, 2.0, 3.0, 300.0, 40),
+        ("S3", 75.0, 1.5, 2.0, 3.0, 100.0, 0),
     ]
 
 
