@@ -14,9 +14,22 @@ if TYPE_CHECKING:
     from flux_tenancy.components.config.messages import Message
 
 
-def leave_out_stack_traces() -> None:
-    """Register resources without stack traces and source positions from now on."""
+def leave_out_debugging() -> None:
+    """Register resources without stack traces, source positions and the SDK's debug messages from now on.
+
+    The SDK sends four messages for each resource, and stops the program until the engine has answered each. The engine
+    shows them with `--debug` only.
+
+    Source: log.debug in sdk/python/lib/pulumi/runtime/resource.py of Pulumi; https://github.com/pulumi/pulumi/issues/7292
+    """
     sdk._get_stack_trace = source_pb2.StackTrace
+    pulumi.log.debug = _leave_out
+
+
+def _leave_out(
+    msg: str, resource: pulumi.Resource | None = None, stream_id: int | None = None, ephemeral: bool | None = None
+) -> None:
+    pass
 
 
 def error(message: Message) -> None:

@@ -18,7 +18,7 @@ from flux_tenancy.components.cluster.config import ClusterConfig
 from flux_tenancy.components.cluster.hooks import before_changes, hooked
 from flux_tenancy.components.config.errors import ConfigurationError, Problem
 from flux_tenancy.components.config.messages import Message, Wording
-from flux_tenancy.components.engine.log import leave_out_stack_traces, run_error
+from flux_tenancy.components.engine.log import leave_out_debugging, run_error
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.git import git_access
 from flux_tenancy.components.installs.flux import FluxInstall, FluxInstallArgs
@@ -75,7 +75,7 @@ def describe(
     Raises:
         RunError: with every problem of the description and of its releases; nothing was registered.
     """
-    leave_out_stack_traces()
+    leave_out_debugging()
     folder = Path(project or Path.cwd())
     try:
         return Description(_read(sections, folder), kubeconfig, folder)

@@ -20,7 +20,7 @@ from pulumi.runtime.mocks import MockCallArgs, MockMonitor, MockResourceArgs, Mo
 from pulumi.runtime.proto import resource_pb2
 from pulumi.runtime.settings import ROOT, SETTINGS, get_root_resource
 
-from flux_tenancy.components.engine.log import leave_out_stack_traces
+from flux_tenancy.components.engine.log import leave_out_debugging
 from flux_tenancy.review.render.plain_resources import taking_plain_resources
 
 GENERATED = "<generated when first applied>"
@@ -95,7 +95,7 @@ def record(program: Callable[[], Any], project: str, stack: str) -> list[Registe
         project: name of the project.
         stack: name of the stack.
     """
-    leave_out_stack_traces()
+    leave_out_debugging()
     monitor = _Monitor()
     plain: list[Registered] = []
 
