@@ -18,11 +18,15 @@ Source: readStackResourceOutputs in pkg/resource/deploy/builtins.go of Pulumi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import pulumi
+from google.protobuf import struct_pb2
+from pulumi.runtime import rpc
+from pulumi.runtime.proto import resource_pb2
 
 from flux_tenancy.components.engine.pulumi_command import makes_plan
 
@@ -83,7 +87,37 @@ async def read_state() -> State:
     assert root is not None  # Every program that the engine runs has a root resource.
     await root.urn.future()
     stack = f"{pulumi.get_organization()}/{pulumi.get_project()}/{pulumi.get_stack()}"
-    answer = await pulumi.runtime.invoke_async(_READ, {"stackName": stack})
-    resources: dict[str, dict[str, Any]] = answer["outputs"]
-    urns = {(found["type"], urn.rpartition("::")[2]): urn for urn, found in resources.items()}
+    resources = (await _ask_engine(_READ, stackName=stack))["outputs"]
+    urns = {(resources[urn]["type"], urn.rpartition("::")[2]): urn for urn in resources}
     return State({each: resources[urn]["outputs"] for each, urn in urns.items()}, urns)
+
+
+async def _ask_engine(function: str, **arguments: str) -> Mapping[str, Any]:
+    """The result of a function. The SDK's `invoke` would translate all of it, and the program reads little of a state."""
+    monitor = pulumi.runtime.settings.get_monitor()
+    assert monitor is not None  # The engine has answered for the stack's root resource.
+    request = resource_pb2.ResourceInvokeRequest(tok=function)
+    request.args.update(arguments)
+    answer = await asyncio.get_running_loop().run_in_executor(None, monitor.Invoke, request)
+    return _Properties(getattr(answer, "return"))
+
+
+class _Properties(Mapping[str, Any]):
+    """Properties as the engine has sent them, translated when they are read; secrets are in plain text."""
+
+    def __init__(self, sent: struct_pb2.Struct) -> None:
+        self._sent = sent
+
+    def __getitem__(self, key: str) -> Any:
+        if key not in self._sent:
+            raise KeyError(key)
+        value = self._sent[key]
+        if isinstance(value, struct_pb2.Struct) and not rpc._is_rpc_struct_secret(value):
+            return _Properties(value)
+        return rpc.unwrap_rpc_secret(rpc.deserialize_property(value))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._sent)
+
+    def __len__(self) -> int:
+        return len(self._sent)

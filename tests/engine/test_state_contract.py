@@ -26,7 +26,7 @@ from flux_tenancy.components.engine.state import read_state
 async def main():
     state = await read_state()
     found = {f"{kind} {name}": outputs for (kind, name), outputs in state.resources.items()}
-    Path("found.json").write_text(json.dumps(found))
+    Path("found.json").write_text(json.dumps(found, default=dict))
     team = pulumi.ComponentResource("test:index:Team", "team")
     team.register_outputs({"uid": "1111"})
     if pulumi.Config().get_bool("token"):
