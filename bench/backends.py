@@ -18,13 +18,12 @@ from typing import Any
 
 from bench.measure import Sample, checked, measure
 from bench.report import Results
-from bench.rig import STACK, Rig, repositories, running_rig
+from bench.rig import STACK, UPDATE, Rig, repositories, running_rig
 from lab.free_ports import free_port_base
 from lab.processes import LOOPBACK
 from lab.pulumi import CLI
 from tests.support.killing import kill_process
 from tests.support.lab import eventually
-from tests.support.project import STATE_AT_THE_END
 from tests.support.pulumi_cloud import running as running_cloud
 
 FILE, S3, POSTGRESQL, CLOUD = "file", "S3", "PostgreSQL", "Pulumi Cloud"
@@ -95,8 +94,8 @@ def measure_backends(tenants: int, say: Callable[[str], None]) -> Iterator[Measu
         with tempfile.TemporaryDirectory(prefix="flux-tenancy-backend-") as folder:
             # A database server refuses to run as root, so its files are another user's.
             Path(folder).chmod(0o755)
-            own = STATE_AT_THE_END if written == AT_THE_END else {}
-            with SERVERS[backend](Path(folder)) as environment, running_rig({**environment, **own}) as rig:
+            checkpoints = {} if written == AT_THE_END else {"PULUMI_SKIP_CHECKPOINTS": "false"}
+            with SERVERS[backend](Path(folder)) as place, running_rig({**UPDATE, **place, **checkpoints}) as rig:
                 yield _measured(rig, backend, written, tenants, say)
 
 

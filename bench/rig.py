@@ -12,19 +12,23 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import psutil
 
 from bench.measure import checked
+from flux_tenancy.operations.update import environment
 from flux_tenancy.review.admission.build import PROGRAM
 from flux_tenancy.review.admission.program import VARIABLE
 from lab.build import ensure, pinned_version
 from lab.pulumi import BUNDLES, LabPulumi
 from tests.support.lab import Lab, RunningCluster
-from tests.support.project import STATE_AT_THE_END, Project
+from tests.support.project import Project
 
 STACK = "bench"
+UPDATE = MappingProxyType(environment({}))
+"""Settings of an update, as `flux-tenancy up` makes it."""
 _TOOLS = ("pulumi", "pulumi-resource-kubernetes", "kube-apiserver", "etcd")
 _FLUX = "--namespace=flux-system"
 
@@ -127,7 +131,7 @@ class _Pulumi(LabPulumi):
 
 
 @contextmanager
-def running_rig(pulumi: Mapping[str, str] = STATE_AT_THE_END) -> Iterator[Rig]:
+def running_rig(pulumi: Mapping[str, str] = UPDATE) -> Iterator[Rig]:
     """A cluster with Flux's objects, stopped and deleted at the end; raises LabError if it does not get ready.
 
     Args:

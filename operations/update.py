@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +27,18 @@ _DIGEST = "sha256:"
 # It writes the state at its end in any case, also after a failure and an interrupt.
 # Source: SkipCheckpoints in sdk/go/common/env/env.go of Pulumi
 _STATE_AT_THE_END = {"PULUMI_SKIP_CHECKPOINTS": "true"}
+# By default, the Kubernetes plugin sends at most 50 requests a second, for which an update of many tenants waits. The API
+# server protects itself, by priority and fairness.
+# Source: PULUMI_K8S_CLIENT_QPS in provider/pkg/provider/provider.go of pulumi-kubernetes
+_REQUESTS = {"PULUMI_K8S_CLIENT_QPS": "200", "PULUMI_K8S_CLIENT_BURST": "400"}
 # By the cluster in the state, an update recognizes the objects of one that was killed (`components.cluster.ownership`).
 # Providers are never left out, so their component goes with them.
 _RECORDED_FIRST = (f"**{CLUSTER_TYPE}::**", f"**{GITHUB_TYPE}::**", "**:providers:**")
+
+
+def environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment of the engine and its plugins in an update; limits that are set already stay."""
+    return {**_REQUESTS, **environ, **_STATE_AT_THE_END}
 
 
 def update(
@@ -142,7 +151,7 @@ def _run(command: list[str], folder: Path) -> int:
     """
     interrupted = False
     try:
-        running = subprocess.Popen(command, cwd=folder, env=os.environ | _STATE_AT_THE_END)
+        running = subprocess.Popen(command, cwd=folder, env=environment(os.environ))
     except FileNotFoundError:
         raise OperationError(PULUMI_NOT_FOUND()) from None
     while True:

@@ -25,7 +25,7 @@ PROGRAM = ("__main__.py", "Pulumi.yaml", *_PACKAGES, ".venv")
 # update. Only a killed engine needs that, and the program after a refresh, whose result it reads. The engine always
 # writes the state at its end, after a failure and a cancel, too.
 # Source: SkipCheckpoints in sdk/go/common/env/env.go of Pulumi
-STATE_AT_THE_END = {"PULUMI_SKIP_CHECKPOINTS": "true"}
+_STATE_AT_THE_END = {"PULUMI_SKIP_CHECKPOINTS": "true"}
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class Project:
         return resources
 
     def _run(self, arguments: Sequence[str], **options: Any) -> subprocess.CompletedProcess[str]:
-        environment = os.environ | ({} if "--refresh" in arguments else STATE_AT_THE_END)
+        environment = os.environ | ({} if "--refresh" in arguments else _STATE_AT_THE_END)
         return self._pulumi.run(arguments, self.folder, environment, **options)
 
 

@@ -18,6 +18,7 @@ from typer.testing import CliRunner, Result
 
 from flux_tenancy.command.app import app
 from flux_tenancy.operations.repair import Earlier
+from flux_tenancy.operations.update import environment
 from flux_tenancy.review.approval.guard import VARIABLE
 
 CHECKOUT = Path(__file__).parents[3]
@@ -104,6 +105,12 @@ def test_a_stack_is_repaired_and_then_updated_by_pulumi_which_asks(program):
 
     assert program.repaired == [("staging", None)]
     assert program.called == ["up --stack staging", str(program.folder), "none", "none"]
+
+
+@pytest.mark.parametrize(("own", "limit"), [({}, "200"), ({"PULUMI_K8S_CLIENT_QPS": "20"}, "20")])
+def test_the_plugin_may_send_more_requests_than_by_default_unless_they_are_limited(own, limit):
+    found = environment(own)
+    assert (found["PULUMI_K8S_CLIENT_QPS"], found["PULUMI_K8S_CLIENT_BURST"]) == (limit, "400")
 
 
 def test_the_state_is_written_at_the_end(program):
