@@ -27,8 +27,8 @@ _DIGEST = "sha256:"
 # It writes the state at its end in any case, also after a failure and an interrupt.
 # Source: SkipCheckpoints in sdk/go/common/env/env.go of Pulumi
 _STATE_AT_THE_END = {"PULUMI_SKIP_CHECKPOINTS": "true"}
-# By default, the Kubernetes plugin sends at most 50 requests a second, for which an update of many tenants waits. The API
-# server protects itself, by priority and fairness.
+# By default, the Kubernetes plugin sends at most 50 requests a second, for which an update of many tenants waits. The
+# API server protects itself, by priority and fairness.
 # Source: PULUMI_K8S_CLIENT_QPS in provider/pkg/provider/provider.go of pulumi-kubernetes
 _REQUESTS = {"PULUMI_K8S_CLIENT_QPS": "200", "PULUMI_K8S_CLIENT_BURST": "400"}
 # By the cluster in the state, an update recognizes the objects of one that was killed (`components.cluster.ownership`).
