@@ -148,7 +148,7 @@ def test_namespaces_that_tenants_make_are_shown(monkeypatch):
 
 
 def test_flux_is_shown_with_its_profile_and_without_a_sync_if_there_is_none():
-    assert outputs(stack())["outputs"]["flux"] == {"version": "2.9.5", "profile": "multi-tenant"}
+    assert outputs(stack())["outputs"]["flux"] == {"version": FLUX["version"], "profile": "multi-tenant"}
 
 
 @pytest.mark.parametrize(("lanes", "lane"), [({}, None), ({"tenants": {}}, "tenants")])
