@@ -20,7 +20,7 @@ from flux_tenancy.components.stack.platform import register_platform
 from flux_tenancy.components.stack.report.outputs import Look, report
 from flux_tenancy.components.sync.changes import watch_changes
 from flux_tenancy.components.sync.flux_objects import flux_objects
-from flux_tenancy.components.tenant.further_access import read_further_access
+from flux_tenancy.components.tenant.further_access import read_further_access, read_further_controller_access
 from flux_tenancy.components.tenant.leaving.remaining_objects import read_remains
 from flux_tenancy.review.approval.guard import refuse_unapproved
 
@@ -59,6 +59,7 @@ async def _platform(project: Path) -> dict[str, object]:
         objects=flux_objects(api, platform.plan.flux_kinds),
         changes=changes,
         further_access=partial(read_further_access, api),
+        further_controller_access=partial(read_further_controller_access, api, state),
         remaining=partial(read_remains, api),
         find=find,
         rotating=lambda progress: rotations(config.git_sources, previous, progress, find),

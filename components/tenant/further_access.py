@@ -1,7 +1,8 @@
-"""What tenants' accounts may do in addition to the platform's role, through bindings that others have created.
+"""What accounts of tenants and of Flux's controllers may do in addition, through bindings that others have created.
 
 RBAC rights add up, so a narrow role does not limit an account that another binding makes cluster-admin. A tenant that
 was adopted, or was once given more by hand, may have such a binding, and neither its manifests nor its status show it.
+The controllers of an adopted cluster have those of `flux bootstrap` or Flux Operator.
 
 Source: https://kubernetes.io/docs/reference/access-authn-authz/rbac/"""
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -20,11 +22,13 @@ from flux_tenancy.components.tenant.capsule.names import BOUND_BY, BOUND_BY_LABE
 from flux_tenancy.components.tenant.delegation import delegation_name
 from flux_tenancy.components.tenant.grants import cluster_grants_name, grants_name
 from flux_tenancy.components.tenant.role import TENANT_ROLE
-from flux_tenancy.components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.components.vocabulary.manifests import name_of
+from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, TENANT_LABEL
 
 if TYPE_CHECKING:
     from kubernetes import client
 
+    from flux_tenancy.components.engine.state import State
     from flux_tenancy.components.vocabulary.manifests import Manifest
 
 
@@ -44,15 +48,16 @@ _BOOTSTRAPPING_LABEL = "kubernetes.io/bootstrapping"
 
 @dataclass(frozen=True, order=True)
 class FurtherBinding:
-    """A binding that grants a tenant something and is not the platform's.
+    """A binding that grants a tenant or controllers of Flux something and is not the platform's.
 
     Attributes:
         kind: `ClusterRoleBinding` or `RoleBinding`.
         namespace: namespace of the RoleBinding; empty for a ClusterRoleBinding.
         name: name of the binding.
         role: the bound role, e.g. `ClusterRole cluster-admin`.
-        subject: the subject, e.g. `ServiceAccount apps/dev-team` or `Group system:authenticated`.
-        adds: what it allows beyond the tenant's role, e.g. `everything` or `get, list secrets`.
+        subject: the subject, e.g. `ServiceAccount apps/dev-team` or `Group system:authenticated`; of controllers, all
+            for which it adds the same.
+        adds: what it allows beyond what the platform grants, e.g. `everything` or `get, list secrets`.
     """
 
     kind: str
@@ -129,18 +134,46 @@ def further_access(
         bindings: all bindings of the cluster, each with its kind.
         rules_of: returns the rules of a role, none if it does not exist; it is called once for each role.
     """
-    known: dict[RoleReference, Rules] = {}
-
-    def rules(role: RoleReference) -> Rules:
-        if role not in known:
-            known[role] = rules_of(role)
-        return known[role]
-
+    rules = cache(rules_of)
     found = {
         tenant: sorted({each for binding in bindings for each in _granted(binding, access, rules)})
         for tenant, access in tenants.items()
     }
     return {tenant: further for tenant, further in found.items() if further}
+
+
+def further_controller_access(
+    rights: Sequence[Manifest], bindings: Iterable[Mapping[str, Any]], rules_of: Callable[[RoleReference], Rules]
+) -> Iterator[FurtherBinding]:
+    """The ClusterRoleBindings that give Flux's controllers more than the stack does.
+
+    In single namespaces, the platform's repository and Kyverno grant the controllers what the objects there need
+    (docs/controller-rights.md), so RoleBindings are not reported. Neither are groups that every account belongs to.
+
+    Args:
+        rights: what the stack grants: the controllers' accounts, with their ClusterRoles and ClusterRoleBindings.
+        bindings: the ClusterRoleBindings that are not the stack's.
+        rules_of: returns the rules of a role that the stack does not have, none if it does not exist.
+    """
+    accounts, roles, own = (
+        {name_of(each): each for each in rights if each["kind"] == kind}
+        for kind in ("ServiceAccount", "ClusterRole", "ClusterRoleBinding")
+    )
+
+    @cache
+    def rules(role: RoleReference) -> Rules:
+        # Before an update, the stack's own role is not in the cluster, or is as it was.
+        planned = roles.get(role[-1])
+        return rules_of(role) if planned is None else planned.get("rules") or ()
+
+    for binding in bindings:
+        subjects: dict[tuple[str, ...], list[str]] = defaultdict(list)
+        for subject in binding.get("subjects") or ():
+            account = _account(subject)
+            if "/".join(account or ()) in accounts or subject["name"] == f"{_SERVICE_ACCOUNTS}:{FLUX_NAMESPACE}":
+                granted = [rule for each in own.values() if account in _accounts(each) for rule in rules(_role(each))]
+                subjects[tuple(_additional(rules(_role(binding)), granted))].append(_shown(subject))
+        yield from (_further(binding, ", ".join(whom), adds) for adds, whom in subjects.items() if adds)
 
 
 def subjects_within(binding: Mapping[str, Any], namespaces: Collection[str]) -> list[str]:
@@ -187,9 +220,13 @@ def _granted(
         own = [_role(each) for each in access.bindings if each["metadata"].get("namespace", "") == namespace]
         adds = tuple(_additional(rules(_role(binding)), [rule for role in own for rule in rules(role)]))
         if adds or account in accounts:
-            kind, _, role = _role(binding)
-            name, whom = printable(binding["metadata"]["name"]), _shown(subject)
-            yield FurtherBinding(binding["kind"], namespace, name, f"{kind} {printable(role)}", whom, adds)
+            yield _further(binding, _shown(subject), adds)
+
+
+def _further(binding: Mapping[str, Any], subject: str, adds: tuple[str, ...]) -> FurtherBinding:
+    metadata, (kind, _, role) = binding["metadata"], _role(binding)
+    name, role = printable(metadata["name"]), f"{kind} {printable(role)}"
+    return FurtherBinding(binding["kind"], metadata.get("namespace", ""), name, role, subject, adds)
 
 
 def _is_same(binding: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
@@ -260,7 +297,7 @@ def _additional(rules: Rules, own: Rules) -> Iterator[str]:
                 what = "everything" if (group, resource) == ("*", "*") else f"{resource}.{group}".rstrip(".")
                 verbs[f"{what}{named}"] |= more
         for url in rule.get("nonResourceURLs") or ():
-            verbs[url] |= set(rule["verbs"])
+            verbs[url] |= {verb for verb in rule["verbs"] if not any(_covers_url(each, verb, url) for each in own)}
     resources: dict[str, list[str]] = defaultdict(list)
     for what, allowed in verbs.items():
         if allowed:
@@ -271,11 +308,20 @@ def _additional(rules: Rules, own: Rules) -> Iterator[str]:
 
 def _covers(rule: Mapping[str, Sequence[str]], verb: str, group: str, resource: str) -> bool:
     """Whether a rule allows a verb on all objects of a resource."""
-    wanted = (("verbs", verb), ("apiGroups", group), ("resources", resource))
-    return not rule.get("resourceNames") and all({each, "*"} & set(rule.get(key) or ()) for key, each in wanted)
+    wanted = {"verbs": verb, "apiGroups": group, "resources": resource}
+    return not rule.get("resourceNames") and _has(rule, wanted)
+
+
+def _covers_url(rule: Mapping[str, Sequence[str]], verb: str, url: str) -> bool:
+    return _has(rule, {"verbs": verb, "nonResourceURLs": url})
+
+
+def _has(rule: Mapping[str, Sequence[str]], wanted: Mapping[str, str]) -> bool:
+    return all({each, "*"} & set(rule.get(key) or ()) for key, each in wanted.items())
 
 
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
+_CLUSTER_BINDING = "kubernetes:rbac.authorization.k8s.io/v1:ClusterRoleBinding"
 
 
 def read_bindings(api: client.ApiClient) -> list[dict[str, Any]]:
@@ -307,6 +353,26 @@ def read_further_access(
     """
     found = read_bindings(api) if bindings is None else bindings
     return further_access(tenants, found, lambda role: _read_rules(api, role))
+
+
+def read_further_controller_access(
+    api: client.ApiClient, state: State, rights: Sequence[Manifest]
+) -> list[FurtherBinding]:
+    """The ClusterRoleBindings that give Flux's controllers more than the stack does.
+
+    Args:
+        api: a client for the cluster.
+        state: the stack's state; its bindings are in order, or this update deletes them.
+        rights: what the stack grants (`further_controller_access`).
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer, or not to this user.
+    """
+    own = {*state.names(_CLUSTER_BINDING), *(name_of(each) for each in rights if each["kind"] == "ClusterRoleBinding")}
+    with explaining(api):
+        listed = items(api, f"{_RBAC}/clusterrolebindings")
+    others = [{"kind": "ClusterRoleBinding", **each} for each in listed if each["metadata"]["name"] not in own]
+    return sorted(further_controller_access(rights, others, lambda role: _read_rules(api, role)))
 
 
 def _read_rules(api: client.ApiClient, role: RoleReference) -> list[dict[str, Any]]:

@@ -190,6 +190,11 @@ def test_a_bootstrapped_cluster_is_adopted_without_replacing_an_object(
         "ClusterRole cluster-admin adds everything in the whole cluster"
     )
     assert f"warning: tenant dev-team has rights beyond its role: {beside}" in preview.text
+    # As are the bindings that bootstrap has made for the controllers. That of kustomize-controller applies the sync.
+    assert further_controller_rights(preview.text) == {
+        "cluster-reconciler-flux-system": {"helm-controller"},
+        "crd-controller-flux-system": {"helm-controller", "notification-controller", "source-controller"},
+    }
     imported = project.imports(NAME)
     assert "Deployment flux-system/kustomize-controller" in imported
     assert "GitRepository flux-system/flux-system" in imported
@@ -224,7 +229,9 @@ def test_a_bootstrapped_cluster_is_adopted_without_replacing_an_object(
     # Nothing needs the rights that the controllers had before.
     bindings = {f"_{name}_rbac.authorization.k8s.io_ClusterRoleBinding": name for name in FORMER_RIGHTS}
     assert bindings.keys() <= there.keys()
-    cluster.kubectl("delete", "clusterrolebinding", *bindings.values())
+    for deletion in set(re.findall("`kubectl (delete clusterrolebinding .*?)`", preview.text)):
+        cluster.kubectl(*deletion.split())
+    assert {name for name in FORMER_RIGHTS if cluster.find("clusterrolebinding", name)} == set()
 
     # A sync of the repository has a name that the stack needs now.
     job = eventually(lambda: cluster.find("deployment", "jobs-guestbook", "apps"), what="what the sync applies")
@@ -239,7 +246,7 @@ def test_a_bootstrapped_cluster_is_adopted_without_replacing_an_object(
     cluster.kubectl("patch", *suspend[1].split(), "--type=merge", f"--patch={suspended}", "--field-manager=flux")
     bootstrapped.remove("jobs.yaml")
     cluster.kubectl("delete", *delete[1].split())
-    stack.up()
+    assert further_controller_rights(stack.up()) == {}
     taken = cluster.get("kustomization", "dev-team-jobs", "apps")
     assert "toolkit.fluxcd.io/tenant" in taken["metadata"]["labels"]
     eventually(lambda: cluster.ready("kustomization", "dev-team-jobs", "apps")[0] == "True", timeout=120)
@@ -254,6 +261,12 @@ def test_a_bootstrapped_cluster_is_adopted_without_replacing_an_object(
     assert stack.changes() == {}
     assert project.destroy(NAME).succeeded
     assert lab.git.deploy_keys(*bootstrapped.repository) == []
+
+
+def further_controller_rights(text: str) -> dict[str, set[str]]:
+    """The controllers that each binding gives rights beyond the stack's, as the warnings of an update say."""
+    warned = re.findall(r"rights beyond the stack's: ClusterRoleBinding (\S+) for (.*?): ClusterRole ", text)
+    return {name: set(re.findall("ServiceAccount flux-system/([a-z-]+)", subjects)) for name, subjects in warned}
 
 
 def released(cluster: RunningCluster) -> dict[str, str]:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.lab import Lab
 from tests.support.project import Project
+from tests.support.releases import FLUX_VERSION
 
 NAME = "hooks"
 # `asked` has a line for each wait; the namespaces in `counting` are counted.
@@ -36,7 +37,7 @@ class Quotas(QuotaStatus):
 
 config = load_stack("hooks", {
     "cluster": '{"kubeconfig": "kubeconfig"}',
-    "flux": '{"version": "2.9.5", "sha256": "%s"}' % ("5f" * 32),
+    "flux": '{"version": "%s", "sha256": "%s"}' % (FLUX_VERSION, "5f" * 32),
     "tenants": '{"dev-team": {}, "ops-team": {}}',
 }, (), HERE)
 waiting = hooked(QuotaHooks(Quotas(None), stack_plan(config, "hooks").tenants.values()).of)
@@ -61,7 +62,7 @@ def project(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Project:
         source = {"url": f"https://git.example.com/{tenant}/apps"}
         project.tenant(tenant, {"namespaces": [{"name": namespace}], "source": source})
     (project.folder / "__main__.py").unlink()
-    (project.folder / "__main__.py").write_text(PROGRAM)
+    (project.folder / "__main__.py").write_text(f"FLUX_VERSION = {FLUX_VERSION!r}\n{PROGRAM}")
     (project.folder / "asked").touch()
     project.stack(NAME)
     return project

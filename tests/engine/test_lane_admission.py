@@ -37,10 +37,12 @@ from tests.support.policy_cases import (
     release,
 )
 from tests.support.policy_requests import RBAC, bound
-from tests.support.releases import FLUX_BUNDLE
+from tests.support.releases import FLUX_BUNDLE, FLUX_VERSION
 
 REFUSED = "controllers of a lane change only Flux's objects of their lane"
-CONFIG = FluxConfig.model_validate({"version": "2.9.5", "sha256": "5f" * 32, "lanes": {"tenants": {}, "batch": {}}})
+CONFIG = FluxConfig.model_validate(
+    {"version": FLUX_VERSION, "sha256": "5f" * 32, "lanes": {"tenants": {}, "batch": {}}}
+)
 ACCOUNT = account_of(Controller.KUSTOMIZE, "batch")
 USER = f"system:serviceaccount:flux-system:{ACCOUNT}"
 

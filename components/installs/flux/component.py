@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pulumi
 
@@ -14,10 +13,8 @@ from flux_tenancy.components.installs.flux.config import FluxConfig, Profile
 from flux_tenancy.components.installs.flux.egress import ArtifactHost, artifact_hosts, artifact_secret
 from flux_tenancy.components.installs.flux.profile import NO_TENANTS, StackFacts, configured, in_phases
 from flux_tenancy.components.plan.registration import register
+from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE
-
-if TYPE_CHECKING:
-    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 # A controller starts within seconds, so one that crashes or cannot be scheduled is reported soon.
 AVAILABLE = pulumi.CustomTimeouts(create="5m", update="5m")
@@ -50,11 +47,13 @@ class FluxInstall(pulumi.ComponentResource):
 
     Attributes:
         last: the objects that are registered last, after all others.
+        rights: the manifests that give the controllers their rights, and their service accounts.
         version: the installed release.
         profile: the security profile in force.
     """
 
     last: list[pulumi.Resource]
+    rights: list[Manifest]
     version: pulumi.Output[str]
     profile: pulumi.Output[str]
 
@@ -69,6 +68,7 @@ class FluxInstall(pulumi.ComponentResource):
         controllers = self._phase(phases.controllers, after=[*access, *args.before])
         # Whoever depends on these depends on everything. Else each tenant would list all of Flux in the state.
         self.last = self._phase(phases.powers, after=controllers) or controllers
+        self.rights = [*phases.access, *phases.powers]
         self.version = pulumi.Output.from_input(args.config.version)
         self.profile = pulumi.Output.from_input(args.config.profile.value)
         self.register_outputs({"version": self.version, "profile": self.profile})

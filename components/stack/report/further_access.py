@@ -1,10 +1,11 @@
-"""What tenants may do in addition to their role: read for the stack's outputs, with a warning for each binding."""
+"""What tenants and Flux's controllers may do in addition: a warning for each binding, and an output for each tenant."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from shlex import quote
 from typing import Any
 
 import pulumi
@@ -14,9 +15,10 @@ from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.engine import log
 from flux_tenancy.components.plan.planned import Stage, of_stage
 from flux_tenancy.components.stack.config import StackConfig
-from flux_tenancy.components.stack.plan import Plan
+from flux_tenancy.components.stack.platform import Platform
 from flux_tenancy.components.sync.status import Progress
 from flux_tenancy.components.tenant.further_access import FurtherBinding, TenantAccess
+from flux_tenancy.components.vocabulary.manifests import Manifest
 
 FurtherAccess = dict[str, list[str]]
 """By tenant, a summary of each further binding."""
@@ -24,26 +26,28 @@ FurtherAccess = dict[str, list[str]]
 
 def report_further_access(
     config: StackConfig,
-    plan: Plan,
+    platform: Platform,
     progress: pulumi.Output[dict[str, Progress]],
     read_further_access: Callable[[Mapping[str, TenantAccess]], Mapping[str, Sequence[FurtherBinding]]],
+    read_further_controller_access: Callable[[Sequence[Manifest]], Sequence[FurtherBinding]],
 ) -> pulumi.Output[FurtherAccess]:
-    """What tenants may do in addition to their role, with a warning for each binding that lets them.
+    """What tenants may do in addition to their role, with a warning for each binding that lets them or a controller.
 
     A preview reads it at once; an update after the syncs have settled, since they may apply bindings, too.
 
     Args:
         config: the stack.
-        plan: what it wants.
+        platform: its components.
         progress: progress of each sync.
         read_further_access: reads the further bindings of tenants, given what the platform grants them.
+        read_further_controller_access: reads those of Flux's controllers, given what the stack grants them.
     """
     tenants = {
         name: TenantAccess(
             tenant.namespace_names,
             [
                 each.manifest
-                for each in of_stage(plan.tenants[name], Stage.ACCESS)
+                for each in of_stage(platform.plan.tenants[name], Stage.ACCESS)
                 if "roleRef" in each.manifest and not each.beside
             ],
         )
@@ -52,10 +56,13 @@ def report_further_access(
 
     async def look(_: Any) -> FurtherAccess:
         try:
-            found = await asyncio.to_thread(read_further_access, tenants)
+            found = await asyncio.to_thread(read_further_access, tenants) if tenants else {}
+            of_controllers = await asyncio.to_thread(read_further_controller_access, platform.flux.rights)
         except ClusterUnavailable as error:
             # The right to read bindings is needed for nothing else, so a lack of it does not fail the update.
-            unknown = Message("FT-TEN-104", f"cannot read the rights of tenants beyond their role: {error}")
+            unknown = Message(
+                "FT-TEN-104", f"cannot read the rights of tenants and controllers beyond the stack's: {error}"
+            )
             log.warn(unknown)
             return dict.fromkeys(tenants, [str(unknown)])
         owners: dict[str, list[str]] = defaultdict(list)
@@ -64,8 +71,15 @@ def report_further_access(
                 owners[binding.summary].append(name)
         for summary, names in owners.items():
             log.warn(Message("FT-TEN-103", f"tenant {', '.join(names)} has rights beyond its role: {summary}"))
+        for binding in of_controllers:
+            log.warn(
+                Message(
+                    "FT-FLX-020",
+                    f"Flux's controllers have rights beyond the stack's: {binding.summary}",
+                    "after `pulumi up`, remove it from its repository, if any, which would restore it, and delete it "
+                    f"with `kubectl delete clusterrolebinding {quote(binding.name)}` (docs/adoption.md)",
+                )
+            )
         return {name: [binding.summary for binding in further] for name, further in found.items()}
 
-    if not tenants:
-        return pulumi.Output.from_input({})
     return (pulumi.Output.from_input({}) if pulumi.runtime.is_dry_run() else progress).apply(look)

@@ -60,6 +60,7 @@ class Look:
         objects: Flux's objects in the cluster.
         changes: what this update has changed.
         further_access: reads what tenants may do in addition to their role, given what the platform grants them.
+        further_controller_access: reads what Flux's controllers may do in addition to what the stack grants them.
         remaining: reads what is left of tenants that are leaving.
         find: returns the cluster's object of the same kind, namespace and name, or None.
         rotating: the previous deploy keys that stay, given the progress of the syncs (`components.git.rotation`).
@@ -68,6 +69,7 @@ class Look:
     objects: FluxObjects
     changes: Changes
     further_access: Callable[[Mapping[str, TenantAccess]], Mapping[str, Sequence[FurtherBinding]]]
+    further_controller_access: Callable[[Sequence[Manifest]], Sequence[FurtherBinding]]
     remaining: Callable[[Mapping[str, TenantConfig]], Mapping[str, Mapping[str, Remains]]]
     find: Callable[[Manifest], Mapping[str, Any] | None]
     rotating: Callable[[pulumi.Output[dict[str, Progress]]], Rotations]
@@ -84,7 +86,7 @@ def report(config: StackConfig, cluster: ClusterFacts, platform: Platform, look:
     """
     timeout = seconds(config.tenancy.settle_timeout)
     progress = settled(timeout, platform, look.objects, look.changes, config.git_sources)
-    further = report_further_access(config, platform.plan, progress, look.further_access)
+    further = report_further_access(config, platform, progress, look.further_access, look.further_controller_access)
     fetching = fetched(config.further_sources, progress, look.find)
     leaving = report_leaving(config, look.remaining)
     return stack_outputs(config, cluster, platform, progress, further, look.rotating(progress), leaving, fetching)

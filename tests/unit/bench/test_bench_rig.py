@@ -19,9 +19,10 @@ from lab.pulumi import LabPulumi
 from lab.settings import Settings
 from tests.support.lab import Lab, RunningCluster
 from tests.support.project import Project
+from tests.support.releases import FLUX_BUNDLE, FLUX_VERSION
 
 FLUX = {
-    "version": "2.9.5",
+    "version": FLUX_VERSION,
     "sha256": hashlib.sha256(RELEASE_FILE.read_bytes()).hexdigest(),
     "manifests": {"bundle": str(RELEASE_FILE)},
 }
@@ -34,7 +35,7 @@ class FakePulumi:
 
 class FakeLab:
     settings = Settings.load()
-    tools: Mapping[str, Path] = {"flux-bundle-2.9.5": Path(), "kyverno-chart-1.19.1": Path("chart.tgz"), "etcd": Path()}
+    tools: Mapping[str, Path] = {FLUX_BUNDLE: Path(), "kyverno-chart-1.19.1": Path("chart.tgz"), "etcd": Path()}
 
     def kyverno_chart(self, version: str) -> dict[str, Any]:
         return {"version": version, "chart": {"bundle": str(self.tools[f"kyverno-chart-{version}"])}}

@@ -210,7 +210,7 @@ def test_a_tenant_without_a_base_file_is_an_error(project):
     assert project.refused("new-team", "--stack", "staging").startswith("error: tenants/new-team.yaml: ")
 
 
-@pytest.mark.parametrize("sync", ["", "config:\n  flux-tenancy:flux: {version: 2.9.5}\n"])
+@pytest.mark.parametrize("sync", ["", "config:\n  flux-tenancy:flux: {profile: multi-tenant}\n"])
 def test_a_stack_without_a_platform_repository_has_no_key_for_it(project, sync):
     (project.folder / "Pulumi.staging.yaml").write_text(sync)
 

@@ -19,7 +19,9 @@ from flux_tenancy.command.app import app
 from flux_tenancy.command.exits import ExitCode
 from flux_tenancy.operations.upstream import UpstreamRelease, newest
 from flux_tenancy.operations.yaml_values import replaced
+from tests.support.releases import FLUX_VERSION, OLDER_FLUX_VERSION
 
+OLDER, NEWER = OLDER_FLUX_VERSION, FLUX_VERSION
 FLUX_SHA, KYVERNO_SHA = "a" * 64, "b" * 64
 FILE = f"""\
 # yaml-language-server: $schema=schemas/stack.schema.json
@@ -28,7 +30,7 @@ config:
   flux-tenancy:cluster:
     kubeconfig: kubeconfig   # of this machine
   flux-tenancy:flux:
-    version: 2.9.5 # reviewed by the platform team
+    version: {OLDER} # reviewed by the platform team
     sha256: "{FLUX_SHA}"
   # Kyverno follows.
   flux-tenancy:kyverno:
@@ -101,7 +103,7 @@ def upstream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Upstream:
     monkeypatch.chdir(project)
     found = Upstream(project, folder)
     found.publish(
-        [release("2.9.4"), release("2.9.6", sha256(MANIFEST)), release("2.9.5")],
+        [release("2.8.9"), release(NEWER, sha256(MANIFEST)), release(OLDER)],
         [chart("3.9.2", "1.19.2", sha256(CHART)), chart("3.9.1", "1.19.1")],
     )
     return found
@@ -114,7 +116,7 @@ def test_the_newest_releases_are_written_and_everything_else_stays_as_it_is(upst
 
     assert code == 0
     assert file.read_text() == (
-        FILE.replace("2.9.5", "2.9.6")
+        FILE.replace(OLDER, NEWER)
         .replace(FLUX_SHA, sha256(MANIFEST))
         .replace("3.9.1", "3.9.2")
         .replace("1.19.1", "1.19.2")
@@ -123,7 +125,7 @@ def test_the_newest_releases_are_written_and_everything_else_stays_as_it_is(upst
     assert out.splitlines() == [
         "### eu-1",
         "",
-        f"- Flux 2.9.5 → 2.9.6 ([changelog](https://github.com/fluxcd/flux2/releases/tag/v2.9.6)), "
+        f"- Flux {OLDER} → {NEWER} ([changelog](https://github.com/fluxcd/flux2/releases/tag/v{NEWER})), "
         f"`sha256:{sha256(MANIFEST)}`",
         f"- Kyverno 1.19.1 → 1.19.2 ([changelog](https://github.com/kyverno/kyverno/releases/tag/v1.19.2)), "
         f"`sha256:{sha256(CHART)}`",
@@ -167,7 +169,7 @@ def test_only_the_named_stacks_are_updated(upstream: Upstream) -> None:
     upstream.run("--stack", "eu-2")
 
     assert first.read_text() == FILE
-    assert "version: 2.9.6" in second.read_text()
+    assert f"version: {NEWER}" in second.read_text()
 
 
 def test_line_ends_of_windows_stay(upstream: Upstream) -> None:
@@ -176,7 +178,7 @@ def test_line_ends_of_windows_stay(upstream: Upstream) -> None:
 
     upstream.run()
 
-    assert b"version: 2.9.6 # reviewed by the platform team\r\n" in file.read_bytes()
+    assert f"version: {NEWER} # reviewed by the platform team\r\n".encode() in file.read_bytes()
     assert file.read_bytes().count(b"\n") == file.read_bytes().count(b"\r\n")
 
 
@@ -184,7 +186,7 @@ def test_an_index_on_a_server_names_its_files_relative_to_itself(upstream: Upstr
     file = upstream.stack("eu-1", FILE)
     answers = {
         f"/mirror/{name}": (upstream.folder / name).read_bytes()
-        for name in ("flux.json", "kyverno.yaml", "v2.9.6/install.yaml", "kyverno-3.9.2.tgz")
+        for name in ("flux.json", "kyverno.yaml", f"v{NEWER}/install.yaml", "kyverno-3.9.2.tgz")
     }
 
     with serving(answers) as server:
@@ -196,7 +198,7 @@ def test_an_index_on_a_server_names_its_files_relative_to_itself(upstream: Upstr
 
 def test_a_release_with_another_digest_than_published_is_refused(upstream: Upstream) -> None:
     file = upstream.stack("eu-1", FILE)
-    upstream.publish([release("2.9.6", "c" * 64)], [])
+    upstream.publish([release(NEWER, "c" * 64)], [])
 
     code, out, error = upstream.run()
 
@@ -242,7 +244,7 @@ def changed(**sections: Mapping[str, Any]) -> str:
 @pytest.mark.parametrize(
     ("sections", "reason"),
     [
-        ({"flux": {"manifests": {"bundle": "install-2.9.5.yaml"}}}, "flux.manifests.bundle is a local file"),
+        ({"flux": {"manifests": {"bundle": f"install-{OLDER}.yaml"}}}, "flux.manifests.bundle is a local file"),
         (
             {"flux": {"manifests": {"url": "https://mirror.example.com/install.yaml"}}},
             "flux.manifests.url does not contain the version",
@@ -268,30 +270,30 @@ def test_a_release_from_elsewhere_is_reported_and_left_alone(
 
 
 def test_the_address_of_a_mirror_is_updated_with_the_version(upstream: Upstream) -> None:
-    manifests = {"url": "https://mirror.example.com/flux/v2.9.5/install.yaml"}
+    manifests = {"url": f"https://mirror.example.com/flux/v{OLDER}/install.yaml"}
     of_chart = {"url": "https://mirror.example.com/kyverno-3.9.1.tgz"}
     file = upstream.stack("eu-1", changed(flux={"manifests": manifests}, kyverno={"chart": of_chart}))
 
     upstream.run()
 
     after = yaml.safe_load(file.read_text())["config"]
-    assert after["flux-tenancy:flux"]["manifests"]["url"] == "https://mirror.example.com/flux/v2.9.6/install.yaml"
+    assert after["flux-tenancy:flux"]["manifests"]["url"] == f"https://mirror.example.com/flux/v{NEWER}/install.yaml"
     assert after["flux-tenancy:kyverno"]["chart"]["url"] == "https://mirror.example.com/kyverno-3.9.2.tgz"
 
 
 def test_a_release_that_all_stacks_share_is_reported(upstream: Upstream) -> None:
-    shared = {"name": "flux-tenancy", "config": {"flux-tenancy:flux.version": {"value": "2.9.5"}}}
+    shared = {"name": "flux-tenancy", "config": {"flux-tenancy:flux.version": {"value": OLDER}}}
     (upstream.project / "Pulumi.yaml").write_text(yaml.safe_dump(shared))
     upstream.stack("eu-1", "config:\n  flux-tenancy:cluster: {kubeconfig: kubeconfig}\n")
 
     _, out, _ = upstream.run()
 
-    assert "- Flux 2.9.5 → 2.9.6" in out and "not changed: flux is in Pulumi.yaml" in out
+    assert f"- Flux {OLDER} → {NEWER}" in out and "not changed: flux is in Pulumi.yaml" in out
 
 
 def test_a_version_that_is_not_supported_yet_is_only_mentioned(upstream: Upstream) -> None:
     file = upstream.stack("eu-1", FILE)
-    upstream.publish([release("2.11.0"), release("2.9.5")], [])
+    upstream.publish([release("2.11.0"), release(OLDER)], [])
 
     _, out, _ = upstream.run()
 
@@ -302,7 +304,7 @@ def test_a_version_that_is_not_supported_yet_is_only_mentioned(upstream: Upstrea
 def test_releases_that_are_not_stable_are_ignored(upstream: Upstream) -> None:
     upstream.stack("eu-1", FILE)
     upstream.publish(
-        [release("2.9.7", draft=True), release("2.9.8", prerelease=True), release("2.9.9-rc.1")],
+        [release(NEWER, draft=True), release(NEWER, prerelease=True), release(f"{NEWER}-rc.1")],
         [chart("3.9.3-rc.1", "1.19.3-rc.1"), chart("3.9.4", "1.19.4-rc.1")],
     )
 

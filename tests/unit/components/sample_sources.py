@@ -8,7 +8,7 @@ from typing import Any
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519
 from sample_keys import OPENSSH, TRADITIONAL, block, certificate, private_text, public_line, rsa_key
-from sample_stack import CLUSTER, DIGEST
+from sample_stack import CLUSTER, FLUX
 
 from flux_tenancy.components.git.config import GitSource
 from flux_tenancy.components.stack.config import StackConfig
@@ -64,7 +64,7 @@ def stack(
         platform: `source` of the platform's own sync; none without one.
         sections: other sections of the stack.
     """
-    flux: dict[str, Any] = {"version": "2.9.5", "sha256": DIGEST, "webhookUrl": "https://flux.example.com/"}
+    flux: dict[str, Any] = FLUX | {"webhookUrl": "https://flux.example.com/"}
     if platform is not None:
         flux["sync"] = {"source": platform}
     described = {

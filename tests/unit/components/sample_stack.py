@@ -24,13 +24,14 @@ from flux_tenancy.components.stack.files.stack_file import StackFile
 from flux_tenancy.components.stack.loading import load_stack
 from flux_tenancy.components.tenant.config import TenantConfig
 from flux_tenancy.components.tenant.leaving.deletion import Offboarding
+from tests.support.releases import FLUX_VERSION
 
 PROJECT = "flux-tenancy"
 DIGEST = "5f" * 32
 CLUSTER: dict[str, Any] = {"kubeconfig": "kubeconfig"}
 CLUSTER_KEYS = ", ".join(field.alias or name for name, field in ClusterConfig.model_fields.items())
 """The keys of the section `cluster`, as errors list them."""
-FLUX: dict[str, Any] = {"version": "2.9.5", "sha256": DIGEST}
+FLUX: dict[str, Any] = {"version": FLUX_VERSION, "sha256": DIGEST}
 KYVERNO: dict[str, Any] = {"version": "1.19.1", "sha256": DIGEST, "chart": {"version": "3.9.1"}}
 DEV_TEAM_BASE = """\
 namespaces:

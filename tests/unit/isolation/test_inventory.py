@@ -25,6 +25,7 @@ from flux_tenancy.isolation.inventory.lists import (
 from flux_tenancy.isolation.inventory.profile import against_profile
 from flux_tenancy.isolation.inventory.stack import _of_namespace
 from flux_tenancy.isolation.scene import Tenancy
+from tests.support.releases import FLUX_VERSION
 
 TENANT = Tenancy("dev-team", ("apps", "apps-data"), "flux")
 Lists = dict[str, list[dict[str, Any]]]
@@ -180,7 +181,7 @@ def test_a_namespace_that_the_stack_does_not_list_is_intended_only_if_kyverno_pr
     config = StackConfig.model_validate(
         {
             "cluster": {"kubeconfig": "unused"},
-            "flux": {"version": "2.9.5", "sha256": "0" * 64},
+            "flux": {"version": FLUX_VERSION, "sha256": "0" * 64},
             "policies": {"onboarding": onboarding},
             "tenants": {"dev-team": listed},
         }

@@ -9,6 +9,7 @@ from lab.errors import LabError
 from lab.git import Git
 from lab.project import check_stack_files, delete_project, names_lab_files, provide_project, with_ports
 from lab.settings import DEFAULT_PORT_BASE, Settings
+from tests.support.releases import FLUX_VERSION
 
 GIT = Git("", "")
 CHECKOUT = Path(__file__).parents[3]
@@ -215,6 +216,6 @@ def test_a_stack_file_in_the_labs_project_folder_is_found(second):
 def test_stack_files_that_name_files_of_the_lab_are_told_from_those_of_real_clusters(second, checkout):
     assert not names_lab_files(second)
 
-    (checkout / "Pulumi.staging.yaml").write_text("bundle: .lab/flux/v2.9.5/install.yaml\n")
+    (checkout / "Pulumi.staging.yaml").write_text(f"bundle: .lab/flux/v{FLUX_VERSION}/install.yaml\n")
 
     assert names_lab_files(second)

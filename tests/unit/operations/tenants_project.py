@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from flux_tenancy.command.app import app
+from tests.support.releases import FLUX_VERSION
 
 DIGEST = "5f" * 32
 STACK = """\
@@ -18,7 +19,7 @@ config:
     flux-tenancy:cluster: {{kubeconfig: kubeconfig}}
 
     flux-tenancy:flux:
-        version: 2.9.5
+        version: {version}
         sha256: {digest}
         webhookUrl: https://flux.example.com
     flux-tenancy:tenants:
@@ -97,7 +98,7 @@ def write_tenants_project(folder: Path, stacks: Sequence[str] = ("staging", "pro
     for name, namespace in (("dev-team", "apps"), ("ops-team", "tools")):
         (folder / f"tenants/{name}.yaml").write_text(BASE.format(namespace=namespace))
     for stack in stacks:
-        text = STACK.format(stack=stack, digest=DIGEST, host="j" * 41 + "A")
+        text = STACK.format(stack=stack, version=FLUX_VERSION, digest=DIGEST, host="j" * 41 + "A")
         (folder / f"Pulumi.{stack}.yaml").write_text(text)
     return folder
 

@@ -16,6 +16,7 @@ from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
 from flux_tenancy.components.stack.review import RuleName, Waiver
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL, Controller
 from flux_tenancy.review.rules.setting import RuleSetting
+from tests.support.releases import FLUX_VERSION
 
 RBAC = "rbac.authorization.k8s.io/v1"
 NAMESPACE = {
@@ -139,7 +140,7 @@ def test_a_tenant_in_a_reserved_namespace_is_refused():
 
 
 def deployment(*arguments):
-    labels = {"app.kubernetes.io/component": "source-controller", "app.kubernetes.io/version": "v2.9.6"}
+    labels = {"app.kubernetes.io/component": "source-controller", "app.kubernetes.io/version": f"v{FLUX_VERSION}"}
     containers = [{"name": "manager", "args": list(arguments)}]
     metadata = {"name": "source-controller", "namespace": "flux-system", "labels": labels}
     spec = {"template": {"spec": {"containers": containers}}}
@@ -147,7 +148,7 @@ def deployment(*arguments):
 
 
 def test_flags_of_controllers_are_judged():
-    complete = arguments_for(Controller.SOURCE, "default", "2.9.6")
+    complete = arguments_for(Controller.SOURCE, "default", FLUX_VERSION)
 
     assert said_of(deployment(*complete)) == []
     assert said_of(deployment(*complete[1:])) == ["lockdown-flags"]

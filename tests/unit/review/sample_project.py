@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 from sample_release import RELEASE_FILE
-from sample_stack import write_project_file
+from sample_stack import FLUX, write_project_file
 
 from flux_tenancy.review.render.rendered import Render
 from flux_tenancy.review.render.stack import render_stack
@@ -35,14 +35,10 @@ def tenant(name: str, namespace: str, key: str = "first") -> dict[str, Any]:
 def write_stack(project: Path, stack: str = "staging", **sections: Any) -> None:
     """Write the stack's file; `sections` replace those of a stack that is valid, and one that is `...` is left out."""
     release = RELEASE_FILE.read_bytes()
-    flux: dict[str, Any] = {
-        "version": "2.9.5",
-        "sha256": hashlib.sha256(release).hexdigest(),
-        "manifests": {"bundle": "install.yaml"},
-    }
+    pinned_release = {"sha256": hashlib.sha256(release).hexdigest(), "manifests": {"bundle": "install.yaml"}}
     valid: dict[str, Any] = {
         "cluster": {"kubeconfig": "kubeconfig"},
-        "flux": flux | sections.pop("flux", {}),
+        "flux": FLUX | pinned_release | sections.pop("flux", {}),
         "git": {"knownHosts": [KNOWN_HOST]},
         "policies": {"sources": {"allowed": ["ssh://git@git.example.com/*"]}},
         "tenants": {"dev-team": tenant("dev-team", "apps")},

@@ -53,7 +53,7 @@ def test_objects_are_created_with_this_provider():
     ("resources", "uid"),
     [
         ({}, None),
-        ({("flux-tenancy:index:FluxInstall", "flux"): {"version": "2.9.5", "uid": "x"}}, None),
+        ({("flux-tenancy:index:FluxInstall", "flux"): {"uid": "x"}}, None),
         ({(TYPE, "cluster"): {}}, None),
         ({(TYPE, "cluster"): {"uid": UID}}, UID),
         ({("pulumi:providers:kubernetes", "cluster"): {"uid": "x"}, (TYPE, "cluster"): {"uid": UID}}, UID),

@@ -11,6 +11,7 @@ from pulumi.runtime import rpc
 from recorded_program import GENERATED, run
 from sample_plan import register_source
 from sample_sources import app_key, own_source, private_key, public_key, signing_key, stack, with_deploy_key
+from sample_stack import FLUX
 
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.git.github_preflight import new_registrations
@@ -266,8 +267,8 @@ def test_the_url_of_a_webhook_may_or_may_not_end_with_a_slash():
     urls = []
     state = {TOKEN: {"data": {"token": b64encode(b"t0ken").decode()}}}
     for url in ("https://flux.example.com", "https://flux.example.com/"):
-        flux = {"version": "2.9.5", "sha256": "5f" * 32, "webhookUrl": url}
-        urls.append(registered(EVERYTHING, state, flux=flux)[WEBHOOK].properties["configuration"]["url"]["secret"])
+        resources = registered(EVERYTHING, state, flux=FLUX | {"webhookUrl": url})
+        urls.append(resources[WEBHOOK].properties["configuration"]["url"]["secret"])
 
     assert urls[0] == urls[1]
     assert urls[0].startswith("https://flux.example.com/hook/")

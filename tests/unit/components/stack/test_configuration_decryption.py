@@ -179,7 +179,7 @@ def test_a_previous_key_that_two_tenants_decrypt_with_is_refused(tmp_path):
             said("FT-CFG-654"),
         ),
         (
-            {"profile": "single-tenant"},
+            {"profile": "single-tenant", "version": "2.9.6"},
             {"provider": "aws", "roleArn": ROLE},
             "",
             said("FT-CFG-655", "kustomize-controller"),

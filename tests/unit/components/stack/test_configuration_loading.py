@@ -78,7 +78,7 @@ def test_a_section_that_cannot_be_used_is_named(tmp_path, sections, problem):
 @pytest.mark.parametrize(
     ("keys", "problem"),
     [
-        ({"versoin": "2.9.5"}, ".versoin: " + said("FT-CFG-602", "version")),
+        ({"versoin": FLUX["version"]}, ".versoin: " + said("FT-CFG-602", "version")),
         ({"version": 2.9}, ".version: " + said("FT-CFG-612", "2.9")),
         ({"version": "v2.9.5"}, ".version: " + said("FT-CFG-300").of("v2.9.5")),
         ({"version": "2.8.1"}, ".version: " + said("FT-CFG-301", "2.9.x, 2.10.x").of("2.8.1")),
@@ -576,7 +576,7 @@ def test_a_stack_is_multi_tenant_with_the_published_release_unless_it_says_other
         "helm-controller",
         "notification-controller",
     )
-    assert flux.url == "https://github.com/fluxcd/flux2/releases/download/v2.9.5/install.yaml"
+    assert flux.url == f"https://github.com/fluxcd/flux2/releases/download/v{flux.version}/install.yaml"
 
 
 @pytest.mark.parametrize("controller", ["helm-controller", "source-controller"])

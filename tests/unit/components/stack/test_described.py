@@ -19,6 +19,7 @@ import yaml
 from recorded_program import Registration, run
 from sample_project import pinned
 from sample_release import RELEASE_FILE
+from sample_stack import FLUX
 
 import flux_tenancy
 from flux_tenancy import FluxInstall, KyvernoInstall, KyvernoPolicies, NativePolicies, Tenant, describe
@@ -36,11 +37,7 @@ users: [{name: made, user: {}}]
 
 def sections(**changed: Any) -> dict[str, Any]:
     release = RELEASE_FILE.read_bytes()
-    flux = {
-        "version": "2.9.5",
-        "sha256": hashlib.sha256(release).hexdigest(),
-        "manifests": {"bundle": str(RELEASE_FILE)},
-    }
+    flux = FLUX | {"sha256": hashlib.sha256(release).hexdigest(), "manifests": {"bundle": str(RELEASE_FILE)}}
     tenant = {
         "namespaces": [{"name": "apps"}],
         "source": {"url": "https://git.example.com/my-team/apps"},

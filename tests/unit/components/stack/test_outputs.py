@@ -83,6 +83,7 @@ def outputs(
     *,
     preview=False,
     read_further=lambda tenants: {},
+    read_controllers=lambda rights: [],
     request=lambda found, at: None,
     now=lambda: NOW,
     changes=None,
@@ -113,7 +114,7 @@ def outputs(
             seen.append(progress)
             return keys
 
-        look = Look(objects, changes or Changes(), read_further, read_remains, find, rotations)
+        look = Look(objects, changes or Changes(), read_further, read_controllers, read_remains, find, rotations)
         result = report(config, FACTS, registered, look)
         return pulumi.Output.all(outputs=result, progress=seen[0]).apply(found.update)
 
@@ -148,7 +149,7 @@ def test_namespaces_that_tenants_make_are_shown(monkeypatch):
 
 
 def test_flux_is_shown_with_its_profile_and_without_a_sync_if_there_is_none():
-    assert outputs(stack())["outputs"]["flux"] == {"version": "2.9.5", "profile": "multi-tenant"}
+    assert outputs(stack())["outputs"]["flux"] == {"version": FLUX["version"], "profile": "multi-tenant"}
 
 
 @pytest.mark.parametrize(("lanes", "lane"), [({}, None), ({"tenants": {}}, "tenants")])
@@ -548,6 +549,25 @@ def test_further_access_is_shown_with_one_warning_for_each_binding(caplog, previ
     assert codes(caplog.messages) == ["FT-TEN-103"]
     assert "dev-team, ops-team" in caplog.messages[0] and BINDING.summary in caplog.messages[0]
     assert asked == [{"dev-team": 1, "ops-team": 1}]
+
+
+@pytest.mark.parametrize("preview", [False, True])
+def test_further_rights_of_controllers_are_a_warning_with_the_command_that_removes_them(caplog, preview):
+    left = replace(BINDING, name="cluster-reconciler-flux-system", subject="ServiceAccount flux-system/helm-controller")
+    asked: list[str] = []
+
+    def read_controllers(rights):
+        asked.extend(each["metadata"]["name"] for each in rights if each["kind"] == "ClusterRoleBinding")
+        return [left, replace(left, name="a b")]
+
+    with caplog.at_level(logging.WARNING):
+        outputs(stack(), preview=preview, read_controllers=read_controllers)
+
+    assert codes(caplog.messages) == ["FT-FLX-020"] * 2
+    assert left.summary in caplog.messages[0]
+    assert "`kubectl delete clusterrolebinding cluster-reconciler-flux-system`" in caplog.messages[0]
+    assert "`kubectl delete clusterrolebinding 'a b'`" in caplog.messages[1]
+    assert "flux-tenancy-helm-controller" in asked
 
 
 def test_bindings_are_read_after_the_syncs_have_settled_since_these_may_apply_some():

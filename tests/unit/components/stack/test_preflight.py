@@ -21,6 +21,7 @@ from flux_tenancy.components.tenant.leaving.blocked_namespaces import Held, Name
 THIS = "11111111-1111-1111-1111-111111111111"
 OTHER = "22222222-2222-2222-2222-222222222222"
 TENANT = "toolkit.fluxcd.io/tenant"
+FLUX_2_9, FLUX_2_10 = FLUX | {"version": "2.9.6"}, FLUX | {"version": "2.10.1"}
 
 
 def state(uid=None, namespaces=()):
@@ -66,10 +67,10 @@ def test_a_cluster_other_than_that_of_the_last_update_is_refused(tmp_path):
 
 @pytest.mark.parametrize("version", ["v1.32.9", "v1.32.0-eks-1234", "v1.9.0", "v0.99.0"])
 def test_a_cluster_too_old_for_flux_is_refused(tmp_path, version):
-    [problem] = problems(tmp_path, version=version, policies={"engine": "none"})
+    [problem] = problems(tmp_path, version=version, flux=FLUX_2_9, policies={"engine": "none"})
 
     assert (problem.path, problem.code) == ("flux.version", "FT-CLU-103")
-    assert all(field in problem.message for field in ("2.9.5", "1.33", version))
+    assert all(field in problem.message for field in ("2.9.6", "1.33", version))
 
 
 @pytest.mark.parametrize(
@@ -77,7 +78,7 @@ def test_a_cluster_too_old_for_flux_is_refused(tmp_path, version):
     [("v1.33.9", "1.35.2"), ("v1.35.1", "1.35.2"), ("v1.36.0-eks-1234", "1.36.1"), ("v1.36", "1.36.1")],
 )
 def test_flux_2_10_needs_a_patch_release_of_each_kubernetes(tmp_path, version, needed):
-    [problem] = problems(tmp_path, version=version, flux=FLUX | {"version": "2.10.1"})
+    [problem] = problems(tmp_path, version=version, flux=FLUX_2_10)
 
     assert problem.code == "FT-CLU-103"
     assert f"Flux 2.10.1 needs Kubernetes {needed} or later" in problem.message
@@ -85,7 +86,7 @@ def test_flux_2_10_needs_a_patch_release_of_each_kubernetes(tmp_path, version, n
 
 @pytest.mark.parametrize("version", ["v1.35.2", "v1.36.1-gke.100", "v1.37.0", "v1.38.0"])
 def test_flux_2_10_is_accepted_from_these(tmp_path, version):
-    assert found(tmp_path, version=version, flux=FLUX | {"version": "2.10.1"}) == []
+    assert found(tmp_path, version=version, flux=FLUX_2_10) == []
 
 
 def test_lanes_are_set_only_by_a_cluster_that_can(tmp_path):
@@ -98,12 +99,12 @@ def test_lanes_are_set_only_by_a_cluster_that_can(tmp_path):
 
 def test_a_cluster_that_can_sets_lanes(tmp_path):
     lanes = {"lanes": {"tenants": {}}, "setLanes": True}
-    assert problems(tmp_path, version="v1.36.0", flux=FLUX | lanes) == []
+    assert problems(tmp_path, version="v1.36.1", flux=FLUX | lanes) == []
 
 
 @pytest.mark.parametrize("version", ["v1.33.0", "v1.33.4-gke.100", "v1.36.3", "v2.0.0"])
 def test_a_cluster_that_flux_supports_is_accepted(tmp_path, version):
-    assert found(tmp_path, version=version) == []
+    assert found(tmp_path, version=version, flux=FLUX_2_9) == []
 
 
 @pytest.mark.parametrize("labels", [{}, {TENANT: "ops-team"}, {"team": "dev-team"}])

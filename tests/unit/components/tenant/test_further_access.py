@@ -1,15 +1,28 @@
-"""Every binding that grants a tenant something in addition to its role is found, with the rights that it adds."""
+"""Every binding that grants a tenant or a controller of Flux something in addition is found, with what it adds."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
+from kubernetes.client import ApiClient, Configuration
+from loopback import serving
 from sample_plan import tenant_objects
-from sample_stack import tenant_config
+from sample_release import one, release
+from sample_stack import flux_config, tenant_config
 from sample_text import ESCAPES, SHOWN
 
-from flux_tenancy.components.tenant.further_access import FurtherBinding, TenantAccess, further_access, tenants_of
+from flux_tenancy.components.engine.state import State
+from flux_tenancy.components.installs.flux.profile import configured
+from flux_tenancy.components.tenant.further_access import (
+    FurtherBinding,
+    TenantAccess,
+    further_access,
+    further_controller_access,
+    read_further_controller_access,
+    tenants_of,
+)
 from flux_tenancy.components.tenant.identity import role_binding
 from flux_tenancy.components.tenant.role import TENANT_ROLE, Role, tenant_role
 from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
@@ -28,6 +41,7 @@ ROLES: dict[tuple[str, str, str], Any] = {
     ],
     ("Role", "apps", "own"): [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}],
     ("ClusterRole", "", "own"): ALL,
+    ("ClusterRole", "", "crd-controller-flux-system"): one(release(), "ClusterRole", "controllers")["rules"],
 }
 ACCOUNT = {"kind": "ServiceAccount", "name": "dev-team", "namespace": "apps"}
 TENANTS = {
@@ -224,3 +238,97 @@ def test_bindings_that_capsule_makes_of_a_tenant_are_not_reported():
 
     assert found(*own) == {}
     assert len(found(*forged)["dev-team"]) == len(forged)
+
+
+KUSTOMIZE, HELM, SOURCE = (
+    {"kind": "ServiceAccount", "name": f"{name}-controller", "namespace": "flux-system"}
+    for name in ("kustomize", "helm", "source")
+)
+SYNC = {"source": {"url": "https://git.example.com/platform/fleet"}}
+RECONCILERS = binding(KUSTOMIZE, HELM, name="cluster-reconciler-flux-system")
+CRD_CONTROLLER = binding(SOURCE, KUSTOMIZE, role="crd-controller-flux-system", name="crd-controller-flux-system")
+"""What `flux bootstrap` leaves: the release that the stack pins has the same under other names."""
+
+
+def rights(**flux: Any) -> list[dict[str, Any]]:
+    """What a stack grants to the controllers; like upstream's, the release makes two of them cluster-admin."""
+    accounts = [
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": each["name"], "namespace": "flux-system"}}
+        for each in (KUSTOMIZE, HELM)
+    ]
+    return configured([*release(), *accounts, binding(KUSTOMIZE, HELM, name="cluster-reconciler")], flux_config(**flux))
+
+
+def of_controllers(*bindings: dict[str, Any], **flux: Any) -> list[str]:
+    further = further_controller_access(rights(**flux), bindings, lambda role: ROLES.get(role, []))
+    return [each.summary for each in further]
+
+
+def test_a_binding_that_makes_controllers_cluster_admin_is_reported_once():
+    assert of_controllers(RECONCILERS) == [
+        "ClusterRoleBinding cluster-reconciler-flux-system for ServiceAccount flux-system/kustomize-controller, "
+        "ServiceAccount flux-system/helm-controller: ClusterRole cluster-admin adds everything in the whole cluster"
+    ]
+
+
+def test_a_controller_that_the_stack_makes_cluster_admin_has_no_further_rights():
+    assert of_controllers(RECONCILERS, sync=SYNC) == [
+        "ClusterRoleBinding cluster-reconciler-flux-system for ServiceAccount flux-system/helm-controller: "
+        "ClusterRole cluster-admin adds everything in the whole cluster"
+    ]
+    as_helm = [{"namespace": "flux-system", "serviceAccounts": ["helm-controller"]}]
+    assert of_controllers(RECONCILERS, sync=SYNC, impersonate=as_helm) == []
+
+
+def test_controllers_with_the_rights_of_the_release_have_no_further_rights():
+    assert of_controllers(RECONCILERS, CRD_CONTROLLER, profile="single-tenant") == []
+
+
+def test_what_the_lockdown_takes_from_the_roles_of_the_release_is_reported():
+    assert of_controllers(RECONCILERS, CRD_CONTROLLER, controllerRights="release") == [
+        "ClusterRoleBinding crd-controller-flux-system for ServiceAccount flux-system/source-controller: "
+        "ClusterRole crd-controller-flux-system adds create serviceaccounts/token in the whole cluster"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("subject", "reported"),
+    [
+        (SOURCE, True),
+        (user("system:serviceaccount:flux-system:source-controller"), True),
+        (SOURCE | {"name": "source-controller-restricted"}, True),
+        (group("system:serviceaccounts:flux-system"), True),
+        (SOURCE | {"name": "flux-operator"}, False),
+        (SOURCE | {"namespace": "apps"}, False),
+        (group("system:serviceaccounts"), False),
+        (user("source-controller"), False),
+    ],
+)
+def test_only_accounts_of_the_stacks_controllers_are_controllers(subject, reported):
+    assert len(of_controllers(binding(user("bob"), subject, role="view"))) == reported
+
+
+def test_what_a_controller_may_do_already_is_not_reported():
+    restricted = SOURCE | {"name": "source-controller-restricted"}
+    same, more = (binding(restricted, role=role, name=role) for role in ("flux-tenancy-source-controller", "view"))
+
+    [only] = of_controllers(same, more)
+
+    assert only.startswith("ClusterRoleBinding view for ServiceAccount flux-system/source-controller-restricted: ")
+
+
+def test_bindings_of_the_stack_are_not_further_rights_not_even_those_that_it_is_about_to_delete():
+    former = binding(KUSTOMIZE, HELM, name="crd-controller")
+    answers = {
+        "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings": {
+            "items": [former, binding(KUSTOMIZE, HELM, name="cluster-reconciler"), RECONCILERS]
+        },
+        "/apis/rbac.authorization.k8s.io/v1/clusterroles/cluster-admin": {"rules": ALL},
+    }
+    state = State({("kubernetes:rbac.authorization.k8s.io/v1:ClusterRoleBinding", "crd-controller"): former})
+
+    with serving({path: json.dumps(answer).encode() for path, answer in answers.items()}) as server:
+        api = ApiClient(Configuration(host=server))
+        found = read_further_controller_access(api, state, rights(sync=SYNC))
+
+    assert [each.name for each in found] == ["cluster-reconciler-flux-system"]

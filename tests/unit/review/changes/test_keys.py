@@ -77,7 +77,7 @@ def printed(report: Report) -> str:
 def test_a_key_of_a_stack_a_tenants_base_and_the_project_is_shown_with_its_file_owner_and_values(tmp_path):
     tenants = {"dev-team": {"sources": {"app": {"url": "https://a"}}}}
     before = {
-        STACK: stack_file({"tenants": tenants, "flux": {"version": "2.9.4"}}, secretsprovider="awskms://a"),
+        STACK: stack_file({"tenants": tenants, "flux": {"profile": "single-tenant"}}, secretsprovider="awskms://a"),
         BASE: {"role": "view"},
         PROJECT: NAME | {"config": {"pulumi:tags": "a", "policies.engine": "native"}},
     }
@@ -89,7 +89,7 @@ def test_a_key_of_a_stack_a_tenants_base_and_the_project_is_shown_with_its_file_
     }
 
     assert said(changed(tmp_path, before, after)) == [
-        (STACK, PLATFORM, "flux.version", "2.9.4", ABSENT),
+        (STACK, PLATFORM, "flux.profile", "single-tenant", ABSENT),
         (STACK, PLATFORM, "secretsprovider", "awskms://a", "awskms://b"),
         (STACK, "dev-team", "tenants.dev-team.sources.app.url", "https://a", "https://b"),
         (PROJECT, PLATFORM, "config.policies.engine", "native", "both"),

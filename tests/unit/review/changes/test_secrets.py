@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sample_stack import FLUX
+
 from flux_tenancy.components.stack.files.stack_file import StackFile
 from flux_tenancy.review.changes.objects import Action
 from flux_tenancy.review.changes.secrets import SecretChange, secret_changes
@@ -27,7 +29,7 @@ def test_a_secret_with_another_encrypted_form_is_rotated():
 
 
 def test_a_secret_with_the_same_encrypted_form_is_not():
-    assert secret_changes(file(tenants=key("a")), file(tenants=key("a"), flux={"version": "2.9.5"})) == ()
+    assert secret_changes(file(tenants=key("a")), file(tenants=key("a"), flux=FLUX)) == ()
 
 
 def test_new_and_removed_secrets_are_told_by_their_keys():

@@ -27,6 +27,8 @@ from flux_tenancy.review.words.untrusted_markdown import BREAK, neutralized
 from tests.support.goldens import GOLDEN, assert_golden
 
 STACKS = ("production", "staging")
+# In the golden file, so they are not the releases of the lab.
+OLDER, NEWER = "2.9.4", "2.9.5"
 
 Sections = dict[str, Any]
 
@@ -78,7 +80,7 @@ def offboarded(stack: str) -> Sections:
 
 
 def upgraded(stack: str) -> Sections:
-    return sections(stack, flux={"version": "2.9.5"})
+    return sections(stack, flux={"version": NEWER})
 
 
 def with_contexts(stack: str, context: str = "") -> Sections:
@@ -98,7 +100,7 @@ CASES: Mapping[str, Callable[[str], Sections]] = {
     "another-cluster": moved,
 }
 BEFORE: Mapping[str, Callable[[str], Sections]] = {
-    "flux-upgrade": lambda stack: sections(stack, flux={"version": "2.9.4"}),
+    "flux-upgrade": lambda stack: sections(stack, flux={"version": OLDER}),
     "another-cluster": with_contexts,
 }
 

@@ -12,6 +12,7 @@ from flux_tenancy.components.vocabulary.names import Controller
 from flux_tenancy.review.rules.flux import lockdown_flags
 from flux_tenancy.review.rules.setting import RuleSetting
 from tests.support.messages import values_of
+from tests.support.releases import FLUX_VERSION
 
 SETTING = RuleSetting()
 
@@ -47,6 +48,7 @@ def test_a_render_of_the_profile_has_its_flags_on_every_controller_that_knows_th
     sorted(
         (controller, flag.name)
         for flag in LOCKDOWN_FLAGS
+        if flag.holds_for(FLUX_VERSION)
         for controller in flag.controllers
         if controller in ("helm-controller", "kustomize-controller", "notification-controller", "source-controller")
     ),
@@ -63,7 +65,7 @@ def test_a_controller_that_lacks_a_flag_breaks_the_rule(objects, controller, nam
     [
         ("--no-cross-namespace-refs=false", "--no-cross-namespace-refs=true"),
         ("--default-service-account=kustomize-controller", "--default-service-account=default"),
-        ("--feature-gates=ObjectLevelWorkloadIdentity=false", "--feature-gates=ObjectLevelWorkloadIdentity=true"),
+        ("--feature-gates=CancelHealthCheckOnNewRevision=false", "--feature-gates=CancelHealthCheckOnNewRevision=true"),
     ],
 )
 def test_the_last_value_of_a_flag_counts(objects, argument, missing):

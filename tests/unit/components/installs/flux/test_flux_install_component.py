@@ -6,7 +6,7 @@ import pulumi
 import pytest
 from recorded_program import run
 from sample_release import release
-from sample_stack import flux_config
+from sample_stack import FLUX, flux_config
 
 from flux_tenancy.components.installs.flux.component import FluxInstall, FluxInstallArgs
 
@@ -101,4 +101,4 @@ def test_the_installed_version_and_profile_are_attributes():
 
     run(program)
 
-    assert found == {"version": "2.9.5", "profile": "single-tenant"}
+    assert found == {"version": FLUX["version"], "profile": "single-tenant"}

@@ -6,7 +6,7 @@ import pytest
 import yaml
 from loopback import closed_port, serving
 from sample_release import RELEASE_FILE, names, one
-from sample_stack import DIGEST, flux_config
+from sample_stack import DIGEST, FLUX, flux_config
 
 from flux_tenancy.components.config.messages import Message, code_of, message_of
 from flux_tenancy.components.config.pinned_input import PinnedInputError
@@ -14,7 +14,7 @@ from flux_tenancy.components.installs.flux.config import FluxConfig
 from flux_tenancy.components.installs.flux.release import read_release
 from tests.support.messages import said
 
-FLUX_LABELS = {"instance": "flux-system", "part-of": "flux", "version": "v2.9.5"}
+FLUX_LABELS = {"instance": "flux-system", "part-of": "flux", "version": f"v{FLUX['version']}"}
 CONTENT = RELEASE_FILE.read_bytes()
 
 
@@ -76,7 +76,7 @@ def test_fluxs_own_tools_recognize_the_release_by_its_labels(tmp_path):
     definition = one(manifests, "CustomResourceDefinition", "gitrepositories.source.toolkit.fluxcd.io")
     labels = definition["metadata"]["labels"]
     distribution = f"{labels['app.kubernetes.io/part-of']}-{labels['app.kubernetes.io/version']}"
-    assert distribution == "flux-v2.9.5"
+    assert distribution == f"flux-v{FLUX['version']}"
     assert labels["app.kubernetes.io/component"] == "source-controller"
     for manifest in manifests:
         found = {key: manifest["metadata"]["labels"][f"app.kubernetes.io/{key}"] for key in FLUX_LABELS}
