@@ -93,7 +93,7 @@ async def read_state() -> State:
 
 
 async def _ask_engine(function: str, **arguments: str) -> Mapping[str, Any]:
-    """The result of a function. The SDK's `invoke` would translate all of a state, of which the program reads little."""
+    """The result of a function. The SDK's `invoke` would translate a whole state, of which the program reads little."""
     monitor = pulumi.runtime.settings.get_monitor()
     assert monitor is not None  # The engine has answered for the stack's root resource.
     request = resource_pb2.ResourceInvokeRequest(tok=function)
