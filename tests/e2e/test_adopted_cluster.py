@@ -73,11 +73,11 @@ def as_installed(release: str) -> str:
 class Bootstrapped:
     """A cluster in which Flux applies itself, and a tenant, from the platform's repository."""
 
-    def __init__(self, lab: Lab, cluster: RunningCluster, release: str, folder: Path) -> None:
+    def __init__(self, lab: Lab, cluster: RunningCluster, release: str, repository: str, folder: Path) -> None:
         self.lab = lab
         self.cluster = cluster
         self.release = as_installed(Path(lab.bundle(release)["manifests"]["bundle"]).read_text())
-        self.repository = ("bootstrapped", f"fleet-{release}")
+        self.repository = ("bootstrapped", repository)
         files = {
             "clusters/adopted/flux-system/gotk-components.yaml": self.release,
             "clusters/adopted/flux-system/gotk-sync.yaml": yaml.safe_dump_all(self._sync()),
@@ -158,7 +158,7 @@ class Bootstrapped:
 def bootstrapped(lab: Lab, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bootstrapped]:
     release, kubernetes = request.param
     with lab.cluster(NAME, kubernetes) as own:
-        cluster = Bootstrapped(lab, own, release, tmp_path)
+        cluster = Bootstrapped(lab, own, release, f"fleet-{release}-{kubernetes}", tmp_path)
         cluster.bootstrap()
         yield cluster
 
