@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pulumi
@@ -18,18 +19,12 @@ def leave_out_debugging() -> None:
     """Register resources without stack traces, source positions and the SDK's debug messages from now on.
 
     The SDK sends four messages for each resource, and stops the program until the engine has answered each. The engine
-    shows them with `--debug` only.
+    shows them with `--debug` only. Messages of the program itself stay.
 
     Source: log.debug in sdk/python/lib/pulumi/runtime/resource.py of Pulumi; https://github.com/pulumi/pulumi/issues/7292
     """
     sdk._get_stack_trace = source_pb2.StackTrace
-    pulumi.log.debug = _leave_out
-
-
-def _leave_out(
-    msg: str, resource: pulumi.Resource | None = None, stream_id: int | None = None, ephemeral: bool | None = None
-) -> None:
-    pass
+    vars(sdk)["log"] = SimpleNamespace(**{**vars(pulumi.log), "debug": lambda *_: None})
 
 
 def error(message: Message) -> None:

@@ -14,7 +14,6 @@ from recorded_program import run
 from flux_tenancy.components.engine.log import leave_out_debugging
 
 POSITION = source_pb2.SourcePosition(uri="file:///project/program.py", line=1)
-DEBUG = pulumi.log.debug  # Before a test has replaced it.
 
 
 @pytest.mark.parametrize("left_out", [False, True])
@@ -22,7 +21,7 @@ def test_what_only_helps_to_debug_the_sdk_is_left_out(monkeypatch: pytest.Monkey
     # As the SDK does, whose function unit tests have replaced already.
     trace = source_pb2.StackTrace(frames=[source_pb2.StackFrame(pc=POSITION)])
     monkeypatch.setattr(sdk, "_get_stack_trace", lambda: trace)
-    monkeypatch.setattr(pulumi.log, "debug", DEBUG)
+    monkeypatch.setattr(sdk, "log", pulumi.log)
     register, requests, logged = MockMonitor.RegisterResource, list[Any](), list[Any]()
 
     def register_and_note(monitor: MockMonitor, request: Any) -> Any:
@@ -36,11 +35,13 @@ def test_what_only_helps_to_debug_the_sdk_is_left_out(monkeypatch: pytest.Monkey
         if left_out:
             leave_out_debugging()
         pulumi.CustomResource("kubernetes:core/v1:ConfigMap", "one", {}, None)
+        pulumi.log.debug("own")
 
     run(program)
 
     [request] = [each for each in requests if each.name == "one"]
     assert request.HasField("sourcePosition") is not left_out
     assert bool(request.stackTrace.frames) is not left_out
-    about = [each.message for each in logged if each.severity == engine_pb2.DEBUG and "name=one" in each.message]
-    assert bool(about) is not left_out
+    debugged = [each.message for each in logged if each.severity == engine_pb2.DEBUG]
+    assert any("name=one" in message for message in debugged) is not left_out
+    assert "own" in debugged
