@@ -52,8 +52,8 @@ _POSTGRESQL = Path("/usr/lib/postgresql")
 _START_SECONDS = 30.0
 
 NOTES = (
-    "A stack that already has Flux and a tenant, on a cluster of its own for each row: an update that creates the rest, "
-    "one without a change, and one with one more tenant, without the preview that precedes them by default.",
+    "A stack that already has Flux and a tenant, on a cluster of its own for each row: an update that creates the "
+    "other tenants, one without a change, and one with a further tenant, without the preview that precedes them.",
     "× compares the first update with that of the first row.",
     "State written all the time: by the engine's default, before and after each object; at the end: "
     "PULUMI_SKIP_CHECKPOINTS, as `flux-tenancy up` sets it.",
