@@ -40,7 +40,7 @@ WAYS = [
 ]  # fmt: skip
 """Backends, and when the state is written. Pulumi Cloud gets each change by itself, whatever the setting says."""
 
-FIRST, NO_CHANGE, ONE_MORE = STEPS = ("first up", "no change", "one more tenant")
+STEPS = ("first up", "no change", "one more tenant")
 
 _COLUMNS = {
     "backend": "", "state written": "", "tenants": "d",
@@ -157,7 +157,7 @@ def _refusal(done: subprocess.CompletedProcess[str]) -> str:
 def results(measured: Sequence[Measured]) -> Results:
     """Every backend compared with the first."""
     rows = []
-    first = measured[0].samples[FIRST].seconds
+    first = measured[0].samples[STEPS[0]].seconds
     for each in measured:
         seconds = [each.samples[step].seconds for step in STEPS]
         peak = max(sample.peak_mib for sample in each.samples.values())
