@@ -117,5 +117,5 @@ dist: $(INSTALLED) ## Build the wheel into dist/
 	@$(RUN) -m pip wheel --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation --wheel-dir dist .
 	@rm -rf build
 
-bench: $(TESTED) ## Measure against peers; CONTEST=review, kubectl, admission, neighbours, lanes or backends runs one contest
+bench: $(TESTED) ## Measure against peers; CONTEST=review, kubectl, admission, neighbours, lanes, backends or fleet runs one contest
 	@$(RUN) -m bench $(call argument,CONTEST)

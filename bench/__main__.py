@@ -12,16 +12,17 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from bench import admission, backends, kubectl, lanes, neighbours, review
+from bench import admission, backends, fleet, kubectl, lanes, neighbours, review
 from bench.report import WIDTH, Results
 from bench.rig import running_rig
 from lab.errors import reported
+from lab.settings import HIGHEST_INDEX
 
 RESULTS = Path(__file__).parent / "results"
 
 
 class Contest(StrEnum):
-    """What can be measured, in this order: neighbours and lanes start Flux's controllers, backends other clusters."""
+    """What can be measured, in this order: neighbours and lanes start Flux's controllers, backends and fleet other clusters."""
 
     REVIEW = "review"
     KUBECTL = "kubectl"
@@ -29,6 +30,7 @@ class Contest(StrEnum):
     NEIGHBOURS = "neighbours"
     LANES = "lanes"
     BACKENDS = "backends"
+    FLEET = "fleet"
 
 
 def main(
@@ -38,9 +40,10 @@ def main(
     requests: Annotated[int, typer.Option(min=4, help="admission: requests of each kind under each engine")] = 400,
     commits: Annotated[int, typer.Option(min=1, help="neighbours: pushes beside each attack")] = 5,
     numbers: Annotated[list[int], typer.Option("--lanes", min=1, max=8, help="lanes: numbers of lanes")] = [1, 2, 4, 8],  # noqa: B006 - typer copies it
+    stacks: Annotated[int, typer.Option(min=3, max=HIGHEST_INDEX, help="fleet: stacks, each with a cluster")] = 8,
     folder: Annotated[Path, typer.Option("--results", help="folder for the results")] = RESULTS,
 ) -> None:
-    """Measure reviews, Pulumi against kubectl, policies, tenants beside an attacker, lanes, and Pulumi's backends."""
+    """Measure reviews, Pulumi against kubectl, policies, tenants beside an attacker, lanes, Pulumi's backends, and a fleet."""
     # As on Ctrl-C, the cluster is stopped on the way out.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with reported("the benchmark's cluster is stopped and deleted"):
@@ -65,6 +68,8 @@ def main(
                 _show(results, folder, facts)
         if Contest.BACKENDS in contests:
             _show(backends.results([*backends.measure_backends(max(tenants), _say)]), folder, facts)
+        if Contest.FLEET in contests:
+            _show(fleet.results(stacks, fleet.measure_fleet(stacks, _say)), folder, facts)
     _say(f"Results are in {folder}")
 
 

@@ -38,11 +38,12 @@ def measure(run: Callable[[], subprocess.CompletedProcess[str]]) -> Sample:
 
     `run` starts one process as a child of this one, waits for it and captures its output. Raises LabError if it fails.
     """
-    # The cluster's processes are children of this one as well.
-    others = set(psutil.Process().children(recursive=True))
+    # The cluster's processes are children of this one as well, and its node starts containers meanwhile.
+    others = set(psutil.Process().children())
 
     def started() -> set[psutil.Process]:
-        return set(psutil.Process().children(recursive=True)) - others
+        found = set(psutil.Process().children()) - others
+        return found.union(*map(_descendants, found))
 
     peak = 0
     with ThreadPoolExecutor(1) as pool:
@@ -70,6 +71,12 @@ def checked(done: subprocess.CompletedProcess[str]) -> subprocess.CompletedProce
             "fix the error above; a command that fails cannot be measured",
         )
     return done
+
+
+def _descendants(process: psutil.Process) -> list[psutil.Process]:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return process.children(recursive=True)
+    return []
 
 
 def _resident_bytes(process: psutil.Process) -> int:

@@ -33,7 +33,7 @@ CONTROL_PLANE = (APISERVER, CONTROLLER_MANAGER, SCHEDULER)
 """The components of a cluster that are of its version of Kubernetes."""
 KUBECTL = Path(sysconfig.get_path("scripts"), "kubectl")
 CLUSTERS = 8
-"""Clusters that a lab has ports for; each is gone when its tests are done."""
+"""Clusters that a test's lab has ports for; each is gone when its tests are done."""
 
 POLL_SECONDS = 0.5
 
@@ -166,8 +166,8 @@ class Reconciling:
 class Lab:
     """The lab of one process of a test session."""
 
-    def __init__(self, state: Path, purpose: Purpose) -> None:
-        self.settings = replace(Settings.load(), state=state, port_base=free_port_base(CLUSTERS))
+    def __init__(self, state: Path, purpose: Purpose, clusters: int = CLUSTERS) -> None:
+        self.settings = replace(Settings.load(), state=state, port_base=free_port_base(clusters))
         self.tools = ensure(self.settings, tools_for(self.settings, purpose))
         self.git = GitHost(self.settings)
         self.pulumi = LabPulumi(self.settings)

@@ -25,7 +25,7 @@ def test_what_a_command_starts_counts_too() -> None:
     assert measure(partial(python, nested)).peak_mib > 64
 
 
-def test_what_ran_before_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_ran_before_does_not_count_nor_what_it_starts_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
     counted: list[int] = []
 
     def noted(process: psutil.Process) -> int:
@@ -33,10 +33,19 @@ def test_what_ran_before_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None
         return 0
 
     monkeypatch.setattr(bench.measure, "_resident_bytes", noted)
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
-        measure(partial(python, "import time; time.sleep(0.5)"))
-        other.kill()
-    assert counted and other.pid not in counted
+    program = "import subprocess, sys; input(); subprocess.run(['sleep', '60'])"
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE) as other:
+        assert other.stdin
+
+        def run() -> subprocess.CompletedProcess[str]:
+            other.stdin.write(b"\n")
+            other.stdin.close()
+            return python("import time; time.sleep(0.5)")
+
+        measure(run)
+        [started] = psutil.Process(other.pid).children()
+        started.kill()
+    assert counted and not {other.pid, started.pid} & set(counted)
 
 
 def test_a_command_that_fails_shows_the_end_of_its_output() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bench import admission, backends, kubectl, lanes, neighbours, review
+from bench import admission, backends, fleet, kubectl, lanes, neighbours, review
 from bench.kubectl import Measured
 from bench.measure import Sample
 from bench.report import Results
@@ -107,6 +107,16 @@ def test_a_backend_is_compared_with_the_first() -> None:
     assert [tuple(row[column] for column in columns) for row in rows] == [
         ("file", 50.0, 1.0, 2.0, 3.0, 300.0, 40),
         ("S3", 75.0, 1.5, 2.0, 3.0, 100.0, 0),
+    ]
+
+
+def test_a_fleet_is_compared_with_one_stack_after_the_other() -> None:
+    samples = {"no change": Sample(40.0, 300.0), fleet.ONE_BY_ONE: Sample(80.0, 100.0)}
+    rows = fleet.results(8, samples).rows
+    columns = ("step", "stacks", "s", "s of one stack", "×", "MiB")
+    assert [tuple(row[column] for column in columns) for row in rows] == [
+        ("no change", 8, 40.0, 5.0, 0.5, 300.0),
+        (fleet.ONE_BY_ONE, 8, 80.0, 10.0, 1.0, 100.0),
     ]
 
 
