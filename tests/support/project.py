@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from flux_tenancy.operations.update import environment
 from lab.pulumi import LAB_PASSPHRASE, LabPulumi
 from tests.support.passphrase import encrypted
 
@@ -20,12 +21,6 @@ CHECKOUT = Path(__file__).parents[2]
 NAME = "flux-tenancy"
 _PACKAGES = ("flux_tenancy", "command", "components", "operations", "policy", "review")
 PROGRAM = ("__main__.py", "Pulumi.yaml", *_PACKAGES, ".venv")
-
-# The engine writes the whole state, with all CRDs in it, before and after each resource: half the CPU time of a first
-# update. Only a killed engine needs that, and the program after a refresh, whose result it reads. The engine always
-# writes the state at its end, after a failure and a cancel, too.
-# Source: SkipCheckpoints in sdk/go/common/env/env.go of Pulumi
-_STATE_AT_THE_END = {"PULUMI_SKIP_CHECKPOINTS": "true"}
 
 
 @dataclass(frozen=True)
@@ -39,7 +34,7 @@ class Outcome:
 class Project:
     """A Pulumi project on the lab's own backend.
 
-    An update writes the state at its end only; `tests.support.killing` runs updates that write it all the time.
+    An update runs as by `flux-tenancy up`; `tests.support.killing` runs updates that write the state all the time.
 
     Attributes:
         folder: of the project.
@@ -146,8 +141,9 @@ class Project:
         return resources
 
     def _run(self, arguments: Sequence[str], **options: Any) -> subprocess.CompletedProcess[str]:
-        environment = os.environ | ({} if "--refresh" in arguments else _STATE_AT_THE_END)
-        return self._pulumi.run(arguments, self.folder, environment, **options)
+        # Between a refresh and the program, which reads its result, the state has to be written.
+        environ = os.environ if "--refresh" in arguments else environment(os.environ)
+        return self._pulumi.run(arguments, self.folder, environ, **options)
 
 
 def _short(urn: str) -> str:
