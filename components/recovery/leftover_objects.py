@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pulumi
@@ -96,7 +97,7 @@ def leftover_secrets(secrets: Iterable[Metadata], syncs: Iterable[Mapping[str, A
         syncs: the sources, Kustomizations and Providers in the cluster.
         state: the stack's state.
     """
-    used = {(sync["metadata"]["namespace"], name) for sync in syncs for name in _referred(sync["spec"])}
+    used = {(sync["metadata"]["namespace"], name) for sync in syncs for name in _texts(sync["spec"])}
     known = _recorded_names(state, "kubernetes:core/v1:Secret")
     return _unrecorded(secrets, _SECRET, known | used)
 
@@ -144,19 +145,14 @@ def _unrecorded(found: Iterable[Metadata], name: re.Pattern[str], known: set[tup
     ]
 
 
-def _referred(spec: Any) -> Iterator[str]:
-    """The names in all `secretRef` fields of a spec, and in `valuesFrom` of a HelmRelease."""
-    if not isinstance(spec, dict):
-        return
-    for key, value in spec.items():
-        if key == "values":  # of a HelmRelease, in which nothing is a reference
-            continue
-        if key == "secretRef" and isinstance(value, dict):
-            yield value["name"]
-        elif key == "valuesFrom":
-            yield from (each["name"] for each in value)
-        else:
-            yield from _referred(value)
+def _texts(value: Any) -> Iterator[str]:
+    """All texts in a spec: a reference to a Secret may be in any field, and a generated name is nothing else."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from chain.from_iterable(map(_texts, value.values()))
+    elif isinstance(value, list):
+        yield from chain.from_iterable(map(_texts, value))
 
 
 def paths_of(plural: str, found: Iterable[Metadata]) -> list[str]:
