@@ -42,6 +42,7 @@ _SHOWN = 6
 _SERVICE_ACCOUNTS = "system:serviceaccounts"
 # Groups that every service account belongs to.
 _ALL_ACCOUNTS = frozenset({_SERVICE_ACCOUNTS, "system:authenticated"})
+_EVERYBODY = frozenset(f"Group {each}" for each in _ALL_ACCOUNTS)
 _BOUND_BY_CAPSULE = frozenset({NAMESPACE_DELETER, NAMESPACE_READER, TENANT_ROLE})
 _BOOTSTRAPPING_LABEL = "kubernetes.io/bootstrapping"
 
@@ -66,6 +67,11 @@ class FurtherBinding:
     role: str
     subject: str
     adds: tuple[str, ...]
+
+    @property
+    def is_for_everybody(self) -> bool:
+        """Whether the subject is a group that every service account belongs to."""
+        return self.subject in _EVERYBODY
 
     @property
     def summary(self) -> str:

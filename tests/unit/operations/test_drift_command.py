@@ -140,6 +140,13 @@ class Stack:
     def the(self, path: str, name: str) -> dict[str, Any]:
         return next(each for each in self.cluster.objects[path] if each["metadata"]["name"] == name)
 
+    def platform_namespace(self, name: str) -> None:
+        """Add a namespace of the stack that no tenant has."""
+        namespace = copy.deepcopy(NAMESPACE)
+        namespace["metadata"] |= {"name": name, "labels": {}}
+        self.resources.append(resource("kubernetes:core/v1:Namespace", namespace))
+        self.cluster.objects["/api/v1/namespaces"].append(namespace)
+
     def edit_flag(self) -> None:
         """Change a flag of a controller as `kubectl edit` does."""
         controller = self.the("/apis/apps/v1/deployments", "kustomize-controller")
@@ -262,14 +269,30 @@ def test_a_cluster_role_binding_for_a_tenants_account_is_shown(stack):
     # Clouds have such bindings, and they name no tenant.
     everybody = copy.deepcopy(binding) | {"subjects": [{"kind": "Group", "name": "system:authenticated"}]}
     everybody["metadata"]["name"] = "everybody"
+    group = copy.deepcopy(binding) | {"subjects": [{"kind": "Group", "name": "system:serviceaccounts:apps"}]}
+    group["metadata"]["name"] = "group"
     stack.cluster.answers[f"{RBAC}/clusterroles/admin"] = {
         "rules": [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]}]
     }
-    stack.cluster.objects[f"{RBAC}/clusterrolebindings"] = [binding, other, everybody]
+    stack.cluster.objects[f"{RBAC}/clusterrolebindings"] = [binding, other, everybody, group]
 
     assert [(each["what"], each["kind"], each["name"]) for each in stack.found()] == [
-        ("foreign", "ClusterRoleBinding", "more")
+        ("foreign", "ClusterRoleBinding", "group"),
+        ("foreign", "ClusterRoleBinding", "more"),
     ]
+
+
+def test_a_cluster_role_binding_for_accounts_of_a_tenant_and_of_the_platform_is_shown_once(stack):
+    stack.platform_namespace("flux-system")
+    binding = role_binding("more")
+    del binding["metadata"]["namespace"]
+    binding["subjects"] = [
+        {"kind": "ServiceAccount", "name": "dev-team", "namespace": "apps"},
+        {"kind": "ServiceAccount", "name": "kustomize-controller", "namespace": "flux-system"},
+    ]
+    stack.cluster.objects[f"{RBAC}/clusterrolebindings"] = [binding]
+
+    assert [each["name"] for each in stack.found()] == ["more"]
 
 
 @pytest.mark.parametrize(
@@ -282,10 +305,7 @@ def test_a_cluster_role_binding_for_a_tenants_account_is_shown(stack):
     ],
 )
 def test_a_cluster_role_binding_for_an_account_of_the_platform_is_shown(stack, subject, is_shown):
-    platform = copy.deepcopy(NAMESPACE)
-    platform["metadata"] |= {"name": "flux-system", "labels": {}}
-    stack.resources.append(resource("kubernetes:core/v1:Namespace", platform))
-    stack.cluster.objects["/api/v1/namespaces"].append(platform)
+    stack.platform_namespace("flux-system")
     binding = role_binding("more")
     del binding["metadata"]["namespace"]
     binding["subjects"] = [subject]
