@@ -24,7 +24,7 @@ from flux_tenancy.components.stack.files.stack_file import is_encrypted
 from flux_tenancy.components.stack.files.validation_errors import message
 from flux_tenancy.components.tenant.grants import Grant
 from flux_tenancy.components.tenant.kinds import OpenedKind
-from flux_tenancy.operations.described_stack import described_section, described_tenant, listed_tenants
+from flux_tenancy.operations.described_stack import described_section, described_tenants
 from flux_tenancy.operations.errors import invalid
 from flux_tenancy.operations.pulumi_config import PulumiConfig
 
@@ -75,8 +75,9 @@ def described_grants(stack: str, project: Path) -> dict[str, tuple[Grant, ...]]:
         OperationError: the stack does not exist, or a tenant's grants are not valid.
     """
     file, found = stack_file_name(stack), {}
-    for tenant in listed_tenants(stack, project):
-        merged = described_tenant(stack, tenant, project)
+    for tenant, merged in described_tenants(stack, project).items():
+        if isinstance(merged, Problem):
+            raise invalid(merged)
         if "grants" in merged.value:
             try:
                 found[tenant] = _Grants.model_validate({"grants": merged.value["grants"]}).grants

@@ -9,7 +9,6 @@ from typing import Any
 
 from flux_tenancy.components.config.errors import Problem
 from flux_tenancy.components.config.messages import Message, Wording
-from flux_tenancy.components.config.yaml_files import read_mapping
 from flux_tenancy.components.stack.files.names import StackName, stack_file_name, stack_names, tenant_file_name
 from flux_tenancy.components.stack.files.project_file import ProjectFile, read_project_file
 from flux_tenancy.components.stack.files.stack_file import StackFile, is_encrypted, read_stack_file
@@ -88,8 +87,17 @@ def listed_tenants(stack: str, project: Path) -> Mapping[str, Any]:
     Raises:
         OperationError: the stack does not exist.
     """
-    tenants = described_file(stack, project).at(("tenants",))
-    return tenants if isinstance(tenants, Mapping) and not is_encrypted(tenants) else {}
+    return _listed(described_file(stack, project))
+
+
+def described_tenants(stack: str, project: Path) -> dict[str, MergedTenant | Problem]:
+    """Each tenant's entry in the stack, merged over its base file; or why it cannot be.
+
+    Raises:
+        OperationError: the stack does not exist.
+    """
+    file = described_file(stack, project)
+    return {tenant: read_tenant(tenant, entry, file.name, project) for tenant, entry in _listed(file).items()}
 
 
 def described_tenant(stack: str, tenant: str, project: Path, may_be_new: bool = False) -> MergedTenant:
@@ -104,8 +112,9 @@ def described_tenant(stack: str, tenant: str, project: Path, may_be_new: bool = 
     Raises:
         OperationError: the stack or the tenant does not exist.
     """
-    name, listed = stack_file_name(stack), listed_tenants(stack, project)
-    is_readable = not is_encrypted(described_file(stack, project).at(("tenants",)))
+    file = described_file(stack, project)
+    listed = _listed(file)
+    is_readable = not is_encrypted(file.at(("tenants",)))
     is_new = may_be_new and is_readable and (project / tenant_file_name(tenant)).is_file()
     if tenant not in listed and not is_new:
         tenants = ", ".join(listed) or "none"
@@ -114,11 +123,11 @@ def described_tenant(stack: str, tenant: str, project: Path, may_be_new: bool = 
         raise OperationError(
             Message(
                 "FT-OPS-004",
-                f"{name} lists no tenant {tenant}; it has {tenants}",
+                f"{file.name} lists no tenant {tenant}; it has {tenants}",
                 f"{meant}add `{tenant}: {{}}` below {described_project(project).name}:tenants",
             )
         )
-    overlaid = read_tenant(tenant, listed.get(tenant), name, project)
+    overlaid = read_tenant(tenant, listed.get(tenant), file.name, project)
     if isinstance(overlaid, Problem):
         raise invalid(overlaid)
     return overlaid
@@ -154,11 +163,14 @@ def described_file(stack: str, project: Path) -> StackFile:
     Raises:
         OperationError: the stack does not exist, or its file is no YAML or has unknown keys.
     """
-    path = stack_path(stack, project)
-    name, of_project = path.name, described_project(project)
-    if isinstance(document := read_mapping(path, name), Problem):
-        raise invalid(document)
-    file = read_stack_file(stack, of_project)
-    if file.problems:
-        raise invalid(*file.problems)
+    stack_path(stack, project)  # An unknown stack is refused with the names of those that exist.
+    file = read_stack_file(stack, described_project(project))
+    if problems := file.unreadable or file.problems:
+        raise invalid(*problems)
     return file
+
+
+def _listed(file: StackFile) -> Mapping[str, Any]:
+    """The tenants of a stack with their entries; none if all of them are encrypted together."""
+    tenants = file.at(("tenants",))
+    return tenants if isinstance(tenants, Mapping) and not is_encrypted(tenants) else {}

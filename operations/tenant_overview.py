@@ -13,18 +13,19 @@ from kubernetes import client
 from kubernetes.utils.quantity import parse_quantity
 
 from flux_tenancy.components.cluster.client import ClusterUnavailable, connect, explaining, items
-from flux_tenancy.components.config.errors import coded
+from flux_tenancy.components.config.errors import Problem, coded
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.installs.flux.lanes import lane_of
 from flux_tenancy.components.stack.files.names import stack_file_name
+from flux_tenancy.components.stack.files.tenant_files import MergedTenant
 from flux_tenancy.components.sync.flux_objects import ALL, read_syncs
 from flux_tenancy.components.sync.status import status_of
 from flux_tenancy.components.tenant.config import TenantState
 from flux_tenancy.components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION, TENANT_LABEL
 from flux_tenancy.operations.described_cluster import described_cluster
-from flux_tenancy.operations.described_stack import described_tenant, listed_tenants
+from flux_tenancy.operations.described_stack import described_tenants
 from flux_tenancy.operations.described_syncs import has_syncs
-from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.operations.errors import OperationError, invalid
 
 
 class Health(StrEnum):
@@ -127,10 +128,10 @@ def read_overview(stack: str, project: Path, violations: Violations | None) -> S
         violations: how to count what policies would refuse; None leaves it out.
     """
     try:
-        listed = listed_tenants(stack, project)
+        described = described_tenants(stack, project)
         api = connect(described_cluster(stack, project), project)
         found, error = observe(api, stack, violations)
-        lines = tuple(_line(name, stack, project, found) for name in listed)
+        lines = tuple(_line(name, merged, found) for name, merged in described.items())
     except ClusterUnavailable as failure:
         return StackOverview(stack, error=printable(str(failure.as_problem(stack_file_name(stack)))))
     except OperationError as failure:
@@ -224,11 +225,10 @@ def _health(sync: Mapping[str, Any], objects: Iterable[Mapping[str, Any]]) -> tu
     return Health.READY, ""
 
 
-def _line(name: str, stack: str, project: Path, found: Observed) -> TenantLine:
-    try:
-        described = described_tenant(stack, name, project).value
-    except OperationError as error:
-        return TenantLine(name, Health.FAILED, message=said_of(error))
+def _line(name: str, merged: MergedTenant | Problem, found: Observed) -> TenantLine:
+    if isinstance(merged, Problem):
+        return TenantLine(name, Health.FAILED, message=said_of(invalid(merged)))
+    described = merged.value
     return tenant_line(name, described.get("state") == TenantState.LEAVING, found, syncs=has_syncs(described))
 
 

@@ -50,6 +50,7 @@ class StackFile:
         shared: the values that `Pulumi.yaml` sets for all stacks, by top-level key.
         imports: whether Pulumi has values from elsewhere as well: its service, or environments of ESC.
         option: the option that names the file to `pulumi`, with a space in front; empty for the stack's own.
+        unreadable: why it cannot be read, if so.
     """
 
     name: str
@@ -58,6 +59,7 @@ class StackFile:
     shared: Mapping[str, Any] = field(default_factory=dict)
     imports: bool = False
     option: str = ""
+    unreadable: tuple[Problem, ...] = ()
 
     def at(self, path: KeyPath) -> Any:
         """The value at a path, encrypted ones as `{secure: …}`; None where there is none."""
@@ -115,7 +117,8 @@ def read_stack_file(
     problems = check_keys([str(key) for key in config], name, project.name)
     is_remote = is_all_that_was_read and given is None and not file.exists()
     imports = bool(content.get("environment")) or is_remote
-    return StackFile(name, sections, tuple(problems), project.config, imports, option)
+    unreadable = (document,) if isinstance(document, Problem) else ()
+    return StackFile(name, sections, tuple(problems), project.config, imports, option, unreadable)
 
 
 def _walk(sections: Any, path: KeyPath) -> tuple[Any, bool]:

@@ -7,8 +7,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
+import yaml
 from fake_cluster import FakeCluster, served
 from sample_tenants import QUOTAS, RELEASES, REVISION, SOURCES, SYNCS, flux_object, quota
 from tenants_project import TenantsProject, tenants_project
@@ -16,6 +18,8 @@ from typer.testing import CliRunner
 
 from flux_tenancy.command.app import app
 from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.yaml_files import read_mapping
+from flux_tenancy.components.stack.files import stack_file
 from flux_tenancy.components.vocabulary.names import LANE_LABEL
 from flux_tenancy.operations import tenant_list
 from flux_tenancy.operations.errors import OperationError
@@ -101,6 +105,27 @@ def test_each_tenant_of_each_stack_has_an_entry_for_programs(project, cluster):
             },
         ],
     }
+
+
+def test_a_stack_file_is_read_as_often_for_many_tenants_as_for_few(project, cluster, monkeypatch):
+    reads: Counter[str] = Counter()
+
+    def counted(file: Path, name: str) -> object:
+        reads[name] += 1
+        return read_mapping(file, name)
+
+    monkeypatch.setattr(stack_file, "read_mapping", counted)
+    run()
+    few = reads.copy()
+    path = project.folder / "Pulumi.staging.yaml"
+    content = yaml.safe_load(path.read_text())
+    content["config"]["flux-tenancy:tenants"] |= {f"team-{number}": {} for number in range(5)}
+    path.write_text(yaml.safe_dump(content))
+    reads.clear()
+    _, out = run()
+
+    assert "team-4" in out
+    assert reads == few
 
 
 def test_a_stack_that_does_not_answer_is_a_row(project, cluster):
