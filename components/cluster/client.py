@@ -115,7 +115,7 @@ def connect(config: ClusterConfig, project: Path) -> client.ApiClient:
     folder = str(path.parent) if path else None
     try:
         KubeConfigLoader(content, active_context=context, config_base_path=folder).load_and_set(configuration)
-    except ConfigException as error:
+    except (ConfigException, ValueError, TypeError, KeyError) as error:  # as the library reads what is damaged
         raise ClusterUnavailable(_key(config), Message("FT-CLU-005", f"cannot be used: {error}")) from None
     return client.ApiClient(configuration)
 

@@ -199,6 +199,15 @@ def test_a_missing_certificate_is_an_error(tmp_path):
     assert f"{tmp_path}/ca.crt" in message
 
 
+@pytest.mark.parametrize("authority", ["abc", 5])
+def test_a_certificate_that_was_damaged_on_the_way_is_an_error(tmp_path, authority):
+    damaged = kubeconfig("https://127.0.0.1:1", **{"certificate-authority-data": authority})
+
+    key, code, _ = unavailable(by_file(tmp_path, damaged), tmp_path)
+
+    assert (key, code) == ("kubeconfig", "FT-CLU-005")
+
+
 def test_a_server_that_does_not_answer_is_an_error(tmp_path):
     server = f"http://127.0.0.1:{closed_port()}"
 
