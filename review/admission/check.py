@@ -13,7 +13,7 @@ from flux_tenancy.components.config.messages import Wording
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.review.admission.answers import admission_answers
 from flux_tenancy.review.admission.build import COMMAND, PROGRAM
-from flux_tenancy.review.admission.program import VARIABLE, Answer, find_program
+from flux_tenancy.review.admission.program import VARIABLE, find_program
 from flux_tenancy.review.admission.schemas import schema_errors
 from flux_tenancy.review.admission.verdict import refusals
 from flux_tenancy.review.render.rendered import Render
@@ -53,7 +53,7 @@ def check_admission(render: Render, project: Path, meanwhile: Callable[[], None]
     if not found:
         typer.echo(f"{len(answers)} objects match their schemas, and no admission policy refuses any")
         return True
-    count = sum(1 for answer in answers.values() if answer != Answer())
+    count = sum(1 for answer in answers.values() if answer.is_refused)
     listed = "".join(f"\n  {line}" for line in found)
     typer.echo(f"error: {coded(FOUND(count=count, total=len(answers), listed=listed))}", err=True)
     return False

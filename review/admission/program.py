@@ -95,7 +95,7 @@ class Objection:
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to a request, which is accepted if both are empty.
+    """The answer to a request.
 
     Attributes:
         errors: what is wrong with the object; policies do not see one that is invalid.
@@ -104,6 +104,11 @@ class Answer:
 
     errors: tuple[FieldError, ...] = ()
     objections: tuple[Objection, ...] = ()
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the object would not be created, or not as it is."""
+        return bool(self.errors) or any(each.denied for each in self.objections)
 
 
 @dataclass(frozen=True)

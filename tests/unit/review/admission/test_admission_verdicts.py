@@ -267,6 +267,15 @@ def test_the_check_fails_with_all_findings(tmp_path, monkeypatch, capsys):
     ]
 
 
+def test_what_is_only_audited_is_not_counted_as_rejected(tmp_path, monkeypatch, capsys):
+    denied = {"errors": [], "refusals": [{"policy": "a", "denied": True, "message": "b"}]}
+    warned = {"errors": [], "refusals": [{"policy": "a", "denied": False, "message": "b"}]}
+    monkeypatch.setenv(VARIABLE, str(program(tmp_path, f"print(json.dumps([{denied}, {warned}]))")))
+
+    assert not check_admission(render_of(SOURCE, kubernetes("ConfigMap", "a", "apps")), tmp_path)
+    assert capsys.readouterr().err.startswith("error: an API server would reject 1 of 2 objects")
+
+
 def test_the_check_passes_objects_that_are_accepted_or_only_audited(tmp_path, monkeypatch, capsys):
     answer = {"errors": [], "refusals": [{"policy": "a", "denied": False, "message": "b"}]}
     monkeypatch.setenv(VARIABLE, str(program(tmp_path, f"print(json.dumps([{answer}]))")))
