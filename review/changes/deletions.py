@@ -14,13 +14,13 @@ from dataclasses import dataclass
 
 from flux_tenancy.components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE
 from flux_tenancy.components.installs.chart import RELEASE_TYPE
+from flux_tenancy.components.tenant.leaving.remaining_objects import prunes
 from flux_tenancy.review.changes.objects import Action, ObjectChange
 from flux_tenancy.review.render.rendered import PLATFORM, RenderedObject
 
 ACKNOWLEDGED_FROM = 10
 """From this number of objects on, a deletion needs an acknowledgement."""
 _DIGEST_LENGTH = 16
-_ORPHAN = "Orphan"
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Deletion:
             yield f"every object of {_listed('definition', definitions)} is deleted in the whole cluster", True
         for sync in self._of_kind("Kustomization"):
             if sync.namespace not in namespaces:
-                stays = _stays(sync)
+                stays = not prunes(sync.manifest)
                 what = "Flux keeps the objects" if stays else "Flux deletes the objects"
                 yield f"{what} that it applied from the Git of {sync.namespace}/{sync.name}", not stays
         for release in self._of_kind("HelmRelease"):
@@ -135,15 +135,6 @@ def _registration(rendered: RenderedObject) -> tuple[str, str, str]:
 
 def _repository(rendered: RenderedObject) -> str:
     return str(rendered.manifest["properties"].get("repository"))
-
-
-def _stays(sync: RenderedObject) -> bool:
-    """Whether Flux keeps the objects of a sync that is deleted.
-
-    Source: https://fluxcd.io/flux/components/kustomize/kustomizations/#deletion-policy
-    """
-    policy = sync.manifest["spec"].get("deletionPolicy", "MirrorPrune")
-    return policy == _ORPHAN or (policy == "MirrorPrune" and not sync.manifest["spec"].get("prune", False))
 
 
 def _listed(noun: str, names: list[str]) -> str:

@@ -96,6 +96,7 @@ def test_every_object_of_a_kind_goes_with_its_definition():
     [
         ({"prune": True}, "deletes"),
         ({"prune": False}, "keeps"),
+        ({"prune": True, "suspend": True}, "keeps"),
         ({"prune": True, "deletionPolicy": "Orphan"}, "keeps"),
         ({"prune": False, "deletionPolicy": "Delete"}, "deletes"),
         ({"prune": True, "deletionPolicy": "MirrorPrune"}, "deletes"),
