@@ -177,6 +177,13 @@ def test_an_openpgp_key_may_be_read_only_if_it_is_public():
     assert of_secret(stringData={"alice.asc": "-----BEGIN PGP PRIVATE KEY BLOCK-----\n…"}) == ["alice.asc"]
 
 
+def test_no_entry_may_be_read_that_has_a_private_key():
+    private = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3Bl\n-----END OPENSSH PRIVATE KEY-----\n"
+    public = "-----BEGIN PGP PUBLIC KEY BLOCK-----\n…\n"
+    found = of_secret(stringData={"alice.sshpub": private, "identity.pub": private, "bob.asc": public + private})
+    assert found == ["alice.sshpub, bob.asc, identity.pub"]
+
+
 def test_a_cosign_key_may_be_read_only_if_it_is_public():
     labels = "PUBLIC KEY", "ENCRYPTED SIGSTORE PRIVATE KEY"
     public, private = (f"-----BEGIN {label}-----\nMFkw\n-----END {label}-----\n" for label in labels)
