@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,9 @@ from flux_tenancy.operations.dry_run_copies import as_created
 from flux_tenancy.operations.errors import OperationError
 
 _SECRETS = "/api/v1", "secrets"
+# This user may not list a kind, it cannot be listed, or the server of its API is away. Anything else may pass, and the
+# backup would lack objects that the cluster has.
+_NOT_LISTED = (HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.SERVICE_UNAVAILABLE)
 # They bind a claim to a volume that is deleted with it.
 _BINDING_PREFIXES = ("pv.kubernetes.io/", "volume.kubernetes.io/selected-node")
 # `kubectl apply` sets it again.
@@ -71,7 +75,9 @@ def read_contents(api: client.ApiClient, tenant: str, with_secrets: bool) -> Con
             for namespace in namespaces:
                 try:
                     found = items(api, kind.path(namespace), accept=accept)
-                except ApiException:
+                except ApiException as error:
+                    if error.status not in _NOT_LISTED:
+                        raise
                     unread.append(f"{kind.kind} in {namespace}")
                     continue
                 if own := [each for each in found if not goes_by_itself(kind.kind, each["metadata"], pruned=False)]:

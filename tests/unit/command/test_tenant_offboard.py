@@ -145,6 +145,13 @@ def test_what_cannot_be_read_is_named(project, cluster):
     assert "staging: Deployment in tools cannot be read, and is not in the backup\n" in project.told(*OFFBOARD)
 
 
+def test_a_tenant_stays_if_a_part_of_its_backup_fails(project, cluster):
+    cluster.broken = (f"/apis/apps/v1/{TOOLS}/deployments",)
+
+    assert "tenant ops-team cannot be backed up: " in project.refused(*OFFBOARD)
+    assert "leaving" not in project.read("Pulumi.staging.yaml")
+
+
 def test_a_tenant_leaves_in_two_steps(project, cluster):
     first = project.told(*OFFBOARD, "--no-backup")
     assert "        ops-team:\n          state: leaving\n" in project.read("Pulumi.staging.yaml")

@@ -74,6 +74,7 @@ class FakeCluster:
         judge: what is said to a copy, by the object that is asked for.
         status: of every answer but those to dry runs, where it is not success.
         forbidden: paths that this user may not look at.
+        broken: paths that are answered with an error of the server.
         asked: what was asked for in dry runs, with its path and query.
         answers: what is no list, by its path.
         patched: the patches, each with its path and query.
@@ -84,6 +85,7 @@ class FakeCluster:
     judge: Callable[[dict[str, Any]], Said] = lambda _: Said()
     status: int = 200
     forbidden: tuple[str, ...] = ()
+    broken: tuple[str, ...] = ()
     asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     answers: dict[str, dict[str, Any]] = field(default_factory=lambda: dict(DISCOVERY))
     patched: list[tuple[str, Any]] = field(default_factory=list)
@@ -132,6 +134,8 @@ def served(cluster: FakeCluster, folder: Path) -> Iterator[str]:
             found = cluster.page(url.path, parse_qs(url.query)) if cluster.status == 200 else {}
             if url.path in cluster.forbidden:
                 self.answer(403, {})
+            elif url.path in cluster.broken:
+                self.answer(500, {})
             else:
                 self.answer(cluster.status if found is not None else 404, found or {})
 
