@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from flux_tenancy.components.config.printable import printable, without_passwords
+from flux_tenancy.components.vocabulary.manifests import qualified
 from flux_tenancy.operations.differences import Difference, What, is_former_manager
 from flux_tenancy.operations.drift_search import Drift
 from flux_tenancy.operations.managed_fields import MISSING
@@ -49,7 +50,7 @@ def as_json(drift: Drift) -> str:
 
 
 def _paragraph(each: Difference) -> Iterator[str]:
-    yield f"{_HEADINGS[each.what]}: {each.kind} {printable('/'.join(filter(None, (each.namespace, each.name))))}"
+    yield f"{_HEADINGS[each.what]}: {each.kind} {printable(qualified(each.namespace, each.name))}"
     if each.field:
         yield f"  {printable(each.field)}"
     for sign, values in zip("-+", _values(each), strict=True):
@@ -80,9 +81,7 @@ def _unowned(found: Iterable[Difference]) -> Iterator[str]:
         yield "Leftovers are not in the state. Run `pulumi up` first: it takes over those that the stack describes."
     if containers := [each for each in unowned if each.kind in _DELETING]:
         yield "No command is shown for these, because their deletion also deletes their content or what they applied:"
-        yield from (
-            f"  {each.kind} {printable('/'.join(filter(None, (each.namespace, each.name))))}" for each in containers
-        )
+        yield from (f"  {each.kind} {printable(qualified(each.namespace, each.name))}" for each in containers)
     if deletable := [each for each in unowned if each.kind not in _DELETING]:
         yield "Leftovers and objects that are not part of the stack are not deleted. To delete them:"
         yield from (f"  {_deletion(each)}" for each in deletable)

@@ -13,7 +13,7 @@ import dataclasses
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
-from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.manifests import Manifest, qualified
 from flux_tenancy.operations.differences import Difference, What, unowned
 
 EXCEPTIONS = ("kubernetes:policies.kyverno.io/v1:PolicyException", "kubernetes:kyverno.io/v2:PolicyException")
@@ -105,7 +105,6 @@ def _granted(kind: str, found: Manifest) -> Any:
     if kind in ("NetworkPolicy", _EXCEPTION):
         return found.get("spec") or {}
     subjects = [
-        f"{each['kind']} {'/'.join(filter(None, (each.get('namespace'), each['name'])))}"
-        for each in found.get("subjects") or ()
+        f"{each['kind']} {qualified(each.get('namespace'), each['name'])}" for each in found.get("subjects") or ()
     ]
     return f"{found['roleRef']['kind']} {found['roleRef']['name']} for {', '.join(subjects) or 'nobody'}"

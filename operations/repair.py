@@ -32,7 +32,7 @@ from flux_tenancy.components.cluster.client import APPLY_PATCH, ClusterUnavailab
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.recovery.field_owners import co_owner, relinquish
-from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.manifests import Manifest, qualified
 from flux_tenancy.operations.differences import (
     HIDDEN,
     MANAGERS,
@@ -296,4 +296,4 @@ def _left(differences: Iterable[Difference], reasons: Mapping[str, str]) -> Iter
 
 
 def _label(difference: Difference) -> str:
-    return f"{difference.kind} {printable('/'.join(filter(None, (difference.namespace, difference.name))))}"
+    return f"{difference.kind} {printable(qualified(difference.namespace, difference.name))}"

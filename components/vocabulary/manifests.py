@@ -40,7 +40,12 @@ def former_type(manifest: Manifest) -> str | None:
     return _FORMER_VERSIONS.get(resource_type(manifest))
 
 
+def qualified(namespace: str | None, name: str) -> str:
+    """`namespace/name`, or `name` without a namespace."""
+    return f"{namespace}/{name}" if namespace else name
+
+
 def name_of(manifest: Manifest) -> str:
     """`namespace/name` of an object, or `name` if it is cluster-scoped."""
     metadata = manifest["metadata"]
-    return "/".join(filter(None, (metadata.get("namespace"), metadata["name"])))
+    return qualified(metadata.get("namespace"), metadata["name"])

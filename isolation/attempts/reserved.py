@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from flux_tenancy.components.policies.rendering import OBJECT_PREFIX
 from flux_tenancy.components.tenant.further_access import is_documented
-from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.manifests import Manifest, name_of
 from flux_tenancy.isolation.attempts.objects import (
     NAME,
     account,
@@ -358,9 +358,5 @@ def _beyond(scene: Scene) -> Finding:
         return Finding(
             Layer.ROLE, State.HOLDS, "no binding outside of the tenant's namespaces names the account", "RBAC"
         )
-    named_so = ", ".join(
-        f"{'/'.join(filter(None, (each['metadata'].get('namespace'), each['metadata']['name'])))}"
-        f" ({each['roleRef']['name']})"
-        for each in found
-    )
+    named_so = ", ".join(f"{name_of(each)} ({each['roleRef']['name']})" for each in found)
     return Finding(Layer.ROLE, State.OPEN, f"the account also has bindings elsewhere: {named_so}")

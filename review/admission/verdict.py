@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from flux_tenancy.components.policies.rendering import POLICIES
+from flux_tenancy.components.vocabulary.manifests import qualified
 from flux_tenancy.review.admission.answers import Answers
 from flux_tenancy.review.render.rendered import Render
 from flux_tenancy.review.words.statement import Statement
@@ -59,7 +60,7 @@ def refusals(before: Answers | None, after: Answers, render: Render) -> tuple[Re
         Refusal(
             each.owner,
             str(POLICIES.get(objection.policy, objection.policy)),
-            f"{each.kind} {f'{each.namespace}/' if each.namespace else ''}{each.name}",
+            f"{each.kind} {qualified(each.namespace, each.name)}",
             objection.message,
             objection.denied,
             newly=(each.key, objection.policy, objection.denied) not in known,

@@ -13,7 +13,7 @@ from flux_tenancy.components.config.printable import HIDDEN, printable, without_
 from flux_tenancy.components.plan.registration import BACKGROUND, OWNERSHIP
 from flux_tenancy.components.policies.probe import PROBE_NAME
 from flux_tenancy.components.tenant.annotations import PREFIX
-from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.manifests import Manifest, qualified
 from flux_tenancy.components.vocabulary.names import LANE_LABEL, TENANT_LABEL
 from flux_tenancy.review.changes.objects import ABSENT, FieldChange, ObjectChange
 from flux_tenancy.review.render.files import as_yaml
@@ -43,7 +43,7 @@ _IDENTITY = ("apiVersion", "kind", "metadata")
 
 def label(rendered: RenderedObject) -> str:
     """How an object is called, e.g. `RoleBinding apps/dev-team-reconciler`."""
-    return printable(f"{rendered.kind} {'/'.join(filter(None, (rendered.namespace, rendered.name)))}")
+    return printable(f"{rendered.kind} {qualified(rendered.namespace, rendered.name)}")
 
 
 def is_noise(change: ObjectChange) -> bool:

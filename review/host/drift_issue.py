@@ -15,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.stack.files.names import StackName
+from flux_tenancy.components.vocabulary.manifests import qualified
 from flux_tenancy.operations.errors import OperationError
 from flux_tenancy.review.host.artifacts import read_artifact
 from flux_tenancy.review.host.connection import Host, connected
@@ -135,7 +136,7 @@ def described(drifts: Mapping[str, Drift | None], url: str) -> str:
 def _table(differences: Sequence[Difference]) -> str:
     rows = ["| | Object | Field | By | Since |", "| --- | --- | --- | --- | --- |"]
     for each in differences[:SHOWN]:
-        path = "/".join(filter(None, (each.namespace, each.name)))
+        path = qualified(each.namespace, each.name)
         cells = (each.what, f"{each.kind} {path}", each.field, each.by, each.since)
         rows.append(f"| {' | '.join(code(cell) if cell else '' for cell in cells)} |")
     if len(differences) > SHOWN:

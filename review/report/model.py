@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from flux_tenancy.components.config.printable import printable, without_passwords
 from flux_tenancy.components.stack.files.names import stack_file_name
+from flux_tenancy.components.vocabulary.manifests import qualified
 from flux_tenancy.review.changes.deletions import Deletion
 from flux_tenancy.review.changes.fields import (
     Lines,
@@ -439,7 +440,7 @@ def _entry(same: Sequence[ObjectChange]) -> Entry:
     parts = as_yaml_lines(found) if change.action is Action.ADDED else parts
     if len(same) > 1:
         parts = tuple(tuple(masked(line, found) for line in part) for part in parts)
-    names = tuple("/".join(filter(None, (each.object.namespace, each.object.name))) for each in same)
+    names = tuple(qualified(each.object.namespace, each.object.name) for each in same)
     noise = change.action is Action.CHANGED and is_noise(change)
     return Entry(change.action, found.kind, names, parts, immutable_fields(change), noise)
 
