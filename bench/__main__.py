@@ -22,7 +22,10 @@ RESULTS = Path(__file__).parent / "results"
 
 
 class Contest(StrEnum):
-    """What can be measured, in this order: neighbours and lanes start Flux's controllers, backends and fleet other clusters."""
+    """What can be measured, in this order.
+
+    The rig's Flux runs from neighbours on; backends and fleet start clusters of their own.
+    """
 
     REVIEW = "review"
     KUBECTL = "kubectl"
@@ -43,7 +46,7 @@ def main(
     stacks: Annotated[int, typer.Option(min=3, max=HIGHEST_INDEX, help="fleet: stacks, each with a cluster")] = 8,
     folder: Annotated[Path, typer.Option("--results", help="folder for the results")] = RESULTS,
 ) -> None:
-    """Measure reviews, Pulumi against kubectl, policies, tenants beside an attacker, lanes, Pulumi's backends, and a fleet."""
+    """Measure reviews, Pulumi against kubectl, policies, tenants beside an attacker, lanes, backends, and a fleet."""
     # As on Ctrl-C, the cluster is stopped on the way out.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with reported("the benchmark's cluster is stopped and deleted"):

@@ -15,7 +15,7 @@ import yaml
 
 from bench.measure import Sample, checked, measure
 from bench.report import Results
-from bench.rig import releases
+from bench.rig import UsersPulumi, releases
 from flux_tenancy.operations.fleet_file import FILE
 from tests.support.lab import Lab
 from tests.support.policy_cases import made
@@ -28,13 +28,13 @@ ONE_BY_ONE = "up of each stack"
 STEPS = ("first up", "no change", ONE_BY_ONE, "one more tenant in each", "preview", "drift", "status")
 
 NOTES = (
-    f"`flux-tenancy fleet` for stacks of {TENANTS} tenants, in three waves: one stack, another one, and all others. Each "
-    "stack has a cluster of its own, and all have the file backend. Flux, native policies and all tenants are created by "
-    "the first up.",
+    f"`flux-tenancy fleet` for stacks of {TENANTS} tenants, in three waves: one stack, another one, and all others. "
+    "Each stack has a cluster of its own, and all have the file backend. Flux, native policies and all tenants are "
+    "created by the first up.",
     "Flux runs in each cluster, so a wave ends when Flux has applied every tenant's repository.",
     f"× compares with `{ONE_BY_ONE}`: `flux-tenancy up` of one stack after the other, without a change.",
-    "All clusters, the Git host and the command share the cores of this machine. MiB: the command, with all of Pulumi's "
-    "processes.",
+    "All clusters, the Git host and the command share the cores of this machine. MiB: the command, with all of "
+    "Pulumi's processes.",
 )
 
 _ORGANIZATION, _REPOSITORY = "bench", "app"
@@ -97,7 +97,9 @@ class _Fleet:
         return done
 
     def _run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return self.lab.pulumi.run_beside([sys.executable, "-m", "flux_tenancy.command", *arguments], self.project.folder)
+        return self.lab.pulumi.run_beside(
+            [sys.executable, "-m", "flux_tenancy.command", *arguments], self.project.folder
+        )
 
 
 @contextmanager
@@ -105,6 +107,7 @@ def _running_fleet(stacks: int, say: Callable[[str], None]) -> Iterator[_Fleet]:
     """Clusters without Flux, and a project for them, removed at the end."""
     with tempfile.TemporaryDirectory(prefix="flux-tenancy-fleet-") as folder:
         lab = Lab(Path(folder, "lab"), "up", clusters=stacks)
+        lab.pulumi = UsersPulumi(lab)
         try:
             files = {"config.yaml": yaml.safe_dump(made("ConfigMap"))}
             url = lab.repository(_ORGANIZATION, _REPOSITORY, files, Path(folder, "repositories"))

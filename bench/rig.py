@@ -30,6 +30,8 @@ STACK = "bench"
 UPDATE = MappingProxyType(environment({}))
 """Settings of an update, as `flux-tenancy up` makes it."""
 _TOOLS = ("pulumi", "pulumi-resource-kubernetes", "kube-apiserver", "etcd")
+# Go's own defaults, for which the lab has others.
+_GARBAGE_COLLECTION = {"GOGC": "100", "GOMEMLIMIT": "off"}
 _FLUX = "--namespace=flux-system"
 
 
@@ -119,15 +121,15 @@ class Rig:
         }
 
 
-class _Pulumi(LabPulumi):
-    """The lab's Pulumi with other settings in its environment."""
+class UsersPulumi(LabPulumi):
+    """The lab's Pulumi with other settings in its environment, and as much memory as users' has."""
 
-    def __init__(self, lab: Lab, settings: Mapping[str, str]) -> None:
+    def __init__(self, lab: Lab, settings: Mapping[str, str] = UPDATE) -> None:
         super().__init__(lab.settings)
         self._own = settings
 
     def environment(self) -> dict[str, str]:
-        return {**super().environment(), **self._own}
+        return {**super().environment(), **_GARBAGE_COLLECTION, **self._own}
 
 
 @contextmanager
@@ -139,7 +141,7 @@ def running_rig(pulumi: Mapping[str, str] = UPDATE) -> Iterator[Rig]:
     """
     with tempfile.TemporaryDirectory(prefix="flux-tenancy-bench-") as folder:
         lab = Lab(Path(folder, "lab"), "up")
-        lab.pulumi = _Pulumi(lab, pulumi)
+        lab.pulumi = UsersPulumi(lab, pulumi)
         os.environ |= {"KUBECTL_EXTERNAL_DIFF": "", VARIABLE: str(ensure(lab.settings, [PROGRAM])[PROGRAM])}
         try:
             # Only what is measured takes time of the cores.

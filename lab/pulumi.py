@@ -232,7 +232,7 @@ class LabPulumi:
     def _install_launcher(self, engine: Path) -> None:
         """Write `pulumi` for PATH: a script, since the CLI would follow a link."""
         arguments = [sys.executable, "-I", "-S", pulumi_run.__file__, str(engine), str(self._runs)]
-        environment = shlex.join(f"{name}={value}" for name, value in GARBAGE_COLLECTION.items())
+        environment = " ".join(f'{name}="${{{name}:-{value}}}"' for name, value in GARBAGE_COLLECTION.items())
         write_file(self.bin / CLI, f'#!/bin/sh\n{environment} exec {shlex.join(arguments)} "$@"\n', PROGRAM)
 
     def _language_host_script(self) -> str:
