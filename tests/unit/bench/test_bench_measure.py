@@ -35,9 +35,9 @@ def test_what_ran_before_does_not_count_nor_what_it_starts_meanwhile(monkeypatch
     monkeypatch.setattr(bench.measure, "_resident_bytes", noted)
     program = "import subprocess, sys; input(); subprocess.run(['sleep', '60'])"
     with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE) as other:
-        assert other.stdin
 
         def run() -> subprocess.CompletedProcess[str]:
+            assert other.stdin is not None
             other.stdin.write(b"\n")
             other.stdin.close()
             return python("import time; time.sleep(0.5)")
