@@ -19,7 +19,6 @@ from flux_tenancy.operations.described_stack import described_section, described
 from flux_tenancy.operations.errors import OperationError, run_all
 from flux_tenancy.operations.given_values import value_checks
 from flux_tenancy.operations.project_edits import ProjectEdits
-from flux_tenancy.operations.pulumi_config import PulumiConfig
 
 _HEADER = """\
 # yaml-language-server: $schema=../schemas/tenant.schema.json
@@ -114,14 +113,10 @@ def onboard(tenant: NewTenant, stacks: Sequence[str], edits: ProjectEdits) -> On
         url, repository = source.url, source.repository
     keys = {}
     for stack in stacks:
-        entry: dict[str, Any] = {"sync": {"path": tenant.folder}} if tenant.folder else {}
+        edits.set(stack, (tenant.name,), {"sync": {"path": tenant.folder}} if tenant.folder else {})
         if url.startswith("ssh://"):
             keys[stack] = generate()
-            encrypted = PulumiConfig(stack, project).encrypted(keys[stack].private)
-            entry["source"] = {"deployKey": dict(encrypted.value)}
-            for key, value in encrypted.provider.items():
-                edits.set_top(stack, key, value)
-        edits.set(stack, (tenant.name,), entry)
+            edits.set_secret(stack, (tenant.name, "source", "deployKey"), keys[stack].private)
     return Onboarded(url, repository, keys)
 
 

@@ -17,6 +17,7 @@ from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.stack.offline import load_offline
 from flux_tenancy.operations.described_stack import described_file, described_project
 from flux_tenancy.operations.errors import OperationError, invalid, run_all
+from flux_tenancy.operations.pulumi_config import PulumiConfig
 from flux_tenancy.operations.yaml_edits import KeyPath, NotEditable, with_value, without
 
 _TENANTS = "tenants"
@@ -57,14 +58,19 @@ class ProjectEdits:
         """
         self._edit(stack, path, lambda text, below: without(text, below, at_least=_TENANT_DEPTH))
 
-    def set_top(self, stack: str, key: str, value: str) -> None:
-        """Set one of Pulumi's own keys, which are beside the configuration.
+    def set_secret(self, stack: str, path: KeyPath, value: str) -> None:
+        """Encrypt a value and set it below `tenants` of a stack, with the keys of Pulumi that decrypt it.
 
         Raises:
-            OperationError: the stack does not exist, or its file cannot be changed in this place alone.
+            OperationError: the stack does not exist, its file cannot be changed in these places alone, or Pulumi cannot
+                encrypt the value.
         """
+        encrypted = PulumiConfig(stack, self.project).encrypted(value)
+        self.set(stack, (*path, "secure"), encrypted.value["secure"])
         file, text = self._text(stack)
-        self._after[file] = self._edited(stack, (key,), text, lambda text, _: with_value(text, (key,), value))
+        for key, each in encrypted.provider.items():
+            text = self._edited(stack, (key,), text, partial(with_value, value=each), (key,))
+        self._after[file] = text
 
     def diff(self) -> str:
         """The changes as a unified diff; empty if there are none."""
@@ -110,7 +116,7 @@ class ProjectEdits:
         key = next((key for key in keys if section_of(str(key), project) == _TENANTS), f"{project}:{_TENANTS}")
         self._after[file] = self._edited(stack, (_TENANTS, *path), text, change, ("config", str(key), *path))
 
-    def _edited(self, stack: str, shown: KeyPath, text: str, change: Any, path: KeyPath = ()) -> str:
+    def _edited(self, stack: str, shown: KeyPath, text: str, change: Any, path: KeyPath) -> str:
         try:
             edited: str = change(text, path)
         except NotEditable:

@@ -17,7 +17,6 @@ from flux_tenancy.operations.described_syncs import applied_paths, sync_paths, s
 from flux_tenancy.operations.errors import OperationError, run_all
 from flux_tenancy.operations.given_values import value_checks
 from flux_tenancy.operations.project_edits import ProjectEdits
-from flux_tenancy.operations.pulumi_config import PulumiConfig
 
 _SUSPEND = "suspend"
 _PRUNE = "prune"
@@ -134,8 +133,7 @@ def move(tenant: str, stack: str, to: Move, prunes: Callable[[Sequence[str]], bo
         return Moved()
     # A Git host takes a deploy key for one repository only.
     key = generate()
-    encrypted = PulumiConfig(stack, edits.project).encrypted(key.private)
-    edits.set(stack, (tenant, *source, "deployKey", "secure"), encrypted.value["secure"])
+    edits.set_secret(stack, (tenant, *source, "deployKey"), key.private)
     return Moved(key=key)
 
 

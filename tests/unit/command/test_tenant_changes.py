@@ -186,6 +186,16 @@ def test_a_new_source_comes_only_after_pruning_has_ended_in_the_cluster(project,
     assert "OPENSSH PRIVATE KEY" in project.read("plain")
 
 
+def test_the_first_secret_of_a_stack_brings_its_salt(project, cluster):
+    file = project.folder / "Pulumi.staging.yaml"
+    file.write_text(file.read_text().replace("encryptionsalt: v1:salt-of-staging\n", ""))
+    cluster.answers[f"{HOME}/apps/kustomizations/dev-team"] = sync(prune=False)
+
+    project.told("move", "dev-team", "--repo", NEW_URL, *STAGING)
+
+    assert file.read_text().endswith("\nencryptionsalt: v1:new\n")
+
+
 def test_all_syncs_of_a_repository_end_pruning_before_it_moves(several, cluster):
     cluster.answers[f"{HOME}/apps/kustomizations/dev-team"] = sync(prune=False)
     cluster.answers[f"{HOME}/apps/kustomizations/jobs"] = sync(prune=True)
