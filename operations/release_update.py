@@ -5,6 +5,7 @@ It needs neither a cluster nor Pulumi, so that a scheduled job can propose the c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from flux_tenancy.components.config.types import SEMANTIC_VERSION
 from flux_tenancy.components.installs.capsule.config import CAPSULE
 from flux_tenancy.components.installs.flux.release import FLUX
 from flux_tenancy.components.installs.kyverno.config import KYVERNO
@@ -121,7 +123,11 @@ def update(file: StackFile, published: Published) -> Update | None:
         return None
     if not {"version", "sha256"} <= own.keys():
         return Update(published, before, after, {}, f"{name} is in Pulumi.yaml")
+    if not re.fullmatch(SEMANTIC_VERSION, before):
+        return Update(published, before, after, {}, f"{name}.version is not a release")
     source = own.get(published.source) or {}
+    if not isinstance(source, Mapping):
+        return Update(published, before, after, {}, f"{name}.{published.source} is not a mapping")
     values: dict[tuple[str, ...], str] = {("version",): after.version, ("sha256",): after.sha256}
     for key, value in source.items():
         path = f"{name}.{published.source}.{key}"

@@ -25,6 +25,7 @@ import yaml
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.pinned_input import FETCH_TIMEOUT_SECONDS
 from flux_tenancy.components.config.yaml_files import FastLoader
+from flux_tenancy.components.installs.product import parse_version
 from flux_tenancy.operations.errors import OperationError
 
 INDEX_UNREADABLE = Wording(
@@ -61,7 +62,7 @@ class UpstreamRelease:
     @property
     def order(self) -> tuple[int, ...]:
         """What versions are compared by."""
-        return order(self.version)
+        return parse_version(self.version)
 
     @cached_property
     def sha256(self) -> str:
@@ -82,11 +83,6 @@ class UpstreamRelease:
         return digest
 
 
-def order(version: str) -> tuple[int, ...]:
-    """The numbers of a version such as `2.9.5`."""
-    return tuple(map(int, version.split(".")))
-
-
 def newest(
     releases: Collection[UpstreamRelease], current: str, minors: Collection[tuple[int, int]]
 ) -> UpstreamRelease | None:
@@ -94,10 +90,10 @@ def newest(
 
     Args:
         releases: the releases.
-        current: version in use.
+        current: version in use; if it is not a version, all releases are newer.
         minors: the supported (major, minor) versions.
     """
-    newer = [each for each in releases if each.order > order(current) and each.order[:2] in minors]
+    newer = [each for each in releases if each.order > parse_version(current) and each.order[:2] in minors]
     return max(newer, key=lambda each: each.order, default=None)
 
 
@@ -155,7 +151,7 @@ def _listed(
 ) -> list[UpstreamRelease]:
     try:
         return list(releases(parse(read(index)), index))
-    except (ValueError, yaml.YAMLError, KeyError, TypeError, AttributeError):
+    except (ValueError, yaml.YAMLError, LookupError, TypeError, AttributeError):
         raise OperationError(
             Message(
                 "FT-OPS-061",

@@ -6,6 +6,8 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
+_VERSION = re.compile(r"v?(\d+)\.(\d+)\+?(?:\.(\d+))?")
+
 
 @dataclass(frozen=True)
 class Product:
@@ -39,13 +41,20 @@ class Product:
         return f"{self.repository}/releases/tag/v{version}"
 
 
+def parse_version(version: str) -> tuple[int, ...]:
+    """(major, minor, patch) of `2.9.5` or of an API server's `v1.36.3-eks-1234`; the patch is 0 without one.
+
+    What is not a version is empty, and so before all versions.
+    """
+    found = _VERSION.match(version)
+    return tuple(map(int, found.groups(default="0"))) if found else ()
+
+
 def minor(version: str) -> tuple[int, int]:
-    """(major, minor) of `2.9.5` or of an API server's `v1.36.3-eks-1234`."""
-    major, minor_part = version.removeprefix("v").split(".")[:2]
-    return int(major), int(minor_part.rstrip("+"))
+    """(major, minor) of a version.
 
-
-def patch(version: str) -> int:
-    """The patch number of `2.9.5` or of an API server's `v1.36.3-eks-1234`; 0 without one."""
-    found = re.match(r"v?\d+\.\d+\+?\.(\d+)", version)
-    return int(found[1]) if found else 0
+    Raises:
+        ValueError: it is not a version.
+    """
+    major, minor_part, _ = parse_version(version)
+    return major, minor_part

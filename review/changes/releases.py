@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from flux_tenancy.components.installs.capsule.config import CAPSULE
 from flux_tenancy.components.installs.flux.release import FLUX
 from flux_tenancy.components.installs.kyverno.config import KYVERNO
-from flux_tenancy.components.installs.product import Product
+from flux_tenancy.components.installs.product import Product, parse_version
 from flux_tenancy.components.stack.files.stack_file import StackFile
 
 _PRODUCTS = {each.name: each for each in (FLUX, KYVERNO, CAPSULE)}
@@ -49,7 +49,9 @@ class ReleaseChange:
     @property
     def is_downgrade(self) -> bool:
         """Whether the version is older than before."""
-        return self.before is not None and self.after is not None and _order(self.after) < _order(self.before)
+        if self.before is None or self.after is None:
+            return False
+        return parse_version(self.after.version) < parse_version(self.before.version)
 
     @property
     def is_replaced(self) -> bool:
@@ -97,7 +99,3 @@ def _release(file: StackFile | None, section: str) -> Release | None:
         if (own := file.at((section, key))) is not None:
             values[key] = own
     return Release(str(values["version"]), str(values.get("sha256", ""))) if "version" in values else None
-
-
-def _order(release: Release) -> tuple[int, ...]:
-    return tuple(int(number) for number in release.version.split(".") if number.isdigit())

@@ -14,7 +14,7 @@ from flux_tenancy.components.config.pinned_input import PinnedInput, read_pinned
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.config.types import SEMANTIC_VERSION, matching
 from flux_tenancy.components.config.yaml_files import FastLoader
-from flux_tenancy.components.installs.product import Product, minor, patch
+from flux_tenancy.components.installs.product import Product, minor, parse_version
 from flux_tenancy.components.sync.notifications import BETA_PROVIDER_API, PROVIDER_API
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, Controller
 
@@ -104,9 +104,8 @@ def needed_kubernetes(version: str, cluster: str) -> str | None:
     """
     oldest, own = OLDEST_KUBERNETES[reviewed_minor(version)], minor(cluster)
     needed = max((each for each in oldest if each <= own), default=min(oldest))
-    if own > needed or (own == needed and patch(cluster) >= oldest[needed]):
-        return None
-    return ".".join(map(str, (*needed, oldest[needed])))
+    release = (*needed, oldest[needed])
+    return None if parse_version(cluster) >= release else ".".join(map(str, release))
 
 
 def provider_api(version: str) -> str:

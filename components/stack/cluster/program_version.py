@@ -7,11 +7,14 @@ from flux_tenancy.components.config.errors import Problem
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.engine.state import State
+from flux_tenancy.components.installs.product import parse_version
 from flux_tenancy.version import VERSION
 
 
 def version_problems(state: State, stack_file: str, version: str = VERSION) -> list[Problem]:
     """The error that a program of a newer minor version has applied the stack; patch versions go both ways.
+
+    A version that cannot be read is newer than all others.
 
     Args:
         state: the stack's state.
@@ -19,7 +22,7 @@ def version_problems(state: State, stack_file: str, version: str = VERSION) -> l
         version: the version of this program.
     """
     applied = program_before(state)
-    if applied is None or _minor(applied) <= _minor(version):
+    if applied is None or () < parse_version(applied)[:2] <= parse_version(version)[:2]:
         return []
     return [
         Problem(
@@ -33,10 +36,3 @@ def version_problems(state: State, stack_file: str, version: str = VERSION) -> l
             ),
         )
     ]
-
-
-def _minor(version: str) -> tuple[int, ...]:
-    """The major and the minor version; one that cannot be read is newer than all others."""
-    major, _, rest = version.partition(".")
-    minor = rest.partition(".")[0]
-    return (int(major), int(minor)) if major.isdecimal() and minor.isdecimal() else (2**31,)

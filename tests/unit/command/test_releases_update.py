@@ -222,6 +222,15 @@ def test_an_index_that_cannot_be_read_is_an_error(upstream: Upstream, content: b
     assert (status, out, codes(error.splitlines()[:1])) == (ExitCode.FAILED, "", [code])
 
 
+def test_a_chart_without_an_address_is_an_error(upstream: Upstream) -> None:
+    upstream.stack("eu-1", FILE)
+    upstream.publish([release(NEWER)], [chart("3.9.2", "1.19.2") | {"urls": []}])
+
+    status, _, error = upstream.run()
+
+    assert (status, codes(error.splitlines()[:1])) == (ExitCode.FAILED, ["FT-OPS-061"])
+
+
 def test_a_server_that_does_not_answer_is_an_error(upstream: Upstream) -> None:
     upstream.stack("eu-1", FILE)
 
@@ -253,9 +262,12 @@ def changed(**sections: Mapping[str, Any]) -> str:
             {"kyverno": {"chart": {"url": "https://mirror.example.com/kyverno.tgz"}}},
             "kyverno.chart.url does not contain the version",
         ),
+        ({"flux": {"version": f"v{OLDER}"}}, "flux.version is not a release"),
+        ({"flux": {"version": "latest"}}, "flux.version is not a release"),
+        ({"kyverno": {"chart": "3.9.1"}}, "kyverno.chart is not a mapping"),
     ],
 )
-def test_a_release_from_elsewhere_is_reported_and_left_alone(
+def test_a_release_from_elsewhere_or_that_is_not_valid_is_reported_and_left_alone(
     upstream: Upstream, sections: dict[str, Mapping[str, Any]], reason: str
 ) -> None:
     text = changed(**sections)

@@ -45,6 +45,10 @@ def test_an_older_version_is_a_downgrade(before, after):
     assert change.commits == ""
 
 
+def test_versions_are_compared_by_their_numbers_with_and_without_a_v():
+    assert not only(file("v2.9.4"), file("2.9.5")).is_downgrade
+
+
 def test_the_same_version_with_another_digest_has_been_replaced():
     change = only(file(), file(sha256="b"))
 
