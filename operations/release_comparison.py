@@ -308,7 +308,8 @@ def _manifests(content: bytes, address: str) -> list[dict[str, Any]]:
 
 def _with_controllers(old: Release, named: str, sources: Path | None) -> Release:
     """The old release with other versions of some controllers; of their objects, with the new definitions."""
-    versions = dict(each.strip().removesuffix(",").split("@", 1) for each in named.split(","))
+    parts = (each.strip().partition("@") for each in named.split(","))
+    versions = {name: version for name, _, version in parts}
     found = _sources(versions, sources)
     apis = _folders(versions.keys() - found.keys(), versions, sources, "/api")
     unknown = sorted(versions.keys() - {each.value for each in Controller})
@@ -316,8 +317,8 @@ def _with_controllers(old: Release, named: str, sources: Path | None) -> Release
         raise OperationError(
             Message(
                 "FT-OPS-352",
-                f"there are no sources of {', '.join(unknown or missing)} in {sources or 'any folder'}",
-                "name controllers of Flux, and with --sources the folder that has their sources",
+                f"there are no sources of {', '.join(map(repr, unknown or missing))} in {sources or 'any folder'}",
+                "name controllers of Flux with their versions, and with --sources the folder that has their sources",
             )
         )
     definitions = [

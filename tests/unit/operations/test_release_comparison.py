@@ -220,6 +220,8 @@ def test_fields_are_read_from_the_types_of_an_api_where_the_controller_is_not_th
         ("empty", "empty", "FT-OPS-351"),
         ("install", "source-controller@9.9.9", "FT-OPS-352"),
         ("install", "another@1.0.0", "FT-OPS-352"),
+        ("install", f"source-controller@{NEW},notification-controller", "FT-OPS-352"),
+        ("install", f"source-controller@{NEW},", "FT-OPS-352"),
         ("install", "nowhere.yaml", "FT-OPS-060"),
     ],
 )
