@@ -82,7 +82,7 @@ def described_grants(stack: str, project: Path) -> dict[str, tuple[Grant, ...]]:
             try:
                 found[tenant] = _Grants.model_validate({"grants": merged.value["grants"]}).grants
             except ValidationError as error:
-                path, reason = _first(error)
+                path, reason = first_error(error)
                 raise invalid(Origins(file, {tenant: merged}).problem(("tenants", tenant, *path), reason)) from None
     return found
 
@@ -114,12 +114,12 @@ def _checked(model: type[_Section], section: Mapping[str, object], stack: str, n
     try:
         return model.model_validate(section)
     except ValidationError as error:
-        path, reason = _first(error)
+        path, reason = first_error(error)
         raise invalid(Problem(stack_file_name(stack), dotted((name, *path)), reason)) from None
 
 
-def _first(error: ValidationError) -> tuple[KeyPath, Message]:
-    """The path and the message of the first error."""
+def first_error(error: ValidationError) -> tuple[KeyPath, Message]:
+    """The path and the message of the first error of a section; the message does not repeat the value."""
     first = error.errors()[0]
     reason = first.get("ctx", {}).get("error")
     beside = reason.path if isinstance(reason, MisplacedValueError) else ()

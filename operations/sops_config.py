@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
-from flux_tenancy.components.config.errors import Problem
+from flux_tenancy.components.config.errors import Problem, dotted
 from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.keys.types import AgeRecipient, OpenPgpFingerprint
-from flux_tenancy.components.stack.files.validation_errors import message
+from flux_tenancy.components.sync.decryption import WorkloadIdentity
 from flux_tenancy.components.sync.sops_config import Environment
 from flux_tenancy.components.sync.sops_config import sops_config as rendered
 from flux_tenancy.components.sync.workload_identity import PROVIDERS
+from flux_tenancy.operations.described_cluster import first_error
 from flux_tenancy.operations.described_stack import PLATFORM, described_file, described_stacks, listed_tenants
 from flux_tenancy.operations.described_sync import DescribedSync, described_sync
 from flux_tenancy.operations.errors import OperationError, check_one_owner, invalid
 from flux_tenancy.operations.sops_keys import AGE, OPENPGP
-
-_TYPES: dict[str, TypeAdapter[str]] = {
-    AGE.option: TypeAdapter(AgeRecipient),
-    OPENPGP.option: TypeAdapter(OpenPgpFingerprint),
-}
 
 
 def sops_config(tenant: str, platform: bool, project: Path) -> str:
@@ -62,12 +57,38 @@ def _has(stack: str, tenant: str, project: Path) -> bool:
     return described_file(stack, project).at(PLATFORM) is not None
 
 
+class _AgeKeys(Section):
+    """The part of `age` that is not secret; the identities may be anything."""
+
+    identities: object = None
+    recipients: tuple[AgeRecipient, ...] = ()
+
+
+class _OpenPgpKeys(Section):
+    """The same of `openpgp`."""
+
+    private_keys: object = None
+    fingerprints: tuple[OpenPgpFingerprint, ...] = ()
+
+
+class _Decryption(Section):
+    """The part of the section `decryption` that is not secret."""
+
+    age: _AgeKeys | None = None
+    openpgp: _OpenPgpKeys | None = None
+    workload_identity: WorkloadIdentity | None = None
+
+
 def _keys(sync: DescribedSync) -> dict[str, tuple[str, ...]]:
     """Recipients by the key of a creation rule, as far as the files have them in plain text."""
+    section = _checked(sync)
+    age, openpgp, identity = section.age or _AgeKeys(), section.openpgp or _OpenPgpKeys(), section.workload_identity
     found = {}
-    for kind in (AGE, OPENPGP):
-        public = sync.at(kind.public)
-        if sync.at(kind.secret) is not None and not public:
+    for kind, private, public in (
+        (AGE, age.identities, age.recipients),
+        (OPENPGP, openpgp.private_keys, openpgp.fingerprints),
+    ):
+        if private is not None and not public:
             secret, missing = f"{sync.path}.{kind.secret}", f"{sync.path}.{kind.public}"
             raise OperationError(
                 Message(
@@ -77,25 +98,25 @@ def _keys(sync: DescribedSync) -> dict[str, tuple[str, ...]]:
                 )
             )
         if public:
-            found[kind.option] = tuple(_checked(kind.option, public, sync.file, f"{sync.path}.{kind.public}"))
-    identity = sync.at("workloadIdentity")
-    if identity and identity.get("keys"):
-        found[PROVIDERS[identity["provider"]].rule] = tuple(identity["keys"])
+            found[kind.option] = public
+    if identity is not None and identity.keys:
+        found[PROVIDERS[identity.provider].rule] = identity.keys
     return found
 
 
-def _checked(kind: str, values: Any, file: str, path: str) -> Iterator[str]:
+def _checked(sync: DescribedSync) -> _Decryption:
     try:
-        yield from (_TYPES[kind].validate_python(value) for value in values)
+        return _Decryption.model_validate(sync.decryption)
     except ValidationError as error:
-        raise invalid(Problem(file, path, message(error.errors()[0], show_input=False))) from None
+        path, reason = first_error(error)
+        raise invalid(Problem(sync.file, f"{sync.path}.{dotted(path)}", reason)) from None
 
 
 def _check_apart(environments: dict[str, Environment]) -> None:
     """No key may decrypt in two environments: one cluster could then read another's secrets."""
     owners: dict[str, str] = {}
     for file, environment in environments.items():
-        for key in (key for option in _TYPES for key in environment.keys.get(option, ())):
+        for key in (key for kind in (AGE, OPENPGP) for key in environment.keys.get(kind.option, ())):
             if owners.setdefault(key, file) != file:
                 raise OperationError(
                     Message(

@@ -102,7 +102,7 @@ def test_a_key_of_two_environments_is_refused(project):
     ("public", "said"),
     [
         ([], "error: Pulumi.staging.yaml has tenants.dev-team.sync.decryption.age.identities, but not "),
-        (["age1qq"], "error: Pulumi.staging.yaml: tenants.dev-team.sync.decryption.age.recipients: "),
+        (["age1qq"], "error: Pulumi.staging.yaml: tenants.dev-team.sync.decryption.age.recipients[0]: "),
     ],
 )
 def test_missing_or_invalid_public_keys_are_an_error(project, public, said):
@@ -110,6 +110,25 @@ def test_missing_or_invalid_public_keys_are_an_error(project, public, said):
     change(project, lambda decryption: decryption["age"].update(recipients=public))
 
     assert project.refused("sops-config", "dev-team").startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("decryption", "code", "path"),
+    [
+        ({"workloadIdentity": {"provider": "gpc", "keys": ["k"]}}, "FT-CFG-606", "workloadIdentity.provider"),
+        ({"workloadIdentity": {"provider": "aws", "keys": ["k"]}}, "FT-CFG-204", "workloadIdentity.roleArn"),
+        ({"workloadIdentity": "aws"}, "FT-CFG-609", "workloadIdentity"),
+        ({"age": {"recipients": 5}}, "FT-CFG-609", "age.recipients"),
+        ({"openpgp": {"fingerprint": "A"}}, "FT-CFG-602", "openpgp.fingerprint"),
+    ],
+)
+def test_what_is_not_valid_is_an_error_of_the_file(project, decryption, code, path):
+    change(project, lambda section: section.update(decryption))
+
+    error, _ = project.refused("sops-config", "dev-team").split("\nremedy: ")
+
+    assert error.startswith(f"error: Pulumi.staging.yaml: tenants.dev-team.sync.decryption.{path}: ")
+    assert error.endswith(f"({code})")
 
 
 @pytest.mark.parametrize(
