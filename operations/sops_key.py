@@ -113,7 +113,8 @@ def _withdraw(public: str, sync: DescribedSync, files: Sequence[EncryptedFile] |
             )(**fields, option=sync.option, stack=config.stack, path=section)
         )
     named = [file for file in files or () if public in file.keys]
-    left = {key.public for key in remaining}
+    of_other_kinds = [key for each in (AGE, OPENPGP) if each is not kind for key in _stored(each, sync, config)]
+    left = {key.public for key in [*remaining, *of_other_kinds]}
     if lost := [printable(str(file.path)) for file in named if not file.keys & left]:
         fields = {"files": ", ".join(lost), "file": lost[0], "key": remaining[0].public, "option": sync.option}
         raise OperationError(

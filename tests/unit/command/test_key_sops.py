@@ -174,6 +174,17 @@ def test_a_withdrawn_key_is_removed_and_its_files_are_listed(project, checkout):
     ]
 
 
+def test_a_key_is_withdrawn_while_one_of_another_kind_decrypts_its_files(project, checkout):
+    make(project)
+    [old] = recipients(project)
+    make(project)
+    make(project, "--openpgp")
+    [fingerprint] = project.said("tenants", "dev-team", "sync", "decryption", "openpgp", "fingerprints")
+    encrypted(checkout, "staging/a.yaml", old, fingerprint)
+
+    assert f"--rm-age {old} staging/a.yaml" in withdraw(project, old, "--repo", str(checkout))
+
+
 def test_an_openpgp_key_is_withdrawn_by_its_fingerprint(project):
     make(project, "--openpgp")
     path = ("tenants", "dev-team", "sync", "decryption", "openpgp", "fingerprints")
