@@ -7,11 +7,12 @@ made anew from the default branch each time, so it never conflicts and holds not
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from github import GithubException, InputGitTreeElement
 from github.Repository import Repository
 
+from flux_tenancy.operations.described_stack import described_project
 from flux_tenancy.operations.errors import OperationError
 from flux_tenancy.review.host.connection import connected
 from flux_tenancy.review.host.report_comment import read_body
@@ -20,7 +21,8 @@ from flux_tenancy.review.words.untrusted_markdown import neutralized
 
 BRANCH = "flux-tenancy/releases"
 TITLE = "Update the releases of the stacks"
-_FILES = "Pulumi.*.yaml"
+# Git takes it relative to the folder that it runs in; `*` does not stand for `/`.
+_FILES = ":(glob)Pulumi.*.yaml"
 _NOT_FOUND = 404
 _FORBIDDEN = 403
 
@@ -40,20 +42,22 @@ def propose_changes(project: Path, summary: Path) -> str:
         return "No stack file has changed."
     body = neutralized(read_body(summary))
     with connected() as host:
-        commit(host.repository, {path: (project / path).read_text(encoding="utf-8") for path in changed})
+        commit(host.repository, changed)
         return propose(host.repository, body)
 
 
-def changed_files(project: Path) -> list[str]:
-    """The stack files that differ from the commit that is checked out.
+def changed_files(project: Path) -> dict[str, str]:
+    """The content of the stack files that differ from the commit that is checked out, by path in the repository.
 
     Raises:
-        OperationError: there is no Git, or the project is not a clone with a commit.
+        OperationError: there is no Git, the project is not a clone with a commit, or its own file cannot be read.
     """
-    done = run_git(project, "diff", "--name-only", "--relative", "-z", "HEAD", "--", _FILES)
+    folder = described_project(project).stack_folder
+    done = run_git(folder, "diff", "--name-only", "--no-relative", "-z", "HEAD", "--", _FILES)
     if done.returncode:
         raise OperationError(NOT_A_CLONE(project=project))
-    return [path for path in os.fsdecode(done.stdout).split("\0") if path]
+    paths = [PurePosixPath(path) for path in os.fsdecode(done.stdout).split("\0") if path]
+    return {str(path): (folder / path.name).read_text(encoding="utf-8") for path in paths}
 
 
 def commit(repository: Repository, files: dict[str, str]) -> None:

@@ -65,6 +65,26 @@ def test_changed_stack_files_become_a_pull_request(host, project, tmp_path):
     assert "releases/tag/v2.9.5" in pull["body"]
 
 
+@pytest.mark.parametrize("stacks", [".", "stacks"])
+def test_paths_are_those_of_the_repository(host, project, tmp_path, monkeypatch, stacks):
+    """The project may be a folder of the repository, and its stacks' files in a folder of the project."""
+    folder = project / "platform"
+    (folder / stacks).mkdir(parents=True)
+    (folder / "Pulumi.yaml").write_text(f"name: platform\nruntime: python\nstackConfigDir: {stacks}\n")
+    file = folder / stacks / "Pulumi.eu.yaml"
+    file.write_text("version: 2.9.4\n")
+    author = ["-c", "user.name=a", "-c", "user.email=a@localhost"]
+    for command in (["add", "."], [*author, "commit", "--quiet", "--message=second"]):
+        subprocess.run(["git", *command], cwd=project, check=True)
+    file.write_text("version: 2.9.5\n")
+    monkeypatch.chdir(folder)
+
+    assert propose(tmp_path).exit_code == 0
+
+    [element] = host.sent[0]["tree"]
+    assert (element["path"], element["content"]) == (file.relative_to(project).as_posix(), "version: 2.9.5\n")
+
+
 def test_the_next_week_updates_the_same_pull_request(host, project, tmp_path):
     url = f"{host.url}/repos/{REPOSITORY}/git/refs/heads/{BRANCH}"
     for path in ("/git/ref/heads/", "/git/refs/heads/"):
