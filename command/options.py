@@ -7,6 +7,7 @@ for `pulumi`, or the only one of the project. Reports cover all stacks of the pr
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -14,10 +15,12 @@ from typing import Annotated
 
 import typer
 
-from flux_tenancy.command.project import find_project, project_folder
+from flux_tenancy.command.project import PROJECT_FILE, find_project, project_folder
 
 STACK_VARIABLE = "PULUMI_STACK"
 """The current stack of a shell, as `pulumi` reads it: https://www.pulumi.com/docs/iac/cli/environment-variables/"""
+
+_STACK_FOLDER = re.compile(r"""^stackConfigDir: *["']?([^"'#\s]+)""", re.MULTILINE)
 
 
 def _completed_project(context: typer.Context) -> Path | None:
@@ -27,9 +30,13 @@ def _completed_project(context: typer.Context) -> Path | None:
 
 
 def _completed_stacks(context: typer.Context, incomplete: str) -> list[str]:
-    folder = _completed_project(context)
-    names = sorted(file.name[len("Pulumi.") : -len(".yaml")] for file in (folder or Path()).glob("Pulumi.*.yaml"))
-    return [name for name in names if folder and name.startswith(incomplete)]
+    if (project := _completed_project(context)) is None:
+        return []
+    # To import what reads this file takes a second.
+    found = _STACK_FOLDER.search((project / PROJECT_FILE).read_text(encoding="utf-8", errors="replace"))
+    files = (project / (found[1] if found else "")).glob("Pulumi.*.yaml")
+    names = sorted(file.name.removeprefix("Pulumi.").removesuffix(".yaml") for file in files)
+    return [name for name in names if name.startswith(incomplete)]
 
 
 def completed_tenants(context: typer.Context, incomplete: str) -> list[str]:

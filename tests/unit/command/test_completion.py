@@ -72,6 +72,15 @@ def test_stacks_are_those_of_the_project_around_the_folder_or_of_cwd(project, tm
     assert completed(project, ["-C", str(project), "drift", "show", "-s", ""], tmp_path) == ["eu", "us"]
 
 
+@pytest.mark.parametrize("written", ["stacks", '"./stacks"  # of the platform team'])
+def test_stacks_may_have_a_folder_of_their_own(tmp_path, project, written):
+    (tmp_path / "Pulumi.yaml").write_text(f"name: platform\nstackConfigDir: {written}\nruntime: python\n")
+    (tmp_path / "stacks").mkdir()
+    (tmp_path / "stacks/Pulumi.eu.yaml").write_text("{}\n")
+
+    assert completed(project, ["drift", "show", "-s", ""], tmp_path) == ["eu"]
+
+
 @pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
 @pytest.mark.parametrize(("words", "expected"), CASES[3:5], ids=lambda each: " ".join(each))
 def test_bash_completes_after_the_script_was_sourced(project, words, expected):
@@ -94,7 +103,7 @@ def test_zsh_shows_the_help_beside_each_command(project):
     assert '"show":"Show which fields' in answer
 
 
-def test_completion_reads_no_file_of_the_project(project):
+def test_completion_loads_nothing_that_reads_files_of_the_project(project):
     """Else each press of Tab takes a second, and a broken file leaves no completion."""
     loads = (
         "import sys\nfrom command.app import main\ntry:\n    main()\nexcept SystemExit:\n"
@@ -104,8 +113,8 @@ def test_completion_reads_no_file_of_the_project(project):
         project,
         *(sys.executable, "-c", loads),
         _FLUX_TENANCY_COMPLETE="complete_bash",
-        COMP_WORDS="flux-tenancy\ndrift\nshow\n--out",
-        COMP_CWORD="3",
+        COMP_WORDS="flux-tenancy\ndrift\nshow\n-s\ne",
+        COMP_CWORD="4",
     )
 
-    assert answer.split("\n") == ["--output", "[]", ""]
+    assert answer.split("\n") == ["eu", "[]", ""]
