@@ -59,14 +59,14 @@ def comment(
 
       flux-tenancy ci comment --pull-request 12 --body-file comment.md
     """
-    if bool(run) == bool(pull_request and body_file):
-        raise typer.BadParameter("name either --run, or --pull-request and --body-file")
     from flux_tenancy.review.host.report_comment import comment_on_pull_request, comment_on_run
 
-    if body_file is None:
+    if run and not pull_request and body_file is None:
         typer.echo(comment_on_run(run))
-    else:
+    elif pull_request and body_file is not None and not run:
         typer.echo(comment_on_pull_request(pull_request, body_file))
+    else:
+        raise typer.BadParameter("name either --run, or --pull-request and --body-file")
 
 
 @app.command()

@@ -405,6 +405,18 @@ def test_a_file_can_be_posted_where_no_workflow_runs(host, tmp_path):
     assert bodies(host) == [f"{MARKER}\n{REPORT.strip()}"]
 
 
+@pytest.mark.parametrize("options", ["rf", "rp", "rpf", "p", "f", ""])
+def test_a_report_comes_from_a_run_or_from_a_file(host, tmp_path, options):
+    file = tmp_path / "comment.md"
+    file.write_text(REPORT)
+    given = {"r": ["--run", str(RUN)], "p": ["--pull-request", str(PULL)], "f": ["--body-file", str(file)]}
+
+    done = CliRunner().invoke(app, ["ci", "comment", *(part for each in options for part in given[each])])
+
+    assert (done.exit_code, bodies(host)) == (2, [])
+    assert "name either --run, or --pull-request and --body-file" in done.stderr
+
+
 @pytest.mark.parametrize("variable", ["GITHUB_TOKEN", "GITHUB_REPOSITORY"])
 def test_a_missing_variable_is_named(host, monkeypatch, variable):
     monkeypatch.setenv(variable, "")
