@@ -42,13 +42,13 @@ class ProjectEdits:
         path = self.project / name
         self._before[path], self._after[path] = None, text
 
-    def set(self, stack: str, path: KeyPath, value: Any) -> None:
-        """Set a value below `tenants` of a stack.
+    def set(self, stack: str, path: KeyPath, value: Any, section: str = _TENANTS) -> None:
+        """Set a value below `tenants` or another section of a stack.
 
         Raises:
             OperationError: the stack does not exist, or its file cannot be changed in this place alone.
         """
-        self._edit(stack, path, lambda text, below: with_value(text, below, value))
+        self._edit(stack, section, path, partial(with_value, value=value))
 
     def remove(self, stack: str, path: KeyPath) -> None:
         """Remove a value below `tenants` of a stack, if it has one.
@@ -56,7 +56,7 @@ class ProjectEdits:
         Raises:
             OperationError: the stack does not exist, or its file cannot be changed in this place alone.
         """
-        self._edit(stack, path, lambda text, below: without(text, below, at_least=_TENANT_DEPTH))
+        self._edit(stack, _TENANTS, path, partial(without, at_least=_TENANT_DEPTH))
 
     def set_secret(self, stack: str, path: KeyPath, value: str) -> None:
         """Encrypt a value and set it below `tenants` of a stack, with the keys of Pulumi that decrypt it.
@@ -105,7 +105,7 @@ class ProjectEdits:
         except ConfigurationError as error:
             raise invalid(*error.problems) from None
 
-    def _edit(self, stack: str, path: KeyPath, change: Any) -> None:
+    def _edit(self, stack: str, section: str, path: KeyPath, change: Any) -> None:
         file, text = self._text(stack)
         project = described_project(self.project).name
         try:
@@ -113,8 +113,8 @@ class ProjectEdits:
         except (yaml.YAMLError, AttributeError):
             keys = {}
         # Keys may have the name of the project in front, in two spellings.
-        key = next((key for key in keys if section_of(str(key), project) == _TENANTS), f"{project}:{_TENANTS}")
-        self._after[file] = self._edited(stack, (_TENANTS, *path), text, change, ("config", str(key), *path))
+        key = next((key for key in keys if section_of(str(key), project) == section), f"{project}:{section}")
+        self._after[file] = self._edited(stack, (section, *path), text, change, ("config", str(key), *path))
 
     def _edited(self, stack: str, shown: KeyPath, text: str, change: Any, path: KeyPath) -> str:
         try:

@@ -11,16 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from flux_tenancy.components.config.types import SEMANTIC_VERSION
 from flux_tenancy.components.installs.capsule.config import CAPSULE
 from flux_tenancy.components.installs.flux.release import FLUX
 from flux_tenancy.components.installs.kyverno.config import KYVERNO
 from flux_tenancy.components.installs.product import Product
-from flux_tenancy.components.stack.files.config_keys import section_of
 from flux_tenancy.components.stack.files.stack_file import StackFile
-from flux_tenancy.operations.described_stack import described_file, described_project
+from flux_tenancy.operations.described_stack import described_file
+from flux_tenancy.operations.project_edits import ProjectEdits
 from flux_tenancy.operations.upstream import (
     CAPSULE_INDEX,
     FLUX_INDEX,
@@ -30,7 +28,6 @@ from flux_tenancy.operations.upstream import (
     flux_releases,
     newest,
 )
-from flux_tenancy.operations.yaml_values import replaced
 
 
 @dataclass(frozen=True)
@@ -87,7 +84,8 @@ def update_releases(
         capsule_index: the same for Capsule; it is read only if a stack installs Capsule.
 
     Raises:
-        OperationError: a stack does not exist, or upstream cannot be read or has another digest than published.
+        OperationError: a stack does not exist, its file cannot be changed in these places alone, or upstream cannot be
+            read or has another digest than published; no file is changed.
     """
     files = {name: described_file(name, project) for name in stacks}
     published = [
@@ -96,12 +94,17 @@ def update_releases(
     ]
     if any(_section(file.shared, CAPSULE.name) | _section(file.sections, CAPSULE.name) for file in files.values()):
         published.append(Published(CAPSULE, "chart", chart_releases(capsule_index or CAPSULE_INDEX, CAPSULE.name)))
+    edits = ProjectEdits(project)
     found = {}
     for name, file in files.items():
         updates = [each for product in published if (each := update(file, product)) is not None]
+        for each in updates:
+            for path, value in each.values.items():
+                edits.set(name, path, value, section=each.published.product.name)
         if updates:
-            _write(file, updates, project)
             found[name] = updates
+    # A stack may still lack what has nothing to do with its releases, so it is not checked as a whole.
+    edits.apply([])
     return _report(found, published)
 
 
@@ -151,22 +154,6 @@ def _moved(text: str, before: str, after: UpstreamRelease, releases: Sequence[Up
 def _section(sections: Mapping[str, Any], name: str) -> dict[str, Any]:
     found = sections.get(name)
     return dict(found) if isinstance(found, Mapping) else {}
-
-
-def _write(file: StackFile, updates: Sequence[Update], folder: Path) -> None:
-    project = described_project(folder)
-    path = project.stack_folder / file.name
-    with path.open(encoding="utf-8", newline="") as opened:
-        text = opened.read()
-    # Keys may have the name of the project in front, in two spellings.
-    keys = {section_of(key, project.name): key for key in yaml.safe_load(text)["config"]}
-    values = {
-        ("config", keys[each.published.product.name], *below): value
-        for each in updates
-        for below, value in each.values.items()
-    }
-    with path.open("w", encoding="utf-8", newline="") as opened:
-        opened.write(replaced(text, values))
 
 
 def _report(found: Mapping[str, Sequence[Update]], published: Sequence[Published]) -> str:

@@ -18,7 +18,6 @@ from typer.testing import CliRunner
 from flux_tenancy.command.app import app
 from flux_tenancy.command.exits import ExitCode
 from flux_tenancy.operations.upstream import UpstreamRelease, newest
-from flux_tenancy.operations.yaml_values import replaced
 from tests.support.releases import FLUX_VERSION, OLDER_FLUX_VERSION
 
 OLDER, NEWER = OLDER_FLUX_VERSION, FLUX_VERSION
@@ -293,6 +292,17 @@ def test_the_address_of_a_mirror_is_updated_with_the_version(upstream: Upstream)
     assert after["flux-tenancy:kyverno"]["chart"]["url"] == "https://mirror.example.com/kyverno-3.9.2.tgz"
 
 
+def test_a_value_that_another_one_repeats_is_changed_by_hand(upstream: Upstream) -> None:
+    text = FILE.replace(f'"{FLUX_SHA}"', f'&digest "{FLUX_SHA}"').replace(KYVERNO_SHA, "*digest")
+    first, second = upstream.stack("eu-1", FILE), upstream.stack("eu-2", text)
+
+    code, out, error = upstream.run()
+
+    assert (code, out, codes(error.splitlines()[:1])) == (ExitCode.FAILED, "", ["FT-OPS-300"])
+    assert "Pulumi.eu-2.yaml: flux.sha256 " in error
+    assert (first.read_text(), second.read_text()) == (FILE, text)
+
+
 def test_a_release_that_all_stacks_share_is_reported(upstream: Upstream) -> None:
     shared = {"name": "flux-tenancy", "config": {"flux-tenancy:flux.version": {"value": OLDER}}}
     (upstream.project / "Pulumi.yaml").write_text(yaml.safe_dump(shared))
@@ -330,15 +340,3 @@ def test_versions_are_compared_by_their_numbers() -> None:
 
     assert found is not None and found.version == "2.9.10"
     assert newest(releases, "2.9.10", {(2, 9)}) is None
-
-
-@pytest.mark.parametrize(("text", "value"), [("a: 1.5\n", "2.5"), ("a: x\n", "1" * 64)])
-def test_a_string_that_yaml_would_read_as_a_number_is_quoted(text: str, value: str) -> None:
-    assert yaml.safe_load(replaced(text, {("a",): value})) == {"a": value}
-
-
-def test_a_path_that_does_not_exist_is_an_error() -> None:
-    with pytest.raises(KeyError):
-        replaced("a: {b: 1}\n", {("a",): "x"})
-    with pytest.raises(KeyError):
-        replaced("a: {b: 1}\n", {("a", "c"): "x"})
