@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
-
-import typer
-from typer.core import TyperCommand
 
 from flux_tenancy.components.config.errors import ConfigurationError, Problem, coded
 from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.stack.files.names import stack_file_name
 
 
 class OperationError(Exception):
@@ -76,32 +71,6 @@ def _list(problems: Sequence[str]) -> str:
     if len(problems) == 1:
         return problems[0]
     return "\n  ".join([f"{len(problems)} errors:", *problems])
-
-
-class Operation(TyperCommand):
-    """A command that ends with `error: …` and `remedy: …` if an OperationError is raised.
-
-    The names of its stacks (`--stack`) are checked before it runs.
-
-    Attributes:
-        failure: its exit status then.
-    """
-
-    failure = 1
-
-    def invoke(self, ctx: Any) -> Any:
-        try:
-            _check_stacks(ctx.params.get("stack"))
-            return super().invoke(ctx)
-        except OperationError as error:
-            typer.echo(error.report, err=True)
-            raise typer.Exit(self.failure) from error
-
-
-def _check_stacks(given: str | Sequence[str] | None) -> None:
-    with reading_files():
-        for stack in filter(None, [given] if isinstance(given, str) else given or ()):
-            stack_file_name(stack)
 
 
 def check_one_owner(tenant: str, platform: bool, command: str) -> None:
