@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,9 +17,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from flux_tenancy.review.report.model import Report
-
-_WIDTH = 160
-"""Columns of a report that is not for a terminal."""
 
 app = typer.Typer(help="Review changes of stacks, without a cluster or a passphrase.", no_args_is_help=True)
 
@@ -143,8 +139,7 @@ def diff(
 
       flux-tenancy review diff --output markdown --file comment.md --summary "$GITHUB_STEP_SUMMARY"
     """
-    from rich.console import Console
-
+    from flux_tenancy.operations.tables import report_console
     from flux_tenancy.review.render.files import writing
     from flux_tenancy.review.report.compare import compare
 
@@ -157,11 +152,10 @@ def diff(
             opened.write(as_markdown(report, SUMMARY_LIMIT))
         whole_at = address_of_run()
     if file is None:
-        # In a file or a pipe, a line is as wide as it needs.
-        _print(report, output, Console(width=None if sys.stdout.isatty() else _WIDTH), whole_at)
+        _print(report, output, report_console(), whole_at)
     else:
         with writing(file), file.open("w", encoding="utf-8") as opened:
-            _print(report, output, Console(file=opened, width=_WIDTH), whole_at)
+            _print(report, output, report_console(opened), whole_at)
     if report.missing_acknowledgements:
         found()
 
@@ -232,9 +226,8 @@ def access(tenant: Tenant = "", *, stack: Stack, output: OutputOption = Output.T
 
       flux-tenancy review access shop --stack staging --output json
     """
-    from rich.console import Console
-
     from flux_tenancy.operations.described_stack import described_file, described_tenant
+    from flux_tenancy.operations.tables import report_console
     from flux_tenancy.review.access.summary import as_json, as_table, who_may_what
     from flux_tenancy.review.render.stack import render_stack
 
@@ -246,7 +239,7 @@ def access(tenant: Tenant = "", *, stack: Stack, output: OutputOption = Output.T
     if output is Output.JSON:
         typer.echo(as_json(summary))
     else:
-        Console(width=None if sys.stdout.isatty() else _WIDTH).print(as_table(summary))
+        report_console().print(as_table(summary))
 
 
 @app.command()

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import typer
-from rich import box
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from flux_tenancy.operations.fleet import Row, State
+from flux_tenancy.operations.tables import empty_table
 
 _STYLES: Mapping[State, str] = {
     State.DONE: "green",
@@ -27,9 +27,7 @@ _WIDTH = 130
 
 def as_table(rows: Sequence[Row]) -> Table:
     """For a terminal."""
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for heading in ("wave", "stack", "state", "s", "found", "message"):
-        table.add_column(heading, overflow="fold", justify="right" if heading == "s" else "left")
+    table = empty_table(("wave", "stack", "state", "s", "found", "message"), right=("s",))
     for each in rows:
         found = ", ".join(f"{count} {what}" for what, count in each.found.items())
         took = f"{each.seconds:.1f}" if each.seconds else ""

@@ -5,13 +5,11 @@ It sends the API server a dry run of every such object, so each engine answers f
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import typer
 from kubernetes import client
-from rich.console import Console
 
 from flux_tenancy.components.cluster.client import ClusterUnavailable, connect, explaining
 from flux_tenancy.components.config.decisions import today
@@ -29,7 +27,8 @@ from flux_tenancy.operations.described_cluster import (
 from flux_tenancy.operations.dry_run import tenant_namespaces
 from flux_tenancy.operations.errors import invalid
 from flux_tenancy.operations.policy_findings import closed_kinds, find
-from flux_tenancy.operations.policy_report_text import WIDTH, FurtherAccess, as_json, as_table, grant_lines
+from flux_tenancy.operations.policy_report_text import FurtherAccess, as_json, as_table, grant_lines
+from flux_tenancy.operations.tables import report_console
 
 
 def show_violations(stack: str, project: Path, is_json: bool = False) -> bool:
@@ -60,8 +59,7 @@ def show_violations(stack: str, project: Path, is_json: bool = False) -> bool:
     if is_json:
         typer.echo(as_json(found, in_force, further, granted))
     else:
-        # In a file or a pipe the table is as wide as it needs.
-        Console(width=None if sys.stdout.isatty() else WIDTH).print(as_table(found, in_force, further, granted))
+        report_console().print(as_table(found, in_force, further, granted))
     return bool(found.findings)
 
 

@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass, field
 from datetime import date
 from typing import Any
 
-from rich import box
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -21,9 +20,7 @@ from flux_tenancy.components.tenant.further_access import FurtherBinding
 from flux_tenancy.components.tenant.grants import Grant, has_expired, in_words
 from flux_tenancy.operations.cluster_policies import PolicyInForce
 from flux_tenancy.operations.policy_findings import Finding, Findings, Place
-
-WIDTH = 160
-"""Columns of a report that is not for a terminal."""
+from flux_tenancy.operations.tables import empty_table
 
 
 @dataclass(frozen=True)
@@ -191,9 +188,7 @@ def _sentence(found: Findings) -> str:
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for heading in headings:
-        table.add_column(heading, overflow="fold", justify="right" if heading == "objects" else "left")
+    table = empty_table(headings, right=("objects",))
     for row in rows:
         # As text, so that square brackets are not markup.
         table.add_row(*map(Text, row))

@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from rich import box
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from flux_tenancy.components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION
+from flux_tenancy.operations.tables import empty_table, report_console
 from flux_tenancy.operations.tenant_details import FluxObject, TenantDetails, read_details
 from flux_tenancy.operations.tenant_overview import Health
-from flux_tenancy.operations.tenant_overview_text import STYLES, UNKNOWN, UNREACHABLE, print_table, short_revision
+from flux_tenancy.operations.tenant_overview_text import STYLES, UNKNOWN, UNREACHABLE, short_revision
 
 _OBJECTS = ("kind", "namespace", "name", "state", "revision", "message")
 _QUOTAS = ("namespace", "resource", "used", "limit", "percent")
@@ -84,7 +84,7 @@ def _parts(each: TenantDetails) -> Iterator[RenderableType]:
     yield Text(f"Tenant {line.name} in stack {each.stack}", "bold")
     yield Padding(facts, (0, 0, 0, 2))
     if each.objects:
-        table = _table(_OBJECTS)
+        table = empty_table(_OBJECTS)
         for found in each.objects:
             table.add_row(
                 found.kind,
@@ -96,20 +96,13 @@ def _parts(each: TenantDetails) -> Iterator[RenderableType]:
             )
         yield table
     if each.quotas:
-        table = _table(_QUOTAS)
+        table = empty_table(_QUOTAS)
         for use in each.quotas:
             table.add_row(*map(Text, (use.namespace, use.resource, use.used, use.hard, f"{use.percent} %")))
         yield table
     for step in each.next:
         yield Text(f"  Next: {step}")
     yield Text("")
-
-
-def _table(headings: Sequence[str]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for heading in headings:
-        table.add_column(heading, overflow="fold")
-    return table
 
 
 def show_tenant(tenant: str, stacks: Sequence[str], project: Path, as_json: bool = False) -> bool:
@@ -122,5 +115,5 @@ def show_tenant(tenant: str, stacks: Sequence[str], project: Path, as_json: bool
     if as_json:
         typer.echo(details_json(details))
     else:
-        print_table(details_table(details))
+        report_console().print(details_table(details))
     return any(each.error or each.line.health is Health.FAILED for each in details)

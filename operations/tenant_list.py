@@ -12,8 +12,9 @@ import typer
 
 from flux_tenancy.operations.described_stack import stack_path
 from flux_tenancy.operations.errors import run_all
+from flux_tenancy.operations.tables import report_console
 from flux_tenancy.operations.tenant_overview import Health, read_overview
-from flux_tenancy.operations.tenant_overview_text import as_json, as_table, print_table
+from flux_tenancy.operations.tenant_overview_text import as_json, as_table
 from flux_tenancy.operations.tenant_page import as_html
 from flux_tenancy.operations.tenant_violations import count_violations
 
@@ -38,7 +39,7 @@ def show_tenants(
     violations = partial(count_violations, project=project) if policies else None
     found = [read_overview(each, project, violations) for each in stacks]
     if output == "table":
-        print_table(as_table(found))
+        report_console().print(as_table(found))
     elif output == "json":
         typer.echo(as_json(found))
     else:

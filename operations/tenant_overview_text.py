@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
-from rich import box
-from rich.console import Console, Group, RenderableType
-from rich.table import Table
+from rich.console import Group, RenderableType
 from rich.text import Text
 
-from flux_tenancy.operations.policy_report_text import WIDTH
+from flux_tenancy.operations.tables import empty_table
 from flux_tenancy.operations.tenant_overview import Health, QuotaUse, StackOverview, TenantLine
 
 LANE = "lane"
@@ -58,18 +55,11 @@ def notes(overviews: Sequence[StackOverview]) -> list[str]:
 
 def as_table(overviews: Sequence[StackOverview]) -> RenderableType:
     """For a terminal."""
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for heading in headings(overviews):
-        table.add_column(heading, overflow="fold", justify="right" if heading == "refused" else "left")
+    table = empty_table(headings(overviews), right=("refused",))
     for row in rows(overviews):
         # As text, so that square brackets are not markup.
         table.add_row(*(Text(cell, STYLES.get(cell, "") if number == 2 else "") for number, cell in enumerate(row)))
     return Group(table, *map(Text, notes(overviews)))
-
-
-def print_table(table: RenderableType) -> None:
-    """Print for people; in a file or a pipe, as wide as reports are there."""
-    Console(width=None if sys.stdout.isatty() else WIDTH).print(table)
 
 
 def as_json(overviews: Sequence[StackOverview]) -> str:

@@ -6,12 +6,12 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 
-from rich import box
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from flux_tenancy.components.policies.config import PolicyMode
+from flux_tenancy.operations.tables import empty_table
 from flux_tenancy.review.access.policies import allowance_statements, read_admission
 from flux_tenancy.review.access.rights import rights_statements
 from flux_tenancy.review.access.rules import CLUSTER, Access, Subject, SubjectKind, gains, rbac_access
@@ -119,9 +119,7 @@ def _row(joined: Joined) -> Row:
 
 
 def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for heading in headings:
-        table.add_column(heading, overflow="fold")
+    table = empty_table(headings)
     for row in rows:
         # As text, so that square brackets are not markup.
         table.add_row(*map(Text, row))
