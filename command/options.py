@@ -41,8 +41,10 @@ def _completed_stacks(context: typer.Context, incomplete: str) -> list[str]:
 
 def completed_tenants(context: typer.Context, incomplete: str) -> list[str]:
     """The tenants of the project whose names begin like this, for a shell."""
-    folder = _completed_project(context)
-    return [file.stem for file in sorted((folder or Path()).glob(f"tenants/{incomplete}*.yaml")) if folder]
+    if (project := _completed_project(context)) is None:
+        return []
+    names = sorted(file.stem for file in project.glob("tenants/*.yaml"))
+    return [name for name in names if name.startswith(incomplete)]
 
 
 def _checked(names: Sequence[str]) -> None:

@@ -49,15 +49,17 @@ def propose_changes(project: Path, summary: Path) -> str:
 def changed_files(project: Path) -> dict[str, str]:
     """The content of the stack files that differ from the commit that is checked out, by path in the repository.
 
+    A file that was deleted is left out.
+
     Raises:
         OperationError: there is no Git, the project is not a clone with a commit, or its own file cannot be read.
     """
     folder = described_project(project).stack_folder
-    done = run_git(folder, "diff", "--name-only", "--no-relative", "-z", "HEAD", "--", _FILES)
+    done = run_git(folder, "diff", "--name-only", "--diff-filter=d", "--no-relative", "-z", "HEAD", "--", _FILES)
     if done.returncode:
         raise OperationError(NOT_A_CLONE(project=project))
     paths = [PurePosixPath(path) for path in os.fsdecode(done.stdout).split("\0") if path]
-    return {str(path): (folder / path.name).read_text(encoding="utf-8") for path in paths}
+    return {str(path): (folder / path.name).read_bytes().decode() for path in paths}
 
 
 def commit(repository: Repository, files: dict[str, str]) -> None:

@@ -85,6 +85,15 @@ def test_paths_are_those_of_the_repository(host, project, tmp_path, monkeypatch,
     assert (element["path"], element["content"]) == (file.relative_to(project).as_posix(), "version: 2.9.5\n")
 
 
+def test_a_deleted_file_is_left_out_and_line_ends_stay(host, project, tmp_path):
+    (project / "Pulumi.production.yaml").unlink()
+    (project / "Pulumi.staging.yaml").write_bytes(b"version: 2.9.5\r\n")
+
+    assert propose(tmp_path).exit_code == 0
+    [element] = host.sent[0]["tree"]
+    assert (element["path"], element["content"]) == ("Pulumi.staging.yaml", "version: 2.9.5\r\n")
+
+
 def test_the_next_week_updates_the_same_pull_request(host, project, tmp_path):
     url = f"{host.url}/repos/{REPOSITORY}/git/refs/heads/{BRANCH}"
     for path in ("/git/ref/heads/", "/git/refs/heads/"):

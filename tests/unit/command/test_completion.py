@@ -28,6 +28,7 @@ CASES = [
     (["drift", "show", "-o", ""], ["table", "json"]),
     (["releases", "update", "-s", "eu", "-s", "u"], ["us"]),
     (["isolation", "--tenant", ""], ["blog", "shop"]),
+    (["isolation", "--tenant", "*"], []),
     (["isolation", "--without", "r"], ["role"]),
     (["isolation", "--profile", ""], ["baseline", "restricted"]),
 ]
