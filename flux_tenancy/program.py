@@ -10,7 +10,6 @@ import pulumi
 from flux_tenancy.components.cluster.readable import finder
 from flux_tenancy.components.config.errors import ConfigurationError
 from flux_tenancy.components.engine.log import leave_out_debugging
-from flux_tenancy.components.engine.outputs import leave_out_outputs
 from flux_tenancy.components.engine.state import read_state
 from flux_tenancy.components.git.github_gone import gone_registrations
 from flux_tenancy.components.git.rotation import previous_keys, rotations
@@ -40,7 +39,6 @@ def run(project: Path) -> None:
 
 async def _platform(project: Path) -> dict[str, object]:
     leave_out_debugging()
-    leave_out_outputs()
     try:
         file = stack_file(project)
         config = read_stack(project, file)
