@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
-_VERSION = re.compile(r"v?(\d+)\.(\d+)\+?(?:\.(\d+))?")
+_VERSION = re.compile(r"v?(\d+)\.(\d+)\+?(?:\.(\d+))?(?![0-9A-Za-z])")
 
 
 @dataclass(frozen=True)

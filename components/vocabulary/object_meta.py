@@ -24,8 +24,9 @@ class SecretPurpose(StrEnum):
 
 _WEBHOOK = "webhook"
 _OF_SYNCS = (SecretPurpose.GIT, SecretPurpose.SIGNERS, SecretPurpose.SOPS)
-GENERATED_SUFFIX = f"({'|'.join(SecretPurpose)})-[0-9a-f]{{8}}$"
-"""Pattern of the end of a generated name that follows the name of a source, sync or release."""
+_OF_RELEASES = (*_OF_SYNCS, SecretPurpose.VALUES)
+GENERATED_SUFFIX = f"({'|'.join(_OF_RELEASES)})-[0-9a-f]{{8}}$"
+"""Pattern of the end of a generated name that follows the name of a sync or release."""
 SECRET_SUFFIX = f"-({_WEBHOOK}$|({'|'.join(_OF_SYNCS)})-[0-9a-f]{{8}}$)"
 """Pattern of the end of the names of a sync's Secrets, after its own name.
 

@@ -31,6 +31,7 @@ def applied_by(version: str | None) -> State:
         ("0.10.0", "0.9.3", True),
         ("1.0.0", "0.9.3", True),
         ("next", "0.9.3", True),
+        ("0.9rc1", "0.9.3", True),
     ],
 )
 def test_a_stack_of_a_newer_minor_version_is_refused(applied, this, refused):
