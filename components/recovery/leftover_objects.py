@@ -7,9 +7,8 @@ guess, and Secrets of sources, syncs and notifications.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pulumi
@@ -23,6 +22,7 @@ from flux_tenancy.components.cluster.client import (
     items,
 )
 from flux_tenancy.components.cluster.ownership import carries_marks, names_cluster
+from flux_tenancy.components.config.yaml_files import walk
 from flux_tenancy.components.engine.log import run_error
 from flux_tenancy.components.sync.notifications import BETA_PROVIDER_API, PROVIDER_API, SECRET_NAME
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, TENANT_LABEL
@@ -97,7 +97,13 @@ def leftover_secrets(secrets: Iterable[Metadata], syncs: Iterable[Mapping[str, A
         syncs: the sources, Kustomizations and Providers in the cluster.
         state: the stack's state.
     """
-    used = {(sync["metadata"]["namespace"], name) for sync in syncs for name in _texts(sync["spec"])}
+    # A reference may be in any field, and a generated name is no other text.
+    used = {
+        (sync["metadata"]["namespace"], text)
+        for sync in syncs
+        for _, text in walk(sync["spec"])
+        if isinstance(text, str)
+    }
     known = _recorded_names(state, "kubernetes:core/v1:Secret")
     return _unrecorded(secrets, _SECRET, known | used)
 
@@ -143,16 +149,6 @@ def _unrecorded(found: Iterable[Metadata], name: re.Pattern[str], known: set[tup
         and (metadata["namespace"], metadata["name"]) not in known
         and carries_marks(dict(metadata))
     ]
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """All texts in a spec: a reference to a Secret may be in any field, and a generated name is nothing else."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        yield from chain.from_iterable(map(_texts, value.values()))
-    elif isinstance(value, list):
-        yield from chain.from_iterable(map(_texts, value))
 
 
 def paths_of(plural: str, found: Iterable[Metadata]) -> list[str]:

@@ -24,6 +24,7 @@ class SecretPurpose(StrEnum):
 
 _WEBHOOK = "webhook"
 _OF_SYNCS = (SecretPurpose.GIT, SecretPurpose.SIGNERS, SecretPurpose.SOPS)
+# Not those of a tenant's further sources: the preflight does not read all that may refer to them.
 _OF_RELEASES = (*_OF_SYNCS, SecretPurpose.VALUES)
 GENERATED_SUFFIX = f"({'|'.join(_OF_RELEASES)})-[0-9a-f]{{8}}$"
 """Pattern of the end of a generated name that follows the name of a sync or release."""

@@ -51,8 +51,6 @@ def test_only_a_secret_that_the_program_has_made_and_not_recorded_and_that_nothi
     previous["spec"] = {"secretRef": {"name": "dev-team-git-00000002"}}
     decrypting = {"kind": "Kustomization", "metadata": {"namespace": "apps", "name": "dev-team"}}
     decrypting["spec"] = {"decryption": {"provider": "sops", "secretRef": {"name": "dev-team-sops-00000003"}}}
-    trusting = {"kind": "HelmRepository", "metadata": {"namespace": "apps", "name": "charts"}}
-    trusting["spec"] = {"certSecretRef": {"name": "charts-certificates-00000006"}}
     valued = {"kind": "HelmRelease", "metadata": {"namespace": "apps", "name": "chat"}}
     valued["spec"] = {"valuesFrom": [{"kind": "Secret", "name": "dev-team-values-00000007"}]}
     secrets = [
@@ -69,10 +67,9 @@ def test_only_a_secret_that_the_program_has_made_and_not_recorded_and_that_nothi
         secret("password"),
     ]
 
-    found = leftover_secrets(secrets, [previous, decrypting, trusting, valued], recorded)
+    found = leftover_secrets(secrets, [previous, decrypting, valued], recorded)
 
     assert [(each["namespace"], each["name"]) for each in found] == [
-        ("apps", "charts-proxy-00000008"),
         ("other", "dev-team-sops-00000003"),
         ("apps", "dev-team-git-00000004"),
     ]
