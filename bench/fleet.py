@@ -15,7 +15,7 @@ import yaml
 
 from bench.measure import Sample, checked, measure
 from bench.report import Results
-from bench.rig import UsersPulumi, releases
+from bench.rig import UsersPulumi, releases, repositories, write_tenants
 from flux_tenancy.operations.fleet_file import FILE
 from tests.support.lab import Lab
 from tests.support.policy_cases import made
@@ -73,11 +73,8 @@ class _Fleet:
 
     def configure(self, tenants: int) -> None:
         """Write each stack with this number of tenants, which all have the same repository."""
-        names = [f"team-{number:03}" for number in range(1, tenants + 1)]
-        for name in names:
-            source = {"url": self.url, "branch": "main", "interval": "10m"}
-            sync = {"targetNamespace": name, "interval": "1h"}
-            self.project.tenant(name, {"namespaces": [{"name": name}], "source": source, "sync": sync})
+        names = list(repositories(tenants))
+        write_tenants(self.project, dict.fromkeys(names, self.url), "10m", "1h")
         for stack, kubeconfig in self.kubeconfigs.items():
             self.project.stack(
                 stack,

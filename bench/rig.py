@@ -83,10 +83,7 @@ class Rig:
         """
         if tenants is not None:
             sections["tenants"] = {name: {"sync": {"path": "./staging"}} for name in tenants}
-            for name, url in tenants.items():
-                source = {"url": url, "branch": "main", "interval": "1m"}
-                sync = {"targetNamespace": name, "interval": "10m"}
-                self.project.tenant(name, {"namespaces": [{"name": name}], "source": source, "sync": sync})
+            write_tenants(self.project, tenants, "1m", "10m")
         self.sections.update(sections)
         self.project.stack(STACK, **{name: each for name, each in self.sections.items() if each is not None})
 
@@ -167,6 +164,14 @@ def repositories(count: int) -> dict[str, str]:
     """Names of made-up tenants with the URLs of their repositories, which nobody fetches."""
     names = [f"team-{number:03}" for number in range(1, count + 1)]
     return {name: f"https://git.example.com/{name}/apps.git" for name in names}
+
+
+def write_tenants(project: Project, urls: Mapping[str, str], source_interval: str, sync_interval: str) -> None:
+    """Write the base files of tenants, given the URLs of their repositories by name, which is also the namespace's."""
+    for name, url in urls.items():
+        source = {"url": url, "branch": "main", "interval": source_interval}
+        sync = {"targetNamespace": name, "interval": sync_interval}
+        project.tenant(name, {"namespaces": [{"name": name}], "source": source, "sync": sync})
 
 
 def releases(lab: Lab) -> dict[str, str]:
