@@ -128,7 +128,10 @@ def test_a_made_namespace_can_be_used_only_with_all_of_its_limits(api: ApiClient
     [resources] = replication["spec"]["resources"]
 
     for limit in resources["rawItems"]:
-        assert "no params found" in api.request("POST", used, dry_run=True).text
+        eventually(
+            lambda: "no params found" in api.request("POST", used, dry_run=True).text,
+            what="the policy of a limit that is missing",
+        )
         assert "no params found" not in api.request("POST", certificate, dry_run=True).text
         api.apply(limit | {"metadata": limit["metadata"] | {"namespace": place}})
 
