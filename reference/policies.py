@@ -105,6 +105,11 @@ _WRITERS = (
 _NETWORK = "a network policy for the controllers' egress"
 _NOT_SEEN = (
     (
+        "annotations of Ingresses by which a controller chooses load balancers, groups, networks or certificates, "
+        "such as `alb.ingress.kubernetes.io/group.name`: only those are read that publish hosts or configure a proxy",
+        "the controller: AWS's lets `IngressClassParams` of the platform override them",
+    ),
+    (
         "single files that a kustomization.yaml names by URL",
         "[Flux's lockdown](lockdown.md) refuses them, except from `flux.egress.hosts`",
     ),

@@ -15,7 +15,7 @@ from flux_tenancy.components.config.types import RESERVED_PREFIXES
 from flux_tenancy.components.installs.capsule.objects import CAPSULE_GROUP
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.policy import ANY_CHANGE, Policy, Resources, Validation
-from flux_tenancy.components.policies.request import APPLIED_KEYS, ASK, NAME
+from flux_tenancy.components.policies.request import APPLIED_KEYS, ASK, NAME, SUBRESOURCE
 from flux_tenancy.components.tenant.capsule.names import (
     CAPSULE_TENANT_LABEL,
     MADE_BY_TENANT,
@@ -53,7 +53,7 @@ def _tenant_namespace(policy: Policy) -> Policy:
         f"{_value(_NAMESPACE, 'labels', MANAGED_BY_LABEL)} == {text(MADE_BY_TENANT)} && "
         f"{_value(_NAMESPACE, 'annotations', OWNER)} == request.userInfo.username"
     )
-    main = "(has(request.subResource) ? request.subResource : '') == ''"
+    main = f"{SUBRESOURCE} == ''"
     entries = {
         f"{part}-{when}": f"{applies} ? {of}.metadata.?{part}.orValue({{}}) : {{}}"
         for part in ("labels", "annotations")

@@ -30,18 +30,31 @@ MOST_EXPRESSIONS = 20
 LONGEST_EXPRESSION = 512
 """In characters; the expressions of Flux's own library of health checks have fewer than 300."""
 
-# A chain of these multiplies its input at each step, and no controller limits the cost of an expression.
-_MULTIPLYING = r"\b(?:replace|quote|join|format)\b"
-# A value that is added to itself under a bound name.
-_ADDING = "[+]"
-_NAMING = r"\b(?:all|exists|exists_one|map|filter|optMap|optFlatMap)\b"
+# What an expression may call. Flux offers more, some of which multiplies what it is given, and bounds the cost of none.
+# Source: https://github.com/google/cel-go/tree/master/ext and runtime/cel of github.com/fluxcd/pkg
+_OF_EACH = ("all", "exists", "exists_one", "filter")
+_CALLS = (
+    *("contains", "duration", "endsWith", "first", "has", "hasValue", "int", "last", "orValue", "size", "startsWith"),
+    *("string", "timestamp", "type", "value"),
+)
+# Each reads a whole text, so none may be called for each of many entries.
+_OF_ONE = ("indexOf", "lastIndexOf", "lowerAscii", "matches", "split", "substring", "trim", "upperAscii")
+# Without comments, escapes and parentheses in strings, each parenthesis is one of the expression's own.
+_TEXT = r"""^(?:[^'"\\/]|/[^'"\\/]|'[^'\\()]*'|"[^"\\()]*")*$"""
+_OTHERWISE_READ = r"""'{3}|"{3}|\bsets\s*[.]"""
+_CALLED = r"\w\s*[(]"
+_FLAT = r"(?:[^()]|[(](?:[^()]|[(][^()]*[)])*[)])*[)]"
+# Templates of Go: values below the dot or a variable, but not the root `$`, over which loops could be nested.
+_PATH = r"(?:[$]\w+(?:[.]\w+)*|(?:[.]\w+)+|[.])"
+_ACTION = rf"[{{]{{2}}(?:-\s)?\s*(?:end|(?:range\s+(?:[$]\w+\s*(?:,\s*[$]\w+\s*)?:=\s*)?)?{_PATH})\s*-?[}}]{{2}}"
+_TEMPLATE = rf"^(?:[^{{]|[{{][^{{]|{_ACTION})*$"
 
 
 def reconciliation_timeout(config: PoliciesConfig) -> Policy:
     """No object occupies a controller's worker for longer than the platform allows."""
     return Policy(
         name=PolicyName.RECONCILIATION_TIMEOUT,
-        refuses="timeouts of Flux's objects that are too long, including a missing timeout that defaults to the "
+        refuses="timeouts of Flux's objects that are too long or zero, and a missing timeout that defaults to a long "
         "interval",
         settings=("policies.maximumTimeout",),
         threats=(31,),
@@ -55,11 +68,12 @@ def reconciliation_timeout(config: PoliciesConfig) -> Policy:
 
 
 def controller_load() -> Policy:
-    """No object makes a controller check too many objects, or evaluate expressions that exhaust its memory."""
+    """No object makes a controller check too many objects, or evaluate expressions that exhaust it."""
     return Policy(
         name=PolicyName.CONTROLLER_LOAD,
         refuses=f"more than {MOST_HEALTH_CHECKS} health checks or {MOST_EXPRESSIONS} expressions of one kind in a Flux "
-        f"object, and expressions that are longer than {LONGEST_EXPRESSION} characters or can multiply strings",
+        f"object, expressions that are longer than {LONGEST_EXPRESSION} characters or call what is not listed, and "
+        "templates of commit messages with anything but fields and loops over them",
         threats=(31,),
         subject=Subject.CONTENT,
         resources=FLUX,
@@ -71,6 +85,7 @@ def controller_load() -> Policy:
             _plain_items("resources", ("filter",)),
             *(_plain(path) for path in ("resourceFilter", "commitStatusExpr")),
             *(_plain_of_providers(path) for path in ("variables", "validations")),
+            _plain_template("git.commit.messageTemplate"),
         ),
     )
 
@@ -78,8 +93,12 @@ def controller_load() -> Policy:
 def _short_enough(path: str, longest: str) -> Validation:
     value = field_of("object.spec", path)
     return Validation(
-        f"duration({value}.orValue('0s')) <= duration({text(longest)})",
-        concatenated(text(f"spec.{path} is "), f"{value}.orValue('')", text(f"; the maximum is {longest}")),
+        # helm-controller waits without end for 0s.
+        f"!{value}.hasValue() || (duration({value}.value()) > duration('0s') && "
+        f"duration({value}.value()) <= duration({text(longest)}))",
+        concatenated(
+            text(f"spec.{path} is "), f"{value}.orValue('')", text(f"; set more than 0s, and {longest} at most")
+        ),
     )
 
 
@@ -130,16 +149,38 @@ def _plain_of_providers(path: str) -> Validation:
     )
 
 
-def _is_plain(expression: str) -> str:
-    return (
-        f"(size({expression}) <= {LONGEST_EXPRESSION} && !{expression}.matches({text(_MULTIPLYING)}) && "
-        f"!({expression}.matches({text(_ADDING)}) && {expression}.matches({text(_NAMING)})))"
+def _plain_template(path: str) -> Validation:
+    return Validation(
+        f"{field_of('object.spec', path)}.orValue('').matches({text(_TEMPLATE)})",
+        text(
+            f"spec.{path} may have no actions but fields, range and end, such as "
+            "{{ range $path, $_ := .Changed.FileChanges }}: another can exhaust the controller's memory; remove it"
+        ),
     )
+
+
+def _is_plain(expression: str) -> str:
+    of_each = _times(expression, _call(*_OF_EACH))
+    return (
+        f"(size({expression}) <= {LONGEST_EXPRESSION} && {expression}.matches({text(_TEXT)}) && "
+        f"!{expression}.matches({text(_OTHERWISE_READ)}) && ({of_each} == 0 "
+        f"? {_times(expression, _CALLED)} == {_times(expression, _call(*_CALLS, *_OF_ONE))} "
+        f": {_times(expression, _CALLED)} == {_times(expression, _call(*_CALLS, *_OF_EACH))} && "
+        f"{of_each} == {_times(expression, _call(*_OF_EACH) + _FLAT)} && !{expression}.contains('+')))"
+    )
+
+
+def _call(*names: str) -> str:
+    return rf"\b(?:{'|'.join(names)})\s*[(]"
+
+
+def _times(expression: str, pattern: str) -> str:
+    return f"size({expression}.findAll({text(pattern)}))"
 
 
 def _not_plain(field: str) -> str:
     return text(
-        f"{field} must have at most {LONGEST_EXPRESSION} characters, no replace, quote, join or format, and no + "
-        "next to all, exists, map or filter: such an expression can exhaust the controller's memory; compare "
-        "fields instead"
+        f"{field} must have at most {LONGEST_EXPRESSION} characters, without comments, escapes, and parentheses in "
+        f"strings, and call nothing but {', '.join(_CALLS)}, and either {', '.join(_OF_ONE)} or {', '.join(_OF_EACH)}: "
+        "these without + and not inside one another; else it can exhaust the controller's memory or processor"
     )

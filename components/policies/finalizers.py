@@ -7,11 +7,20 @@ from typing import TYPE_CHECKING
 
 from flux_tenancy.components.allowlists.cel import concatenated, joined, text, texts
 from flux_tenancy.components.config.types import seconds
+from flux_tenancy.components.policies.kinds import RESOURCE
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.pods import POD, templates
-from flux_tenancy.components.policies.policy import Policy, Subject, Validation, writable_resources
+from flux_tenancy.components.policies.policy import (
+    CREATE_UPDATE,
+    Policy,
+    Resources,
+    Subject,
+    Validation,
+    writable_resources,
+)
 from flux_tenancy.components.policies.rendering import changes
 from flux_tenancy.components.policies.request import ASK, OBJECT
+from flux_tenancy.components.tenant.kinds import group_resource
 
 if TYPE_CHECKING:
     from flux_tenancy.components.policies.config import PoliciesConfig
@@ -35,6 +44,10 @@ _OWNERS = (
     "ResourceQuota",
     "RoleBinding",
 )
+_IS_BLOCKING = "owner.?blockOwnerDeletion.orValue(false)"
+# Kinds of other controllers may have anything at the places where these have templates.
+_OF_KINDS = (group_resource(each.group, name) for each in writable_resources() for name in each.names)
+_HAS_TEMPLATES = f"{RESOURCE} in {texts(_OF_KINDS)}"
 
 
 def unheld_deletion(config: PoliciesConfig) -> Policy:
@@ -42,11 +55,10 @@ def unheld_deletion(config: PoliciesConfig) -> Policy:
 
     Controllers of Kubernetes, Flux and operators may set finalizers: they have their rights in the whole cluster.
     """
-    now, before = _metadata("object"), _metadata("oldObject")
-    blocking = "owner.?blockOwnerDeletion.orValue(false)"
+    now, before = _templates("object"), _templates("oldObject")
     longest = config.maximum_termination_grace_period
     grace = f"{POD.format(object='object')}.?terminationGracePeriodSeconds.orValue(0)"
-    too_long = f"{grace} > {int(seconds(longest))} && ({changes(POD)})"
+    too_long = f"({grace} > {int(seconds(longest))} && ({changes(POD)}))"
     return Policy(
         name=PolicyName.UNHELD_DELETION,
         refuses="finalizers that neither Kubernetes nor Flux removes, and `blockOwnerDeletion` on platform objects, "
@@ -54,19 +66,21 @@ def unheld_deletion(config: PoliciesConfig) -> Policy:
         "with a termination grace period above the maximum",
         threats=(32, 48, 49),
         subject=Subject.TENANTS,
-        # Not those of other kinds: a spec of another form would fail the expressions about templates.
-        resources=writable_resources(),
+        resources=(Resources("*", ("*",), CREATE_UPDATE),),
         conditions={
-            "blocks": f"({' + '.join(now.values())}).exists(part, size({_finalizers('part')}) > 0 || "
-            f"{_owners('part')}.exists(owner, {blocking})) || ({too_long})",
+            "blocks": f"{_blocks('object')} || {_HAS_TEMPLATES} && "
+            f"(({' + '.join(now.values())}).exists(part, {_blocks('part')}) || {too_long})",
         },
         variables={
+            "has_templates": _HAS_TEMPLATES,
+            "templates": f"variables.has_templates ? {' + '.join(now.values())} : []",
             "known": f"{texts((*_OF_ANY, *config.finalizers))} + "
             f"(request.resource.resource == 'persistentvolumeclaims' ? {texts(_OF_CLAIMS)} : [])",
-            "finalizers": " + ".join(_foreign(path, now[path], before[path]) for path in now),
+            "finalizers": f"{_foreign('metadata', '[object]', '[oldObject]')} + (variables.has_templates ? "
+            f"{' + '.join(_foreign(path, now[path], before[path]) for path in now)} : [])",
             "kept": f"{_finalizers('object')}.filter(finalizer, !(finalizer in variables.known))",
-            "owners": f"({' + '.join(now.values())}).map(part, {_owners('part')}"
-            f".filter(owner, {blocking} && owner.kind in {texts(_OWNERS)})"
+            "owners": f"([object] + variables.templates).map(part, {_owners('part')}"
+            f".filter(owner, {_IS_BLOCKING} && owner.kind in {texts(_OWNERS)})"
             ".map(owner, owner.kind + ' ' + owner.name).join(', ')).filter(names, names != '')",
         },
         validations=(
@@ -103,7 +117,7 @@ def unheld_deletion(config: PoliciesConfig) -> Policy:
                 ),
             ),
             Validation(
-                f"!({too_long})",
+                f"!(variables.has_templates && {too_long})",
                 concatenated(
                     OBJECT,
                     text(": terminationGracePeriodSeconds is "),
@@ -117,9 +131,9 @@ def unheld_deletion(config: PoliciesConfig) -> Policy:
     )
 
 
-def _metadata(part: str) -> Mapping[str, str]:
-    """CEL for lists of the parts of an object that have metadata, by the paths of these."""
-    return {"metadata": f"[{part}]"} | {f"{path}.metadata": each for path, each in templates(part).items()}
+def _templates(part: str) -> Mapping[str, str]:
+    """CEL for lists of the templates in an object, by the paths of their metadata."""
+    return {f"{path}.metadata": each for path, each in templates(part).items()}
 
 
 def _foreign(path: str, parts: str, before: str) -> str:
@@ -129,6 +143,11 @@ def _foreign(path: str, parts: str, before: str) -> str:
         f"{parts}.map(part, {_finalizers('part')}.filter(finalizer, !(finalizer in variables.known || {older}))"
         f".join(', ')).filter(names, names != '').map(names, {text(f'{path}.finalizers has ')} + names)"
     )
+
+
+def _blocks(part: str) -> str:
+    """CEL for whether a part has something that may block deletion."""
+    return f"(size({_finalizers(part)}) > 0 || {_owners(part)}.exists(owner, {_IS_BLOCKING}))"
 
 
 def _finalizers(part: str) -> str:

@@ -40,7 +40,12 @@ _TIMEOUT_SECONDS = 30
 # How Kyverno reads image names: https://pkg.go.dev/github.com/google/go-containerregistry/pkg/name
 _KYVERNO_NAMES = {DEFAULT_REGISTRY: "index.docker.io", "localhost": "index.docker.io/localhost"}
 _NO_LOG = {"insecureIgnoreTlog": True, "insecureIgnoreSCT": True}
-_ALL_IMAGES = "(images.containers + images.initContainers + images.ephemeralContainers)"
+# Kyverno finds those of containers by itself. It pins no tag of a volume, so `verifyDigest` requires a digest there.
+_VOLUMES = {
+    "name": "volumes",
+    "expression": "object.spec.?volumes.orValue([]).filter(each, has(each.image)).map(each, each.image.reference)",
+}
+_ALL_IMAGES = "(images.containers + images.initContainers + images.ephemeralContainers + images.volumes)"
 
 
 def tenant_images(signatures: Sequence[ImageSignature], registries: RegistryAccess, mode: PolicyMode) -> Manifest:
@@ -105,6 +110,7 @@ def _policy(
                 "resourceRules": [_pods("pods", "CREATE", "UPDATE"), _pods("pods/ephemeralcontainers", "UPDATE")],
             },
             "matchConditions": [{"name": "changes-spec", "expression": changes(SPEC)}],
+            "images": [_VOLUMES],
             "matchImageReferences": [{"expression": _named(signature)} for signature in signatures],
             "validationConfigurations": {"mutateDigest": True, "verifyDigest": True, "required": True},
             **credentials,

@@ -42,6 +42,7 @@ _NEVER = "false"
 _FLUX = ".fluxcd.io"
 # API groups of Kubernetes. A forged status can free quota, open an address, or block a node drain.
 _STATUS_GROUPS = ("", "apps", "autoscaling", "batch", "policy")
+_NETWORKING, _ANNOTATIONS = "networking.k8s.io", "metadata.?annotations"
 _KUBERNETES = ("system:kube-controller-manager", "system:kube-scheduler")
 _NOT_BY_KUBERNETES = (
     f"!(request.userInfo.username in {texts(_KUBERNETES)} || 'system:nodes' in request.userInfo.?groups.orValue([]))"
@@ -149,7 +150,7 @@ def tenant_limits() -> Policy:
         resources=(
             Resources("", ("endpoints", "limitranges", "resourcequotas"), ANY_CHANGE),
             Resources("discovery.k8s.io", ("endpointslices",), ANY_CHANGE),
-            Resources("networking.k8s.io", ("networkpolicies",), ANY_CHANGE),
+            Resources(_NETWORKING, ("networkpolicies",), ANY_CHANGE),
         ),
         validations=(
             Validation(
@@ -230,13 +231,16 @@ def tenant_access(*, makes_namespaces: bool = False) -> Policy:
 def status_writes() -> Policy:
     """Only Flux writes the status of its objects, and only Kubernetes the status of quotas, pods and services.
 
-    The status of Ingresses limits nothing, and an Ingress controller may be the tenant's own.
+    The status of Ingresses limits nothing, and an Ingress controller may be the tenant's own. But Kubernetes also takes
+    metadata from such a request, which other policies have not seen.
+    Source: ingressStatusStrategy in pkg/registry/networking/ingress/strategy.go of Kubernetes 1.37
 
     A ControllerRevision is what a StatefulSet was: its controller creates pods from it, and no policy checks that
     controller as a tenant. What it creates pods from is checked when a tenant writes it: the templates of workloads.
     """
     groups = dict.fromkeys(group for group, _ in MANAGED if group.endswith(_FLUX))
     of_flux = f"request.resource.group.endsWith({text(_FLUX)})"
+    on_ingress = "request.resource.resource == 'ingresses'"
     return Policy(
         name=PolicyName.STATUS_WRITES,
         refuses="writing the status of Flux's objects, of quotas, pods, services, claims, workloads and disruption "
@@ -244,7 +248,7 @@ def status_writes() -> Policy:
         threats=(12, 37, 50),
         subject=Subject.TENANTS,
         resources=(
-            *(Resources(group, ("*/status",), ("UPDATE",)) for group in (*groups, *_STATUS_GROUPS)),
+            *(Resources(group, ("*/status",), ("UPDATE",)) for group in (*groups, *_STATUS_GROUPS, _NETWORKING)),
             Resources("", ("bindings", "pods/binding"), ("CREATE",)),
             Resources("apps", ("controllerrevisions",)),
             Resources("source.toolkit.fluxcd.io", ("externalartifacts",), ANY_CHANGE),
@@ -270,7 +274,17 @@ def status_writes() -> Policy:
                 ),
             ),
             Validation(
-                of_flux,
+                f"!({on_ingress}) || {unchanged('metadata')} && object.{_ANNOTATIONS} == oldObject.{_ANNOTATIONS}",
+                concatenated(
+                    OBJECT,
+                    text(
+                        ": a change of its status must not change its labels, annotations, finalizers and owners; "
+                        "change these in the object itself"
+                    ),
+                ),
+            ),
+            Validation(
+                f"{of_flux} || {on_ingress}",
                 concatenated(
                     OBJECT,
                     text(": only Kubernetes may write this status; change the spec instead"),

@@ -230,7 +230,7 @@ def source_options(config: AllowedSources, *, with_certificates: bool = False) -
                 ),
             ),
             Validation(
-                "!variables.cloud || has(object.spec.serviceAccountName)",
+                "!variables.cloud || object.spec.?serviceAccountName.orValue('') != ''",
                 concatenated(
                     text("spec.serviceAccountName is missing: with spec.provider "),
                     "variables.provider",

@@ -104,7 +104,9 @@ def _policy(name: str, validations: list[Manifest], mode: PolicyMode) -> list[Ma
         "failurePolicy": "Fail",
         "matchConstraints": {
             "objectSelector": TENANT_NAMESPACES,
-            "resourceRules": [Resources("", ("namespaces",)).rule("Cluster")],
+            "resourceRules": [
+                Resources("", ("namespaces", "namespaces/finalize", "namespaces/status")).rule("Cluster")
+            ],
         },
         "matchConditions": [
             {"name": "labelled", "expression": labelled("object")},

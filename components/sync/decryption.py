@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
-from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 
@@ -176,6 +175,7 @@ def _check_public_halves(key: str, given: tuple[str, ...], derived: list[str]) -
 # Sources: https://docs.aws.amazon.com/general/latest/gr/kms.html, …/sts.html
 _AWS_DOMAINS = {"aws": "amazonaws.com", "aws-us-gov": "amazonaws.com", "aws-cn": "amazonaws.com.cn"}
 _AWS_KEY = re.compile(r"arn:([\w-]+):kms:([\w-]+):")
+_AZURE_KEY = re.compile(r"https://([\w.-]+)")
 # Hosts that issue the identity, in addition to those of the keys.
 _IDENTITY = {
     "gcp": ("sts.googleapis.com", "iamcredentials.googleapis.com"),
@@ -200,9 +200,9 @@ def key_service_hosts(identity: WorkloadIdentity) -> tuple[str, ...]:
                 for service in ("kms", "sts")
             )
         )
-    hosts = [urlsplit(key).hostname for key in identity.keys] if identity.provider == "azure" else []
-    keys = tuple(host for host in hosts if host) or _ANY_KEY.get(identity.provider, ())
-    return (*_IDENTITY.get(identity.provider, ()), *keys)
+    own = identity.keys if identity.provider == "azure" else ()
+    hosts = tuple(match[1].lower() for key in own if (match := _AZURE_KEY.match(key)))
+    return (*_IDENTITY.get(identity.provider, ()), *(hosts or _ANY_KEY.get(identity.provider, ())))
 
 
 # The controller recognizes the kind of a key by the suffix of its entry.

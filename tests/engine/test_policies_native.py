@@ -303,6 +303,18 @@ def test_a_namespace_of_the_cluster_cannot_get_a_tenants_label(
     assert labelling(name, mark) == ""
 
 
+@pytest.mark.parametrize(("subresource", "method"), [("status", "PATCH"), ("finalize", "PUT")])
+def test_such_a_label_cannot_come_by_a_subresource(
+    api: ApiClient, labelling: Callable[..., str], subresource: str, method: str
+) -> None:
+    metadata = {"name": "kyverno", "labels": {TENANT_LABEL: "blue-team"}}
+    manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+    answer = api.request(
+        method, manifest, user=USERS[User.PLATFORM], subresource=subresource, body=manifest, dry_run=True
+    )
+    assert f"namespace kyverno{RESERVED}" in answer.json()["message"]
+
+
 @pytest.mark.parametrize("tenant", ["flux-system", "kube-fans", "Blue", ""])
 def test_a_label_that_is_no_name_of_a_tenant_is_refused(labelling: Callable[..., str], tenant: str) -> None:
     assert f"label {TENANT_LABEL} {tenant}{RESERVED}" in labelling("shop", {TENANT_LABEL: tenant})

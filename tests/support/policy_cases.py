@@ -724,6 +724,8 @@ def _source_options() -> list[Case]:
         ),
     )
     cases.bad("a cloud as the controller", bucket(provider="aws"), "spec.serviceAccountName is missing")
+    empty = bucket(provider="aws", serviceAccountName="")
+    cases.bad("a cloud as the controller by an empty name", empty, "spec.serviceAccountName is missing")
     cases.bad("another cloud", bucket(provider="azure", serviceAccountName="own"), "spec.provider azure is not")
     cases.good("submodules that may be", git(recurseSubmodules=True))
     cases.bad("another region", bucket(region="us-east-1"), "spec.region us-east-1 is not allowed; allowed: eu-")
@@ -1224,11 +1226,14 @@ def _references() -> list[Case]:
 def _timeouts() -> list[Case]:
     cases = _Cases(PolicyName.RECONCILIATION_TIMEOUT)
     cases.good("the longest", kustomization(timeout="1h"))
+    cases.good("the shortest", release(timeout="1ms"))
+    # With `waitStrategy: legacy`, Helm waits for ever.
+    cases.bad("none", release(timeout="0s"), "spec.timeout is 0s; set more than 0s, and 1h at most")
     cases.good("in parts", release(timeout="59m59.5s", upgrade={"timeout": "0.5h"}))
     cases.good("a long interval with a timeout of its own", kustomization(interval="24h", timeout="5m"))
     cases.good("the longest that follows from the interval", kustomization(interval="1h30s"))
     cases.good("a release's, which does not follow from it", release(interval="24h"))
-    cases.bad("a year", kustomization(timeout="8760h"), "spec.timeout is 8760h; the maximum is 1h")
+    cases.bad("a year", kustomization(timeout="8760h"), "spec.timeout is 8760h; set more than 0s, and 1h at most")
     missing = "spec.timeout is missing and defaults to spec.interval minus 30s, which is more than 1h"
     cases.bad("what follows from the interval", kustomization(interval="1h31s"), missing)
     cases.bad("a scan's", image_repository("nginx", interval="2h"), missing)
@@ -1241,7 +1246,7 @@ def _timeouts() -> list[Case]:
         "images": image_repository("nginx", interval="10m", timeout="61m"),
         "notifications": made("Provider", {"type": "generic", "timeout": "61m"}),
     }.items():
-        cases.bad(kind, object, "; the maximum is 1h")
+        cases.bad(kind, object, "and 1h at most")
     for action in ("install", "upgrade", "rollback", "test", "uninstall"):
         cases.bad(
             f"on {action}", merged(release(), {"spec": {action: {"timeout": "2h"}}}), f"spec.{action}.timeout is 2h"
@@ -1252,7 +1257,7 @@ def _timeouts() -> list[Case]:
     cases.good("shorter", {"spec": {"timeout": "1m"}}, old=older)
     cases.config = "listed"
     cases.good("the stack's own", kustomization(timeout="30m"))
-    cases.bad("the stack's", kustomization(timeout="31m"), "the maximum is 30m")
+    cases.bad("the stack's", kustomization(timeout="31m"), "and 30m at most")
     return cases.made
 
 
@@ -1279,6 +1284,14 @@ def _controller_load() -> list[Case]:
     receiver = {"type": "generic", "secretRef": {"name": "a"}, "resources": [{"kind": "GitRepository", "name": "app"}]}
     named = "res.metadata.name == req.repository.split('/')[0]"
     cases.good("a filter", made("Receiver", receiver | {"resourceFilter": named}))
+    tagged = (
+        "has(res.metadata.annotations) && req.tag.split('/').last().value().split(\":\").first().value() == "
+        "res.metadata.annotations['update-image']"
+    )
+    cases.good("a filter by annotation", made("Receiver", receiver | {"resourceFilter": tagged}))
+    largest = f"!(status.a.filter(e, ({'e == 1 || ' * 42}e in [1, (2)])).exists(e, has(e.b)))"
+    longest = {"current": largest, "inProgress": largest, "failed": largest}
+    cases.good("as many as may be", release(healthCheckExprs=[health("true")[0] | longest] * 20))
     cases.bad(
         "too many checks",
         kustomization(healthChecks=checks(101)),
@@ -1287,7 +1300,7 @@ def _controller_load() -> list[Case]:
     cases.bad(
         "too many expressions", release(healthCheckExprs=health(ready, 21)), "spec.healthCheckExprs has 21 entries"
     )
-    plain = "must have at most 512 characters, no replace"
+    plain = "must have at most 512 characters, without comments, escapes"
     cases.bad("too long", kustomization(healthCheckExprs=health(f"{'!' * 512}a")), plain)
     # Each of these would have to be repeated to do any harm.
     for name, expression in {
@@ -1297,6 +1310,20 @@ def _controller_load() -> list[Case]:
         "a list joined": "['a'].join('b') == ''",
         "a format": "'%s'.format(['a']) == ''",
         "a name added to itself": "['a'].exists(a, a + a == '')",
+        "a list of lists": "status.a.map(a, [a, a]) == []",
+        "encoding": "base64.encode(b'a') == ''",
+        "a call after a space": "strings.quote ('a') == ''",
+        "a call after a comment": "strings.quote//\n('a') == ''",
+        "a call in a comment": "true // 'a'.quote()",
+        "a loop in a loop": "status.a.all(a, status.a.all(b, a == b))",
+        "a loop in its parentheses": "status.a.all(a, !(a == 1 || (status.a.exists(b, a == b))))",
+        "a loop in a call": "status.a.all(a, size(status.a.filter(b, a == b)) == 1)",
+        "a loop after a string": "status.a.all(a, a == ')' && status.a.all(b, a == b))",
+        "a loop after a text of several lines": "status.a.all(a, a == ''' ' ) ' ''' && status.a.all(b, a == b))",
+        "a loop after a comment": "status.a.all(a, //)\nstatus.a.all(b, a == b))",
+        "a loop after an escape": "status.a.all(a, a == '\\')' && status.a.all(b, a == b))",
+        "a long text for each": "status.a.all(a, status.b.matches('(a|b)*'))",
+        "sets": "sets.contains(status.a, status.b)",
     }.items():
         cases.bad(name, kustomization(healthCheckExprs=health(expression)), "spec.healthCheckExprs[].{current,")
     failing = [health("true")[0] | {"failed": "'a'.replace('a', 'b') == ''"}]
@@ -1317,6 +1344,25 @@ def _controller_load() -> list[Case]:
     cases.bad(
         "of claims", made("Receiver", listening | {"oidcProviders": [claims]}), "spec.oidcProviders[].variables[]"
     )
+    automation: Object = {"interval": "1h", "sourceRef": {"kind": "GitRepository", "name": "app"}}
+
+    def commit_message(template: str) -> Object:
+        commit = {"author": {"email": "a@example.com"}, "messageTemplate": template}
+        return made("ImageUpdateAutomation", automation | {"git": {"commit": commit}})
+
+    listed = (
+        "Automation {{ .AutomationObject }}\n{{ range $path, $_ := .Changed.FileChanges -}}\n- {{ $path }} {a}\n"
+        "{{ end -}}\n{{- range .Changed.Objects }}{{ . }}{{end}}"
+    )
+    cases.good("a message of a commit", commit_message(listed))
+    for name, template in {
+        "repeated": '{{ repeat 100000000 "a" }}',
+        "in a loop": "{{ range .Changed.Objects }}{{ range $.Changed.Objects }}{{ . }}{{ end }}{{ end }}",
+        "by a pipe": '{{ .AutomationObject | printf "%1000000000s" }}',
+        "by a template": '{{ define "a" }}{{ template "a" . }}{{ end }}{{ template "a" . }}',
+        "after a brace": '{{{ repeat 100000000 "a" }}',
+    }.items():
+        cases.bad(f"a message of a commit {name}", commit_message(template), "spec.git.commit.messageTemplate may have")
     older = kustomization(name="checked", healthCheckExprs=health(ready))
     cases.bad("later", {"spec": {"healthCheckExprs": failing}}, plain, old=older)
     cases.good("others later", {"spec": {"healthCheckExprs": health("status.ready")}}, old=older)
@@ -2074,6 +2120,16 @@ def _unheld_deletion() -> list[Case]:
     cases.user = User.MEMBER
     held_role = merged(made("Role", rules=[]), {"metadata": {"finalizers": [foreign]}})
     cases.bad("member holds a role", held_role, f"Role app: metadata.finalizers has {foreign}")
+    widget = made("Widget", {"template": "a", "chart": [], "volumeClaimTemplates": 1}, namespace=OPENED)
+    held_widget = merged(widget, {"metadata": {"finalizers": [foreign]}})
+    cases.bad(
+        "member holds an object of another controller", held_widget, f"Widget app: metadata.finalizers has {foreign}"
+    )
+    collected = merged(widget, {"metadata": {"finalizers": ["orphan"]}})
+    cases.good("member lets the collector finalize one, whatever its spec", collected)
+    noted = made("Event", involvedObject={"kind": "Pod", "namespace": APPS}, reason="a", message="a", type="Normal")
+    held_event = merged(noted, {"metadata": {"finalizers": [foreign]}})
+    cases.bad("member holds an event", held_event, f"Event app: metadata.finalizers has {foreign}")
     cases.user = User.PLATFORM
     cases.good("the platform holds an object", held(foreign))
     cases.user = User.PATCHER
@@ -2300,6 +2356,14 @@ def _kubernetes_status() -> list[Case]:
     cases.good("an eviction", evicted, old=unbound, operation="CREATE", subresource="eviction")
     web = made("Ingress", {"defaultBackend": {"service": {"name": "app", "port": {"number": 80}}}}, name="status")
     cases.good("an address by a controller of its own", address, old=web, subresource="status")
+    message = "Ingress status: a change of its status must not change its labels, annotations, finalizers and owners"
+    for name, metadata in {
+        "a snippet": {"annotations": {"nginx.ingress.kubernetes.io/configuration-snippet": "a"}},
+        "the platform's label": {"labels": {TENANT_LABEL: TENANT}},
+        "a finalizer": {"finalizers": ["held.example.com/held"]},
+        "an owner": {"ownerReferences": [{"apiVersion": "v1", "kind": "Namespace", "name": APPS, "uid": "a"}]},
+    }.items():
+        cases.bad(f"{name} beside an address", address | {"metadata": metadata}, message, old=web, subresource="status")
     return cases.made
 
 

@@ -91,6 +91,17 @@ def test_every_image_of_a_pod_is_checked(cluster: RunningCluster, images: Images
     assert f"{NOT_SIGNED}{images.unsigned}{REMEDY}" in said
 
 
+def test_the_image_of_a_volume_is_checked_by_its_digest(cluster: RunningCluster, images: Images) -> None:
+    def said(reference: str) -> str:
+        mounting = pod("mounting", HOME, images.bundled)
+        mounting["spec"]["volumes"] = [{"name": "data", "image": {"reference": reference}}]
+        return cluster.create(mounting, "--dry-run=server")
+
+    assert said(images.tagged) == ""
+    assert f"{NOT_SIGNED}{images.unsigned}{REMEDY}" in said(images.unsigned)
+    assert f"image {images.repository}:tagged does not have a digest" in said(f"{images.repository}:tagged")
+
+
 def test_a_pod_cannot_change_to_an_unsigned_image(cluster: RunningCluster, images: Images) -> None:
     cluster.create(pod("later", HOME, images.bundled))
 

@@ -30,7 +30,12 @@ GOOGLE = ("sts.googleapis.com", "iamcredentials.googleapis.com", "cloudkms.googl
             AZURE | {"keys": ["https://staging.vault.azure.net/keys/sops/1"]},
             ("login.microsoftonline.com", "staging.vault.azure.net"),
         ),
+        (
+            AZURE | {"keys": ["https://[staging.vault.azure.net/keys/sops/1"]},
+            ("login.microsoftonline.com", ".vault.azure.net"),
+        ),
         ({"provider": "vault"}, ()),
+        ({"provider": "vault", "keys": ["https://vault.example.com/v1/transit/keys/sops"]}, ()),
     ],
 )
 def test_the_hosts_follow_from_the_provider_and_its_keys(identity, hosts):
