@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.support.environment import Environment
 from tests.support.project import CHECKOUT, PROGRAM
 
-COMMIT = "905d0dbce9f00fcfe25d848982d5f59ea84a39c8"
+COMMIT = "8387ac7e0c808cdd0ae384c050d4dafb7bd268cd"
 """The last one that changed applied stacks on purpose. After a further one, use that."""
 
 
