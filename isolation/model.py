@@ -21,6 +21,8 @@ class State(StrEnum):
     HOLDS = "holds"
     OPEN = "open"
     UNPROVEN = "unproven"
+    NOT_REACHED = "notReached"
+    """An earlier layer refuses first, so that this one says nothing about the attempt."""
     NOT_APPLICABLE = "notApplicable"
 
 

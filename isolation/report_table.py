@@ -42,7 +42,7 @@ def as_table(reports: Sequence[Report]) -> RenderableType:
 
 def alone(result: AttemptResult) -> str:
     """What each layer alone does, e.g. `role ✓ admission ✗`."""
-    signs = {State.HOLDS: "✓", State.OPEN: "✗", State.UNPROVEN: "?"}
+    signs = {State.HOLDS: "✓", State.OPEN: "✗", State.UNPROVEN: "?", State.NOT_REACHED: "?"}
     return " ".join(
         f"{layer} {signs[result.alone[layer].state]}"
         for layer in Layer

@@ -149,7 +149,7 @@ class Suite:
             if REQUEST_ORDER.index(layer) < at:
                 yield Finding(layer, State.OPEN, f"{layer} allows it")
             elif layer is not who.layer:
-                yield Finding(layer, State.UNPROVEN, f"not reached: {who.layer} refuses first")
+                yield Finding(layer, State.NOT_REACHED, f"{who.layer} refuses first")
 
     def _proves_nothing(self, request: Request, user: str, who: Refusal) -> str:
         """Why a refusal may be unrelated to the attempt; empty if it is related."""

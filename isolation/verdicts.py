@@ -9,7 +9,7 @@ from flux_tenancy.isolation.choices import Layer
 from flux_tenancy.isolation.model import REQUEST_ORDER, Attempt, AttemptResult, Finding, LayerState, State, Verdict
 
 # The first of these that a layer's findings have is its state: it holds only if all its proofs hold.
-_WORST = (State.OPEN, State.HOLDS, State.UNPROVEN, State.NOT_APPLICABLE)
+_WORST = (State.OPEN, State.UNPROVEN, State.HOLDS, State.NOT_REACHED, State.NOT_APPLICABLE)
 
 
 def alone(findings: Sequence[Finding]) -> dict[Layer, LayerState]:
@@ -41,7 +41,7 @@ def judged(attempt: Attempt, findings: Sequence[Finding], without: Collection[La
     by_state = {state: _first(states, state) for state in State}
     if (layer := by_state[State.HOLDS]) is not None:
         return result(Verdict.REFUSED, layer, states[layer].message, states[layer].by)
-    if (layer := by_state[State.UNPROVEN]) is not None:
+    if (layer := by_state[State.UNPROVEN] or by_state[State.NOT_REACHED]) is not None:
         return result(Verdict.UNPROVEN, layer, states[layer].message)
     if (layer := by_state[State.OPEN]) is not None:
         if attempt.by_choice:

@@ -56,7 +56,16 @@ def test_the_refusing_layer_holds_and_earlier_layers_are_open():
     assert (result.verdict, result.layer, result.by) == (Verdict.REFUSED, Layer.ADMISSION, "p")
     assert result.message == BY_POLICY.message
     states = {layer: each.state for layer, each in result.alone.items()}
-    assert states == {Layer.ROLE: State.OPEN, Layer.ADMISSION: State.HOLDS, Layer.QUOTA: State.UNPROVEN}
+    assert states == {Layer.ROLE: State.OPEN, Layer.ADMISSION: State.HOLDS, Layer.QUOTA: State.NOT_REACHED}
+
+
+def test_an_attempt_of_which_one_request_could_not_be_tried_is_unproven():
+    other = OBJECT | {"metadata": OBJECT["metadata"] | {"name": "other"}}
+    asker = FakeAsker(lambda request, user: DOWN if request.object == other else BY_POLICY)
+
+    result = suite(asker).attempt(attempt(Request(OBJECT, BOTH), Request(other, BOTH)))
+
+    assert (result.verdict, result.layer) == (Verdict.UNPROVEN, Layer.ADMISSION)
 
 
 def test_a_refusal_of_the_baseline_proves_nothing():
@@ -147,7 +156,7 @@ def test_an_attempt_with_its_own_user_has_no_deputy():
 
     result = asking.attempt(attempt(Request(OBJECT, BOTH, user="system:node:one")))
 
-    assert result.alone[Layer.ADMISSION].state is State.UNPROVEN
+    assert result.alone[Layer.ADMISSION].state is State.NOT_REACHED
 
 
 @pytest.mark.parametrize(
