@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from flux_tenancy.components.allowlists.cel import text
+from flux_tenancy.components.policies.native import manifests
 from flux_tenancy.components.policies.policy import Resources
 from flux_tenancy.components.policies.rendering import OBJECT_PREFIX, TENANT_NAMESPACES
 from flux_tenancy.components.tenant.annotations import PREFIX
@@ -21,7 +22,6 @@ from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 if TYPE_CHECKING:
     from flux_tenancy.components.vocabulary.manifests import Manifest
 
-_API = "admissionregistration.k8s.io/v1"
 _NAME = f"{OBJECT_PREFIX}made-settings"
 _MESSAGE = (
     "the annotations of this namespace differ from the platform's settings for this tenant; remove them, and ask "
@@ -39,40 +39,26 @@ def made_settings() -> list[Manifest]:
     )
     tenant = f"object.metadata.?labels[?{text(TENANT_LABEL)}].orValue('')"
     of_others = f"{expected}[{text(OWNER)}].managed != request.userInfo.username"
-    policy: Manifest = {
-        "apiVersion": _API,
-        "kind": "ValidatingAdmissionPolicy",
-        "metadata": {"name": _NAME},
-        "spec": {
-            "failurePolicy": "Fail",
-            "paramKind": {"apiVersion": CAPSULE_API, "kind": TENANT},
-            "matchConstraints": {
-                "objectSelector": {"matchLabels": dict(SELF_MADE)},
-                "resourceRules": [Resources("", ("namespaces",), ("CREATE",)).rule("Cluster")],
-            },
-            "variables": [
-                {"name": "expected", "expression": "params.spec.rules[0].enforce.metadata[0].annotations"},
-                {"name": "given", "expression": "object.metadata.?annotations.orValue({})"},
-            ],
-            # The policy tenant-namespace refuses a namespace with another owner than who creates it.
-            "validations": [
-                {
-                    "expression": f"{of_others} || ({tenant} == params.metadata.name && {same})",
-                    "message": _MESSAGE,
-                    "reason": "Forbidden",
-                }
-            ],
+    specification: Manifest = {
+        "failurePolicy": "Fail",
+        "paramKind": {"apiVersion": CAPSULE_API, "kind": TENANT},
+        "matchConstraints": {
+            "objectSelector": {"matchLabels": dict(SELF_MADE)},
+            "resourceRules": [Resources("", ("namespaces",), ("CREATE",)).rule("Cluster")],
         },
+        "variables": [
+            {"name": "expected", "expression": "params.spec.rules[0].enforce.metadata[0].annotations"},
+            {"name": "given", "expression": "object.metadata.?annotations.orValue({})"},
+        ],
+        # The policy tenant-namespace refuses a namespace with another owner than who creates it.
+        "validations": [
+            {
+                "expression": f"{of_others} || ({tenant} == params.metadata.name && {same})",
+                "message": _MESSAGE,
+                "reason": "Forbidden",
+            }
+        ],
     }
-    binding: Manifest = {
-        "apiVersion": _API,
-        "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": {"name": _NAME},
-        "spec": {
-            "policyName": _NAME,
-            # Without a Tenant there is nobody who may make namespaces.
-            "paramRef": {"selector": TENANT_NAMESPACES, "parameterNotFoundAction": "Allow"},
-            "validationActions": ["Deny"],
-        },
-    }
-    return [policy, binding]
+    # Without a Tenant there is nobody who may make namespaces.
+    tenants = {"selector": TENANT_NAMESPACES, "parameterNotFoundAction": "Allow"}
+    return manifests(_NAME, specification, ["Deny"], paramRef=tenants)

@@ -33,8 +33,15 @@ def native(policy: Policy, mode: PolicyMode) -> list[Manifest]:
     return manifests(object_name(policy.name), specification, ACTIONS[mode])
 
 
-def manifests(name: str, specification: Manifest, actions: Iterable[str]) -> list[Manifest]:
-    """A ValidatingAdmissionPolicy and its binding."""
+def manifests(name: str, specification: Manifest, actions: Iterable[str], **binding: Manifest) -> list[Manifest]:
+    """A ValidatingAdmissionPolicy and its binding.
+
+    Args:
+        name: of both.
+        specification: the policy's.
+        actions: what happens to a request that the policy refuses.
+        binding: further fields of the binding's, such as `paramRef`.
+    """
     return [
         {
             "apiVersion": _API,
@@ -46,6 +53,6 @@ def manifests(name: str, specification: Manifest, actions: Iterable[str]) -> lis
             "apiVersion": _API,
             "kind": "ValidatingAdmissionPolicyBinding",
             "metadata": {"name": name},
-            "spec": {"policyName": name, "validationActions": list(actions)},
+            "spec": {"policyName": name, **binding, "validationActions": list(actions)},
         },
     ]
