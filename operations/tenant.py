@@ -14,7 +14,7 @@ import pyrage
 import typer
 
 from flux_tenancy.components.cluster.client import ClusterUnavailable, connect
-from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.stack.files.names import stack_file_name, tenant_file_name
 from flux_tenancy.operations import tenant_changes
@@ -27,6 +27,12 @@ from flux_tenancy.operations.new_tenant import NewTenant, Onboarded, onboard
 from flux_tenancy.operations.project_edits import ProjectEdits
 from flux_tenancy.operations.stack_preview import show_preview
 from flux_tenancy.operations.tenant_backup import backup_files, read_contents, read_recipient, write_backup
+
+_NOT_BACKED_UP = Wording(
+    "FT-OPS-310",
+    "tenant {tenant} cannot be backed up: {reason}",
+    "correct it and run the command again, or add --no-backup to offboard without a backup",
+)
 
 
 def new(tenant: NewTenant, stacks: Sequence[str], project: Path, preview: bool) -> None:
@@ -157,13 +163,11 @@ def _back_up(tenant: str, stack: str, project: Path, folder: Path, recipient: py
         contents = read_contents(api, tenant, with_secrets=recipient is not None)
         write_backup(project / folder, files := backup_files(contents, recipient))
     except (ClusterUnavailable, OSError) as error:
-        raise OperationError(
-            Message(
-                "FT-OPS-310",
-                f"tenant {tenant} cannot be backed up: {error}",
-                "correct it and run the command again, or add --no-backup to offboard without a backup",
-            )
-        ) from None
+        raise OperationError(_NOT_BACKED_UP(tenant=tenant, reason=error)) from None
+    if not contents.namespaces:
+        # The kubeconfig may lead to another cluster.
+        reason = f"{api.configuration.host} has no namespace of it"
+        raise OperationError(_NOT_BACKED_UP(tenant=tenant, reason=reason))
     for namespace in contents.namespaces:
         typer.echo(f"{stack}: namespace {namespace} has {contents.summary(namespace)}")
     for unread in contents.unread:

@@ -20,9 +20,8 @@ from flux_tenancy.components.cluster.client import METADATA_LIST, explaining, it
 from flux_tenancy.components.cluster.namespaced_kinds import NamespacedKind, read_namespaced_kinds
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.printable import printable
-from flux_tenancy.components.tenant.leaving.remaining_objects import goes_by_itself
+from flux_tenancy.components.tenant.leaving.remaining_objects import goes_by_itself, read_namespaces
 from flux_tenancy.components.vocabulary.manifests import Manifest
-from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 from flux_tenancy.operations.dry_run_copies import as_created
 from flux_tenancy.operations.errors import OperationError
 
@@ -62,16 +61,14 @@ class Contents:
 
 
 def read_contents(api: client.ApiClient, tenant: str, with_secrets: bool) -> Contents:
-    """Read what a tenant has in the namespaces that the stack has created for it.
+    """Read what a tenant has in the namespaces that go with it.
 
     Raises:
         ClusterUnavailable: the cluster does not answer, or not to this user.
     """
-    labels = f"{TENANT_LABEL}={tenant},{MANAGED_BY_LABEL}={MANAGER}"
     objects: dict[tuple[str, NamespacedKind], Sequence[Manifest]] = {}
     unread = []
-    with explaining(api):
-        namespaces = [each["metadata"]["name"] for each in items(api, "/api/v1/namespaces", labelSelector=labels)]
+    namespaces = read_namespaces(api, tenant)
     kinds = read_namespaced_kinds(api) if namespaces else []
     with explaining(api):
         for kind in kinds:

@@ -340,6 +340,6 @@ def _as_of(condition: Mapping[str, Any], status: Mapping[str, Any]) -> datetime 
     for text in (condition.get("lastTransitionTime", ""), status.get("lastHandledReconcileAt", "")):
         try:
             times.append(datetime.fromisoformat(text).astimezone(UTC))
-        except ValueError:
+        except (ValueError, OverflowError):
             continue
     return max(times, default=None)

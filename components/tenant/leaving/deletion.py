@@ -4,8 +4,10 @@ Flux prunes as the tenant's service account, so the sync is deleted while the ac
 too long, the account and its role bindings are deleted anyway, and Flux's finalizer is removed: without the account
 Flux cannot prune, and what it applied goes with the namespaces. Pods that take too long to end are deleted at once. For
 a source, a Receiver or a Provider, Flux only cleans up its own copies, so their deletion does not wait for a controller
-that is busy or backs off. These are error hooks and not delete hooks, for which `pulumi destroy` would need
-`--run-program`; without the program the engine runs none of them.
+that is busy or backs off. None of this happens to an object whose deletion the cluster has refused.
+
+These are error hooks and not delete hooks, for which `pulumi destroy` would need `--run-program`; without the program
+the engine runs none of them.
 
 Source: https://www.pulumi.com/docs/iac/concepts/resources/options/hooks/ and finalize in
 internal/controller/kustomization_controller.go of kustomize-controller 1.9
@@ -13,7 +15,7 @@ internal/controller/kustomization_controller.go of kustomize-controller 1.9
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -91,7 +93,7 @@ class Offboarding:
     ) -> None:
         self._api, self._listed, self._context = api, frozenset(listed), context
         hooks = {
-            name: pulumi.ResourceHookBinding(on_error=[register(f"offboarding-{name}", stays)])
+            name: pulumi.ResourceHookBinding(on_error=[register(f"offboarding-{name}", self._if_late(stays))])
             for name, stays in (
                 ("sync", self._sync_stays),
                 ("namespace", self._namespace_stays),
@@ -120,9 +122,25 @@ class Offboarding:
             case Deletion.IMMEDIATE:
                 return pulumi.ResourceOptions()
 
+    def _if_late(
+        self, stays: Callable[[pulumi.ErrorHookArgs], Awaitable[bool]]
+    ) -> Callable[[pulumi.ErrorHookArgs], Awaitable[bool]]:
+        """The hook for a deletion that has begun. Of one that the cluster has refused, the engine tells the reason."""
+
+        async def hook(failed: pulumi.ErrorHookArgs) -> bool:
+            if failed.failed_operation != "delete" or failed.old_inputs is None:
+                return False
+            manifest: Any = failed.old_inputs
+            try:
+                found = await in_thread(find_object, self._api, manifest)
+            except ClusterUnavailable as error:
+                log.error(OBJECT_NOT_DELETED(object=_label(manifest), reason=error))
+                return False
+            return (found is None or _is_ending(found)) and await stays(failed)
+
+        return hook
+
     async def _sync_stays(self, failed: pulumi.ErrorHookArgs) -> bool:
-        if failed.failed_operation != "delete":
-            return False
         sync = Sync.of(failed.old_inputs)
         if sync.tenant in self._listed:
             return False
@@ -152,8 +170,6 @@ class Offboarding:
         return True
 
     async def _part_stays(self, failed: pulumi.ErrorHookArgs) -> bool:
-        if failed.failed_operation != "delete":
-            return False
         part: Any = failed.old_inputs
         try:
             match len(failed.errors):
@@ -187,7 +203,7 @@ class Offboarding:
 
     def _stays(self, namespace: Any) -> bool:
         """Whether a namespace's tenant is still listed: Flux may have to prune what it applied from there elsewhere."""
-        return namespace is None or namespace["metadata"]["labels"].get(TENANT_LABEL) in self._listed
+        return namespace["metadata"]["labels"].get(TENANT_LABEL) in self._listed
 
     def _held(self, manifest: Any, tenant: str = "") -> Message:
         """What blocks the deletion of an object, with the command that removes its finalizers.
@@ -207,17 +223,13 @@ class Offboarding:
         return SYNC_HELD(tenant=tenant, **fields) if tenant else OBJECT_HELD(**fields)
 
     async def _namespace_stays(self, failed: pulumi.ErrorHookArgs) -> bool:
-        if failed.failed_operation != "delete":
-            return False
         return await self._retried(failed.name, self._stays(failed.old_inputs), len(failed.errors))
 
     async def _capsule_stays(self, failed: pulumi.ErrorHookArgs) -> bool:
-        if failed.failed_operation != "delete":
-            return False
         tenant: Any = failed.old_inputs
         times, stays = len(failed.errors), self._stays(tenant)
         try:
-            made = await in_thread(namespaces_of, self._api, tenant["metadata"]["name"])
+            made = await in_thread(_ending_namespaces, self._api, tenant["metadata"]["name"])
         except ClusterUnavailable as error:
             log.error(OBJECT_NOT_DELETED(object=_label(tenant), reason=error))
             return False
@@ -288,15 +300,19 @@ def _deleted_within(timeout: float, hooks: pulumi.ResourceHookBinding | None) ->
     return pulumi.ResourceOptions(custom_timeouts=pulumi.CustomTimeouts(delete=f"{timeout:.0f}s"), hooks=hooks)
 
 
-def namespaces_of(api: client.ApiClient, tenant: str) -> list[str]:
-    """The namespaces of a Tenant of Capsule that are left.
+def _ending_namespaces(api: client.ApiClient, tenant: str) -> list[str]:
+    """The namespaces of a Tenant of Capsule whose deletion has begun and not ended.
 
     Raises:
         ClusterUnavailable: the cluster does not answer, or not to this user.
     """
     with explaining(api):
         found = items(api, "/api/v1/namespaces", labelSelector=f"{CAPSULE_TENANT_LABEL}={tenant}")
-        return [each["metadata"]["name"] for each in found]
+        return [each["metadata"]["name"] for each in found if _is_ending(each)]
+
+
+def _is_ending(found: Mapping[str, Any]) -> bool:
+    return "deletionTimestamp" in found["metadata"]
 
 
 def held_message(holds: NamespaceHolds, context: str | None) -> Message:

@@ -15,7 +15,8 @@ from flux_tenancy.components.cluster.client import METADATA_LIST, explaining, fi
 from flux_tenancy.components.cluster.namespaced_kinds import NamespacedKind, read_namespaced_kinds
 from flux_tenancy.components.cluster.ownership import carries_marks
 from flux_tenancy.components.config.printable import printable
-from flux_tenancy.components.vocabulary.names import KUSTOMIZE_API
+from flux_tenancy.components.tenant.capsule.names import MADE_BY_TENANT
+from flux_tenancy.components.vocabulary.names import KUSTOMIZE_API, MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 
 if TYPE_CHECKING:
     from kubernetes import client
@@ -48,6 +49,18 @@ class Remains:
         return ", ".join(shown) or "nothing"
 
 
+def read_namespaces(api: client.ApiClient, tenant: str) -> list[str]:
+    """The namespaces that go with a tenant: those of the stack, and those that it has made with Capsule.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer, or not to this user.
+    """
+    with explaining(api):
+        found = items(api, "/api/v1/namespaces", labelSelector=f"{TENANT_LABEL}={tenant}", accept=METADATA_LIST)
+    metadata = [each["metadata"] for each in found]
+    return [each["name"] for each in metadata if each["labels"].get(MANAGED_BY_LABEL) in (MANAGER, MADE_BY_TENANT)]
+
+
 def read_remains(api: client.ApiClient, tenants: Mapping[str, TenantConfig]) -> dict[str, dict[str, Remains]]:
     """What is left of tenants that are leaving, by tenant and namespace.
 
@@ -58,7 +71,8 @@ def read_remains(api: client.ApiClient, tenants: Mapping[str, TenantConfig]) -> 
     found: dict[str, dict[str, Remains]] = {}
     for name, tenant in tenants.items():
         pruned = _prunes(api, name, tenant)
-        found[name] = {namespace: _read(api, namespace, kinds, pruned) for namespace in tenant.namespace_names}
+        namespaces = dict.fromkeys((*tenant.namespace_names, *read_namespaces(api, name)))
+        found[name] = {each: _read(api, each, kinds, pruned) for each in namespaces}
     return found
 
 

@@ -152,6 +152,26 @@ def test_a_tenant_stays_if_a_part_of_its_backup_fails(project, cluster):
     assert "leaving" not in project.read("Pulumi.staging.yaml")
 
 
+def test_namespaces_that_the_tenant_has_made_are_backed_up_too(project, cluster):
+    of_capsule = MANAGED | {"app.kubernetes.io/managed-by": "capsule"}
+    of_another = MANAGED | {"app.kubernetes.io/managed-by": "somebody"}
+    for name, labels in {"tools-web": of_capsule, "elsewhere": of_another}.items():
+        cluster.objects["/api/v1/namespaces"].append({"metadata": {"name": name, "labels": labels}})
+        cluster.objects[f"/api/v1/namespaces/{name}/configmaps"] = [found("made")]
+
+    out = project.told(*OFFBOARD)
+
+    assert "staging: namespace tools-web has 1 ConfigMap\n" in out and "elsewhere" not in out
+    assert "tools-web/configmaps.yaml" in backup(project)
+
+
+def test_a_tenant_stays_if_the_cluster_has_none_of_its_namespaces(project, cluster):
+    cluster.objects["/api/v1/namespaces"] = []
+
+    assert "has no namespace of it" in project.refused(*OFFBOARD)
+    assert "leaving" not in project.read("Pulumi.staging.yaml")
+
+
 def test_a_tenant_leaves_in_two_steps(project, cluster):
     first = project.told(*OFFBOARD, "--no-backup")
     assert "        ops-team:\n          state: leaving\n" in project.read("Pulumi.staging.yaml")

@@ -113,6 +113,17 @@ def test_each_namespace_is_read_after_the_sync_is_gone() -> None:
     assert read(OBJECTS) == {"ops-team": {"apps": Remains({"Secret": 1, "ConfigMap": 1}), "jobs": Remains()}}
 
 
+def test_namespaces_that_the_tenant_has_made_are_read_too() -> None:
+    labels = {"app.kubernetes.io/managed-by": "capsule"}
+    made = {
+        "/api/v1/namespaces": listed({"name": "jobs-web", "labels": labels}),
+        "/api/v1/namespaces/jobs-web/secrets": listed(named("by-hand")),
+        "/api/v1/namespaces/jobs-web/configmaps": listed(),
+    }
+
+    assert read(OBJECTS | made)["ops-team"]["jobs-web"] == Remains({"Secret": 1})
+
+
 def test_what_the_sync_will_prune_is_left_out_before() -> None:
     sync = {"spec": {"deletionPolicy": "WaitForTermination", "prune": True}}
 
