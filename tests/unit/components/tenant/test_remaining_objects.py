@@ -102,6 +102,7 @@ def listed(*metadata: dict[str, Any]) -> dict[str, Any]:
 
 
 OBJECTS = {
+    "/api/v1/namespaces": listed(),
     "/api/v1/namespaces/apps/secrets": listed(named("by-hand")),
     "/api/v1/namespaces/apps/configmaps": listed(named("welcome", **BY_FLUX), named("kube-root-ca.crt")),
     "/api/v1/namespaces/jobs/secrets": listed(),
