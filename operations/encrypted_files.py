@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.printable import printable
 from flux_tenancy.operations.errors import OperationError
 
 _ENCRYPTED = "ENC[AES256_GCM,"
@@ -53,7 +54,12 @@ def encrypted_files(checkout: Path) -> list[EncryptedFile]:
         path = PurePosixPath(file.relative_to(checkout).as_posix())
         if ".git" in path.parts or file.is_symlink() or not file.is_file():
             continue
-        text = file.read_bytes().decode(errors="replace")
+        try:
+            text = file.read_bytes().decode(errors="replace")
+        except OSError as error:
+            raise OperationError(
+                Message("FT-OPS-015", f"{printable(str(file))} cannot be read: {error.strerror}", "make it readable")
+            ) from None
         if _ENCRYPTED in text:
             found.append(EncryptedFile(path, frozenset(_KEY.findall(text))))
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import shutil
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
@@ -85,7 +86,7 @@ class ProjectEdits:
         """Write the files and check these stacks as a whole; if that fails, every file is as before.
 
         Raises:
-            OperationError: a stack would not be valid.
+            OperationError: a stack would not be valid, or a file cannot be written.
         """
         try:
             for path, text in self._after.items():
@@ -146,6 +147,18 @@ class ProjectEdits:
 
 
 def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(exist_ok=True)
-    with path.open("w", encoding="utf-8", newline="") as opened:
-        opened.write(text)
+    """Write a file, which has the whole text or is as before: a full disk must not cut off a stack's secrets."""
+    target = path.resolve()  # A symbolic link stays one.
+    new = target.with_name(f".{target.name}.new")
+    try:
+        path.parent.mkdir(exist_ok=True)
+        with new.open("w", encoding="utf-8", newline="") as opened:
+            opened.write(text)
+        if target.exists():
+            shutil.copymode(target, new)
+        new.replace(target)
+    except OSError as error:
+        new.unlink(missing_ok=True)
+        raise OperationError(
+            Message("FT-OPS-316", f"{path.name} cannot be written: {error.strerror}", "correct it, and run it again")
+        ) from None

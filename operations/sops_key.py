@@ -116,7 +116,7 @@ def _withdraw(public: str, sync: DescribedSync, files: Sequence[EncryptedFile] |
     of_other_kinds = [key for each in (AGE, OPENPGP) if each is not kind for key in _stored(each, sync, config)]
     left = {key.public for key in [*remaining, *of_other_kinds]}
     if lost := [printable(str(file.path)) for file in named if not file.keys & left]:
-        fields = {"files": ", ".join(lost), "file": lost[0], "key": remaining[0].public, "option": sync.option}
+        fields = {"files": ", ".join(lost), "file": quote(lost[0]), "key": remaining[0].public, "option": sync.option}
         raise OperationError(
             Wording(
                 "FT-OPS-034",

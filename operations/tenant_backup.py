@@ -30,7 +30,6 @@ _SECRETS = "/api/v1", "secrets"
 # backup would lack objects that the cluster has.
 _NOT_LISTED = (
     HTTPStatus.FORBIDDEN,
-    HTTPStatus.NOT_FOUND,
     HTTPStatus.METHOD_NOT_ALLOWED,
     HTTPStatus.SERVICE_UNAVAILABLE,
 )

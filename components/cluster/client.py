@@ -19,7 +19,7 @@ import yaml
 from cryptography import x509
 
 from flux_tenancy.components.cluster.ownership import carries_marks
-from flux_tenancy.components.config.errors import Problem
+from flux_tenancy.components.config.errors import UNREADABLE, Problem, reason_of
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.vocabulary.manifests import name_of
@@ -115,7 +115,8 @@ def connect(config: ClusterConfig, project: Path) -> client.ApiClient:
     folder = str(path.parent) if path else None
     try:
         KubeConfigLoader(content, active_context=context, config_base_path=folder).load_and_set(configuration)
-    except (ConfigException, ValueError, TypeError, KeyError) as error:  # as the library reads what is damaged
+    except (ConfigException, AttributeError, KeyError, OSError, TypeError, ValueError) as error:
+        # As the library reads what is damaged, or names files that are not there.
         raise ClusterUnavailable(_key(config), Message("FT-CLU-005", f"cannot be used: {error}")) from None
     return client.ApiClient(configuration)
 
@@ -135,12 +136,9 @@ def _read_kubeconfig(config: ClusterConfig, project: Path) -> tuple[dict[str, An
     try:
         path = kubeconfig_path(config, project)
         text = path.read_text(encoding="utf-8") if path else _content(config)
-    except OSError as error:
-        unreadable = KUBECONFIG_UNREADABLE(file=config.kubeconfig, reason=error.strerror)
+    except UNREADABLE as error:
+        unreadable = KUBECONFIG_UNREADABLE(file=config.kubeconfig, reason=reason_of(error))
         raise ClusterUnavailable(key, unreadable) from None
-    except UnicodeDecodeError:
-        not_text = KUBECONFIG_UNREADABLE(file=config.kubeconfig, reason="it is not UTF-8 text")
-        raise ClusterUnavailable(key, not_text) from None
     try:
         content = yaml.safe_load(text)
         contexts = [entry["name"] for entry in content["contexts"]]

@@ -95,3 +95,15 @@ def coded(message: object) -> str:
     if not listed:
         return f"{sentence} ({code})"
     return "\n".join([f"{sentence.removesuffix(':')} ({code}):", *listed])
+
+
+UNREADABLE = (OSError, ValueError, RuntimeError)
+"""What it raises to read a file that a user names, besides the system's errors: it is not UTF-8 text, the path has a
+NUL, or `~` of an unknown user."""
+
+
+def reason_of(error: Exception) -> str:
+    """Why a file cannot be read, for a message."""
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not UTF-8 text"
+    return isinstance(error, OSError) and error.strerror or str(error)

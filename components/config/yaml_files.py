@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from flux_tenancy.components.config.errors import KeyPath, Problem
+from flux_tenancy.components.config.errors import KeyPath, Problem, reason_of
 from flux_tenancy.components.config.messages import Message, Wording
 
 UNREADABLE_FILE = Wording("FT-CFG-020", "cannot be read: {reason}")
@@ -68,8 +68,7 @@ def read_mapping(file: Path, shown_as: str) -> dict[str, Any] | Problem:
     try:
         value = _loaded(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        return Problem(shown_as, "", UNREADABLE_FILE(reason=reason))
+        return Problem(shown_as, "", UNREADABLE_FILE(reason=reason_of(error)))
     except yaml.MarkedYAMLError as error:
         if isinstance(error.problem, Message):
             return Problem(shown_as, "", error.problem)

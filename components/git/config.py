@@ -33,7 +33,7 @@ def _git_url(value: str) -> str:
     if not url.hostname or not url.path.strip("/"):
         raise unusable_url(value, Message("FT-CFG-255", "has no host or no repository", f"write it like {example}"))
     # Flux compares hosts with known_hosts, and admission with allow-lists, case-sensitively.
-    if url.hostname not in url.netloc:
+    if url.hostname not in url.netloc.rpartition("@")[2]:
         raise unusable_url(value, Message("FT-CFG-256", "has a host with capital letters", f"write it like {example}"))
     return value
 
@@ -167,7 +167,7 @@ class GitSource(Section):
         None, description="Branch to follow; defaults to `main` if no other reference is set."
     )
     tag: GitReference | None = Field(None, description="Tag to use, instead of a branch.")
-    semver: str | None = Field(None, description="Range of tags to follow, e.g. `>=1.2.0 <2.0.0`.")
+    semver: str | None = Field(None, min_length=1, description="Range of tags to follow, e.g. `>=1.2.0 <2.0.0`.")
     commit: GitCommit | None = Field(None, description="Commit to use; can be combined with branch.")
     interval: Duration = Field("1m", description="How often to look for new commits.")
     timeout: FetchTimeout = Field("60s", description="How long a fetch may take.")

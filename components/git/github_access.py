@@ -24,6 +24,11 @@ NO_CREDENTIALS = Wording(
     "set GITHUB_TOKEN, or store a token: `pulumi config set --secret --path github.owners.{owner}.token`",
 )
 NOT_GITHUB = Wording("FT-GIT-003", "{url} does not answer like GitHub", "check github.baseUrl")
+CANNOT_ADMINISTER = Wording(
+    "FT-GIT-008",
+    "{credentials} can read {repository} but not administer it",
+    "grant it admin access to the repository",
+)
 
 TIMEOUT_SECONDS = 15
 PUBLIC_API = "https://api.github.com"
@@ -47,11 +52,7 @@ def refusal(config: GitHubConfig, repository: GitHubRepository) -> Message | Non
                 return NOT_GITHUB(url=config.base_url)
             # GitHub returns the permissions of a user, but not those of an App.
             if config.identity(repository.owner).app is None and not found.permissions.admin:
-                return Message(
-                    "FT-GIT-008",
-                    f"{config.credentials(repository.owner)} can read {path} but not administer it",
-                    "grant it admin access to the repository",
-                )
+                return CANNOT_ADMINISTER(credentials=config.credentials(repository.owner), repository=path)
             return None
     except GitHubUnavailable as error:
         return error.message
@@ -164,5 +165,7 @@ def _auth(identity: GitHubOwner) -> Auth.Auth | None:
 
 
 def _until(headers: Mapping[str, str]) -> str:
-    reset = headers.get("x-ratelimit-reset", "")
-    return f" until {datetime.fromtimestamp(int(reset), UTC):%H:%M} UTC" if reset.isdigit() else ""
+    try:
+        return f" until {datetime.fromtimestamp(int(headers['x-ratelimit-reset']), UTC):%H:%M} UTC"
+    except (KeyError, ValueError, OverflowError, OSError):
+        return ""

@@ -124,14 +124,18 @@ def _is_gone(github: GitHubConfig, owners: frozenset[str], state: State, registr
 
 def _is_not_found(github: GitHubConfig, owner: str, path: str) -> bool:
     # Importing GitHub's client takes a third of a second, which updates that delete nothing there do not need.
-    from flux_tenancy.components.git.github_access import GitHubUnavailable, github_client
+    from flux_tenancy.components.git.github_access import CANNOT_ADMINISTER, GitHubUnavailable, github_client, refusal
 
     repository = GitHubRepository(repository=f"{owner}/{path.partition('/')[0]}")
     try:
         with github_client(github, repository) as client:
             client.requester.requestJsonAndCheck("GET", f"/repos/{owner}/{path}")
     except GitHubUnavailable as error:
-        return error.message.code == "FT-GIT-005"
+        if error.message.code != "FT-GIT-005":
+            return False
+        # Whoever may not administer a repository gets the same answer about a key that is there.
+        reason = refusal(github, repository)
+        return reason is None or reason.code != CANNOT_ADMINISTER.code
     return False
 
 
@@ -152,7 +156,7 @@ def _with_recorded_credentials(sources: Sources, state: State) -> GitHubConfig:
 def _identity(outputs: Mapping[str, Any]) -> GitHubOwner:
     """The credentials of a provider in the state, where an App is JSON in a string."""
     if (app := outputs.get("appAuth")) is None:
-        return GitHubOwner.model_validate({"token": outputs.get("token")})
+        return GitHubOwner.model_validate({"token": outputs.get("token") or None})
     found = json.loads(app)
     keys = {"appId": "id", "installationId": "installationId", "privateKey": "pemFile"}
     return GitHubOwner.model_validate({"app": {key: found[recorded] for key, recorded in keys.items()}})

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 _BEGINNING = re.compile(r"^-----BEGIN ([A-Z0-9 ]+)-----[ \t]*$", re.MULTILINE)
+_PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY")
 
 
 def labels(text: str) -> list[str]:
@@ -15,9 +16,9 @@ def labels(text: str) -> list[str]:
     return _BEGINNING.findall(_unix(text))
 
 
-def is_private(label: str) -> bool:
-    """Whether a block with this label contains a private key, in any format."""
-    return "PRIVATE KEY" in label
+def has_private_key(text: str) -> bool:
+    """Whether a private key begins in a text, in any format and at any place."""
+    return _PRIVATE_KEY.search(text) is not None
 
 
 def normalized(text: str) -> str:

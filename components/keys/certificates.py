@@ -59,7 +59,7 @@ def read_authority(text: str) -> str:
     """
     normalized = armor.normalized(text)
     labels = armor.labels(normalized)
-    if any(map(armor.is_private, labels)):
+    if armor.has_private_key(text):
         raise CertificateError(
             Message(
                 "FT-CFG-122",

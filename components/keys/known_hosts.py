@@ -20,7 +20,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 
-from flux_tenancy.components.config.errors import Problem
+from flux_tenancy.components.config.errors import UNREADABLE, Problem, reason_of
 from flux_tenancy.components.config.messages import Message, message_of
 from flux_tenancy.components.config.yaml_files import UNREADABLE_FILE
 
@@ -201,9 +201,8 @@ def read_known_hosts(section: Any, stack_file: str, project: Path) -> tuple[tupl
         return (), []
     try:
         text = (project / Path(name).expanduser()).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        return (), [Problem(stack_file, "git.knownHostsFile", UNREADABLE_FILE(reason=reason).of(name))]
+    except UNREADABLE as error:
+        return (), [Problem(stack_file, "git.knownHostsFile", UNREADABLE_FILE(reason=reason_of(error)).of(name))]
     lines, problems = [], []
     for number, line in entries(text):
         try:

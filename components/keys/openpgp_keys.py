@@ -75,7 +75,7 @@ def read_public_key(text: str) -> str:
     """
     normalized = armor.normalized(text)
     labels = armor.labels(normalized)
-    if any(map(armor.is_private, labels)):
+    if armor.has_private_key(text):
         raise OpenPgpKeyError(OPENPGP_PRIVATE_KEY())
     if labels != [_PUBLIC_LABEL]:
         raise OpenPgpKeyError(Message("FT-CFG-721", "is not one OpenPGP public key block", EXPORTED_PUBLIC_KEY))

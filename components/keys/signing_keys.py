@@ -21,7 +21,7 @@ def read_cosign_key(text: str) -> str:
     Raises:
         ValueError: the text is anything else, above all a private key; the message contains nothing of the text.
     """
-    if any(map(armor.is_private, armor.labels(text))):
+    if armor.has_private_key(text):
         raise ValueError(
             Message(
                 "FT-CFG-126",
@@ -84,6 +84,8 @@ def read_signing_key(text: str) -> str:
         return read_public_key(text)
     line = text.strip()
     try:
+        if len(line.splitlines()) > 1:
+            raise ValueError
         load_ssh_public_key(line.encode())
     except (ValueError, UnsupportedAlgorithm):
         raise SigningKeyError(

@@ -30,24 +30,41 @@ MOST_EXPRESSIONS = 20
 LONGEST_EXPRESSION = 512
 """In characters; the expressions of Flux's own library of health checks have fewer than 300."""
 
-# What an expression may call. Flux offers more, some of which multiplies what it is given, and bounds the cost of none.
+LONGEST_MESSAGE, MOST_ACTIONS = 1024, 20
+
+# What an expression may call. Flux offers more, and bounds the cost of none: some multiply what they are given, or take
+# the square of its size.
 # Source: https://github.com/google/cel-go/tree/master/ext and runtime/cel of github.com/fluxcd/pkg
-_OF_EACH = ("all", "exists", "exists_one", "filter")
 _CALLS = (
-    *("contains", "duration", "endsWith", "first", "has", "hasValue", "int", "last", "orValue", "size", "startsWith"),
-    *("string", "timestamp", "type", "value"),
+    *("contains", "duration", "endsWith", "first", "has", "hasValue", "int", "last", "lowerAscii", "orValue", "size"),
+    *("split", "startsWith", "string", "substring", "timestamp", "trim", "type", "upperAscii", "value"),
 )
-# Each reads a whole text, so none may be called for each of many entries.
-_OF_ONE = ("indexOf", "lastIndexOf", "lowerAscii", "matches", "split", "substring", "trim", "upperAscii")
+_LOOPS = ("all", "exists", "exists_one", "filter")
+_MOST_LOOPS, _MOST_SPLITS, _MOST_SUMS = 4, 2, 8
+_QUOTED = r"""(?:'[^'\\()]*'|"[^"\\()]*")"""
 # Without comments, escapes and parentheses in strings, each parenthesis is one of the expression's own.
-_TEXT = r"""^(?:[^'"\\/]|/[^'"\\/]|'[^'\\()]*'|"[^"\\()]*")*$"""
-_OTHERWISE_READ = r"""'{3}|"{3}|\bsets\s*[.]"""
+_TEXT = rf"""^(?:[^'"\\/]|/[^'"\\/]|{_QUOTED})*$"""
+# Strings of several lines, a function with the name of another, and messages, which are called without parentheses.
+_OTHERWISE_READ = r"""'{3}|"{3}|\bsets\s*[.]|\w\s*[{]"""
 _CALLED = r"\w\s*[(]"
-_FLAT = r"(?:[^()]|[(](?:[^()]|[(][^()]*[)])*[)])*[)]"
-# Templates of Go: values below the dot or a variable, but not the root `$`, over which loops could be nested.
-_PATH = r"(?:[$]\w+(?:[.]\w+)*|(?:[.]\w+)+|[.])"
-_ACTION = rf"[{{]{{2}}(?:-\s)?\s*(?:end|(?:range\s+(?:[$]\w+\s*(?:,\s*[$]\w+\s*)?:=\s*)?)?{_PATH})\s*-?[}}]{{2}}"
-_TEMPLATE = rf"^(?:[^{{]|[{{][^{{]|{_ACTION})*$"
+# Of each entry `e` only the entry itself is read: anything else would be read as often as there are entries.
+_OF_ENTRY = (
+    r"\be\b(?:[.]\w+)*",
+    rf"[.](?:contains|endsWith|startsWith)[(]{_QUOTED}[)]",
+    r"\bhas[(]e(?:[.]\w+)*[)]",
+    r"\](?:[.]\w+)*",
+    r"\b(?:(?:dep|self)[.])?metadata[.]generation\b",
+    r"\b(?:true|false|null|in|\d+)\b",
+    _QUOTED,
+    r"[^\w'\"().\]]",
+)
+_LOOP = rf"\b(?:{'|'.join(_LOOPS)})[(]e,(?:{'|'.join(_OF_ENTRY)})*[)]"
+
+# A template of Go: values below the dot or a variable, and loops over such values that are not inside one another.
+_OPEN, _CLOSE, _DOT = r"[{]{2}(?:-\s)?\s*", r"\s*-?[}]{2}", r"(?:(?:[.]\w+)+|[.])"
+_PLAIN = rf"[^{{]|[{{][^{{]|{_OPEN}(?:print(?:ln)?\s+)?(?:{_DOT}|[$]\w+(?:[.]\w+)*){_CLOSE}"
+_RANGE = rf"{_OPEN}range\s+(?:[$]\w+\s*(?:,\s*[$]\w+\s*)?:=\s*)?{_DOT}{_CLOSE}(?:{_PLAIN})*{_OPEN}end{_CLOSE}"
+_TEMPLATE = rf"^(?:{_PLAIN}|{_RANGE})*$"
 
 
 def reconciliation_timeout(config: PoliciesConfig) -> Policy:
@@ -72,7 +89,7 @@ def controller_load() -> Policy:
     return Policy(
         name=PolicyName.CONTROLLER_LOAD,
         refuses=f"more than {MOST_HEALTH_CHECKS} health checks or {MOST_EXPRESSIONS} expressions of one kind in a Flux "
-        f"object, expressions that are longer than {LONGEST_EXPRESSION} characters or call what is not listed, and "
+        f"object, expressions that are longer than {LONGEST_EXPRESSION} characters or have what is not listed, and "
         "templates of commit messages with anything but fields and loops over them",
         threats=(31,),
         subject=Subject.CONTENT,
@@ -150,23 +167,27 @@ def _plain_of_providers(path: str) -> Validation:
 
 
 def _plain_template(path: str) -> Validation:
+    value = f"{field_of('object.spec', path)}.orValue('')"
     return Validation(
-        f"{field_of('object.spec', path)}.orValue('').matches({text(_TEMPLATE)})",
+        f"size({value}) <= {LONGEST_MESSAGE} && {_times(value, '[{]{2}')} <= {MOST_ACTIONS} && "
+        f"{value}.matches({text(_TEMPLATE)})",
         text(
-            f"spec.{path} may have no actions but fields, range and end, such as "
-            "{{ range $path, $_ := .Changed.FileChanges }}: another can exhaust the controller's memory; remove it"
+            f"spec.{path} must have at most {LONGEST_MESSAGE} characters and {MOST_ACTIONS} actions, and none but "
+            "fields and loops over them, such as {{ range .Changed.Changes }}{{ .NewValue }}{{ end }}, not inside one "
+            "another: else it can exhaust the controller's memory"
         ),
     )
 
 
 def _is_plain(expression: str) -> str:
-    of_each = _times(expression, _call(*_OF_EACH))
+    loops = _times(expression, _call(*_LOOPS))
     return (
         f"(size({expression}) <= {LONGEST_EXPRESSION} && {expression}.matches({text(_TEXT)}) && "
-        f"!{expression}.matches({text(_OTHERWISE_READ)}) && ({of_each} == 0 "
-        f"? {_times(expression, _CALLED)} == {_times(expression, _call(*_CALLS, *_OF_ONE))} "
-        f": {_times(expression, _CALLED)} == {_times(expression, _call(*_CALLS, *_OF_EACH))} && "
-        f"{of_each} == {_times(expression, _call(*_OF_EACH) + _FLAT)} && !{expression}.contains('+')))"
+        f"!{expression}.matches({text(_OTHERWISE_READ)}) && "
+        f"{_times(expression, _CALLED)} == {_times(expression, _call(*_CALLS, *_LOOPS))} && "
+        f"{loops} <= {_MOST_LOOPS} && {loops} == {_times(expression, _LOOP)} && "
+        f"{_times(expression, _call('split'))} <= ({expression}.contains('+') ? 0 : {_MOST_SPLITS}) && "
+        f"{_times(expression, '[+]')} <= ({loops} > 0 ? 0 : {_MOST_SUMS}))"
     )
 
 
@@ -181,6 +202,8 @@ def _times(expression: str, pattern: str) -> str:
 def _not_plain(field: str) -> str:
     return text(
         f"{field} must have at most {LONGEST_EXPRESSION} characters, without comments, escapes, and parentheses in "
-        f"strings, and call nothing but {', '.join(_CALLS)}, and either {', '.join(_OF_ONE)} or {', '.join(_OF_EACH)}: "
-        "these without + and not inside one another; else it can exhaust the controller's memory or processor"
+        f"strings; call nothing but {', '.join(_CALLS)} ({_MOST_SPLITS} split, and none beside +); have at most "
+        f"{_MOST_SUMS} +, or {_MOST_LOOPS} of {', '.join(_LOOPS)}, each of which reads only its entry e, as in "
+        "status.conditions.filter(e, e.type == 'Ready').all(e, e.status == 'True'): else it can exhaust the "
+        "controller's memory or processor"
     )

@@ -55,7 +55,10 @@ class LostNamespaces:
         metadata = namespace["metadata"]
         outputs = self.state.resources.get((_TYPE, metadata["name"]), {})
         before = (outputs.get("metadata", {}).get("annotations") or {}).get(CREATED_AGAIN)
-        count = str(int(before or 0) + 1) if self.among([metadata["name"]]) else before
+        times = (
+            int(before) if before is not None and str(before).isdecimal() else 0
+        )  # Anybody may have changed it before a refresh.
+        count = str(times + 1) if self.among([metadata["name"]]) else before
         if count is None:
             return namespace
         return namespace | {

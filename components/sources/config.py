@@ -125,7 +125,10 @@ def belongs_to(key: str, certificates: str) -> bool:
     """Whether a private key is that of the first of some certificates."""
     certificate, *_ = x509.load_pem_x509_certificates(certificates.encode())
     private = load_pem_private_key(key.encode(), password=None)
-    return _public(private.public_key()) == _public(certificate.public_key())
+    try:
+        return _public(private.public_key()) == _public(certificate.public_key())
+    except UnsupportedAlgorithm:  # A private key is of a type that is supported.
+        return False
 
 
 def _public(key: object) -> bytes:

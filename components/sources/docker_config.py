@@ -10,10 +10,16 @@ from urllib.parse import urlsplit
 
 from flux_tenancy.components.config.messages import Message
 
+_DOCKER_HUB = "index.docker.io"
+
 
 def registry_of(url: str) -> str:
-    """The registry in the URL of an OCI repository, as logins name it, e.g. `registry.example.com:5000`."""
-    return urlsplit(url).netloc
+    """The registry in the URL of an OCI repository, as its login is looked up, e.g. `registry.example.com:5000`.
+
+    Source: Resolve in pkg/authn/kubernetes of github.com/google/go-containerregistry, which source-controller uses
+    """
+    registry = urlsplit(url).netloc
+    return _DOCKER_HUB if registry == "docker.io" else registry
 
 
 def docker_config(registry: str, username: str, password: str) -> str:
@@ -42,6 +48,11 @@ def registries(text: str) -> list[str]:
     """The registries that a config.json has logins for; none if it is not one."""
     try:
         auths = json.loads(text)["auths"]
-        return [name for name, login in auths.items() if isinstance(login, dict) and login]
-    except (ValueError, KeyError, TypeError, AttributeError):
+        return [_host(name) for name, login in auths.items() if isinstance(login, dict) and login]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return []
+
+
+def _host(name: str) -> str:
+    """The registry of an entry, which may have a scheme and a path, as `docker login` writes that of Docker Hub."""
+    return urlsplit(name if "://" in name else f"https://{name}").netloc

@@ -14,7 +14,7 @@ from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.config.types import is_reserved
 from flux_tenancy.components.git.github import DEPLOY_KEY_TYPE
-from flux_tenancy.components.keys.armor import is_private, is_single_block, labels
+from flux_tenancy.components.keys.armor import has_private_key, is_single_block
 from flux_tenancy.components.keys.signing_keys import PGP_SUFFIX, SSH_SUFFIX
 from flux_tenancy.components.stack.review import RuleName
 from flux_tenancy.components.tenant.further_access import RoleReference, Rules, TenantAccess, further_access
@@ -193,7 +193,7 @@ def _decoded(text: object) -> str:
 def _may_be_read(entry: str, text: str) -> bool:
     if _STAND_IN.fullmatch(text.strip()):
         return True
-    if any(map(is_private, labels(text))):
+    if has_private_key(text):
         return False
     if entry in _PUBLIC_ENTRIES or entry.endswith(SSH_SUFFIX):
         return True

@@ -1289,7 +1289,7 @@ def _controller_load() -> list[Case]:
         "res.metadata.annotations['update-image']"
     )
     cases.good("a filter by annotation", made("Receiver", receiver | {"resourceFilter": tagged}))
-    largest = f"!(status.a.filter(e, ({'e == 1 || ' * 42}e in [1, (2)])).exists(e, has(e.b)))"
+    largest = f"!(status.a.filter(e, {'e == 1 || ' * 42}e in [1]).exists(e, has(e.b)))"
     longest = {"current": largest, "inProgress": largest, "failed": largest}
     cases.good("as many as may be", release(healthCheckExprs=[health("true")[0] | longest] * 20))
     cases.bad(
@@ -1300,6 +1300,8 @@ def _controller_load() -> list[Case]:
     cases.bad(
         "too many expressions", release(healthCheckExprs=health(ready, 21)), "spec.healthCheckExprs has 21 entries"
     )
+    each = "status.a.exists(e, has(e.b) && e['b'].startsWith('c') && e.generation == dep.metadata.generation)"
+    cases.good("what each entry has", kustomization(dependsOn=[{"name": "b", "readyExpr": each}]))
     plain = "must have at most 512 characters, without comments, escapes"
     cases.bad("too long", kustomization(healthCheckExprs=health(f"{'!' * 512}a")), plain)
     # Each of these would have to be repeated to do any harm.
@@ -1309,20 +1311,29 @@ def _controller_load() -> list[Case]:
         "quotation": "strings.quote('a') == ''",
         "a list joined": "['a'].join('b') == ''",
         "a format": "'%s'.format(['a']) == ''",
-        "a name added to itself": "['a'].exists(a, a + a == '')",
-        "a list of lists": "status.a.map(a, [a, a]) == []",
+        "an entry added to itself": "['a'].exists(e, e + e == '')",
+        "a list of lists": "status.a.map(e, [e, e]) == []",
         "encoding": "base64.encode(b'a') == ''",
         "a call after a space": "strings.quote ('a') == ''",
         "a call after a comment": "strings.quote//\n('a') == ''",
         "a call in a comment": "true // 'a'.quote()",
-        "a loop in a loop": "status.a.all(a, status.a.all(b, a == b))",
-        "a loop in its parentheses": "status.a.all(a, !(a == 1 || (status.a.exists(b, a == b))))",
-        "a loop in a call": "status.a.all(a, size(status.a.filter(b, a == b)) == 1)",
-        "a loop after a string": "status.a.all(a, a == ')' && status.a.all(b, a == b))",
-        "a loop after a text of several lines": "status.a.all(a, a == ''' ' ) ' ''' && status.a.all(b, a == b))",
-        "a loop after a comment": "status.a.all(a, //)\nstatus.a.all(b, a == b))",
-        "a loop after an escape": "status.a.all(a, a == '\\')' && status.a.all(b, a == b))",
-        "a long text for each": "status.a.all(a, status.b.matches('(a|b)*'))",
+        "a loop in a loop": "status.a.all(e, e.all(e, e == 1))",
+        "a loop in its parentheses": "status.a.all(e, !(e == 1 || (e.exists(e, e == 1))))",
+        "a loop after a string": "status.a.all(e, e == ')' && e.all(e, e == 1))",
+        "a loop after a text of several lines": "status.a.all(e, e == ''' ' ) ' ''' && e.all(e, e == 1))",
+        "a loop after a comment": "status.a.all(e, //)\ne.all(e, e == 1))",
+        "a loop after an escape": "status.a.all(e, e == '\\')' && e.all(e, e == 1))",
+        "a loop over another name": "status.a.all(a, a == 1)",
+        "a list for each": "status.a.all(e, e in status.a)",
+        "a list of the root for each": "status.a.all(e, e in .status.a)",
+        "a text for each": "status.a.all(e, size(status.b) > 0)",
+        "five loops": "has(a.b)" + " && a.all(e, e == 1)" * 5,
+        "a pattern": "status.a.matches(status.b)",
+        "the place of a text": "status.a.indexOf(status.b) == 1",
+        "nine sums": "a + a + a + a + a + a + a + a + a + a == a",
+        "parts of a sum": "(a + a).split('') == []",
+        "three lists of parts": "[a.split(''), a.split(''), a.split('')] == []",
+        "a message by its name": "google.protobuf.Struct{fields: data} == {}",
         "sets": "sets.contains(status.a, status.b)",
     }.items():
         cases.bad(name, kustomization(healthCheckExprs=health(expression)), "spec.healthCheckExprs[].{current,")
@@ -1352,17 +1363,22 @@ def _controller_load() -> list[Case]:
 
     listed = (
         "Automation {{ .AutomationObject }}\n{{ range $path, $_ := .Changed.FileChanges -}}\n- {{ $path }} {a}\n"
-        "{{ end -}}\n{{- range .Changed.Objects }}{{ . }}{{end}}"
+        "{{ end -}}\n{{range .Changed.Changes}}{{print .OldValue}} -> {{println .NewValue}}{{end}}"
     )
     cases.good("a message of a commit", commit_message(listed))
     for name, template in {
         "repeated": '{{ repeat 100000000 "a" }}',
-        "in a loop": "{{ range .Changed.Objects }}{{ range $.Changed.Objects }}{{ . }}{{ end }}{{ end }}",
+        "in a loop over all": "{{ range .Changed.Objects }}{{ range $.Changed.Objects }}{{ . }}{{ end }}{{ end }}",
+        "in a loop over the same": "{{ range $a, $b := .Changed.FileChanges }}{{ range $b }}a{{ end }}{{ end }}",
+        "too often": "{{ .Values.a }}" * 21,
+        "at length": f"{{{{ range .Changed.Changes }}}}{'a' * 1000}{{{{ end }}}}",
         "by a pipe": '{{ .AutomationObject | printf "%1000000000s" }}',
         "by a template": '{{ define "a" }}{{ template "a" . }}{{ end }}{{ template "a" . }}',
         "after a brace": '{{{ repeat 100000000 "a" }}',
     }.items():
-        cases.bad(f"a message of a commit {name}", commit_message(template), "spec.git.commit.messageTemplate may have")
+        cases.bad(
+            f"a message of a commit {name}", commit_message(template), "spec.git.commit.messageTemplate must have"
+        )
     older = kustomization(name="checked", healthCheckExprs=health(ready))
     cases.bad("later", {"spec": {"healthCheckExprs": failing}}, plain, old=older)
     cases.good("others later", {"spec": {"healthCheckExprs": health("status.ready")}}, old=older)

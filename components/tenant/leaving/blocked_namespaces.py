@@ -10,6 +10,7 @@ import json
 import re
 from dataclasses import dataclass, field
 from functools import partial
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from flux_tenancy.components.cluster.client import METADATA_LIST, explaining, get, items
@@ -91,7 +92,7 @@ class NamespaceHolds:
         Args:
             context: kubectl's context for the cluster; None for the current one.
         """
-        at = f" --context {context}" if context else ""
+        at = f" --context {quote(context)}" if context else ""
         lines = [_line(each, self.namespace, at) for each in self.objects[:_SHOWN]]
         if (more := len(self.objects) - _SHOWN) > 0:
             lines.append(f"and {more} more")

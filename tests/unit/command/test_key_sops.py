@@ -152,6 +152,17 @@ def test_files_of_each_format_of_sops_are_read(project, checkout, text):
     assert "none of 1 encrypted files" in withdraw(project, only, "--repo", str(checkout))
 
 
+def test_the_name_of_a_file_reaches_no_shell(project, checkout):
+    make(project)
+    [only] = recipients(project)
+    make(project)
+    (checkout / "a;touch b").write_text(f"ENC[AES256_GCM,data:AA==]\nsops:\n  age:\n  - recipient: {only}\n")
+
+    refused = project.refused("sops", "dev-team", "--stack", "staging", "--withdraw", only, "--repo", str(checkout))
+
+    assert "`sops updatekeys --yes 'a;touch b'`" in refused
+
+
 def test_a_withdrawn_key_is_removed_and_its_files_are_listed(project, checkout):
     make(project)
     [old] = recipients(project)

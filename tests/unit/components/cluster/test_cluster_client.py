@@ -147,6 +147,21 @@ def test_a_missing_kubeconfig_is_an_error(tmp_path):
     assert "nowhere/kubeconfig" in message and "No such file or directory" in message
 
 
+@pytest.mark.parametrize("file", ["~nosuchuser/kubeconfig", "kube\0config"])
+def test_a_path_that_names_no_file_is_an_error(tmp_path, file):
+    config = ClusterConfig.model_validate({"kubeconfig": file})
+
+    assert unavailable(config, tmp_path)[:2] == ("kubeconfig", "FT-CLU-001")
+
+
+@pytest.mark.parametrize("damage", [("server: ", "server: 3 #"), ("token: ", "tokenFile: /nowhere/token #")])
+def test_a_kubeconfig_with_a_value_of_another_kind_is_refused(tmp_path, damage):
+    content = kubeconfig("https://127.0.0.1:1")
+    assert damage[0] in content
+
+    assert unavailable(by_file(tmp_path, content.replace(*damage)), tmp_path)[:2] == ("kubeconfig", "FT-CLU-005")
+
+
 @pytest.mark.parametrize("content", ["", "hello", "a: [", "- a", "kind: Config", "contexts:", "contexts: [lab]"])
 def test_a_file_that_is_not_a_kubeconfig_is_refused(tmp_path, content):
     assert unavailable(by_file(tmp_path, content), tmp_path)[:2] == ("kubeconfig", "FT-CLU-002")

@@ -25,7 +25,8 @@ from flux_tenancy.components.keys.ssh_keys import read_private_key
 HOOK = "https://flux.example.com/hook/of-its-token"
 FIRST = deploy_key_name("dev-team", read_private_key(private_key("first")))
 KEY, WEBHOOK = (DEPLOY_KEY_TYPE, FIRST), (WEBHOOK_TYPE, "dev-team")
-OWN_KEY, OWN_WEBHOOK = "/api/v3/repos/acme/apps/keys/17", "/api/v3/repos/acme/apps/hooks/18"
+REPOSITORY = "/api/v3/repos/acme/apps"
+OWN_KEY, OWN_WEBHOOK = f"{REPOSITORY}/keys/17", f"{REPOSITORY}/hooks/18"
 REGISTERED = {"dev-team": with_deploy_key(webhook={})}
 
 
@@ -50,10 +51,11 @@ def recorded(*more, key="first", repository="apps", hook=HOOK, providers=({"owne
     return State(resources | {("kubernetes:core/v1:Namespace", "x"): {}}, {each: urn(each) for each in outputs})
 
 
-def looked_up(tenants, state, previous=None, status=404, statuses=None, owners=None, **served):
+def looked_up(tenants, state, previous=None, status=404, statuses=None, owners=None, answers=None, **served):
     """What is gone by what GitHub answers, and each path that it was asked."""
     asked: list[str] = []
-    with serving({}, status, asked=asked, statuses=statuses, **served) as server:
+    bodies = answers or {}
+    with serving(bodies, status, asked=asked, statuses=statuses, **served) as server:
         config = stack(tenants, github={"baseUrl": f"{server}/", "owners": owners or {}})
         found: list[Gone] = []
         # Messages go to the engine.
@@ -66,7 +68,7 @@ def test_what_a_removed_tenant_has_no_more_at_github_is_gone(caplog):
         gone, asked = looked_up({}, recorded())
 
     assert gone.urns == {KEY: urn(KEY), WEBHOOK: urn(WEBHOOK)}
-    assert asked == [OWN_WEBHOOK, OWN_KEY]
+    assert set(asked) == {REPOSITORY, OWN_WEBHOOK, OWN_KEY}
     assert codes(caplog.messages) == ["FT-GIT-015"] * 2
     assert HOOK not in caplog.text and "t0ken" not in caplog.text
 
@@ -75,7 +77,17 @@ def test_what_is_there_is_deleted():
     gone, asked = looked_up({}, recorded(), statuses={OWN_KEY: 200})
 
     assert set(gone.urns) == {WEBHOOK}
-    assert len(asked) == 2
+    assert set(asked) == {REPOSITORY, OWN_WEBHOOK, OWN_KEY}
+
+
+@pytest.mark.parametrize(("administers", "number"), [(False, 0), (True, 2)])
+def test_what_credentials_without_admin_rights_do_not_find_is_not_gone(administers, number):
+    """GitHub tells them of no key, even one that was leaked and is to be deleted."""
+    found = {"id": 1, "full_name": "acme/apps", "permissions": {"admin": administers, "pull": True}}
+
+    gone, _ = looked_up({}, recorded(), answers={REPOSITORY: json.dumps(found).encode()}, statuses={REPOSITORY: 200})
+
+    assert len(gone.urns) == number
 
 
 @pytest.mark.parametrize("status", [200, 304, 401, 403, 429, 500])

@@ -100,6 +100,12 @@ def test_an_exceeded_rate_limit_is_an_error_with_the_time_of_its_reset(status, t
     assert "08:00 UTC" in problem.message
 
 
+def test_a_time_of_a_reset_that_no_calendar_has_is_left_out():
+    headers = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "99999999999999"}
+
+    assert refused(403, message("API rate limit exceeded."), headers) == [(TENANT, "FT-GIT-006")]
+
+
 @pytest.mark.parametrize("status", [403, 429])
 def test_an_exceeded_secondary_rate_limit_is_the_same_error(status):
     headers = {"retry-after": "60", "x-ratelimit-remaining": "4000"}

@@ -1,6 +1,7 @@
 """Certificates of authorities, public keys of signers, private keys of GitHub Apps: which are accepted or refused."""
 
 import re
+from textwrap import indent
 
 import pytest
 import sample_keys as keys
@@ -44,6 +45,10 @@ def test_one_or_more_certificates_are_accepted(text):
         ),
         (
             keys.private_text(keys.ec_key(), keys.TRADITIONAL),
+            said("FT-CFG-122"),
+        ),
+        (
+            CERTIFICATE + indent(keys.private_text(keys.ec_key(), keys.PKCS8), "  "),
             said("FT-CFG-122"),
         ),
     ],
@@ -163,7 +168,8 @@ def test_signing_keys_are_openpgp_or_ssh_keys_which_flux_tells_apart_by_suffix(t
 
 @pytest.mark.parametrize(
     "text",
-    ["", "ana", "ssh-ed25519", keys.public_line(keys.ed25519_key())[:40], keys.public_line(keys.ed25519_key()) * 2],
+    ["", "ana", "ssh-ed25519", keys.public_line(keys.ed25519_key())[:40], keys.public_line(keys.ed25519_key()) * 2]
+    + [f"{keys.public_line(keys.ed25519_key()).strip()}\npa55word"],
 )
 def test_an_invalid_signing_key_is_refused(text):
     with pytest.raises(SigningKeyError) as refused:

@@ -159,6 +159,12 @@ def test_a_key_that_is_in_use_stays_with_a_warning(monkeypatch, logged):
     assert is_about_the_key(logged[0], "warn")
 
 
+def test_a_leftover_that_somebody_has_removed_is_gone(monkeypatch, logged):
+    cleared(monkeypatch, LEFT, status=404)
+
+    assert codes(logged) == ["FT-GIT-022"]
+
+
 def test_a_leftover_that_cannot_be_removed_ends_the_update(monkeypatch, logged):
     with pytest.raises(pulumi.RunError, match="the deploy key 'x' of acme/apps.*503") as refused:
         cleared(monkeypatch, LEFT, status=503)

@@ -30,7 +30,7 @@ def registered(lost):
     return found.properties["metadata"]["annotations"].get(COUNT), found.replaced
 
 
-@pytest.mark.parametrize(("count", "next_count"), [(None, "1"), ("1", "2")])
+@pytest.mark.parametrize(("count", "next_count"), [(None, "1"), ("1", "2"), ("by hand", "1")])
 def test_a_lost_namespace_is_created_again(count, next_count):
     assert registered(lost(existing=["kube-system"], count=count)) == (next_count, {"metadata"})
 

@@ -65,6 +65,14 @@ def refused(tmp_path: Any, source: Any, **sections: Any) -> list[str]:
         (OCI | {"verify": {"keyless": {"issuer": "https://issuer.example.com", "subject": "ci"}}}, {}),
         (OCI | {"provider": "aws", "serviceAccountName": "puller"}, {"policies": CLOUDS, "flux": TOKENS}),
         (OCI | {"credentials": {"dockerConfig": Secret('{"auths": {"registry.example.com": {"auth": "eA=="}}}')}}, {}),
+        (
+            OCI
+            | {
+                "url": "oci://docker.io/org/app",
+                "credentials": {"dockerConfig": Secret('{"auths": {"https://index.docker.io/v1/": {"auth": "eA=="}}}')},
+            },
+            {"policies": {"sources": {"allowed": ["oci://docker.io/*"]}}},
+        ),
         (OCI | {"clientCertificate": client_pair()}, {}),
         (OCI | {"proxy": {"address": "http://proxy.example.com"}}, {"policies": {"modes": {"source-options": "off"}}}),
         (BUCKET | {"region": "eu-1", "prefix": "app/"}, {}),

@@ -457,6 +457,9 @@ def test_without_a_timeout_nothing_is_requested():
         ("2026-11-22T21:00:00Z", "2026-11-22T21:05:00.25+00:00", datetime(2026, 11, 22, 21, 5, 0, 250000, UTC)),
         ("2026-11-22T21:00:00Z", "2026-11-22T20:00:00+00:00", datetime(2026, 11, 22, 21, 0, tzinfo=UTC)),
         ("2026-11-22T21:00:00Z", "now", datetime(2026, 11, 22, 21, 0, tzinfo=UTC)),
+        # Whoever may request a reconciliation writes it.
+        ("2026-11-22T21:00:00Z", "0001-01-01T00:00:00+14:00", datetime(2026, 11, 22, 21, 0, tzinfo=UTC)),
+        ("2026-11-22T21:00:00Z", "9999-12-31T23:59:59-14:00", datetime(2026, 11, 22, 21, 0, tzinfo=UTC)),
         (None, None, None),
     ],
 )

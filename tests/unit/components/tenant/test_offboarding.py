@@ -171,6 +171,7 @@ def test_each_object_is_listed_with_a_command_and_no_name_reaches_a_shell():
         """-p '{"metadata":{"finalizers":null}}'""",
         r"""  widgets.example.com "$(x)\n" by example.com/b, orphan: take these out of its metadata.finalizers""",
     ]
+    assert "--context 'me@lab (eu)' " in holds.listing("me@lab (eu)")
 
 
 def test_a_preview_names_the_resources_that_its_user_may_not_list(monkeypatch):
