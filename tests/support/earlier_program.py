@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.support.environment import Environment
 from tests.support.project import CHECKOUT, PROGRAM
 
-COMMIT = "8387ac7e0c808cdd0ae384c050d4dafb7bd268cd"
+COMMIT = "acc02b29104a5338f69136ec7bf75d4721eb69e4"
 """The last one that changed applied stacks on purpose. After a further one, use that."""
 
 
