@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterator
+from errno import ENOSPC
 from typing import Any
 
 import pyrage
@@ -182,6 +183,16 @@ def test_a_tenant_leaves_in_two_steps(project, cluster):
     assert "# The second team.\n" in project.read("Pulumi.staging.yaml")
     assert last.splitlines()[-1] == "staging: ops-team leaves for good, with its namespaces."
     assert (project.folder / "tenants/ops-team.yaml").exists()
+
+
+def test_a_full_disk_cuts_off_no_file(project, monkeypatch):
+    def full(*_: Any) -> None:
+        raise OSError(ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("shutil.copymode", full)
+
+    assert "Pulumi.staging.yaml cannot be written: No space left" in project.refused(*OFFBOARD, "--no-backup")
+    assert not list(project.folder.glob(".*.new"))
 
 
 def test_without_a_backup_nobody_asks_the_cluster(project):
