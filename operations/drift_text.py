@@ -110,4 +110,7 @@ def _line(value: Any) -> str:
 
 
 def _minute(time: str) -> str:
-    return f"{datetime.fromisoformat(time):%Y-%m-%d %H:%M} UTC" if time else "at an unknown time"
+    try:
+        return f"{datetime.fromisoformat(time):%Y-%m-%d %H:%M} UTC"
+    except ValueError:  # It is missing, or somebody has written one that no calendar has.
+        return "at an unknown time"

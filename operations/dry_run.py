@@ -81,9 +81,16 @@ def would_be_created(api: client.ApiClient, kind: Kind, manifest: Manifest) -> A
     except ApiException as error:
         if error.headers is None:  # no answer
             raise
-        message = str(json.loads(error.body or "").get("message", ""))
-        return Answer(error.status, error.headers.getlist("Warning"), message)
+        return Answer(error.status, error.headers.getlist("Warning"), _message(error.body or ""))
     return Answer(response.status, response.headers.getlist("Warning"))
+
+
+def _message(body: str) -> str:
+    """That of the API server; a load balancer, or a server that is busy, answers with text."""
+    try:
+        return str(json.loads(body).get("message", ""))
+    except (ValueError, AttributeError):
+        return body
 
 
 def _versions(api: client.ApiClient, group: str) -> list[str]:

@@ -38,7 +38,7 @@ class Manager:
     """One entry of `managedFields`.
 
     Attributes:
-        name: the field manager, e.g. `kubectl-edit`.
+        name: the field manager, e.g. `kubectl-edit`; empty if whoever wrote the entry left it out.
         time: when it last changed a field of its own, as the API server writes it; empty if that is unknown.
         subresource: the subresource that it has written; empty for the object itself.
         fields: the fields that it owns, without what is inside of them.
@@ -58,8 +58,8 @@ def managers(manifest: Mapping[str, Any]) -> list[Manager]:
     """The managers of an object, in the order of the API server."""
     return [
         Manager(
-            entry["manager"],
-            entry.get("time", ""),
+            entry.get("manager", ""),
+            entry.get("time") or "",
             entry.get("subresource", ""),
             frozenset(_leaves(entry.get("fieldsV1") or {}, ())),
         )

@@ -28,6 +28,12 @@ from flux_tenancy.operations.errors import OperationError
 _WEBHOOK_IS_DOWN = re.compile(r'failed calling webhook "(?P<name>[^"]+)": (?P<reason>.*)', re.DOTALL)
 # The authorizer's message names the user; messages of admission do not.
 _NOT_ALLOWED = re.compile(r'[^:]* is forbidden: User "')
+# What the controllers of Kubernetes make, and of what.
+_CONTROLLED = {
+    ("Job", "CronJob"),
+    ("ReplicaSet", "Deployment"),
+    *(("Pod", owner) for owner in ("DaemonSet", "Job", "ReplicaSet", "ReplicationController", "StatefulSet")),
+}
 
 
 @dataclass(frozen=True, order=True)
@@ -159,7 +165,7 @@ def closed_kinds(api: client.ApiClient, opened: Iterable[str], in_force: Sequenc
     kinds = [kind for group, names in flux_kinds_by_group() for kind in served_kinds(api, group, names)]
     for manifest in (each for kind in kinds for each in objects(api, kind, namespaces)):
         metadata, entry = manifest["metadata"], closed_kind(manifest)
-        own = annotations[metadata["namespace"]].get(KINDS, "").split()
+        own = annotations.get(metadata["namespace"], {}).get(KINDS, "").split()
         if entry is None or TENANT_LABEL in metadata.get("labels", {}):
             continue
         if {*resources_of([entry])} & {*resources_of(opened), *own}:
@@ -202,8 +208,11 @@ def _controller(manifest: Manifest) -> Mapping[str, str] | None:
 
 
 def _is_judged_by_its_controller(manifest: Manifest, kind: Kind, watched: Mapping[Kind, frozenset[PolicyName]]) -> bool:
-    """Whether every policy that matches an object matches its controller, too, such as the Deployment of a pod."""
-    if (owner := _controller(manifest)) is None:
+    """Whether every policy that matches an object matches its controller, too, such as the Deployment of a ReplicaSet.
+
+    A controller of Kubernetes leaves no object of another kind to an owner reference that somebody else has written.
+    """
+    if (owner := _controller(manifest)) is None or (kind.name, owner["kind"]) not in _CONTROLLED:
         return False
     group = owner["apiVersion"].rpartition("/")[0]
     return any(
@@ -226,7 +235,8 @@ def _check(answer: Answer, manifest: Manifest) -> None:
     """Check that an answer comes from the whole admission chain."""
     message = printable(answer.message)
     what = f"{manifest['kind']} {manifest['metadata']['namespace']}/{manifest['metadata']['name']}"
-    if found := _WEBHOOK_IS_DOWN.search(message):
+    # A refusal may repeat a text of the object.
+    if answer.status >= 500 and (found := _WEBHOOK_IS_DOWN.search(message)):
         raise OperationError(
             Message(
                 "FT-OPS-040",

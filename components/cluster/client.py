@@ -6,6 +6,7 @@ The objects of a stack are changed by the Pulumi provider. Of the functions here
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -37,6 +38,10 @@ KUBECONFIG_UNREADABLE = Wording("FT-CLU-001", "{file} cannot be read: {reason}")
 TIMEOUT_SECONDS = (5, 15)
 # Objects in one page of a list, as kubectl asks for them.
 PAGE_SIZE = "500"
+MOST_LEVELS = 200
+"""Levels of an object's fields that are read; the definitions of kinds have the most, about 60."""
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_BRACKETS_AND_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"|[][{}]')
 APPLY_PATCH = "application/apply-patch+yaml"
 _MERGE_PATCH = "application/merge-patch+json"
 # The Accept header for lists of which only the objects' metadata is read.
@@ -127,7 +132,7 @@ def context_name(config: ClusterConfig, project: Path) -> str:
     Raises:
         ClusterUnavailable: the kubeconfig cannot be read or has no such context.
     """
-    return printable(_read_kubeconfig(config, project)[1])
+    return printable(str(_read_kubeconfig(config, project)[1]))
 
 
 def _read_kubeconfig(config: ClusterConfig, project: Path) -> tuple[dict[str, Any], str]:
@@ -142,7 +147,7 @@ def _read_kubeconfig(config: ClusterConfig, project: Path) -> tuple[dict[str, An
     try:
         content = yaml.safe_load(text)
         contexts = [entry["name"] for entry in content["contexts"]]
-    except (yaml.YAMLError, TypeError, KeyError):
+    except (yaml.YAMLError, TypeError, KeyError, ValueError, RecursionError):
         raise ClusterUnavailable(key, Message("FT-CLU-002", "is not a kubeconfig: it lists no contexts")) from None
     context = config.context or content.get("current-context")
     if context not in contexts:
@@ -337,8 +342,32 @@ def get(api: client.ApiClient, path: str, **query: str) -> dict[str, Any]:
     Raises:
         ApiException: it answers with an error.
     """
-    found: dict[str, Any] = json.loads(ask(api, "GET", path, **query).data)
+    found: dict[str, Any] = json.loads(_cut(ask(api, "GET", path, **query).data))
     return found
+
+
+def _cut(document: bytes) -> bytes:
+    """A JSON document with null for what is nested deeper than `MOST_LEVELS`.
+
+    A tenant can store an object with 10,000 levels, which Python reads with as many calls inside one another: it would
+    end each command that lists such objects.
+    """
+    brackets = document.translate(None, _NO_BRACKETS)
+    for _ in range(MOST_LEVELS):
+        brackets = brackets.replace(b"{}", b"").replace(b"[]", b"")
+    if not brackets:
+        return document
+    kept, depth, start = [], 0, 0
+    for token in _BRACKETS_AND_STRINGS.finditer(document):
+        if token[0] in b"[{":
+            depth += 1
+            if depth == MOST_LEVELS + 1:
+                kept.append(document[start : token.start()] + b"null")
+        elif token[0] in b"]}":
+            depth -= 1
+            if depth == MOST_LEVELS:
+                start = token.end()
+    return b"".join(kept) + document[start:]
 
 
 def ask(

@@ -67,8 +67,9 @@ def co_owners(objects: Iterable[Manifest], state: State) -> list[CoOwner]:
         if own is None:
             continue
         for entry in each["metadata"].get("managedFields", ()):
-            if entry["operation"] == "Apply" and entry["manager"] != own and "f:spec" in entry.get("fieldsV1", {}):
-                found.append(co_owner(each, entry["manager"]))
+            manager = entry.get("manager", "")  # A tenant may write an entry without one.
+            if entry["operation"] == "Apply" and manager != own and "f:spec" in (entry.get("fieldsV1") or {}):
+                found.append(co_owner(each, manager))
     return found
 
 

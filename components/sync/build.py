@@ -150,6 +150,10 @@ class Patch(Section):
     def _one_kind(self) -> Patch:
         if (self.merge is None) == (not self.operations):
             raise ValueError(Message("FT-SYN-305", "needs exactly one of merge and operations"))
+        if not isinstance((self.merge or {}).get("metadata") or {}, dict):
+            raise MisplacedValueError(
+                ("merge", "metadata"), Message("FT-SYN-315", "is not a mapping", "write it like {labels: {a: b}}")
+            )
         if self.target is None and not _names_an_object(self.merge or {}):
             raise ValueError(
                 Message(

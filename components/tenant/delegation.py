@@ -20,6 +20,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import pulumi
 
@@ -61,9 +62,6 @@ def _object(tenant: str, namespace: str, kind: str) -> Manifest:
     return {"apiVersion": f"{_RBAC}/v1", "kind": kind, "metadata": metadata}
 
 
-_RBAC_PATH = "/apis/rbac.authorization.k8s.io/v1"
-
-
 def end_team_access(api: client.ApiClient, tenants: Mapping[str, TenantConfig]) -> None:
     """Have the bindings of teams deleted whose tenants are leaving; a preview changes nothing.
 
@@ -100,23 +98,24 @@ def is_of_team(binding: Mapping[str, Any], namespaces: Collection[str]) -> bool:
 def _end_access(api: client.ApiClient, tenant: str, namespace: str, namespaces: Collection[str]) -> None:
     from kubernetes.dynamic.exceptions import NotFoundError
 
-    path = f"{_RBAC_PATH}/namespaces/{namespace}/rolebindings"
-    found = {each["metadata"]["name"]: each for each in items(api, path)}
+    collection = f"/apis/{_RBAC}/v1/namespaces/{namespace}/rolebindings"
+    found = {each["metadata"]["name"]: each for each in items(api, collection)}
     given = found.get(delegation_name(tenant))
     for name, binding in found.items():
         if is_of_team(binding, namespaces):
+            path = f"{collection}/{quote(name, safe='')}"  # The team chooses it.
             with suppress(NotFoundError):
                 if given is None:
-                    ask(api, "DELETE", f"{path}/{name}")
+                    ask(api, "DELETE", path)
                 else:
-                    patch_current(api, f"{path}/{name}", partial(_with_owner, given["metadata"]))
+                    patch_current(api, path, partial(_with_owner, given["metadata"]))
 
 
 def _with_owner(given: Mapping[str, Any], binding: Mapping[str, Any]) -> Manifest:
     """The merge patch that makes a binding a dependent of the tenant's."""
     metadata = binding["metadata"]
     owner = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "apiVersion": f"{_RBAC}/v1",
         "kind": "RoleBinding",
         "name": given["name"],
         "uid": given["uid"],

@@ -474,6 +474,20 @@ def test_a_webhook_that_is_down_is_an_error(stack):
     assert "vpol.validate.kyverno.svc-fail" in error and "Service apps/web" in error
 
 
+def test_a_text_of_a_tenant_about_a_webhook_is_no_error(stack):
+    said = 'denied the request: spec.url is https://x/failed calling webhook "vpol.validate.kyverno.svc": EOF'
+    stack.cluster.judge = lambda asked: Said(403, message=said)
+
+    assert stack.found()
+
+
+@pytest.mark.parametrize("text", ["Too many requests, please try again later.", "upstream connect error"])
+def test_an_answer_that_is_no_json_is_an_error_about_this_object(stack, text):
+    stack.cluster.judge = lambda asked: Said(503, text=text)
+
+    assert text in stack.refused()[0] and "(FT-OPS-042)" in stack.refused()[0]
+
+
 def test_a_user_who_may_not_dry_run_is_an_error(stack):
     said = 'services is forbidden: User "me" cannot create resource "services" in API group "" in the namespace "apps"'
     stack.cluster.judge = lambda asked: Said(403, message=said)

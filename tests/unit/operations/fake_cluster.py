@@ -55,6 +55,8 @@ class Said:
     status: int = 201
     warnings: tuple[str, ...] = ()
     message: str = ""
+    text: str = ""
+    """The answer, if it is not JSON."""
 
 
 def namespace(name: str, tenant: str, **metadata: Any) -> dict[str, Any]:
@@ -152,9 +154,10 @@ def served(cluster: FakeCluster, folder: Path) -> Iterator[str]:
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             cluster.asked.append((self.path, asked))
             said = cluster.judge(asked)
-            self.answer(said.status, {"message": said.message} if said.message else {}, said.warnings)
+            content = said.text or json.dumps({"message": said.message} if said.message else {})
+            self.answer(said.status, content, said.warnings)
 
-        def answer(self, status: int, content: dict[str, Any], warnings: tuple[str, ...] = ()) -> None:
+        def answer(self, status: int, content: dict[str, Any] | str, warnings: tuple[str, ...] = ()) -> None:
             self.send_response(status)
             for text in warnings:
                 quoted = text.replace("\\", "\\\\").replace('"', '\\"')
@@ -162,7 +165,7 @@ def served(cluster: FakeCluster, folder: Path) -> Iterator[str]:
                 self.send_header("Warning", f'299 - "{quoted}"'.encode().decode("latin-1"))
             self.send_header("Content-Type", "application/json")
             self.end_headers()
-            self.wfile.write(json.dumps(content).encode())
+            self.wfile.write((content if isinstance(content, str) else json.dumps(content)).encode())
 
         def log_message(self, *_: object) -> None:
             """Nothing: the test tells what matters."""

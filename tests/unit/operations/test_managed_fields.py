@@ -81,6 +81,12 @@ def test_only_the_innermost_fields_are_listed_and_a_part_that_is_owned_as_a_whol
     assert manager.owns(("f:a",)) and manager.owns(("f:c", "f:d")) and not manager.owns(("f:e",))
 
 
+def test_an_entry_may_lack_what_the_api_server_does_not_check():
+    (manager,) = managers({"metadata": {"managedFields": [{"operation": "Update", "time": None}]}})
+
+    assert (manager.name, manager.time, manager.fields) == ("", "", frozenset())
+
+
 def test_a_removed_item_moves_those_behind_it():
     value = {"l": ["a", "b", "c"]}
     remove(value, ("f:l", 'v:"a"'))

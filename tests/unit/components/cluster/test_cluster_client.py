@@ -17,11 +17,13 @@ from loopback import closed_port, serving
 from sample_text import ESCAPES, SHOWN
 
 from flux_tenancy.components.cluster.client import (
+    MOST_LEVELS,
     AccessDenied,
     ClusterFacts,
     ClusterUnavailable,
     connect,
     explaining,
+    items,
     patch_current,
     read_definition_age,
     read_facts,
@@ -136,6 +138,26 @@ def test_the_token_of_the_kubeconfig_is_sent_with_each_request(tmp_path):
         read_facts(connect(by_file(tmp_path, kubeconfig(server)), tmp_path))
 
     assert set(authorizations) == {"Bearer pa55word"}
+
+
+def nested(levels: int) -> str:
+    return '{"a":' * levels + '{"}]":["[{"]}' + "}" * levels
+
+
+@pytest.mark.parametrize("levels", [150, 900, 9_000])
+def test_an_object_that_is_nested_without_end_hides_no_other(levels):
+    """The API server stores 10,000 levels."""
+    listed = f'{{"items": [{{"spec": {nested(levels)}, "b": [1]}}, {{"spec": {{"c": "]}}\\""}}}}], "metadata": {{}}}}'
+    with serving({"/api/v1/things": listed.encode()}) as server:
+        api = client.ApiClient(client.Configuration(host=server))
+        first, second = items(api, "/api/v1/things")
+
+    assert (first["b"], second) == ([1], {"spec": {"c": ']}"'}})
+    depth, spec = 0, first["spec"]
+    while spec and "a" in spec:
+        depth, spec = depth + 1, spec["a"]
+    assert depth == min(levels, MOST_LEVELS - 3)
+    assert spec == ({"}]": ["[{"]} if levels < MOST_LEVELS else None)
 
 
 def test_a_missing_kubeconfig_is_an_error(tmp_path):

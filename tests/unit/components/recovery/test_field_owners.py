@@ -42,6 +42,14 @@ def test_a_co_owner_is_a_manager_that_has_also_applied_the_spec(owners, found):
     assert [owner.manager for owner in co_owners([source(*owners)], RECORDED)] == found
 
 
+def test_an_entry_of_a_tenant_without_a_manager_ends_no_update():
+    """The API server takes one from whoever may request a reconciliation."""
+    found = source((OWN, "Apply", SPEC))
+    found["metadata"]["managedFields"] += [{"operation": "Apply", "fieldsV1": LABELS}, {"operation": "Apply"}]
+
+    assert co_owners([found], RECORDED) == []
+
+
 def test_objects_that_are_not_in_the_state_have_no_co_owners():
     assert co_owners([source(("helm", "Apply", SPEC)), KIND | {"metadata": PLACE}], State({})) == []
 

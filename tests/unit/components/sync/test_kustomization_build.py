@@ -92,6 +92,7 @@ TARGET = {"kind": "Deployment"}
     ("options", "code"),
     [
         ({"patches": [{"target": TARGET}]}, "FT-SYN-305"),
+        ({"patches": [{"target": TARGET, "merge": {"metadata": "x"}}]}, "FT-SYN-315"),
         ({"patches": [{"target": TARGET, "merge": {}, "operations": [{"op": "remove", "path": "/a"}]}]}, "FT-SYN-305"),
         ({"patches": [{"merge": {"kind": "Deployment"}}]}, "FT-SYN-306"),
         ({"patches": [{"operations": [{"op": "remove", "path": "/a"}]}]}, "FT-SYN-306"),

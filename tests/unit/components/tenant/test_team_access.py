@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from kubernetes import client
@@ -56,6 +57,12 @@ def test_the_binding_of_a_team_is_deleted_with_that_of_its_tenant(monkeypatch):
 
 def test_a_binding_that_is_found_later_is_deleted(monkeypatch):
     assert asked(monkeypatch, OF_TEAM, OF_OTHERS)[0] == f"DELETE {BINDINGS}/team"
+
+
+@pytest.mark.parametrize("name", ["a?dryRun=All", "b#c", "?x", "a b"])
+def test_a_name_that_means_something_in_a_url_keeps_no_binding(monkeypatch, name):
+    """RBAC allows nearly every name, and the team chooses it."""
+    assert asked(monkeypatch, binding(name, TEAM))[0] == f"DELETE {BINDINGS}/{quote(name, safe='')}"
 
 
 @pytest.mark.parametrize("more", [{"preview": True}, {"state": "active"}], ids=str)
