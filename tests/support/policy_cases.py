@@ -2143,9 +2143,6 @@ def _unheld_deletion() -> list[Case]:
     )
     collected = merged(widget, {"metadata": {"finalizers": ["orphan"]}})
     cases.good("member lets the collector finalize one, whatever its spec", collected)
-    noted = made("Event", involvedObject={"kind": "Pod", "namespace": APPS}, reason="a", message="a", type="Normal")
-    held_event = merged(noted, {"metadata": {"finalizers": [foreign]}})
-    cases.bad("member holds an event", held_event, f"Event app: metadata.finalizers has {foreign}")
     cases.user = User.PLATFORM
     cases.good("the platform holds an object", held(foreign))
     cases.user = User.PATCHER
