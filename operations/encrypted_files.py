@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from flux_tenancy.components.config.errors import reason_of
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.operations.errors import OperationError
@@ -58,7 +59,7 @@ def encrypted_files(checkout: Path) -> list[EncryptedFile]:
             text = file.read_bytes().decode(errors="replace")
         except OSError as error:
             raise OperationError(
-                Message("FT-OPS-015", f"{printable(str(file))} cannot be read: {error.strerror}", "make it readable")
+                Message("FT-OPS-015", f"{printable(str(file))} cannot be read: {reason_of(error)}", "make it readable")
             ) from None
         if _ENCRYPTED in text:
             found.append(EncryptedFile(path, frozenset(_KEY.findall(text))))

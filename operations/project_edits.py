@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from flux_tenancy.components.config.errors import ConfigurationError, dotted
+from flux_tenancy.components.config.errors import ConfigurationError, dotted, reason_of
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.stack.files.config_keys import section_of
 from flux_tenancy.components.stack.files.names import stack_file_name
@@ -160,5 +160,5 @@ def _write(path: Path, text: str) -> None:
     except OSError as error:
         new.unlink(missing_ok=True)
         raise OperationError(
-            Message("FT-OPS-316", f"{path.name} cannot be written: {error.strerror}", "correct it, and run it again")
+            Message("FT-OPS-316", f"{path.name} cannot be written: {reason_of(error)}", "correct it, and run it again")
         ) from None

@@ -106,4 +106,4 @@ def reason_of(error: Exception) -> str:
     """Why a file cannot be read, for a message."""
     if isinstance(error, UnicodeDecodeError):
         return "it is not UTF-8 text"
-    return isinstance(error, OSError) and error.strerror or str(error)
+    return getattr(error, "strerror", None) or str(error)

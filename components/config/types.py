@@ -180,6 +180,12 @@ def _not_empty(value: str) -> str:
     return value
 
 
+def has_plain_host(url: SplitResult) -> bool:
+    """Whether a URL has a host without capital letters: Flux and admission compare hosts as they are written."""
+    host = url.hostname or ""
+    return host != "" and host in url.netloc.rpartition("@")[2]
+
+
 def url_parts(value: str, schemes: tuple[str, ...], example: str) -> SplitResult:
     """The parts of a URL that has one of the schemes and no credentials; only ssh may name a user.
 

@@ -16,6 +16,7 @@ from flux_tenancy.components.config.types import (
     SecretText,
     WebUrl,
     checked_by,
+    has_plain_host,
     matching,
     unusable_url,
     url_parts,
@@ -33,7 +34,7 @@ def _git_url(value: str) -> str:
     if not url.hostname or not url.path.strip("/"):
         raise unusable_url(value, Message("FT-CFG-255", "has no host or no repository", f"write it like {example}"))
     # Flux compares hosts with known_hosts, and admission with allow-lists, case-sensitively.
-    if url.hostname not in url.netloc.rpartition("@")[2]:
+    if not has_plain_host(url):
         raise unusable_url(value, Message("FT-CFG-256", "has a host with capital letters", f"write it like {example}"))
     return value
 

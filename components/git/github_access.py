@@ -24,6 +24,11 @@ NO_CREDENTIALS = Wording(
     "set GITHUB_TOKEN, or store a token: `pulumi config set --secret --path github.owners.{owner}.token`",
 )
 NOT_GITHUB = Wording("FT-GIT-003", "{url} does not answer like GitHub", "check github.baseUrl")
+NOT_FOUND = Wording(
+    "FT-GIT-005",
+    "{path} does not exist, or {credentials} has no access to it",
+    "correct the repository, or grant {credentials} access to it",
+)
 CANNOT_ADMINISTER = Wording(
     "FT-GIT-008",
     "{credentials} can read {repository} but not administer it",
@@ -40,6 +45,11 @@ class GitHubUnavailable(Exception):
     def __init__(self, message: Message) -> None:
         super().__init__(message)
         self.message = message
+
+    @property
+    def is_not_found(self) -> bool:
+        """Whether GitHub has answered 404: there is no such thing, or not for these credentials."""
+        return self.message.code == NOT_FOUND.code
 
 
 def refusal(config: GitHubConfig, repository: GitHubRepository) -> Message | None:
@@ -132,11 +142,7 @@ def _explained(error: GithubException, path: str, credentials: str) -> Message:
     if error.status == HTTPStatus.UNAUTHORIZED:
         return Message("FT-GIT-004", f"GitHub rejects {credentials}", "renew it")
     if error.status == HTTPStatus.NOT_FOUND:
-        return Message(
-            "FT-GIT-005",
-            f"{path} does not exist, or {credentials} has no access to it",
-            f"correct the repository, or grant {credentials} access to it",
-        )
+        return NOT_FOUND(path=path, credentials=credentials)
     limited = headers.get("x-ratelimit-remaining") == "0" or "retry-after" in headers
     if limited and error.status in (HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS):
         return Message(

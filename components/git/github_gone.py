@@ -131,7 +131,7 @@ def _is_not_found(github: GitHubConfig, owner: str, path: str) -> bool:
         with github_client(github, repository) as client:
             client.requester.requestJsonAndCheck("GET", f"/repos/{owner}/{path}")
     except GitHubUnavailable as error:
-        if error.message.code != "FT-GIT-005":
+        if not error.is_not_found:
             return False
         # Whoever may not administer a repository gets the same answer about a key that is there.
         reason = refusal(github, repository)

@@ -41,8 +41,7 @@ _LOGINS = (
 _NEVER = "false"
 _FLUX = ".fluxcd.io"
 # API groups of Kubernetes. A forged status can free quota, open an address, or block a node drain.
-_STATUS_GROUPS = ("", "apps", "autoscaling", "batch", "policy")
-_NETWORKING, _ANNOTATIONS = "networking.k8s.io", "metadata.?annotations"
+_STATUS_GROUPS = ("", "apps", "autoscaling", "batch", "policy", "networking.k8s.io")
 _KUBERNETES = ("system:kube-controller-manager", "system:kube-scheduler")
 _NOT_BY_KUBERNETES = (
     f"!(request.userInfo.username in {texts(_KUBERNETES)} || 'system:nodes' in request.userInfo.?groups.orValue([]))"
@@ -150,7 +149,7 @@ def tenant_limits() -> Policy:
         resources=(
             Resources("", ("endpoints", "limitranges", "resourcequotas"), ANY_CHANGE),
             Resources("discovery.k8s.io", ("endpointslices",), ANY_CHANGE),
-            Resources(_NETWORKING, ("networkpolicies",), ANY_CHANGE),
+            Resources("networking.k8s.io", ("networkpolicies",), ANY_CHANGE),
         ),
         validations=(
             Validation(
@@ -248,7 +247,7 @@ def status_writes() -> Policy:
         threats=(12, 37, 50),
         subject=Subject.TENANTS,
         resources=(
-            *(Resources(group, ("*/status",), ("UPDATE",)) for group in (*groups, *_STATUS_GROUPS, _NETWORKING)),
+            *(Resources(group, ("*/status",), ("UPDATE",)) for group in (*groups, *_STATUS_GROUPS)),
             Resources("", ("bindings", "pods/binding"), ("CREATE",)),
             Resources("apps", ("controllerrevisions",)),
             Resources("source.toolkit.fluxcd.io", ("externalartifacts",), ANY_CHANGE),
@@ -274,7 +273,8 @@ def status_writes() -> Policy:
                 ),
             ),
             Validation(
-                f"!({on_ingress}) || {unchanged('metadata')} && object.{_ANNOTATIONS} == oldObject.{_ANNOTATIONS}",
+                f"!({on_ingress}) || {unchanged('metadata')} && "
+                "object.metadata.?annotations == oldObject.metadata.?annotations",
                 concatenated(
                     OBJECT,
                     text(

@@ -226,7 +226,7 @@ def _remove(config: GitHubConfig, leftover: Leftover) -> None:
         with github_client(config, leftover.repository) as client:
             client.requester.requestJsonAndCheck("DELETE", f"/repos/{leftover.repository.repository}/{leftover.path}")
     except GitHubUnavailable as error:
-        if error.message.code == "FT-GIT-005":  # Somebody has removed it in the meantime.
+        if error.is_not_found:  # Somebody has removed it in the meantime.
             return
         message = Message("FT-GIT-024", f"cannot remove {leftover.label} of {leftover.repository.repository}: {error}")
         raise log.run_error(message) from None

@@ -21,6 +21,7 @@ from flux_tenancy.components.config.types import (
     TenantName,
     WebUrl,
     checked_by,
+    has_plain_host,
     matching,
     secret,
     unusable_url,
@@ -42,7 +43,7 @@ HTTPS = "https://"
 def _chart_url(value: str) -> str:
     example = "https://charts.example.com or oci://registry.example.com/charts"
     url = url_parts(value, ("http", "https", "oci"), example)
-    if not url.hostname or url.hostname not in url.netloc:
+    if not has_plain_host(url):
         raise unusable_url(value, URL_WITHOUT_HOST_OR_IN_CAPITALS(example=example))
     return value
 
@@ -50,7 +51,7 @@ def _chart_url(value: str) -> str:
 def _artifact_url(value: str) -> str:
     example = "oci://registry.example.com/org/manifests"
     url = url_parts(value, ("oci",), example)
-    if not url.hostname or url.hostname not in url.netloc:
+    if not has_plain_host(url):
         raise unusable_url(value, URL_WITHOUT_HOST_OR_IN_CAPITALS(example=example))
     if not url.path.strip("/") or url.query or url.fragment or set(url.path) & set("@:"):
         raise unusable_url(
@@ -68,7 +69,7 @@ def _endpoint(value: str) -> str:
     """`host[:port]`, or the same with https:// for Azure."""
     example = "s3.example.com, minio.example.com:9000 or, for azure, https://account.blob.core.windows.net"
     url = url_parts(HTTPS + value.removeprefix(HTTPS), ("https",), example)
-    if not url.hostname or url.hostname not in url.netloc or url.path.strip("/") or url.query or url.fragment:
+    if not has_plain_host(url) or url.path.strip("/") or url.query or url.fragment:
         raise unusable_url(
             value,
             Message("FT-SRC-005", "is not the endpoint of an object store", f"write it like {example}, without a path"),

@@ -290,6 +290,16 @@ def test_pods_are_judged_by_what_controls_them(stack):
     ]
 
 
+def test_an_owner_that_makes_no_such_objects_hides_none(stack):
+    """A Deployment makes ReplicaSets, so somebody else has named it as the owner of a Pod."""
+    stack.cluster.objects["/api/v1/pods"] = []
+    without = stack.found()["asked"]
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "shop", "controller": True}
+    stack.cluster.objects["/api/v1/pods"] = [manifest("a", ownerReferences=[owner])]
+
+    assert stack.found()["asked"] == without + 1
+
+
 def test_what_a_tenant_calls_an_owner_steers_no_terminal(stack):
     owner = {"apiVersion": "example.com/v1", "kind": "Own\x1b[31m", "name": "a\x9b2J\nb\u202e", "controller": True}
     stack.cluster.objects["/api/v1/pods"] = [manifest("a", ownerReferences=[owner])]

@@ -2,8 +2,24 @@
 
 from __future__ import annotations
 
+import pytest
+
 from flux_tenancy.operations.differences import Difference, What
-from flux_tenancy.operations.drift_text import _unowned
+from flux_tenancy.operations.drift_text import _minute, _unowned
+
+
+@pytest.mark.parametrize(
+    ("time", "shown"),
+    [
+        ("2026-11-27T05:00:00Z", "2026-11-27 05:00 UTC"),
+        ("", "at an unknown time"),
+        ("0000-01-01T00:00:00Z", "at an unknown time"),
+        ("10000-01-01T00:00:00Z", "at an unknown time"),
+    ],
+)
+def test_a_time_that_no_calendar_has_is_unknown(time, shown):
+    """A tenant may write it into `managedFields`."""
+    assert _minute(time) == shown
 
 
 def test_no_command_deletes_a_leftover_that_would_take_others_along():

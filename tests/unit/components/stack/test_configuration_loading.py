@@ -313,6 +313,10 @@ def test_a_bad_name_is_told_before_its_base_file_is_asked_for(tmp_path):
             "https://Git.example.com/a",
             said("FT-CFG-256", GIT_URL_EXAMPLE).of("https://Git.example.com/a"),
         ),
+        (
+            "ssh://git.example.com@GIT.example.com/a",
+            said("FT-CFG-256", GIT_URL_EXAMPLE),
+        ),
         ("https://user@git.example.com/a", said("FT-CFG-014")),
         ("https://user:pa55word@git.example.com/a", said("FT-CFG-014")),
         ("ssh://git:pa55word@git.example.com/a", said("FT-CFG-014")),
