@@ -41,6 +41,7 @@ RELEASE_URL = f"{FLUX.repository}/releases/download/v{{version}}/install.yaml"
 PLATFORM_LANE = "platform"
 """How messages and outputs name the platform's own controllers."""
 SELECTOR = "--watch-label-selector="
+CONCURRENT = "--concurrent="
 # With the name of a controller and what the Deployment controller adds, it is part of the names of pods.
 _LONGEST_LANE = 20
 _CLUSTERS_OWN = tuple(prefix for prefix in RESERVED_PREFIXES if not FLUX_NAMESPACE.startswith(prefix))
@@ -186,6 +187,12 @@ class Lane(Section):
         default_factory=dict,
         description="Compute resources of a controller of this lane, merged over those of `flux.resources`.",
     )
+    workers: int | None = Field(
+        None,
+        ge=1,
+        description="Number of objects that each controller of this lane reconciles at once; few of them limit what "
+        "its tenants take from the API server. By default, more than one tenant may have.",
+    )
 
 
 class FluxConfig(Section):
@@ -281,6 +288,14 @@ class FluxConfig(Section):
         several: list[Mapping[Controller, Resources]] = [self.resources]
         several += [self.lanes[lane].resources] if lane else []
         return [found[controller] for found in several if controller in found]
+
+    def arguments_of(self, controller: Controller, lane: str = "") -> list[str]:
+        """The user's arguments of a controller of a lane, or of the platform."""
+        given = self.extra_args.get(controller, ())
+        workers = self.lanes[lane].workers if lane else None
+        if workers is None:
+            return list(given)
+        return [*(each for each in given if not each.startswith(CONCURRENT)), f"{CONCURRENT}{workers}"]
 
     @property
     def grants_named_tokens(self) -> bool:

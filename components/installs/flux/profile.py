@@ -10,7 +10,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from flux_tenancy.components.installs.flux.config import FluxConfig, Profile
+from flux_tenancy.components.installs.flux.config import CONCURRENT, FluxConfig, Profile
 from flux_tenancy.components.installs.flux.controller_admission import annotations_only, own_objects_only
 from flux_tenancy.components.installs.flux.controller_rights import (
     CONFIG_WATCHERS,
@@ -66,7 +66,6 @@ def in_phases(manifests: list[Manifest], config: FluxConfig) -> Phases:
 
 
 FEATURE_GATES = "--feature-gates="
-CONCURRENT = "--concurrent="
 # The controllers' own default: the number of workers that other tenants still have.
 RELEASE_WORKERS = 4
 _POD_ADDRESS: Manifest = {"name": POD_ADDRESS, "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
@@ -132,7 +131,7 @@ def lock_down(manifests: list[Manifest], config: FluxConfig, facts: StackFacts =
             if config.impersonates:
                 _add_arguments(manifest, [CONFIG_WATCHERS_OFF] if controller in CONFIG_WATCHERS else [])
                 manifest["spec"]["template"]["spec"]["serviceAccountName"] = account_of(controller, lane)
-            _add_arguments(manifest, _default_arguments(controller, config, facts))
+            _add_arguments(manifest, _default_arguments(controller, config.arguments_of(controller, lane), facts))
             variables: list[Manifest]
             variables = [{"name": each.name, "value": each.value} for each in variables_for(controller)]
             if controller is Controller.KUSTOMIZE:
@@ -149,22 +148,23 @@ def lock_down(manifests: list[Manifest], config: FluxConfig, facts: StackFacts =
 
 def _apply_user_settings(deployment: Manifest, controller: Controller, config: FluxConfig) -> None:
     """Apply the user's own arguments and resources."""
-    _add_arguments(deployment, config.extra_args.get(controller, ()))
+    lane = lane_of(deployment)
+    _add_arguments(deployment, config.arguments_of(controller, lane))
     if controller is Controller.KUSTOMIZE and config.vaults:
         _add_arguments(deployment, [VAULT_ARGUMENT])
     container = _container(deployment)
-    for resources in config.resources_of(controller, lane_of(deployment)):
+    for resources in config.resources_of(controller, lane):
         for part in ("requests", "limits"):
             container.setdefault("resources", {}).setdefault(part, {}).update(getattr(resources, part))
 
 
-def _default_arguments(controller: Controller, config: FluxConfig, facts: StackFacts) -> list[str]:
-    """The arguments that the user may replace: more workers than one tenant can occupy, and what bounds memory."""
+def _default_arguments(controller: Controller, given: Sequence[str], facts: StackFacts) -> list[str]:
+    """What the user's arguments do not replace: more workers than one tenant can occupy, and what bounds memory."""
     most = {Controller.KUSTOMIZE: facts.kustomizations, Controller.HELM: facts.helm_releases}.get(controller, 0)
     defaults = [f"{CONCURRENT}{most + RELEASE_WORKERS}"] if most else []
     if controller is Controller.SOURCE:
         defaults.append(HELM_INDEX_LIMIT)
-    own = {argument.partition("=")[0] for argument in config.extra_args.get(controller, ())}
+    own = {argument.partition("=")[0] for argument in given}
     return [argument for argument in defaults if argument.partition("=")[0] not in own]
 
 

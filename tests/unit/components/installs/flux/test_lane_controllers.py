@@ -10,7 +10,7 @@ from sample_stack import FLUX, KYVERNO, flux_config, load, problems, tenant_conf
 
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.installs.flux.lanes import lease_of
-from flux_tenancy.components.installs.flux.profile import configured, in_phases
+from flux_tenancy.components.installs.flux.profile import StackFacts, configured, in_phases
 from flux_tenancy.components.stack.plan import stack_plan
 from flux_tenancy.components.tenant.impersonation import impersonations, is_granted
 from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
@@ -139,6 +139,20 @@ def test_a_lane_may_have_other_resources():
     assert container_of(found, "kustomize-controller")["resources"]["limits"] == {"memory": "2Gi", "cpu": "2"}
     assert container_of(found, "kustomize-controller-tenants")["resources"]["limits"]["memory"] == "2Gi"
     assert container_of(found, "kustomize-controller-batch")["resources"]["limits"] == {"memory": "300Mi", "cpu": "2"}
+
+
+def test_a_lane_may_have_fewer_workers():
+    lanes = {"tenants": {}, "batch": {"workers": 2}}
+    given = {"kustomize-controller": ["--concurrent=8", "--requeue-dependency=5s"]}
+    facts = StackFacts(kustomizations=100, helm_releases=30)
+    found = configured(whole_release(), flux_config(lanes=lanes, extraArgs=given), facts)
+
+    def workers(lane):
+        return [flags(found, f"{controller}{lane}", "--concurrent=") for controller in LANED]
+
+    assert workers("-batch") == [["--concurrent=2"]] * 3
+    assert workers("-tenants") == workers("") == [[], ["--concurrent=8"], ["--concurrent=34"]]
+    assert flags(found, "kustomize-controller-batch", "--requeue") == ["--requeue-dependency=5s"]
 
 
 def test_pods_of_a_lane_accept_only_their_own_lane_and_the_platforms_pods():
