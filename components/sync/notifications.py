@@ -291,6 +291,11 @@ class Notification(Section):
         values = {"secretAddress": self.secret_address, "token": self.token, "password": self.password}
         return tuple(key for key, value in values.items() if value is not None)
 
+    @property
+    def has_secret(self) -> bool:
+        """Whether it has a Secret: for credentials, or for a certificate."""
+        return bool(self.credentials) or self.certificate_authority is not None
+
     @model_validator(mode="after")
     def _address_fits(self) -> Notification:
         given = [key for key, value in self._addresses().items() if value is not None]
@@ -381,10 +386,10 @@ def planned_notification(
     if config.username is not None and config.password is None:
         spec["username"] = config.username
     secrets: list[Planned] = []
-    if data := _secret_data(config):
+    if config.has_secret:
         # Resources of a stack have unique names, and neither a namespace nor a key contains a dot.
         prefix = f"{meta.namespace}.{key}"
-        secrets.append(Planned(Stage.CONTENT, meta.immutable_secret(prefix, data), room={}))
+        secrets.append(Planned(Stage.CONTENT, meta.immutable_secret(prefix, _secret_data(config)), room={}))
         spec["secretRef"] = {"name": prefix}
         if config.certificate_authority is not None:
             spec["certSecretRef"] = {"name": prefix}

@@ -12,6 +12,7 @@ from flux_tenancy.components.policies.notifications import refused_address
 from flux_tenancy.components.stack.checks.policies import is_in_use
 from flux_tenancy.components.sync.notifications import Address, Notification, stated_address
 from flux_tenancy.components.vocabulary.names import Controller
+from flux_tenancy.components.vocabulary.object_meta import SecretPurpose
 
 if TYPE_CHECKING:
     from flux_tenancy.components.config.errors import KeyPath
@@ -54,6 +55,27 @@ def _names_of_the_platform(config: StackConfig) -> Iterator[Finding]:
                 yield (
                     ("tenants", name, "notifications", key),
                     Message("FT-MSG-062", "is also a name in tenancy.notifications", "choose another name"),
+                )
+
+
+def _names_of_other_secrets(config: StackConfig) -> Iterator[Finding]:
+    """Notifications whose Secret would have the name of one for a source, sync or release of a tenant."""
+    others = {
+        f"{name}.{each}"
+        for name, tenant in config.active_tenants.items()
+        for each in (*tenant.sources, *tenant.syncs, *tenant.releases)
+    }
+    for name, tenant in config.active_tenants.items():
+        for key, notification in tenant.notifications.items():
+            other, _, purpose = f"{tenant.home}.{key}".rpartition("-")
+            if notification.has_secret and other in others and purpose in list(SecretPurpose):
+                yield (
+                    ("tenants", name, "notifications", key),
+                    Message(
+                        "FT-MSG-064",
+                        f"has a Secret, which would have the same name as the {purpose} of {other}",
+                        "choose another name",
+                    ),
                 )
 
 
@@ -116,6 +138,7 @@ def _refused_address(
 NOTIFICATION_CHECKS: tuple[Check, ...] = (
     _without_controller,
     _names_of_the_platform,
+    _names_of_other_secrets,
     _without_repository,
     _open_without_lists,
     _refused_addresses,

@@ -204,6 +204,37 @@ def test_a_tenant_and_the_platform_do_not_use_the_same_name(tmp_path):
     ]
 
 
+def with_source(key, notification):
+    """A tenant with the source `app` and one notification."""
+    url = "oci://registry.example.com/app"
+    base = f"namespaces: [{{name: dev-team}}]\nsources: {{app: {{kind: OCIRepository, url: {url}}}}}\n"
+    own = {"sync": {"source": "app"}, "notifications": {key: notification}}
+    return {"bases": {"dev-team": base}, "tenants": {"dev-team": own}}
+
+
+@pytest.mark.parametrize(
+    "notification",
+    [{"type": "slack", "secretAddress": Secret(HOOK)}, ALERTMANAGER | {"certificateAuthority": authority()}],
+)
+def test_the_secret_of_a_notification_has_a_name_of_its_own(tmp_path, notification):
+    assert problems(tmp_path, **with_source("app-credentials", notification)) == [
+        "Pulumi.staging.yaml: tenants.dev-team.notifications.app-credentials: "
+        + said("FT-MSG-064", "credentials", "dev-team.app")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("key", "notification"),
+    [
+        ("app-credentials", ALERTMANAGER),
+        ("app-status", {"type": "slack", "secretAddress": Secret(HOOK)}),
+        ("other-credentials", {"type": "slack", "secretAddress": Secret(HOOK)}),
+    ],
+)
+def test_a_notification_may_be_named_as_no_secret_of_the_tenant_is(tmp_path, key, notification):
+    assert key in load(tmp_path, **with_source(key, notification)).tenants["dev-team"].notifications
+
+
 @pytest.mark.parametrize("name", ["Chat", "a.b", "a_b", ""])
 def test_a_name_that_no_object_can_have_is_refused(tmp_path, name):
     [problem] = problems(tmp_path, tenants={"dev-team": {"notifications": {name: ALERTMANAGER}}})
