@@ -5,7 +5,6 @@ Source: https://kubernetes.io/docs/reference/using-api/api-concepts/#dry-run
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -13,7 +12,7 @@ from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic.exceptions import NotFoundError
 
-from flux_tenancy.components.cluster.client import ask, get, items
+from flux_tenancy.components.cluster.client import ask, get, items, status_message
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from flux_tenancy.operations.admission_answers import Answer
@@ -81,16 +80,8 @@ def would_be_created(api: client.ApiClient, kind: Kind, manifest: Manifest) -> A
     except ApiException as error:
         if error.headers is None:  # no answer
             raise
-        return Answer(error.status, error.headers.getlist("Warning"), _message(error.body or ""))
+        return Answer(error.status, error.headers.getlist("Warning"), status_message(error) or error.body or "")
     return Answer(response.status, response.headers.getlist("Warning"))
-
-
-def _message(body: str) -> str:
-    """That of the API server; a load balancer, or a server that is busy, answers with text."""
-    try:
-        return str(json.loads(body).get("message", ""))
-    except (ValueError, AttributeError):
-        return body
 
 
 def _versions(api: client.ApiClient, group: str) -> list[str]:

@@ -27,6 +27,7 @@ from flux_tenancy.components.vocabulary.manifests import name_of
 
 if TYPE_CHECKING:
     from kubernetes import client
+    from kubernetes.client.exceptions import ApiException
     from urllib3 import BaseHTTPResponse
 
     from flux_tenancy.components.cluster.config import ClusterConfig
@@ -43,6 +44,7 @@ MOST_LEVELS = 200
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _BRACKETS_AND_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"|[][{}]')
 APPLY_PATCH = "application/apply-patch+yaml"
+_REFUSED = (403, 422)
 _MERGE_PATCH = "application/merge-patch+json"
 # The Accept header for lists of which only the objects' metadata is read.
 # Source: https://kubernetes.io/docs/reference/using-api/api-concepts/#alternate-representations-of-resources
@@ -309,10 +311,21 @@ def refusal(api: client.ApiClient, path: str, manifest: Mapping[str, Any]) -> st
         try:
             ask(api, "POST", path, manifest, dryRun="All")
         except ApiException as error:
-            if not error.body:
+            if not (said := status_message(error)):
                 raise
-            return printable(str(json.loads(error.body).get("message", error.reason)))
+            return printable(said)
     return None
+
+
+def status_message(error: ApiException) -> str:
+    """What the API server says in the Status that it answers; empty if something else answers, like a load balancer.
+
+    Source: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/
+    """
+    try:
+        return str(json.loads(error.body).get("message") or "")
+    except (ValueError, TypeError, AttributeError):
+        return ""
 
 
 def items(api: client.ApiClient, path: str, **query: str) -> list[dict[str, Any]]:
@@ -446,13 +459,15 @@ def explaining(api: client.ApiClient) -> Iterator[None]:
         yield
     except ApiException as error:
         fields = {"server": server, "status": error.status, "reason": printable(str(error.reason))}
+        # An API server keeps the content of Secrets out of these; other answers repeat what they could not read.
+        detail = f": {printable(said)}" if error.status in _REFUSED and (said := status_message(error)) else ""
         if error.status in (401, 403):
             message = Wording(
                 "FT-CLU-006",
-                "{server} refuses this user ({status} {reason}){expiry}",
+                "{server} refuses this user ({status} {reason}){detail}",
                 "renew the credentials, which need cluster-admin rights (a preview: those of `flux-tenancy review "
                 "previewer-role`)",
-            )(**fields, expiry=_expiry(api) if error.status == 401 else "")
+            )(**fields, detail=_expiry(api) if error.status == 401 else detail)
         elif error.status == 0:  # the client's status where TLS fails
             message = Wording(
                 "FT-CLU-007",
@@ -465,6 +480,8 @@ def explaining(api: client.ApiClient) -> Iterator[None]:
                 f"{server} answers 409 Conflict: something else keeps changing the object",
                 "run the command again",
             )
+        elif detail:
+            message = Message("FT-CLU-015", f"{server} refuses an object{detail}", "correct what it refuses")
         else:
             message = Wording(
                 "FT-CLU-008",

@@ -310,6 +310,35 @@ def test_an_unexpected_answer_of_a_server_is_in_the_error(tmp_path, status, reas
     assert server in message and f"{status} {reason}" in message
 
 
+@pytest.mark.parametrize(("status", "code"), [(403, "FT-CLU-006"), (422, "FT-CLU-015")])
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ('{"kind": "Status", "message": "pods \\"a\\" is forbidden\\u001b[0m"}', ': pods "a" is forbidden [0m'),
+        ("<html>refused</html>", ""),
+        ("[]", ""),
+        (None, ""),
+    ],
+)
+def test_what_an_api_server_refuses_is_said_as_it_says_it(status, code, body, said):
+    error = ApiException(status=status, reason="Refused")
+    error.body = body
+    with pytest.raises(ClusterUnavailable) as refused, explaining(client.ApiClient()):
+        raise error
+
+    assert code_of(refused.value) == (code if said or status == 403 else "FT-CLU-008")
+    assert f"{said}; " in str(refused.value) and "html" not in str(refused.value)
+
+
+def test_an_answer_that_repeats_what_it_could_not_read_is_not_shown():
+    error = ApiException(status=400, reason="Bad Request")
+    error.body = '{"message": "illegal base64 data: c2VjcmV0"}'
+    with pytest.raises(ClusterUnavailable) as refused, explaining(client.ApiClient()):
+        raise error
+
+    assert "c2VjcmV0" not in str(refused.value)
+
+
 @pytest.mark.parametrize("answer", [b"<html>", b"{}"])
 def test_a_server_that_is_not_an_api_server_is_recognized(tmp_path, answer):
     with serving({"/version/": answer}) as server:
