@@ -38,8 +38,9 @@ def finish(stack: str, project: Path) -> None:
             delete_objects(api, left)
     except ClusterUnavailable as error:
         raise invalid(error.as_problem(stack_file_name(stack))) from None
-    secrets = f"{len(left)} Secret{'s' * (len(left) != 1)}"
-    typer.echo(f"An earlier update was interrupted: {secrets} deleted that it has left.", err=True)
+    if left:
+        secrets = f"{len(left)} Secret{'s' * (len(left) != 1)}"
+        typer.echo(f"An earlier update was interrupted: {secrets} deleted that it has left.", err=True)
     repair(stack, project)
 
 

@@ -19,6 +19,7 @@ UNKNOWN_TO_PULUMI = Wording(
     "list them with `pulumi stack ls --all`; if the project was renamed, rename its stacks "
     "(docs/troubleshooting.md#a-stack-or-the-project-is-renamed); create a new one with `pulumi stack init {stack}`",
 )
+_STACK = "**::pulumi:pulumi:Stack::**"
 
 
 def run_pulumi(arguments: Sequence[str], stack: str, project: Path, text: str = "") -> str:
@@ -41,6 +42,15 @@ def run_pulumi(arguments: Sequence[str], stack: str, project: Path, text: str = 
     if done.returncode != 0:
         raise _refusal(done.stderr, arguments[0], stack)
     return done.stdout
+
+
+def refuse_if_locked(stack: str, project: Path) -> None:
+    """Raises OperationError if an update of the stack is in progress, or was killed: both hold its lock.
+
+    What an update is applying is not in the state yet, so a repair beside it would undo it.
+    """
+    # No command asks for the lock alone. Nothing is behind the stack's own resource, so this refresh changes nothing.
+    run_pulumi(["refresh", "--yes", "--skip-preview", "--target", _STACK], stack, project)
 
 
 def _refusal(output: str, command: str, stack: str) -> OperationError:

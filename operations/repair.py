@@ -47,7 +47,7 @@ from flux_tenancy.operations.drift_search import Drift, find_drift
 from flux_tenancy.operations.drift_text import as_text
 from flux_tenancy.operations.errors import OperationError
 from flux_tenancy.operations.managed_fields import MISSING, denormalized, pointer, put, remove, value_at
-from flux_tenancy.operations.pulumi_cli import run_pulumi
+from flux_tenancy.operations.pulumi_cli import refuse_if_locked, run_pulumi
 from flux_tenancy.operations.recorded_state import (
     Recorded,
     RecordedState,
@@ -94,7 +94,8 @@ def repair(stack: str, project: Path, *, update_follows: bool = False) -> Earlie
             would change twice, and Flux prune what it applies.
 
     Raises:
-        OperationError: the state or the cluster cannot be read, or something still differs.
+        OperationError: the state or the cluster cannot be read, another update is in progress, or something still
+            differs.
     """
     if (approved := os.environ.get(VARIABLE)) is not None:
         _refuse_unapproved(stack, approved, project)
@@ -117,6 +118,7 @@ def repair(stack: str, project: Path, *, update_follows: bool = False) -> Earlie
     changed = {each.urn for each in found.differences if each.what in _RESTORED} - deferred
     if not gone | changed:
         return earlier
+    refuse_if_locked(stack, project)
     reasons, outdated = _restore_all(api, recorded, changed, stack, project)
     left = _refreshed(gone | outdated, deferred, stack, project)
     if _is_going(left):

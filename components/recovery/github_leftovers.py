@@ -6,23 +6,27 @@ the same webhook, and keep a key valid that nothing removes any more.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pulumi
 
+from flux_tenancy.components.cluster.client import explaining, items
+from flux_tenancy.components.cluster.ownership import carries_marks
 from flux_tenancy.components.config.errors import Problem
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.engine import log
 from flux_tenancy.components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE, key_title_prefix, registered_key
 from flux_tenancy.components.git.github_preflight import WORKERS
+from flux_tenancy.components.git.source import NOTIFICATION_API
 from flux_tenancy.components.git.sources import WEBHOOK_ROOT, Sources, github_key_path
 
 if TYPE_CHECKING:
     from github import Github
+    from kubernetes import client
 
     from flux_tenancy.components.engine.state import State
     from flux_tenancy.components.git.config import GitHubConfig, GitHubRepository, GitSource
@@ -49,7 +53,12 @@ class Leftover:
 
 
 def github_leftovers(
-    sources: Sources, new: Mapping[str, GitSource], state: State, stack: str, stack_file: str
+    sources: Sources,
+    new: Mapping[str, GitSource],
+    state: State,
+    stack: str,
+    stack_file: str,
+    others: Container[str],
 ) -> tuple[list[Leftover], list[Problem]]:
     """What is left in the repositories where something new is to be registered, and what blocks the registration.
 
@@ -61,6 +70,7 @@ def github_leftovers(
         state: what earlier updates of this stack have left.
         stack: name of the stack.
         stack_file: name of the stack's file.
+        others: the URL paths of Receivers that are not this program's (`receivers_of_others`).
     """
     if not new:
         return [], []
@@ -81,7 +91,7 @@ def github_leftovers(
             continue
         keys, hooks = answer
         leftovers += own_keys(keys, repository, wanted.values(), state, stack)
-        leftovers += own_webhooks(hooks, repository, sources.webhook_url, state)
+        leftovers += own_webhooks(hooks, repository, sources.webhook_url, state, others)
         problems += [
             Problem(stack_file, github_key_path(name), reason)
             for name, source in wanted.items()
@@ -118,15 +128,20 @@ def own_keys(
 
 
 def own_webhooks(
-    hooks: Iterable[Mapping[str, Any]], repository: GitHubRepository, webhook_url: str | None, state: State
+    hooks: Iterable[Mapping[str, Any]],
+    repository: GitHubRepository,
+    webhook_url: str | None,
+    state: State,
+    others: Container[str],
 ) -> Iterator[Leftover]:
-    """The webhooks that point to this cluster's Receivers and are not in the state.
+    """The webhooks that point to this cluster's Receivers, are not in the state and not of others.
 
     Args:
         hooks: all of the repository, https://docs.github.com/rest/repos/webhooks.
         repository: the repository.
         webhook_url: where Git hosts reach this cluster's Receivers, or None.
         state: what earlier updates of this stack have left.
+        others: the URL paths of Receivers that are not this program's; somebody may have registered them by hand.
     """
     if webhook_url is None:
         return
@@ -134,11 +149,24 @@ def own_webhooks(
     known = _known(each.get("url") if isinstance(each, Mapping) else None for each in configurations)
     if known is None:
         return
+    base = webhook_url.rstrip("/")
     for hook in hooks:
         url = str(hook["config"].get("url", ""))
-        if url.startswith(f"{webhook_url.rstrip('/')}{WEBHOOK_ROOT}") and url not in known:
+        if url.startswith(f"{base}{WEBHOOK_ROOT}") and url not in known and url.removeprefix(base) not in others:
             # The path is a secret, which keeps others from triggering the Receiver: it is never shown.
             yield Leftover(repository, f"hooks/{hook['id']}", f"the webhook {hook['id']}")
+
+
+def receivers_of_others(api: client.ApiClient) -> set[str]:
+    """The URL paths of the cluster's Receivers that this program has not applied, e.g. `/hook/1a2b…`.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer, or not to this user.
+    """
+    with explaining(api):
+        found = items(api, f"/apis/{NOTIFICATION_API}/receivers")
+    foreign = (each for each in found if not carries_marks(each["metadata"]))
+    return {str((each.get("status") or {}).get("webhookPath")) for each in foreign}
 
 
 def taken_key(

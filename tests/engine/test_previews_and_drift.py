@@ -20,6 +20,7 @@ from flux_tenancy.components.installs.flux.controller_rights import IMPERSONATIO
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from tests.support.damage import DAMAGES, DELETED, RECREATED, STRIPPED
 from tests.support.environment import Environment
+from tests.support.killing import kill_process
 from tests.support.lab import Lab, eventually
 from tests.support.project import Project
 
@@ -438,12 +439,26 @@ class TestReview:
 
         assert done.exit_code == 2
         assert f"after the repair, the cluster still differs from stack {NAME}: ClusterRole {ROLE} (" in done.stderr
-        assert "answers 422" in done.stderr and "): rules (FT-OPS-052)" in done.stderr
+        assert "refuses an object: " in done.stderr and "not now): rules (FT-OPS-052)" in done.stderr
         # The control: the rest is repaired, and once nobody refuses it, that is, too.
         assert set(drifted()) == {f"ClusterRole {ROLE}"}
         assert run("drift", "repair")[0] == 0
         assert drifted() == {}
         assert stack.cluster.get("clusterrole", ROLE)["rules"] == rules
+
+    def test_a_repair_beside_an_update_changes_nothing(self, lab: Lab, stack: Reviewed) -> None:
+        """What was killed still holds the lock, as if it was running."""
+        refresh = ["pulumi", "refresh", "--yes", "--skip-preview", "--non-interactive", "--stack", NAME]
+        kill_process(lab.pulumi, stack.project, refresh, "refreshing")
+        stack.kubectl("scale", "deployment", SCALED, "-n", "flux-system", "--replicas=0")
+
+        done = invoke("drift", "repair")
+
+        assert done.exit_code == 2 and "(FT-OPS-340)" in done.stderr
+        assert set(drifted()) == {f"Deployment {SCALED}"}
+        assert stack.project.run("cancel", "--yes", "--stack", NAME).succeeded
+        assert run("drift", "repair")[0] == 0
+        assert drifted() == {}
 
     def test_replicas_and_a_label_that_a_refresh_has_read_stay_the_stacks(self, stack: Reviewed) -> None:
         replicas, label = "{.spec.replicas}", "{.metadata.labels.pod-security\\.kubernetes\\.io/enforce}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -32,6 +33,7 @@ from flux_tenancy.components.installs.kyverno.config import KYVERNO
 from flux_tenancy.components.installs.kyverno.objects import MANAGED_BY_LABEL
 from flux_tenancy.components.installs.product import Product, minor
 from flux_tenancy.components.recovery.field_owners import CoOwner, co_owners
+from flux_tenancy.components.recovery.github_leftovers import receivers_of_others
 from flux_tenancy.components.recovery.leftover_objects import read_leftover_objects
 from flux_tenancy.components.recovery.leftover_releases import (
     LeftoverRelease,
@@ -82,6 +84,8 @@ class ClusterFindings:
         kyverno_release: what a killed update has left of Kyverno's release.
         leftovers: API paths of objects with generated names that a killed update has left.
         capsule_release: what a killed update has left of Capsule's release.
+        receivers_of_others: URL paths of Receivers that this program has not applied; only read if the stack has a
+            URL for webhooks.
     """
 
     api: client.ApiClient
@@ -92,6 +96,7 @@ class ClusterFindings:
     kyverno_release: LeftoverRelease
     leftovers: list[str]
     capsule_release: LeftoverRelease = LeftoverRelease()
+    receivers_of_others: Set[str] = frozenset()
 
 
 def check_cluster(
@@ -136,6 +141,9 @@ def check_cluster(
             problems += foreign_capsule(facts, partial(read_capsules, api), state, stack_file)
             if not pulumi.runtime.is_dry_run():
                 problems += administrator_problems(config.capsule, read_identity(api), stack_file)
+        receivers: Set[str] = frozenset()
+        if config.flux.webhook_url is not None:
+            receivers = if_readable(partial(receivers_of_others, api), receivers)
         capsule_release = _leftover_release(api, CAPSULE, config.capsule is not None, state)
         problems += half_installed(CAPSULE, capsule_release, stack_file) if config.capsule is None else []
     except ClusterUnavailable as error:
@@ -147,7 +155,8 @@ def check_cluster(
     warnings = (*warnings, *surplus_namespaces(config, facts), *closed, *legacy_policies(legacy))
     lost = lost_namespaces(facts, state)
     owners = co_owners(syncs, state)
-    return ClusterFindings(api, facts, lost, warnings, owners, kyverno_release, leftovers, capsule_release), problems
+    found = ClusterFindings(api, facts, lost, warnings, owners, kyverno_release, leftovers, capsule_release, receivers)
+    return found, problems
 
 
 def _leftover_release(api: client.ApiClient, product: Product, installed: bool, state: State) -> LeftoverRelease:

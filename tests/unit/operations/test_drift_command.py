@@ -30,7 +30,8 @@ from typer.testing import CliRunner
 
 from flux_tenancy.command.app import app
 from flux_tenancy.components.cluster.component import CLUSTER_TYPE
-from flux_tenancy.operations import recorded_state, repair
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.operations import pulumi_cli, recorded_state, repair
 from flux_tenancy.operations.errors import OperationError
 from flux_tenancy.operations.pulumi_cli import UNKNOWN_TO_PULUMI
 from flux_tenancy.review.approval.guard import VARIABLE
@@ -84,6 +85,7 @@ class Stack:
         monkeypatch.chdir(folder)
         monkeypatch.setattr(recorded_state, "run_pulumi", self._pulumi)
         monkeypatch.setattr(repair, "run_pulumi", self._pulumi)
+        monkeypatch.setattr(pulumi_cli, "run_pulumi", self._pulumi)
 
     def _pulumi(self, arguments: list[str], stack: str, project, **_: object) -> str:
         assert (stack, project) == ("staging", self.folder)
@@ -415,7 +417,7 @@ def test_repair_applies_what_has_changed_removes_what_was_added_and_refreshes_wh
         ],
     )
     assert "2 objects restored; the next `pulumi up` creates what is missing (1)." in error
-    (refresh,) = stack.ran
+    _, refresh = stack.ran
     assert refresh[:3] == ["refresh", "--yes", "--skip-preview"]
     assert [each.rpartition("::")[2] for each in refresh[4::2]] == ["flux-system/allow-egress"]
 
@@ -429,7 +431,7 @@ def test_repair_applies_a_secret_as_it_is_and_shows_nothing_of_it(stack):
     code, out, error = stack.run(command="repair")
 
     assert code == 0
-    assert stack.ran == [["stack", "export", "--show-secrets"]]
+    assert stack.ran[1:] == [["stack", "export", "--show-secrets"]]
     assert applies(stack) == [("dev-team-webhook", {**applied(SECRET), "data": {"token": "cGE1NXdvcmQ="}})]
     assert "cGE1NXdvcmQ=" not in out + error
 
@@ -514,6 +516,18 @@ def test_repair_does_nothing_to_a_cluster_without_drift_or_before_the_first_upda
     stack.resources = []
     assert stack.run(command="repair") == (0, "", nothing)
     assert (stack.ran, stack.cluster.patched) == ([], [])
+
+
+def test_a_repair_beside_an_update_changes_nothing(stack, monkeypatch):
+    stack.switch_to_audit()
+
+    def locked(arguments: list[str], *_: object) -> str:
+        assert "**::pulumi:pulumi:Stack::**" in arguments
+        raise OperationError(Message("FT-OPS-340", "locked"))
+
+    monkeypatch.setattr(pulumi_cli, "run_pulumi", locked)
+    assert stack.run(command="repair")[0] == 2
+    assert stack.cluster.patched == []
 
 
 def killed_update(stack: Stack) -> None:

@@ -5,16 +5,24 @@ from typing import Any
 
 import pulumi
 import pytest
+from kubernetes import client
 from loopback import serving
 from message_codes import codes
 from sample_sources import private_key, public_key, stack, with_deploy_key
 
+from flux_tenancy.components.cluster.ownership import FIELD_MANAGER
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.git.config import GitHubRepository
 from flux_tenancy.components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE, deploy_key_name
 from flux_tenancy.components.git.github_preflight import unregistered
 from flux_tenancy.components.keys.ssh_keys import read_private_key
-from flux_tenancy.components.recovery.github_leftovers import Leftover, clear_github, github_leftovers
+from flux_tenancy.components.plan.registration import OWNERSHIP
+from flux_tenancy.components.recovery.github_leftovers import (
+    Leftover,
+    clear_github,
+    github_leftovers,
+    receivers_of_others,
+)
 
 APPS = "/api/v3/repos/acme/apps"
 HOOK = "https://flux.example.com/hook/"
@@ -43,17 +51,17 @@ def recorded(*keys, hook=None):
     return State(found)
 
 
-def leftovers_of(sources, state):
-    return github_leftovers(sources, unregistered(sources, state), state, "staging", "Pulumi.staging.yaml")
+def leftovers_of(sources, state, others=()):
+    return github_leftovers(sources, unregistered(sources, state), state, "staging", "Pulumi.staging.yaml", others)
 
 
-def found(keys=(), hooks=(), state=None, asked=None, **source):
+def found(keys=(), hooks=(), state=None, asked=None, others=(), **source):
     """The leftovers and the errors if the host has these keys and webhooks."""
     answers = {f"{APPS}/keys": json.dumps([*keys]).encode(), f"{APPS}/hooks": json.dumps([*hooks]).encode()}
     with serving(answers, asked=asked) as server:
         github = {"baseUrl": f"{server}/", "owners": {"acme": {"token": "gh-t0ken"}}}
         config = stack({"dev-team": with_deploy_key("first", webhook={}, **source)}, github=github)
-        leftovers, problems = leftovers_of(config.git_sources, state or recorded())
+        leftovers, problems = leftovers_of(config.git_sources, state or recorded(), others)
     return [each.path for each in leftovers if not each.used], problems, leftovers
 
 
@@ -89,6 +97,27 @@ def test_webhooks_of_this_cluster_are_leftovers_unless_they_are_in_the_state():
     hooks = [hook(1, f"{HOOK}a"), hook(2, f"{HOOK}b"), hook(3, "https://flux.example.com.evil/hook/c"), hook(4, "x")]
 
     assert found(hooks=hooks, state=recorded(hook=f"{HOOK}b"))[0] == ["hooks/1"]
+
+
+def test_a_webhook_for_somebody_elses_receiver_stays():
+    hooks = [hook(1, f"{HOOK}a"), hook(2, f"{HOOK}b")]
+
+    assert found(hooks=hooks, others={"/hook/a"})[0] == ["hooks/2"]
+
+
+def test_receivers_of_others_are_those_without_the_programs_marks():
+    managers = [{"manager": f"{FIELD_MANAGER}1a2b3c4d", "operation": "Apply"}]
+    own = {"name": "own", "annotations": OWNERSHIP, "managedFields": managers}
+    listed = [
+        {"metadata": own, "status": {"webhookPath": "/hook/own"}},
+        {"metadata": {"name": "other"}, "status": {"webhookPath": "/hook/other"}},
+        {"metadata": {"name": "new"}},
+    ]
+
+    with serving({"/apis/notification.toolkit.fluxcd.io/v1/receivers": json.dumps({"items": listed}).encode()}) as url:
+        others = receivers_of_others(client.ApiClient(client.Configuration(host=url)))
+
+    assert "/hook/other" in others and "/hook/own" not in others
 
 
 @pytest.mark.parametrize("configuration", [{}, {"url": None}, "secret", None])
