@@ -13,7 +13,7 @@ from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL, Controller
 from flux_tenancy.isolation.inventory.intent import Intent
 from flux_tenancy.isolation.kinds import served
-from flux_tenancy.isolation.scene import Scene, Tenancy
+from flux_tenancy.isolation.scene import Scene, Tenancy, named_lane
 from flux_tenancy.operations.cluster_policies import policies_in_force
 from flux_tenancy.operations.errors import OperationError
 
@@ -166,12 +166,13 @@ def read(api: client.ApiClient, who: Tenancy, flux_namespace: str = "", intent: 
         if kind in kinds
     }
     namespaces = items(api, "/api/v1/namespaces")
+    home = next(each for each in namespaces if each["metadata"]["name"] == who.home)
     return Scene(
         tenancy=who,
         flux=flux,
         foreign=_foreign(namespaces, who, flux),
         kinds=kinds,
-        namespace=next(each for each in namespaces if each["metadata"]["name"] == who.home),
+        namespace=home,
         controllers=controllers,
         objects=objects,
         flux_policies=items(api, f"/apis/networking.k8s.io/v1/namespaces/{flux}/networkpolicies"),
@@ -192,7 +193,14 @@ def read(api: client.ApiClient, who: Tenancy, flux_namespace: str = "", intent: 
         ],
         storage_classes=items(api, "/apis/storage.k8s.io/v1/storageclasses"),
         image=_image(objects.get("Pod", ())),
+        alone=not any(_shares_lane(each, home) for each in namespaces),
     )
+
+
+def _shares_lane(other: Manifest, home: Manifest) -> bool:
+    """Whether a namespace is another tenant's, and in the same lane."""
+    theirs, own = (each["metadata"].get("labels", {}).get(TENANT_LABEL) for each in (other, home))
+    return theirs not in (None, own) and named_lane(other) == named_lane(home)
 
 
 def version(api: client.ApiClient) -> str:

@@ -59,6 +59,7 @@ class Scene:
         bindings: ClusterRoleBindings, and RoleBindings outside of the tenant's namespaces.
         storage_classes: StorageClasses.
         image: an image that the tenant already runs, or a made-up one.
+        alone: whether no other tenant is in the tenant's lane.
     """
 
     tenancy: Tenancy
@@ -77,10 +78,17 @@ class Scene:
     bindings: Sequence[Manifest] = ()
     storage_classes: Sequence[Manifest] = ()
     image: str = "registry.example.com/isolation:1"
+    alone: bool = False
 
     def of_home(self, kind: str) -> list[Manifest]:
         """The objects of a kind in the tenant's first namespace."""
         return [each for each in self.objects.get(kind, ()) if each["metadata"]["namespace"] == self.tenancy.home]
+
+    @property
+    def lane(self) -> str:
+        """The tenant's lane; empty if the cluster has no lanes."""
+        has_lanes = any(lane_of(each) for deployments in self.controllers.values() for each in deployments)
+        return named_lane(self.namespace) if has_lanes else ""
 
     def controller_user(self, controller: Controller) -> str:
         """The user name of a controller's service account; empty if the cluster has no such controller.
@@ -88,8 +96,13 @@ class Scene:
         Of several instances, this is the account of the one in the tenant's lane, or of the first.
         """
         deployments = self.controllers.get(controller, ())
-        lane = self.namespace["metadata"].get("annotations", {}).get(LANE, DEFAULT_LANE)
-        for deployment in sorted(deployments, key=lambda each: lane_of(each) != lane):
+        for deployment in sorted(deployments, key=lambda each: lane_of(each) != self.lane):
             account = deployment["spec"]["template"]["spec"].get("serviceAccountName", "default")
             return f"system:serviceaccount:{deployment['metadata']['namespace']}:{account}"
         return ""
+
+
+def named_lane(namespace: Manifest) -> str:
+    """The lane of a tenant's namespace, if the cluster has lanes."""
+    lane: str = namespace["metadata"].get("annotations", {}).get(LANE, DEFAULT_LANE)
+    return lane

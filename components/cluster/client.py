@@ -323,8 +323,8 @@ def status_message(error: ApiException) -> str:
     Source: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/
     """
     try:
-        return str(json.loads(error.body).get("message") or "")
-    except (ValueError, TypeError, AttributeError):
+        return str(json.loads(error.body or "").get("message") or "")
+    except (ValueError, AttributeError):
         return ""
 
 

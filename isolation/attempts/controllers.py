@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from kubernetes.utils.quantity import parse_quantity
 
+from flux_tenancy.components.installs.flux.lanes import lane_of
 from flux_tenancy.components.tenant.kinds import FLUX_KINDS, group_resource
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import Controller
@@ -283,7 +284,10 @@ def _pods_way_out(scene: Scene, address: str | None) -> Finding:
 
 
 def _workers(scene: Scene, kind: str, controller: Controller) -> Finding:
-    """Whether the controller has more workers than the namespace may have objects of the kind."""
+    """Whether the controller has more workers than the namespace may have objects of the kind.
+
+    Those of another lane do not serve it, and in a lane of its own, nobody else waits.
+    """
     counted = f"count/{group_resource(*FLUX_KINDS[kind])}"
     hard = [
         int(parse_quantity(quota["spec"]["hard"][counted]))
@@ -293,6 +297,10 @@ def _workers(scene: Scene, kind: str, controller: Controller) -> Finding:
 
     def question(deployment: Manifest) -> tuple[bool, str]:
         workers = int(arguments(deployment).get("concurrent", _DEFAULT_WORKERS))
+        if (lane := lane_of(deployment)) != scene.lane:
+            return True, f"{workers} workers, for others"
+        if lane and scene.alone:
+            return True, f"{workers} workers, for this tenant alone"
         if not hard:
             return False, f"{workers} workers, and no quota for {kind}s"
         return workers > min(hard), f"{workers} workers, and at most {min(hard)} {kind}s"

@@ -14,7 +14,7 @@ from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.rendering import POLICIES, object_name
 from flux_tenancy.components.policies.table import policy_set
 from flux_tenancy.components.policies.threats import THREATS
-from flux_tenancy.components.vocabulary.names import Controller
+from flux_tenancy.components.vocabulary.names import LANE_LABEL, Controller
 from flux_tenancy.isolation.attempts import NOT_ASKED, attempts, controls
 from flux_tenancy.isolation.attempts.looking import METADATA_ADDRESS, arguments, reaches_in, reaches_out, selects
 from flux_tenancy.isolation.choices import Layer
@@ -272,6 +272,27 @@ def test_workers_can_be_exhausted_unless_the_quota_is_smaller(key, counted):
 
     assert (state("100", 101), state("1k", 1001)) == (State.HOLDS, State.HOLDS)
     assert (state("100", 100), state("1k", 1000)) == (State.OPEN, State.OPEN)
+
+
+@pytest.mark.parametrize(
+    ("lane", "alone", "state"),
+    [("batch", True, State.HOLDS), ("batch", False, State.OPEN), ("", True, State.OPEN), ("other", False, State.HOLDS)],
+)
+def test_a_tenant_can_exhaust_the_workers_of_its_lane_alone(lane, alone, state):
+    """Of one that it does not share, nobody else has any."""
+    quota = placed("q", spec={"hard": {"count/kustomizations.kustomize.toolkit.fluxcd.io": "100"}})
+    few = deployment(Controller.KUSTOMIZE, "--concurrent=2")
+    few["metadata"]["labels"] = {LANE_LABEL: lane} if lane else {}
+    namespace = {"metadata": SCENE.namespace["metadata"] | {"annotations": {"flux-tenancy/lane": "batch"}}}
+    found = one(
+        "47-kustomization-workers",
+        objects={**SCENE.objects, "ResourceQuota": [quota]},
+        namespace=namespace,
+        controllers={Controller.KUSTOMIZE: [few]},
+        alone=alone,
+    )
+
+    assert found[0].state is state
 
 
 @pytest.mark.parametrize(

@@ -120,6 +120,18 @@ def test_controllers_are_found_by_label_or_name_in_every_namespace(cluster, monk
     assert [len(each) for each in one.controllers.values()] == [1]
 
 
+@pytest.mark.parametrize(("lane", "tenant", "alone"), [("a", "b", True), ("", "b", False), ("", "dev-team", True)])
+def test_a_tenant_is_alone_in_its_lane_if_no_other_tenant_is_in_it(cluster, monkeypatch, lane, tenant, alone):
+    other = namespace("other", tenant)
+    other["metadata"]["annotations"] = {"flux-tenancy/lane": lane} if lane else {}
+    cluster["/api/v1/namespaces"].append(other)
+    kinds = {"Kustomization": Kind("kustomize.toolkit.fluxcd.io/v1", "Kustomization", "kustomizations")}
+    monkeypatch.setattr(reading, "served", lambda api: kinds)
+    monkeypatch.setattr(reading, "policies_in_force", lambda api: [])
+
+    assert read(API, tenancy(API, "dev-team")).alone is alone
+
+
 def test_a_cluster_without_flux_is_an_error(cluster, monkeypatch):
     monkeypatch.setattr(reading, "served", lambda api: {})
 
