@@ -13,7 +13,7 @@ from statistics import median
 import yaml
 
 from bench.measure import Sample, measure
-from bench.report import Results
+from bench.report import Plots, Results
 from bench.review import LONG_ROUND_SECONDS, tenants_changed
 from bench.rig import STACK, Rig, repositories
 from flux_tenancy.components.installs.flux.controller_rights import IMPERSONATION
@@ -101,7 +101,7 @@ def results(measured: Sequence[Measured]) -> Results:
             rows.append(dict(zip(_COLUMNS, (*numbers, step, baseline, len(sides[0]), *ratios), strict=True)))
         for step, taken in each.samples.items():
             raw += [{"tenants": each.tenants, "objects": each.objects, "step": step, **asdict(one)} for one in taken]
-    return Results("kubectl", "Pulumi against kubectl", _COLUMNS, rows, NOTES, raw)
+    return Results("kubectl", "Pulumi against kubectl", _COLUMNS, rows, NOTES, raw, Plots("step", "tenants", "time ×"))
 
 
 def _round(rig: Rig, tenants: int, objects: str, reverse: str) -> Iterator[tuple[str, Sample]]:

@@ -20,7 +20,7 @@ import yaml
 
 from bench.attacks import ATTACKS, LARGE_BRANCH, LARGE_MIB, LOAD, Attack, Site, attackers_files, chart_files
 from bench.controllers import OomKills, kill_controllers
-from bench.report import Results
+from bench.report import Plots, Results
 from bench.rig import Rig
 from bench.tenant_client import TenantClient
 from flux_tenancy.components.cluster.client import path_of
@@ -205,7 +205,15 @@ def results(samples: Samples) -> Results:
         )  # fmt: skip
         rows.append(dict(zip(_COLUMNS, values, strict=True)))
     raw = [{"controllers": key[0], "beside": key[1], **vars(taken)} for key, taken in samples.items()]
-    return Results("neighbours", "What a tenant costs another", _COLUMNS, rows, NOTES, raw)
+    return Results(
+        "neighbours",
+        "What a tenant costs another",
+        _COLUMNS,
+        rows,
+        NOTES,
+        raw,
+        Plots("controllers", "beside", "tenant ×"),
+    )
 
 
 @dataclass(frozen=True)

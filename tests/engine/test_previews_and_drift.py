@@ -439,7 +439,10 @@ class TestReview:
 
         assert done.exit_code == 2
         assert f"after the repair, the cluster still differs from stack {NAME}: ClusterRole {ROLE} (" in done.stderr
-        assert "refuses an object: " in done.stderr and "not now; correct what it refuses): rules (FT-OPS-052)" in done.stderr
+        assert (
+            "refuses an object: " in done.stderr
+            and "not now; correct what it refuses): rules (FT-OPS-052)" in done.stderr
+        )
         # The control: the rest is repaired, and once nobody refuses it, that is, too.
         assert set(drifted()) == {f"ClusterRole {ROLE}"}
         assert run("drift", "repair")[0] == 0

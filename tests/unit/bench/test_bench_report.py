@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -127,6 +128,36 @@ def test_a_diff_is_compared_with_a_render_of_as_many_tenants() -> None:
     }
     rows = review.results([review.Measured(10, samples)]).rows
     assert [(row["seconds"], row["time ×"], row["MiB"]) for row in rows] == [(2.0, 1.0, 100.0), (5.0, 2.5, 200.0)]
+
+
+def test_each_step_is_drawn_by_the_number_of_tenants() -> None:
+    [preview, *others] = kubectl.results([measured(1), measured(10)]).drawn()
+
+    assert preview.splitlines() == [
+        "```mermaid",
+        "xychart-beta",
+        '    title "preview"',
+        '    x-axis "tenants" ["1", "10"]',
+        '    y-axis "time ×"',
+        "    bar [4.00, 4.00]",
+        "```",
+    ]
+    assert len(others) == len(kubectl.BASELINES) - 1
+
+
+def test_attacks_are_drawn_by_the_controllers_that_serve_the_attacker() -> None:
+    shared, apart = neighbours.results(NEIGHBOURS).drawn()
+
+    assert '["nobody", "load"]' in shared and "bar [1.00, 2.00]" in shared
+    assert f'title "{neighbours.APART}"' in apart and "bar [1.00, 1.10]" in apart
+
+
+def test_a_contest_without_plots_is_a_table(tmp_path: Path) -> None:
+    for results in (KUBECTL, ADMISSION):
+        results.write(tmp_path, {"cores": 2, "versions": {}})
+
+    assert "```mermaid" in (tmp_path / "kubectl.md").read_text()
+    assert "mermaid" not in (tmp_path / "admission.md").read_text()
 
 
 def rows_of(results: Results, request: str, engine: PolicyEngine) -> list[Any]:
