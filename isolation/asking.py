@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
-from flux_tenancy.components.cluster.client import ask, explaining
+from flux_tenancy.components.cluster.client import answer_of, ask, explaining
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.vocabulary.manifests import Manifest
@@ -70,7 +70,7 @@ class Asker:
         return Answer(response.status)
 
     def _refused(self, error: ApiException, user: str) -> Answer:
-        message = printable(message_of(error.body))
+        message = printable(answer_of(error))
         if is_about_impersonation(message):
             raise OperationError(
                 Message(
@@ -127,7 +127,7 @@ class Asker:
                 raise OperationError(
                     Message(
                         "FT-ISO-011",
-                        f"the suite's user may not create SubjectAccessReviews: {printable(message_of(error.body))}",
+                        f"the suite's user may not create SubjectAccessReviews: {printable(answer_of(error))}",
                         "use credentials with cluster-admin rights",
                     )
                 ) from None
@@ -152,11 +152,3 @@ def groups_of(user: str) -> list[str]:
     if user.startswith("system:serviceaccount:"):
         groups += ["system:serviceaccounts", f"system:serviceaccounts:{user.split(':')[2]}"]
     return [*groups, "system:nodes"] if user.startswith(_NODE) else groups
-
-
-def message_of(body: str | None) -> str:
-    """What the API server says in the body of an error."""
-    try:
-        return str(json.loads(body or "{}").get("message", ""))
-    except ValueError:
-        return body or ""

@@ -12,7 +12,7 @@ from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic.exceptions import NotFoundError
 
-from flux_tenancy.components.cluster.client import ask, get, items, status_message
+from flux_tenancy.components.cluster.client import answer_of, ask, get, items
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from flux_tenancy.operations.admission_answers import Answer
@@ -80,7 +80,7 @@ def would_be_created(api: client.ApiClient, kind: Kind, manifest: Manifest) -> A
     except ApiException as error:
         if error.headers is None:  # no answer
             raise
-        return Answer(error.status, error.headers.getlist("Warning"), status_message(error) or error.body or "")
+        return Answer(error.status, error.headers.getlist("Warning"), answer_of(error))
     return Answer(response.status, response.headers.getlist("Warning"))
 
 

@@ -224,8 +224,7 @@ def path_of(manifest: Mapping[str, Any]) -> str:
     version, metadata = manifest["apiVersion"], manifest["metadata"]
     root = f"/apis/{version}" if "/" in version else f"/api/{version}"
     within = f"/namespaces/{metadata['namespace']}" if metadata.get("namespace") else ""
-    # A role may have almost any name.
-    return f"{root}{within}/{_plural(manifest['kind'])}/{quote(metadata['name'], safe='')}"
+    return f"{root}{within}/{_plural(manifest['kind'])}/{metadata['name']}"
 
 
 def collection_of(resource_type: str) -> str | None:
@@ -318,7 +317,7 @@ def refusal(api: client.ApiClient, path: str, manifest: Mapping[str, Any]) -> st
 
 
 def status_message(error: ApiException) -> str:
-    """What the API server says in the Status that it answers; empty if something else answers, like a load balancer.
+    """What the API server says in the Status that it answers; empty if it answers none.
 
     Source: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/
     """
@@ -326,6 +325,11 @@ def status_message(error: ApiException) -> str:
         return str(json.loads(error.body or "").get("message") or "")
     except (ValueError, AttributeError):
         return ""
+
+
+def answer_of(error: ApiException) -> str:
+    """What was answered instead: the message of a Status, or the text of something else, like a load balancer."""
+    return status_message(error) or error.body or ""
 
 
 def items(api: client.ApiClient, path: str, **query: str) -> list[dict[str, Any]]:
@@ -412,7 +416,8 @@ def ask(
     def send() -> BaseHTTPResponse:
         response: BaseHTTPResponse = dynamic.request(
             method,
-            path,
+            # A role may have almost any name, with a question mark in it.
+            quote(path),
             body,
             serialize=False,
             query_params=list(query.items()),

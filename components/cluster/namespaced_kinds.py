@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import quote
 
 from flux_tenancy.components.cluster.client import ask, explaining
 
@@ -40,7 +39,7 @@ class NamespacedKind(NamedTuple):
     def path(self, namespace: str, name: str = "") -> str:
         """The path of all its objects in a namespace, or of the one of a name."""
         path = f"{self.root}/namespaces/{namespace}/{self.resource}"
-        return f"{path}/{quote(name, safe='')}" if name else path
+        return f"{path}/{name}" if name else path
 
 
 def read_namespaced_kinds(api: client.ApiClient) -> list[NamespacedKind]:

@@ -20,7 +20,6 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 import pulumi
 
@@ -103,7 +102,7 @@ def _end_access(api: client.ApiClient, tenant: str, namespace: str, namespaces: 
     given = found.get(delegation_name(tenant))
     for name, binding in found.items():
         if is_of_team(binding, namespaces):
-            path = f"{collection}/{quote(name, safe='')}"  # The team chooses it.
+            path = f"{collection}/{name}"
             with suppress(NotFoundError):
                 if given is None:
                     ask(api, "DELETE", path)

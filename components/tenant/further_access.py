@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from flux_tenancy.components.cluster.client import explaining, get, items
 from flux_tenancy.components.config.printable import printable
@@ -389,8 +388,7 @@ def _read_rules(api: client.ApiClient, role: RoleReference) -> list[dict[str, An
     within = f"namespaces/{namespace}/" if namespace else ""
     with explaining(api):
         try:
-            # A role may have almost any name.
-            found = get(api, f"{_RBAC}/{within}{kind.lower()}s/{quote(name, safe='')}")
+            found = get(api, f"{_RBAC}/{within}{kind.lower()}s/{name}")
         except NotFoundError:
             return []
         rules: list[dict[str, Any]] = found.get("rules") or []

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote
 
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
-from flux_tenancy.components.cluster.client import ask, collection_of, get
+from flux_tenancy.components.cluster.client import answer_of, ask, get, path_of
 from flux_tenancy.components.config.printable import printable
-from flux_tenancy.components.vocabulary.manifests import Manifest, resource_type
-from flux_tenancy.isolation.asking import message_of
+from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.isolation.attempts.objects import NAME
 from flux_tenancy.isolation.inventory.intent import Key, key_of
 
@@ -73,18 +71,9 @@ class Stored:
         try:
             return self._answer("POST", path_of(intended).rpartition("/")[0], intended, name=NAME)
         except ApiException:
-            raise NotComparable(printable(message_of(refused.body))) from None
+            raise NotComparable(printable(answer_of(refused))) from None
 
     def _answer(self, method: str, path: str, intended: Manifest, **metadata: str) -> Manifest:
         body = intended | {"metadata": intended["metadata"] | metadata}
         answer: Manifest = json.loads(ask(self._api, method, path, body, dryRun="All").data)
         return answer
-
-
-def path_of(manifest: Manifest) -> str:
-    """The path of an object at the API server."""
-    collection = collection_of(resource_type(manifest))
-    assert collection is not None  # It is an object of the cluster.
-    root, _, plural = collection.rpartition("/")
-    namespace, name = manifest["metadata"].get("namespace"), quote(manifest["metadata"]["name"], safe="")
-    return f"{root}/namespaces/{namespace}/{plural}/{name}" if namespace else f"{collection}/{name}"

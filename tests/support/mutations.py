@@ -19,7 +19,7 @@ from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 from flux_tenancy.isolation.inventory.intent import Intent
 from flux_tenancy.isolation.inventory.stack import StackInventory
-from flux_tenancy.isolation.inventory.stored import path_of
+from flux_tenancy.components.cluster.client import path_of
 from flux_tenancy.isolation.model import Discrepancy
 from flux_tenancy.isolation.reading import tenancy
 from flux_tenancy.isolation.scene import Tenancy

@@ -10,7 +10,7 @@ import pytest
 from kubernetes.client.exceptions import ApiException
 
 from flux_tenancy.isolation.inventory import stored
-from flux_tenancy.isolation.inventory.stored import NotComparable, Stored, path_of
+from flux_tenancy.isolation.inventory.stored import NotComparable, Stored
 
 INTENDED = {
     "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -73,7 +73,3 @@ def test_no_answer_is_never_taken_for_no_difference(monkeypatch, answers):
 
     with pytest.raises(NotComparable, match=r"^no \[2J$"):
         api.stored.form(INTENDED, FOUND)
-
-
-def test_names_are_written_as_a_path_takes_them():
-    assert path_of(INTENDED) == "/apis/rbac.authorization.k8s.io/v1/namespaces/apps/rolebindings/system%3Aone"

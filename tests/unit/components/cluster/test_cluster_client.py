@@ -3,7 +3,7 @@
 import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 import yaml
@@ -21,6 +21,7 @@ from flux_tenancy.components.cluster.client import (
     AccessDenied,
     ClusterFacts,
     ClusterUnavailable,
+    ask,
     connect,
     explaining,
     items,
@@ -463,6 +464,16 @@ CONFIG_MAPS = "/api/v1/namespaces/apps/configmaps"
 
 def client_of(server, project):
     return connect(by_file(project, kubeconfig(server)), project)
+
+
+@pytest.mark.parametrize("name", ["a?dryRun=All", "b#c", "system:one", "a b"])
+def test_a_name_is_never_taken_for_something_else_of_a_url(tmp_path, name):
+    """RBAC allows nearly every name, and tenants choose theirs."""
+    asked: list[Any] = []
+    with serving({}, 201, asked=asked) as server:
+        ask(client_of(server, tmp_path), "DELETE", f"{CONFIG_MAPS}/{name}")
+
+    assert asked == [f"DELETE {CONFIG_MAPS}/{quote(name, safe='')}"]
 
 
 def test_a_request_is_checked_with_a_dry_run(tmp_path):
