@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from kubernetes import client
 
 from flux_tenancy.components.tenant.kinds import FLUX_KINDS
+from flux_tenancy.components.vocabulary.manifests import RBAC
 from flux_tenancy.operations.dry_run import Kind, served_kinds
-
-RBAC = "rbac.authorization.k8s.io"
 
 RESOURCES: Mapping[str, tuple[str, str]] = {
     "ConfigMap": ("", "configmaps"),

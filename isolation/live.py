@@ -15,10 +15,9 @@ from flux_tenancy.components.cluster.client import ClusterUnavailable, explainin
 from flux_tenancy.components.cluster.waiting import wait_for
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.printable import printable
-from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest
 from flux_tenancy.isolation.asking import Asker
 from flux_tenancy.isolation.choices import Layer
-from flux_tenancy.isolation.kinds import RBAC
 from flux_tenancy.isolation.model import Access, Finding, Live, Request, State
 from flux_tenancy.isolation.scene import Scene
 from flux_tenancy.operations.errors import OperationError

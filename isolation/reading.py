@@ -9,7 +9,7 @@ from kubernetes import client
 
 from flux_tenancy.components.cluster.client import get, items
 from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.manifests import RBAC_API, Manifest
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL, Controller
 from flux_tenancy.isolation.inventory.intent import Intent
 from flux_tenancy.isolation.kinds import served
@@ -17,7 +17,7 @@ from flux_tenancy.isolation.scene import Scene, Tenancy, named_lane
 from flux_tenancy.operations.cluster_policies import policies_in_force
 from flux_tenancy.operations.errors import OperationError
 
-_RBAC = "/apis/rbac.authorization.k8s.io/v1"
+_RBAC = f"/apis/{RBAC_API}"
 _ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 _READ = (
     "GitRepository",

@@ -25,7 +25,7 @@ from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.tenant.further_access import FurtherBinding, read_further_access, tenants_of
-from flux_tenancy.components.vocabulary.manifests import Manifest, name_of, resource_type
+from flux_tenancy.components.vocabulary.manifests import RBAC_API, Manifest, name_of, resource_type
 from flux_tenancy.components.vocabulary.names import KUSTOMIZE_API, TENANT_LABEL
 from flux_tenancy.operations.described_cluster import described_cluster
 from flux_tenancy.operations.differences import Difference, What, differences, missing, unowned
@@ -42,7 +42,7 @@ from flux_tenancy.operations.recorded_state import RecordedState
 _NAMESPACE = "kubernetes:core/v1:Namespace"
 SECRET = "kubernetes:core/v1:Secret"
 _SYNC = resource_type({"apiVersion": KUSTOMIZE_API, "kind": "Kustomization"})
-_CLUSTER_BINDING = "kubernetes:rbac.authorization.k8s.io/v1:ClusterRoleBinding"
+_CLUSTER_BINDING = f"kubernetes:{RBAC_API}:ClusterRoleBinding"
 _FORBIDDEN = 403
 
 Lists = Mapping[str, Sequence[Manifest]]

@@ -13,20 +13,20 @@ import dataclasses
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
-from flux_tenancy.components.vocabulary.manifests import Manifest, qualified
+from flux_tenancy.components.vocabulary.manifests import RBAC, RBAC_API, Manifest, qualified
 from flux_tenancy.operations.differences import Difference, What, unowned
 
 EXCEPTIONS = ("kubernetes:policies.kyverno.io/v1:PolicyException", "kubernetes:kyverno.io/v2:PolicyException")
 """The types of an exception from Kyverno's policies; one in any namespace may exempt objects in all."""
 GRANTING = frozenset(
     {
-        "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding",
+        f"kubernetes:{RBAC_API}:RoleBinding",
         "kubernetes:networking.k8s.io/v1:NetworkPolicy",
         *EXCEPTIONS,
     }
 )
 """The types of which an additional object allows more."""
-_GROUPS = {"RoleBinding": "rbac.authorization.k8s.io", "NetworkPolicy": "networking.k8s.io"}
+_GROUPS = {"RoleBinding": RBAC, "NetworkPolicy": "networking.k8s.io"}
 _EXCEPTION, _CLUSTER_BINDING = "PolicyException", "ClusterRoleBinding"
 _OF_HELM = "meta.helm.sh/release-name"
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import pulumi
 import pulumi_kubernetes
 
-from flux_tenancy.components.cluster.subjects import RBAC, Subject, rbac_subject
+from flux_tenancy.components.cluster.subjects import Subject, rbac_subject
 from flux_tenancy.components.plan.registration import register
+from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest, ResourceTable
 from flux_tenancy.version import VERSION
 
 if TYPE_CHECKING:
     from flux_tenancy.components.cluster.config import ClusterConfig
     from flux_tenancy.components.engine.state import State
-    from flux_tenancy.components.vocabulary.manifests import Manifest, ResourceTable
 
 PREVIEWER = "flux-tenancy-previewer"
 """Name of the ClusterRole and of its binding."""

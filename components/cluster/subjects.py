@@ -6,18 +6,14 @@ Source: https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from pydantic import Field, model_validator
 
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import DnsLabel
+from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest
 
-if TYPE_CHECKING:
-    from flux_tenancy.components.vocabulary.manifests import Manifest
-
-RBAC = "rbac.authorization.k8s.io"
 _OF_KUBERNETES = "system:"
 
 

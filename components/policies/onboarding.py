@@ -26,11 +26,11 @@ from flux_tenancy.components.tenant.namespaces import PodSecurity, pod_security_
 from flux_tenancy.components.tenant.role import TENANT_ROLE, Role
 from flux_tenancy.components.tenant.scope import service_account_name, tenant_meta
 from flux_tenancy.components.tenant.tenancy_config import TenancyConfig, TenantNetwork
+from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest
 from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 
 if TYPE_CHECKING:
     from flux_tenancy.components.installs.flux.config import FluxConfig
-    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 _TENANT = "(( variables.tenant ))"
 _NAMESPACE = "(( object.metadata.name ))"
@@ -63,9 +63,9 @@ def background_rules(flux: FluxConfig) -> list[Manifest]:
     return [
         {"apiGroups": [""], "resources": ["limitranges", "resourcequotas", "serviceaccounts"], "verbs": change},
         {"apiGroups": ["networking.k8s.io"], "resources": ["networkpolicies"], "verbs": change},
-        {"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["rolebindings"], "verbs": change},
+        {"apiGroups": [RBAC], "resources": ["rolebindings"], "verbs": change},
         {
-            "apiGroups": ["rbac.authorization.k8s.io"],
+            "apiGroups": [RBAC],
             "resources": ["clusterroles"],
             "resourceNames": [TENANT_ROLE, *(impersonated if flux.impersonates else [])],
             "verbs": ["bind"],

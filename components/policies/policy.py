@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 from flux_tenancy.components.policies.request import PLATFORM_VERBS
 from flux_tenancy.components.tenant.role import MANAGED
+from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest
 
 if TYPE_CHECKING:
     from flux_tenancy.components.policies.names import PolicyName
-    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 CREATE_UPDATE = ("CREATE", "UPDATE")
 # The usual `Policy.reads`.
@@ -28,7 +28,7 @@ ANY_CHANGE = ("CREATE", "UPDATE", "DELETE")
 _OF_OTHER_ROLES = (
     ("", ("podtemplates", "replicationcontrollers")),
     ("apps", ("controllerrevisions",)),
-    ("rbac.authorization.k8s.io", ("rolebindings", "roles")),
+    (RBAC, ("rolebindings", "roles")),
 )
 
 

@@ -15,10 +15,10 @@ from flux_tenancy.components.policies.policy import (
 )
 from flux_tenancy.components.policies.request import ASK, NAME, OBJECT, OWN_NAMESPACES, TENANT, is_own, labelled
 from flux_tenancy.components.tenant.role import MANAGED
+from flux_tenancy.components.vocabulary.manifests import RBAC
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from flux_tenancy.components.vocabulary.object_meta import SECRET_SUFFIX
 
-_RBAC = "rbac.authorization.k8s.io"
 # Applying an unchanged object still makes the tenant an owner of its fields, and fields that the platform removes later
 # would stay.
 # Source: https://kubernetes.io/docs/reference/using-api/server-side-apply/#managers
@@ -177,7 +177,7 @@ def tenant_access(*, makes_namespaces: bool = False) -> Policy:
         threats=(10, 17, 18),
         subject=Subject.TENANTS,
         resources=(
-            Resources(_RBAC, ("rolebindings",)),
+            Resources(RBAC, ("rolebindings",)),
             Resources("", ("secrets", "serviceaccounts/token"), ("CREATE",)),
             Resources("", ("serviceaccounts",)),
         ),

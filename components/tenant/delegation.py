@@ -26,6 +26,7 @@ import pulumi
 from flux_tenancy.components.cluster.client import ClusterUnavailable, ask, explaining, items, patch_current
 from flux_tenancy.components.engine.log import run_error
 from flux_tenancy.components.plan.planned import Planned, Stage
+from flux_tenancy.components.vocabulary.manifests import RBAC, RBAC_API, Manifest
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 
 if TYPE_CHECKING:
@@ -33,10 +34,8 @@ if TYPE_CHECKING:
 
     from flux_tenancy.components.tenant.config import TenantConfig
     from flux_tenancy.components.tenant.scope import TenantScope
-    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 
-_RBAC = "rbac.authorization.k8s.io"
 # Neither `bind` nor `escalate`, which are for more rights than one's own.
 _VERBS = ("create", "delete", "get", "list", "patch", "update", "watch")
 
@@ -48,8 +47,8 @@ def delegation_name(tenant: str) -> str:
 
 def planned_delegation(tenant: TenantScope) -> Iterator[Planned]:
     """In each delegated namespace, the Role to create roles and role bindings there, and its binding to the tenant."""
-    rule = {"apiGroups": [_RBAC], "resources": ["rolebindings", "roles"], "verbs": list(_VERBS)}
-    role = {"apiGroup": _RBAC, "kind": "Role", "name": delegation_name(tenant.name)}
+    rule = {"apiGroups": [RBAC], "resources": ["rolebindings", "roles"], "verbs": list(_VERBS)}
+    role = {"apiGroup": RBAC, "kind": "Role", "name": delegation_name(tenant.name)}
     for namespace in tenant.config.delegated_namespaces:
         yield Planned(Stage.CONTENT, _object(tenant.name, namespace, "Role") | {"rules": [rule]})
         binding = _object(tenant.name, namespace, "RoleBinding") | {"roleRef": role, "subjects": [tenant.subject]}
@@ -58,7 +57,7 @@ def planned_delegation(tenant: TenantScope) -> Iterator[Planned]:
 
 def _object(tenant: str, namespace: str, kind: str) -> Manifest:
     metadata = {"name": delegation_name(tenant), "namespace": namespace, "labels": {TENANT_LABEL: tenant}}
-    return {"apiVersion": f"{_RBAC}/v1", "kind": kind, "metadata": metadata}
+    return {"apiVersion": RBAC_API, "kind": kind, "metadata": metadata}
 
 
 def end_team_access(api: client.ApiClient, tenants: Mapping[str, TenantConfig]) -> None:
@@ -97,7 +96,7 @@ def is_of_team(binding: Mapping[str, Any], namespaces: Collection[str]) -> bool:
 def _end_access(api: client.ApiClient, tenant: str, namespace: str, namespaces: Collection[str]) -> None:
     from kubernetes.dynamic.exceptions import NotFoundError
 
-    collection = f"/apis/{_RBAC}/v1/namespaces/{namespace}/rolebindings"
+    collection = f"/apis/{RBAC_API}/namespaces/{namespace}/rolebindings"
     found = {each["metadata"]["name"]: each for each in items(api, collection)}
     given = found.get(delegation_name(tenant))
     for name, binding in found.items():
@@ -114,7 +113,7 @@ def _with_owner(given: Mapping[str, Any], binding: Mapping[str, Any]) -> Manifes
     """The merge patch that makes a binding a dependent of the tenant's."""
     metadata = binding["metadata"]
     owner = {
-        "apiVersion": f"{_RBAC}/v1",
+        "apiVersion": RBAC_API,
         "kind": "RoleBinding",
         "name": given["name"],
         "uid": given["uid"],

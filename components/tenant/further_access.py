@@ -21,14 +21,13 @@ from flux_tenancy.components.tenant.capsule.names import BOUND_BY, BOUND_BY_LABE
 from flux_tenancy.components.tenant.delegation import delegation_name
 from flux_tenancy.components.tenant.grants import cluster_grants_name, grants_name
 from flux_tenancy.components.tenant.role import TENANT_ROLE
-from flux_tenancy.components.vocabulary.manifests import name_of
+from flux_tenancy.components.vocabulary.manifests import RBAC_API, Manifest, name_of
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, TENANT_LABEL
 
 if TYPE_CHECKING:
     from kubernetes import client
 
     from flux_tenancy.components.engine.state import State
-    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 
 Rules = Sequence[Mapping[str, Sequence[str]]]
@@ -325,8 +324,8 @@ def _has(rule: Mapping[str, Sequence[str]], wanted: Mapping[str, str]) -> bool:
     return all({each, "*"} & set(rule.get(key) or ()) for key, each in wanted.items())
 
 
-_RBAC = "/apis/rbac.authorization.k8s.io/v1"
-_CLUSTER_BINDING = "kubernetes:rbac.authorization.k8s.io/v1:ClusterRoleBinding"
+_RBAC = f"/apis/{RBAC_API}"
+_CLUSTER_BINDING = f"kubernetes:{RBAC_API}:ClusterRoleBinding"
 
 
 def read_bindings(api: client.ApiClient) -> list[dict[str, Any]]:

@@ -22,11 +22,11 @@ from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import matching
 from flux_tenancy.components.plan.planned import Planned, Stage
 from flux_tenancy.components.tenant.kinds import group_resource, owner_of
+from flux_tenancy.components.vocabulary.manifests import RBAC, RBAC_API, Manifest
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 
 if TYPE_CHECKING:
     from flux_tenancy.components.tenant.scope import TenantScope
-    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 
 WITHHELD_GROUP = Wording(
@@ -248,7 +248,6 @@ class Grant(Section):
 
 SERVICE_EXPOSURE = "service-exposure"
 """The policy that reads the granted types of Services."""
-_RBAC = "rbac.authorization.k8s.io"
 
 
 def grants_name(tenant: str) -> str:
@@ -272,10 +271,10 @@ def planned_grants(tenant: TenantScope) -> Iterator[Planned]:
     for role in roles:
         yield Planned(Stage.CONTENT, role)
         binding = {
-            "apiVersion": f"{_RBAC}/v1",
+            "apiVersion": RBAC_API,
             "kind": f"{role['kind']}Binding",
             "metadata": role["metadata"],
-            "roleRef": {"apiGroup": _RBAC, "kind": role["kind"], "name": role["metadata"]["name"]},
+            "roleRef": {"apiGroup": RBAC, "kind": role["kind"], "name": role["metadata"]["name"]},
             "subjects": [tenant.subject],
         }
         yield Planned(Stage.ACCESS, binding)
@@ -348,7 +347,7 @@ def _named_rule(each: ClusterObject) -> Manifest:
 
 
 def _role(kind: str, metadata: Manifest, rules: Sequence[Manifest]) -> Manifest:
-    return {"apiVersion": f"{_RBAC}/v1", "kind": kind, "metadata": metadata, "rules": list(rules)}
+    return {"apiVersion": RBAC_API, "kind": kind, "metadata": metadata, "rules": list(rules)}
 
 
 def _metadata(tenant: str, namespace: str = "") -> Manifest:

@@ -7,16 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from flux_tenancy.components.plan.planned import Planned, Stage
 from flux_tenancy.components.tenant.capsule.proxy import account_annotations
 from flux_tenancy.components.tenant.role import Role, cluster_role_for
 from flux_tenancy.components.tenant.scope import TenantScope, tenant_meta
+from flux_tenancy.components.vocabulary.manifests import RBAC, RBAC_API, Manifest
 from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY, SOURCE_RESOURCES
-
-if TYPE_CHECKING:
-    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 # A quota keeps room for the tenant's own repository and sync, whether it has them or not, so that it may get them
 # later: at most four Secrets, each twice while it is replaced. The account exists twice while it is renamed.
@@ -55,11 +52,11 @@ def service_account(
 def role_binding(tenant: str, namespace: str, home: str, role: Role, account: str) -> Manifest:
     """Binds the service account in `home` to the tenant's role in `namespace`."""
     return {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "apiVersion": RBAC_API,
         "kind": "RoleBinding",
         "metadata": tenant_meta(tenant, namespace).metadata(f"{tenant}-reconciler"),
         "roleRef": {
-            "apiGroup": "rbac.authorization.k8s.io",
+            "apiGroup": RBAC,
             "kind": "ClusterRole",
             "name": cluster_role_for(role),
         },

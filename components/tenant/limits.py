@@ -17,14 +17,14 @@ from flux_tenancy.components.tenant import identity
 from flux_tenancy.components.tenant.network import network_openings
 from flux_tenancy.components.tenant.role import flux_resources
 from flux_tenancy.components.tenant.tenancy_config import ContainerLimits, TenantLimits, TenantNetwork
+from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest
 
 if TYPE_CHECKING:
     from flux_tenancy.components.tenant.scope import TenantScope
-    from flux_tenancy.components.vocabulary.manifests import Manifest
     from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 
 _FLUX_OBJECTS = "flux-objects"
-_ROLES, _BINDINGS = "count/roles.rbac.authorization.k8s.io", "count/rolebindings.rbac.authorization.k8s.io"
+_ROLES, _BINDINGS = f"count/roles.{RBAC}", f"count/rolebindings.{RBAC}"
 # Kubernetes creates these in each namespace.
 _OF_KUBERNETES = {"count/configmaps": 1, "count/serviceaccounts": 1}
 ROOM_AT_HOME = Counter(_OF_KUBERNETES | {_BINDINGS: 1}) + Counter(identity.ROOM_AT_HOME)
@@ -53,8 +53,8 @@ OBJECT_COUNTS: Mapping[str, int] = {
     "leases.coordination.k8s.io": 200,
     "ingresses.networking.k8s.io": 200,
     "poddisruptionbudgets.policy": 200,
-    "rolebindings.rbac.authorization.k8s.io": 200,
-    "roles.rbac.authorization.k8s.io": 200,
+    f"rolebindings.{RBAC}": 200,
+    f"roles.{RBAC}": 200,
 }
 """How many objects of Kubernetes' own kinds a tenant may have in a namespace by default.
 

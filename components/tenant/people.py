@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from flux_tenancy.components.cluster.component import READABLE as PREVIEWED
-from flux_tenancy.components.cluster.subjects import RBAC, Person, Subject, rbac_subject
+from flux_tenancy.components.cluster.subjects import Person, Subject, rbac_subject
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.plan.planned import Planned, Stage
 from flux_tenancy.components.tenant.role import FLUX_GROUPS, MANAGED, READ, READABLE, rules_for
+from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest, ResourceTable
 
 if TYPE_CHECKING:
     from flux_tenancy.components.tenant.role import PolicyRule
     from flux_tenancy.components.tenant.scope import TenantScope
     from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
-    from flux_tenancy.components.vocabulary.manifests import Manifest, ResourceTable
     from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 
 

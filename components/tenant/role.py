@@ -21,10 +21,10 @@ from flux_tenancy.components.tenant.kinds import (
     group_resource,
     resources_of,
 )
+from flux_tenancy.components.vocabulary.manifests import RBAC, RBAC_API, Manifest, ResourceTable
 
 if TYPE_CHECKING:
     from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
-    from flux_tenancy.components.vocabulary.manifests import Manifest, ResourceTable
 
 
 class Role(StrEnum):
@@ -102,7 +102,7 @@ READABLE: ResourceTable = (
     ("discovery.k8s.io", ("endpointslices",)),
     ("events.k8s.io", ("events",)),
     ("networking.k8s.io", ("networkpolicies",)),
-    ("rbac.authorization.k8s.io", ("rolebindings", "roles")),
+    (RBAC, ("rolebindings", "roles")),
     ("source.toolkit.fluxcd.io", ("externalartifacts",)),
 )
 # (API group, subresources) for manual access to the tenant's own pods.
@@ -116,7 +116,7 @@ _FURTHER: ResourceTable = (
     ("discovery.k8s.io", ("endpointslices",)),
     ("events.k8s.io", ("events",)),
     ("networking.k8s.io", ("networkpolicies",)),
-    ("rbac.authorization.k8s.io", ("rolebindings", "roles")),
+    (RBAC, ("rolebindings", "roles")),
 )
 # The policy `status-writes` refuses them with a reason.
 _EXTERNAL_ARTIFACTS = group_resource("source.toolkit.fluxcd.io", "externalartifacts")
@@ -137,7 +137,7 @@ def open_resources() -> tuple[str, ...]:
 def tenant_role(tenancy: TenancyConfig) -> Manifest:
     """The ClusterRole that tenants are bound to inside their namespaces, with the platform's own additions."""
     return {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "apiVersion": RBAC_API,
         "kind": "ClusterRole",
         "metadata": {"name": TENANT_ROLE},
         "rules": [

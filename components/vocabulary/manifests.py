@@ -7,6 +7,10 @@ from typing import Any
 
 Manifest = dict[str, Any]
 
+RBAC = "rbac.authorization.k8s.io"
+"""The API group of roles and bindings."""
+RBAC_API = f"{RBAC}/v1"
+
 ResourceTable = Sequence[tuple[str, tuple[str, ...]]]
 """Pairs of an API group and names of its resources."""
 

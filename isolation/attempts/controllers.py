@@ -12,7 +12,7 @@ from kubernetes.utils.quantity import parse_quantity
 
 from flux_tenancy.components.installs.flux.lanes import lane_of
 from flux_tenancy.components.tenant.kinds import FLUX_KINDS, group_resource
-from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest
 from flux_tenancy.components.vocabulary.names import Controller
 from flux_tenancy.isolation.attempts.looking import (
     METADATA_ADDRESS,
@@ -25,7 +25,6 @@ from flux_tenancy.isolation.attempts.looking import (
 )
 from flux_tenancy.isolation.attempts.objects import NAME, helm_release, kustomization, made, named
 from flux_tenancy.isolation.choices import Layer
-from flux_tenancy.isolation.kinds import RBAC
 from flux_tenancy.isolation.model import Access, Attempt, Finding, Request, State
 from flux_tenancy.isolation.scene import Scene
 

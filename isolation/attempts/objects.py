@@ -8,7 +8,7 @@ from typing import Any
 
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.tenant.annotations import EXCEPTIONS
-from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest
 from flux_tenancy.isolation.scene import Scene
 
 NAME = "isolation-suite"
@@ -186,9 +186,9 @@ def account(name: str, namespace: str) -> Manifest:
 
 
 def person(kind: str, name: str) -> Manifest:
-    return {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
+    return {"apiGroup": RBAC, "kind": kind, "name": name}
 
 
 def role_binding(scene: Scene, role: str, subjects: Sequence[Manifest]) -> Manifest:
-    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role}
+    reference = {"apiGroup": RBAC, "kind": "ClusterRole", "name": role}
     return made(scene, "RoleBinding", roleRef=reference, subjects=list(subjects))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from flux_tenancy.components.policies.rendering import OBJECT_PREFIX
 from flux_tenancy.components.tenant.further_access import is_documented
-from flux_tenancy.components.vocabulary.manifests import Manifest, name_of
+from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest, name_of
 from flux_tenancy.isolation.attempts.objects import (
     NAME,
     account,
@@ -17,7 +17,7 @@ from flux_tenancy.isolation.attempts.objects import (
     role_binding,
 )
 from flux_tenancy.isolation.choices import Layer
-from flux_tenancy.isolation.kinds import RBAC, RESOURCES
+from flux_tenancy.isolation.kinds import RESOURCES
 from flux_tenancy.isolation.model import Access, Attempt, Finding, Request, State
 from flux_tenancy.isolation.scene import Scene
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from flux_tenancy.components.cluster.subjects import RBAC, rbac_subject
+from flux_tenancy.components.cluster.subjects import rbac_subject
 from flux_tenancy.components.config.types import is_reserved
 from flux_tenancy.components.installs.capsule.objects import CAPSULE_GROUP, CREATED_BY_LABEL, NAMESPACE_DELETER
 from flux_tenancy.components.installs.kyverno.objects import MANAGED_BY_LABEL as KYVERNO_LABEL
@@ -18,7 +18,7 @@ from flux_tenancy.components.tenant.capsule.names import REPLICATION, SELF_MADE,
 from flux_tenancy.components.tenant.namespaces import PodSecurity, pod_security_labels
 from flux_tenancy.components.tenant.role import Role
 from flux_tenancy.components.tenant.scope import service_account_name
-from flux_tenancy.components.vocabulary.manifests import Manifest, name_of, resource_type
+from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest, name_of, resource_type
 from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 from flux_tenancy.review.render.rendered import Render
 

@@ -9,8 +9,7 @@ from kubernetes import client
 
 from flux_tenancy.components.cluster.adoption import WORKERS
 from flux_tenancy.components.cluster.client import collection_of, items
-from flux_tenancy.components.cluster.subjects import RBAC
-from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest
 from flux_tenancy.components.vocabulary.names import KUSTOMIZE_API, TENANT_LABEL
 from flux_tenancy.isolation.inventory.intent import NAMESPACE
 from flux_tenancy.operations.foreign_grants import EXCEPTIONS

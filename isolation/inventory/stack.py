@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from kubernetes import client
 
 from flux_tenancy.components.cluster.client import refusal
-from flux_tenancy.components.cluster.subjects import RBAC
 from flux_tenancy.components.config.errors import dotted
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.installs.capsule.serving import DENIALS, FOREIGN_PROBE, NAMESPACES_PATH
@@ -19,7 +18,7 @@ from flux_tenancy.components.tenant.annotations import PREFIX, SERVICE_TYPES
 from flux_tenancy.components.tenant.capsule.names import BOUND_BY, BOUND_BY_LABEL, CAPSULE_TENANT_LABEL
 from flux_tenancy.components.tenant.further_access import subjects_within
 from flux_tenancy.components.tenant.role import Role
-from flux_tenancy.components.vocabulary.manifests import Manifest, name_of
+from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest, name_of
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, MANAGED_BY_LABEL, TENANT_LABEL
 from flux_tenancy.isolation.asking import Asker
 from flux_tenancy.isolation.attempts.looking import selects
@@ -66,7 +65,7 @@ _POLICIES = {PolicyEngine.NATIVE: NATIVE_POLICY, PolicyEngine.KYVERNO: KYVERNO_P
 _KYVERNO_WEBHOOK = "vpol.validate.kyverno.svc-fail"
 # Labels that add a ClusterRole's rules to Kubernetes' roles for users, and what marks Kubernetes' own.
 # Source: https://kubernetes.io/docs/reference/access-authn-authz/rbac/#user-facing-roles
-_AGGREGATE = "rbac.authorization.k8s.io/aggregate-to-"
+_AGGREGATE = f"{RBAC}/aggregate-to-"
 _OF_KUBERNETES = {"kubernetes.io/bootstrapping": "rbac-defaults"}
 _NO_BINDING = "no such binding"
 

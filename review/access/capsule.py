@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from flux_tenancy.components.cluster.subjects import RBAC
 from flux_tenancy.components.installs.capsule.objects import NAMESPACE_DELETER, NAMESPACE_PROVISIONER, generated_objects
 from flux_tenancy.components.tenant.capsule.names import CAPSULE_API, TENANT, TENANT_OWNER
-from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 
 

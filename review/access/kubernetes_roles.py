@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
+from flux_tenancy.components.vocabulary.manifests import RBAC
+
 READ = ("get", "list", "watch")
 WRITE = ("create", "update", "patch", "delete", "deletecollection")
 
@@ -31,7 +33,7 @@ class KubernetesRole(StrEnum):
 POWER: Mapping[str, int] = {role.value: power for power, role in enumerate(KubernetesRole)}
 """The power of each role: higher is more."""
 
-AGGREGATE_LABEL = "rbac.authorization.k8s.io/aggregate-to-"
+AGGREGATE_LABEL = f"{RBAC}/aggregate-to-"
 """The prefix of the labels of ClusterRoles that Kubernetes adds to `view`, `edit` or `admin`."""
 
 _APPS = (
@@ -117,7 +119,7 @@ _EDIT: Rules = (
 )
 _ADMIN: Rules = (
     ("authorization.k8s.io", ("localsubjectaccessreviews",), ("create",)),
-    ("rbac.authorization.k8s.io", ("rolebindings", "roles"), (*READ, *WRITE)),
+    (RBAC, ("rolebindings", "roles"), (*READ, *WRITE)),
 )
 
 RULES: Mapping[str, Rules] = {

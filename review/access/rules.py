@@ -20,7 +20,7 @@ from flux_tenancy.components.installs.chart import RELEASE_TYPE
 from flux_tenancy.components.installs.kyverno.config import KYVERNO
 from flux_tenancy.components.tenant.annotations import SERVICE_ACCOUNT
 from flux_tenancy.components.tenant.further_access import RoleReference
-from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.manifests import RBAC, RBAC_API, Manifest
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from flux_tenancy.review.access.capsule import of_capsule
 from flux_tenancy.review.access.kubernetes_roles import AGGREGATE_LABEL, POWER, RULES, KubernetesRole
@@ -33,7 +33,6 @@ ANYWHERE = "*"
 LABELED = "tenants onboarded by label"
 """The name that stands for all tenants that Kyverno provisions (docs/onboarding.md)."""
 
-_RBAC = "rbac.authorization.k8s.io/"
 _USER_OF_ACCOUNT = "system:serviceaccount:"
 _URL = "/"
 # More resources than this in a role, and its name says more than a list.
@@ -319,7 +318,7 @@ def _whole_roles(
 
 
 def _is_rbac(manifest: Manifest, *kinds: str) -> bool:
-    return manifest["kind"] in kinds and manifest["apiVersion"].startswith(_RBAC)
+    return manifest["kind"] in kinds and manifest["apiVersion"].startswith(f"{RBAC}/")
 
 
 def _reference(role: Manifest) -> RoleReference:
@@ -442,7 +441,7 @@ def _of_kyverno(release: Manifest) -> Iterator[Manifest]:
     name = f"{properties['name']}-background-controller"
     given = properties["values"]["backgroundController"]["rbac"]
     rules = [*given["coreClusterRole"]["extraResources"], *given["clusterRole"]["extraResources"]]
-    common = {"apiVersion": f"{_RBAC}v1", "metadata": {"name": name}}
+    common = {"apiVersion": RBAC_API, "metadata": {"name": name}}
     account = {"kind": "ServiceAccount", "name": name, "namespace": properties["namespace"]}
     yield common | {"kind": "ClusterRole", "rules": rules}
     yield common | {

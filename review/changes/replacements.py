@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from flux_tenancy.components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE
 from flux_tenancy.components.installs.chart import RELEASE_TYPE
+from flux_tenancy.components.vocabulary.manifests import RBAC_API
 from flux_tenancy.review.changes.objects import Action, ObjectChange
 from flux_tenancy.review.words.statement import Statement
 
@@ -61,8 +62,8 @@ IMMUTABLE: Mapping[str, Immutable] = {
     "kubernetes:batch/v1:Job": Immutable(
         ("spec.completions", "spec.parallelism", "spec.selector", "spec.template"), "it stops and starts over"
     ),
-    "kubernetes:rbac.authorization.k8s.io/v1:ClusterRoleBinding": Immutable(("roleRef",)),
-    "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding": Immutable(("roleRef",)),
+    f"kubernetes:{RBAC_API}:ClusterRoleBinding": Immutable(("roleRef",)),
+    f"kubernetes:{RBAC_API}:RoleBinding": Immutable(("roleRef",)),
     "kubernetes:storage.k8s.io/v1:StorageClass": Immutable(("parameters", "provisioner")),
     RELEASE_TYPE: Immutable(
         ("properties.name", "properties.namespace"), "every object of the Helm release is deleted, custom resources too"

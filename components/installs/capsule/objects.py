@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from flux_tenancy.components.cluster.subjects import RBAC
 from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.installs.capsule.config import CAPSULE
 from flux_tenancy.components.installs.chart import Chart, PinnedChart, read_chart
+from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest
 
 if TYPE_CHECKING:
     from flux_tenancy.components.installs.capsule.config import CapsuleConfig
-    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 _DEFINITIONS = "capsule/crds/"
 

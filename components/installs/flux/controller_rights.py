@@ -27,6 +27,7 @@ import yaml
 from flux_tenancy.components.installs.flux.lanes import lease_of
 from flux_tenancy.components.installs.flux.release import COMPONENT_LABEL
 from flux_tenancy.components.sync.decryption import decryption_account
+from flux_tenancy.components.vocabulary.manifests import RBAC, RBAC_API, Manifest
 from flux_tenancy.components.vocabulary.names import (
     FLUX_NAMESPACE,
     LANE_LABEL,
@@ -40,7 +41,6 @@ from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 
 if TYPE_CHECKING:
     from flux_tenancy.components.installs.flux.config import FluxConfig, Impersonation, VaultServer
-    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 CONFIG_WATCHERS_OFF = "--feature-gates=DisableConfigWatchers=true"
 CONFIG_WATCHERS = (*RECONCILERS, Controller.NOTIFICATION)
@@ -64,7 +64,6 @@ _TOKENS, _RECEIVERS = "tokens", "receivers"
 TOKENS = "flux-tokens"
 """The Role, or the RoleBinding alone, that lets controllers create tokens of service accounts of its namespace."""
 
-_RBAC = "rbac.authorization.k8s.io"
 _READ = ("get", "list", "watch")
 _CHANGE = ("get", "list", "patch", "update", "watch")
 _EVENTS = ("", ("events",), ("create", "patch"))
@@ -303,10 +302,10 @@ def _bound(
 ) -> Manifest:
     """A RoleBinding of those of these controllers that are installed."""
     return {
-        "apiVersion": f"{_RBAC}/v1",
+        "apiVersion": RBAC_API,
         "kind": "RoleBinding",
         "metadata": metadata,
-        "roleRef": {"apiGroup": _RBAC, **role},
+        "roleRef": {"apiGroup": RBAC, **role},
         "subjects": [_subject(_account(each, config, lane)) for each in controllers if each in config.components],
     }
 
@@ -405,15 +404,15 @@ def _remove_subjects(binding: Manifest, kept: Sequence[str]) -> None:
 
 
 def _role(kind: str, metadata: Manifest, rules: Sequence[Manifest]) -> Manifest:
-    return {"apiVersion": f"{_RBAC}/v1", "kind": kind, "metadata": metadata, "rules": list(rules)}
+    return {"apiVersion": RBAC_API, "kind": kind, "metadata": metadata, "rules": list(rules)}
 
 
 def _binding(kind: str, metadata: Manifest, role: str, *accounts: str) -> Manifest:
     return {
-        "apiVersion": f"{_RBAC}/v1",
+        "apiVersion": RBAC_API,
         "kind": kind,
         "metadata": metadata,
-        "roleRef": {"apiGroup": _RBAC, "kind": role, "name": metadata["name"]},
+        "roleRef": {"apiGroup": RBAC, "kind": role, "name": metadata["name"]},
         "subjects": [_subject(account) for account in accounts],
     }
 

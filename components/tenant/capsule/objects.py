@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from flux_tenancy.components.cluster.subjects import RBAC
 from flux_tenancy.components.installs.capsule.config import CAPSULE
 from flux_tenancy.components.installs.capsule.objects import CAPSULE_GROUP, NAMESPACE_DELETER
 from flux_tenancy.components.plan.planned import Planned, Stage
@@ -39,6 +38,7 @@ from flux_tenancy.components.tenant.network import network_openings
 from flux_tenancy.components.tenant.people import DEVELOPER, VIEWER, people_bindings
 from flux_tenancy.components.tenant.role import cluster_role_for
 from flux_tenancy.components.tenant.tenancy_config import TenancyConfig, TenancyMode, TenantNetwork
+from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest
 from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from flux_tenancy.components.tenant.capsule.config import CapsuleLimits
     from flux_tenancy.components.tenant.config import TenantConfig
     from flux_tenancy.components.tenant.scope import TenantScope
-    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 REPLICATOR = "flux-tenancy-replicator"
 """The service account as which Capsule writes limits, in Capsule's namespace, and its ClusterRole and binding."""

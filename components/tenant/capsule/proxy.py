@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flux_tenancy.components.cluster.subjects import RBAC
+from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest
 
 if TYPE_CHECKING:
     from flux_tenancy.components.tenant.capsule.config import CapsuleProxy
-    from flux_tenancy.components.vocabulary.manifests import Manifest
     from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 
 ADDON_ANNOTATION = "capsule.addon.fluxcd/enabled"

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from flux_tenancy.components.cluster.client import ask, explaining, items, patch_current
+from flux_tenancy.components.vocabulary.manifests import RBAC_API, Manifest
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 
 if TYPE_CHECKING:
     from kubernetes import client
 
-    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 FLUX_FINALIZER = "finalizers.fluxcd.io"
-_RBAC = "/apis/rbac.authorization.k8s.io/v1"
+_RBAC = f"/apis/{RBAC_API}"
 
 
 @dataclass(frozen=True)
