@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from flux_tenancy.operations.yaml_edits import KeyPath
+from flux_tenancy.operations.yaml_edits import Keys
 
 _SYNC, _SYNCS = "sync", "syncs"
 
 
-def value_at(value: Any, path: KeyPath) -> Any:
+def value_at(value: Any, path: Keys) -> Any:
     """The value at a path; None where there is none."""
     for key in path:
         value = value.get(key) if isinstance(value, Mapping) else None
     return value
 
 
-def sync_paths(tenant: str, described: Mapping[str, Any]) -> dict[str, KeyPath]:
+def sync_paths(tenant: str, described: Mapping[str, Any]) -> dict[str, Keys]:
     """The path of each sync below the tenant, by the name of its Kustomization."""
-    own: dict[str, KeyPath] = {tenant: (_SYNC,)} if has_syncs(described) else {}
+    own: dict[str, Keys] = {tenant: (_SYNC,)} if has_syncs(described) else {}
     return own | {name: (_SYNCS, name) for name in _names(described, _SYNCS)}
 
 
@@ -29,7 +29,7 @@ def has_syncs(described: Mapping[str, Any]) -> bool:
     return given or not described.get("releases")
 
 
-def applied_paths(tenant: str, described: Mapping[str, Any]) -> list[KeyPath]:
+def applied_paths(tenant: str, described: Mapping[str, Any]) -> list[Keys]:
     """The paths of all syncs and releases below the tenant."""
     releases = "releases"
     return [*sync_paths(tenant, described).values(), *((releases, name) for name in _names(described, releases))]

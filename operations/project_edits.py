@@ -19,7 +19,7 @@ from flux_tenancy.components.stack.offline import load_offline
 from flux_tenancy.operations.described_stack import described_file, described_project
 from flux_tenancy.operations.errors import OperationError, invalid, run_all
 from flux_tenancy.operations.pulumi_config import PulumiConfig
-from flux_tenancy.operations.yaml_edits import KeyPath, NotEditable, with_value, without
+from flux_tenancy.operations.yaml_edits import Keys, NotEditable, with_value, without
 
 _TENANTS = "tenants"
 # Entries of tenants stay, even if they are empty.
@@ -43,7 +43,7 @@ class ProjectEdits:
         path = self.project / name
         self._before[path], self._after[path] = None, text
 
-    def set(self, stack: str, path: KeyPath, value: Any, section: str = _TENANTS) -> None:
+    def set(self, stack: str, path: Keys, value: Any, section: str = _TENANTS) -> None:
         """Set a value below `tenants` or another section of a stack.
 
         Raises:
@@ -51,7 +51,7 @@ class ProjectEdits:
         """
         self._edit(stack, section, path, partial(with_value, value=value))
 
-    def remove(self, stack: str, path: KeyPath) -> None:
+    def remove(self, stack: str, path: Keys) -> None:
         """Remove a value below `tenants` of a stack, if it has one.
 
         Raises:
@@ -59,7 +59,7 @@ class ProjectEdits:
         """
         self._edit(stack, _TENANTS, path, partial(without, at_least=_TENANT_DEPTH))
 
-    def set_secret(self, stack: str, path: KeyPath, value: str) -> None:
+    def set_secret(self, stack: str, path: Keys, value: str) -> None:
         """Encrypt a value and set it below `tenants` of a stack, with the keys of Pulumi that decrypt it.
 
         Raises:
@@ -106,7 +106,7 @@ class ProjectEdits:
         except ConfigurationError as error:
             raise invalid(*error.problems) from None
 
-    def _edit(self, stack: str, section: str, path: KeyPath, change: Any) -> None:
+    def _edit(self, stack: str, section: str, path: Keys, change: Any) -> None:
         file, text = self._text(stack)
         project = described_project(self.project).name
         try:
@@ -117,7 +117,7 @@ class ProjectEdits:
         key = next((key for key in keys if section_of(str(key), project) == section), f"{project}:{section}")
         self._after[file] = self._edited(stack, (section, *path), text, change, ("config", str(key), *path))
 
-    def _edited(self, stack: str, shown: KeyPath, text: str, change: Any, path: KeyPath) -> str:
+    def _edited(self, stack: str, shown: Keys, text: str, change: Any, path: Keys) -> str:
         try:
             edited: str = change(text, path)
         except NotEditable:

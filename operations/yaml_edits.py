@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-KeyPath = tuple[str, ...]
+Keys = tuple[str, ...]
 _INDENT = 2
 _EMPTY = ("", "~", "null", "Null", "NULL", "{}")
 
@@ -19,7 +19,7 @@ class NotEditable(Exception):
     """The document has a layout in which this value cannot be changed by itself, e.g. an alias."""
 
 
-def with_value(text: str, path: KeyPath, value: Any) -> str:
+def with_value(text: str, path: Keys, value: Any) -> str:
     """A document with a value at a path; mappings on the way that do not exist are created.
 
     Args:
@@ -43,7 +43,7 @@ def with_value(text: str, path: KeyPath, value: Any) -> str:
     return _checked(edited, wanted)
 
 
-def without(text: str, path: KeyPath, at_least: int = 1) -> str:
+def without(text: str, path: Keys, at_least: int = 1) -> str:
     """A document without the value at a path, and without the mappings around it that would be empty.
 
     Comments above it stay. A document without such a value is not changed.
@@ -69,7 +69,7 @@ def without(text: str, path: KeyPath, at_least: int = 1) -> str:
     return _checked(_newlines(text, _removed(_ended(text), path[:depth])), wanted)
 
 
-def _set(text: str, path: KeyPath, value: Any) -> str:
+def _set(text: str, path: Keys, value: Any) -> str:
     keys: list[yaml.Node] = []
     node, rest = _root(text), path
     while rest and isinstance(node, yaml.MappingNode):
@@ -92,7 +92,7 @@ def _set(text: str, path: KeyPath, value: Any) -> str:
     return _replaced(text, node, space + _flow(value, node.style))
 
 
-def _inserted(text: str, parent: yaml.MappingNode, rest: KeyPath, value: Any, key: yaml.Node | None) -> str:
+def _inserted(text: str, parent: yaml.MappingNode, rest: Keys, value: Any, key: yaml.Node | None) -> str:
     """With a new last entry of a mapping."""
     if parent.value and not parent.flow_style:
         at = text.index("\n", _end(text, parent)) + 1
@@ -107,7 +107,7 @@ def _inserted(text: str, parent: yaml.MappingNode, rest: KeyPath, value: Any, ke
     return _opened(text, parent, key, rest, value)
 
 
-def _opened(text: str, empty: yaml.Node, key: yaml.Node, rest: KeyPath, value: Any) -> str:
+def _opened(text: str, empty: yaml.Node, key: yaml.Node, rest: Keys, value: Any) -> str:
     """With the first entry of a mapping that was empty, on a line of its own; a comment behind it stays."""
     start, end = empty.start_mark.index, empty.end_mark.index
     before = text[:start].rstrip(" ") if end > start else text[:start]
@@ -116,7 +116,7 @@ def _opened(text: str, empty: yaml.Node, key: yaml.Node, rest: KeyPath, value: A
     return f"{before}{text[end:after].rstrip(' ')}\n{lines}{text[after + 1 :]}"
 
 
-def _removed(text: str, path: KeyPath) -> str:
+def _removed(text: str, path: Keys) -> str:
     node = _root(text)
     for key in path[:-1]:
         node = node.value[_index(node, key)][1]
@@ -164,7 +164,7 @@ def _replaced(text: str, node: yaml.Node, new: str) -> str:
     return text[: node.start_mark.index] + new + text[node.end_mark.index :]
 
 
-def _nested(path: KeyPath, value: Any) -> Any:
+def _nested(path: Keys, value: Any) -> Any:
     for key in reversed(path):
         value = {key: value}
     return value

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pulumi
 
 from flux_tenancy.components.cluster.client import AccessDenied, find_object
-from flux_tenancy.components.vocabulary.manifests import name_of, resource_type
+from flux_tenancy.components.vocabulary.manifests import Find, name_of, resource_type
 
 if TYPE_CHECKING:
     from kubernetes import client
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 D = TypeVar("D")
 
-Find = Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
-"""Returns the cluster's object of the same kind, namespace and name, or None."""
 
 _SECRET = "Secret"
 

@@ -31,7 +31,7 @@ from flux_tenancy.components.git.github import (
 )
 from flux_tenancy.components.git.sources import Sources, object_name, repository_in
 from flux_tenancy.components.keys.ssh_keys import fingerprint
-from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.manifests import Find
 from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY, SOURCE_API, sync_label
 
 if TYPE_CHECKING:
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from flux_tenancy.components.git.config import GitSource
     from flux_tenancy.components.sync.status import Progress
 
-Find = Callable[[Manifest], Mapping[str, Any] | None]
-"""Returns the cluster's object of the same kind, namespace and name, or None."""
 
 PreviousKeys = Mapping[str, Sequence[RegisteredKey]]
 """By source, the previous keys that stay registered in addition to its current one."""

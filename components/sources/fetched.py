@@ -7,7 +7,7 @@ Until then, the previous credentials must stay valid. It is the proof by which p
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import pulumi
@@ -16,7 +16,7 @@ from pulumi.output import UNKNOWN
 from flux_tenancy.components.cluster.client import ClusterUnavailable
 from flux_tenancy.components.git.fetch_status import not_fetched
 from flux_tenancy.components.sources.config import ExternalArtifactSource, HelmRepositorySource
-from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.manifests import Find, Manifest
 
 if TYPE_CHECKING:
     from flux_tenancy.components.sources.objects import AnySource
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 
 FETCHED = "yes"
 """What is said of a source that has been fetched."""
-
-Find = Callable[[Manifest], Mapping[str, Any] | None]
-"""Returns the cluster's object of the same kind, namespace and name, or None."""
 
 
 def has_status(source: AnySource) -> bool:

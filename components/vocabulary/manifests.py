@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 Manifest = dict[str, Any]
@@ -10,6 +10,9 @@ Manifest = dict[str, Any]
 RBAC = "rbac.authorization.k8s.io"
 """The API group of roles and bindings."""
 RBAC_API = f"{RBAC}/v1"
+
+Find = Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
+"""Returns the cluster's object of the same kind, namespace and name, or None."""
 
 ResourceTable = Sequence[tuple[str, tuple[str, ...]]]
 """Pairs of an API group and names of its resources."""

@@ -6,7 +6,7 @@ update if it is immutable. So it is reported before anything is applied, and the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from flux_tenancy.components.cluster.client import ClusterFacts
@@ -15,7 +15,7 @@ from flux_tenancy.components.config.messages import Wording
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.plan import Plan
-from flux_tenancy.components.vocabulary.manifests import Manifest, name_of, resource_type
+from flux_tenancy.components.vocabulary.manifests import Find, Manifest, name_of, resource_type
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 
 NAME_TAKEN = Wording(
@@ -43,7 +43,7 @@ def taken_names(
     plan: Plan,
     cluster: ClusterFacts,
     state: State,
-    find: Callable[[Manifest], Mapping[str, Any] | None],
+    find: Find,
     stack_file: str,
 ) -> list[Problem]:
     """A problem for each object of others whose name this update needs; none with `cluster.adopt`.

@@ -39,7 +39,7 @@ from flux_tenancy.components.tenant.leaving.remaining_objects import Remains
 from flux_tenancy.components.tenant.people import listed_people
 from flux_tenancy.components.tenant.scope import further_source_meta, source_meta
 from flux_tenancy.components.tenant.sources import source_reference
-from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.manifests import Find, Manifest
 from flux_tenancy.components.vocabulary.names import (
     GIT_REPOSITORY,
     HELM_RELEASE,
@@ -71,7 +71,7 @@ class Look:
     further_access: Callable[[Mapping[str, TenantAccess]], Mapping[str, Sequence[FurtherBinding]]]
     further_controller_access: Callable[[Sequence[Manifest]], Sequence[FurtherBinding]]
     remaining: Callable[[Mapping[str, TenantConfig]], Mapping[str, Mapping[str, Remains]]]
-    find: Callable[[Manifest], Mapping[str, Any] | None]
+    find: Find
     rotating: Callable[[pulumi.Output[dict[str, Progress]]], Rotations]
 
 

@@ -10,7 +10,7 @@ import yaml
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from flux_tenancy.operations.yaml_edits import KeyPath, NotEditable, with_value, without
+from flux_tenancy.operations.yaml_edits import Keys, NotEditable, with_value, without
 
 KEYS = st.sampled_from(["a", "b", "app:tenants", "shop"])
 PLAIN = st.sampled_from(["text", "1m", "5", "true", "", "null", "two words", "{}", "[]", "[1, x]", "{a: 1, b: {c: x}}"])
@@ -66,7 +66,7 @@ def documents(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
 PATHS = st.lists(KEYS, min_size=1, max_size=4).map(tuple)
 
 
-def paths(content: Any, path: KeyPath = ()) -> list[KeyPath]:
+def paths(content: Any, path: Keys = ()) -> list[Keys]:
     """Those of all values."""
     below = content.items() if isinstance(content, dict) else ()
     return [*([path] if path else []), *(each for key, child in below for each in paths(child, (*path, key)))]
@@ -77,7 +77,7 @@ def is_subsequence(some: list[str], lines: list[str]) -> bool:
     return all(line in rest for line in some)
 
 
-def outside(text: str, path: KeyPath) -> list[str]:
+def outside(text: str, path: Keys) -> list[str]:
     """The lines of a document that say nothing of the value at a path, nor of what is on the way to it."""
     text = text.replace("\r\n", "\n")
     node: Any = yaml.compose(text)
