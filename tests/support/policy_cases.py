@@ -1289,7 +1289,7 @@ def _controller_load() -> list[Case]:
         "res.metadata.annotations['update-image']"
     )
     cases.good("a filter by annotation", made("Receiver", receiver | {"resourceFilter": tagged}))
-    largest = f"!(status.a.filter(e, {'e == 1 || ' * 42}e in [1]).exists(e, has(e.b)))"
+    largest = f"status.a == '{'a' * 500}'"
     longest = {"current": largest, "inProgress": largest, "failed": largest}
     cases.good("as many as may be", release(healthCheckExprs=[health("true")[0] | longest] * 20))
     cases.bad(
@@ -1300,11 +1300,26 @@ def _controller_load() -> list[Case]:
     cases.bad(
         "too many expressions", release(healthCheckExprs=health(ready, 21)), "spec.healthCheckExprs has 21 entries"
     )
-    each = "status.a.exists(e, has(e.b) && e['b'].startsWith('c') && e.generation == dep.metadata.generation)"
-    cases.good("what each entry has", kustomization(dependsOn=[{"name": "b", "readyExpr": each}]))
-    plain = "must have at most 512 characters, without comments, escapes"
+    # Of the same pages, and what people write besides.
+    for name, expression in {
+        "of each entry": "status.a.exists(e, has(e.b) && e['b'].startsWith('c') && e.c == metadata.generation)",
+        "of an entry": "status.conditions.filter(e, e.type == 'Ready')[0].status == 'True'",
+        "of no entry": "status.?conditions.orValue([]).filter(e, e.type in ['a', 'b']).size() == 0",
+        "of a number": "size(status.conditions) > 0 && int(status.a) - 1 >= status.b",
+        "of a choice": "(status.a == 1 || status.b < 2) && !(has(status.c)) ? true : status.?d.orValue(false)",
+        "of a time": "timestamp(status.now) - timestamp(status.then) < duration('1h')",
+        "of values in lists": "status.phase in ['Bound', 'Available'] || status.phase in spec.phases",
+        "of a text in texts": "metadata.name.contains('/(a') && status.a.contains(metadata.name)",
+        "on lines": 'has(status.a)\n  && status.a.trim() == "it\'s"',
+    }.items():
+        cases.good(f"a check {name}", kustomization(healthCheckExprs=health(expression)))
+    depending = [{"name": "b", "readyExpr": "dep.status.a == self.metadata.labels['a'] && has(dep.status.b)"}]
+    cases.good("a dependency", kustomization(dependsOn=depending))
+    small = "(event.involvedObject.kind + '/' + provider.metadata.uid.split('-').first().value()).lowerAscii()"
+    cases.good("a status in small letters", made("Provider", commit | {"commitStatusExpr": small}))
+    plain = "must have at most 512 characters, without comments and escapes"
     cases.bad("too long", kustomization(healthCheckExprs=health(f"{'!' * 512}a")), plain)
-    # Each of these would have to be repeated to do any harm.
+    # Each of these would have to be repeated, or to have large values, to do any harm.
     for name, expression in {
         "replacement": "'ab'.replace('b', 'bb') == ''",
         "replacement on two lines": "'ab'.replace\n('b', 'bb') == ''",
@@ -1327,18 +1342,36 @@ def _controller_load() -> list[Case]:
         "a list for each": "status.a.all(e, e in status.a)",
         "a list of the root for each": "status.a.all(e, e in .status.a)",
         "a text for each": "status.a.all(e, size(status.b) > 0)",
-        "five loops": "has(a.b)" + " && a.all(e, e == 1)" * 5,
+        "a comparison for each": "status.a.all(e, status.a == status.a)",
+        "an entry in a list for each": "status.a.all(e, [[e]] != [])",
+        "an entry in a map for each": "status.a.all(e, {1: e} != {})",
+        "copies of a value": "[status, status].all(e, e == 1)",
+        "lists of copies": "[status, status] == [status, status]",
+        "three loops": "has(a.b)" + " && a.all(e, e == 1)" * 3,
+        "two loops that filter": "a.filter(e, e == 1).size() + a.filter(e, e == 2).size() == 1",
         "a pattern": "status.a.matches(status.b)",
         "the place of a text": "status.a.indexOf(status.b) == 1",
-        "nine sums": "a + a + a + a + a + a + a + a + a + a == a",
-        "parts of a sum": "(a + a).split('') == []",
-        "three lists of parts": "[a.split(''), a.split(''), a.split('')] == []",
+        "a text of the data in another": "status.a.contains(status.b)",
+        "parts by a text of the data": "size(status.a.split(status.b)) == 1",
+        "three sums of values": "a + a + a + a == a",
+        "sums of values beside texts": "a + 'b' + a + a + a + a == a",
+        "seven sums": "a + '' + a + '' + a + '' + a + '' == a",
+        "three lists of parts": "a.split('') == b.split('') || a.split('') == []",
+        "a loop over parts": "a.split('').all(e, e == 'b')",
+        "three changes of a text": "a.trim().trim().trim() == ''",
+        "eleven calls": " ? ".join(["has(a.b)"] * 11),
+        "eight conditions": " || ".join(["a"] * 8),
+        "four comparisons of values": "a == b && a != b && a in b && a < b",
+        "comparisons with a name like a literal": "a == true_ && a == false_ && a == null_ && a == nullable",
+        "a map of bytes": "{b'a': 1} == {}",
         "a message by its name": "google.protobuf.Struct{fields: data} == {}",
         "sets": "sets.contains(status.a, status.b)",
+        "nested lists": "[[[[1]]]] == []",
+        "texts one after the other": "a == ''' ' ''' + b.matches(c) + ' '",
     }.items():
-        cases.bad(name, kustomization(healthCheckExprs=health(expression)), "spec.healthCheckExprs[].{current,")
+        cases.bad(name, kustomization(healthCheckExprs=health(expression)), f"spec.healthCheckExprs[].current {plain}")
     failing = [health("true")[0] | {"failed": "'a'.replace('a', 'b') == ''"}]
-    cases.bad("of a failure", release(healthCheckExprs=failing), plain)
+    cases.bad("of a failure", release(healthCheckExprs=failing), f"spec.healthCheckExprs[].failed {plain}")
     depending = [{"name": "a"}, {"name": "b", "readyExpr": "'a'.replace('a', 'b') == ''"}]
     cases.bad("of a dependency", kustomization(dependsOn=depending), f"spec.dependsOn[].readyExpr {plain}")
     cases.bad("of a release's", release(dependsOn=depending), f"spec.dependsOn[].readyExpr {plain}")
