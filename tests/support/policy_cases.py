@@ -1289,7 +1289,7 @@ def _controller_load() -> list[Case]:
         "res.metadata.annotations['update-image']"
     )
     cases.good("a filter by annotation", made("Receiver", receiver | {"resourceFilter": tagged}))
-    largest = f"status.a == '{'a' * 500}'"
+    largest = f"status.a == '{'a' * 498}'"
     longest = {"current": largest, "inProgress": largest, "failed": largest}
     cases.good("as many as may be", release(healthCheckExprs=[health("true")[0] | longest] * 20))
     cases.bad(
