@@ -6,7 +6,7 @@ import io
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -35,6 +35,7 @@ from flux_tenancy.isolation.scene import Tenancy
 from flux_tenancy.isolation.suite import Suite
 from flux_tenancy.operations.described_cluster import described_cluster
 from flux_tenancy.operations.errors import OperationError, invalid
+from flux_tenancy.operations.stack_cluster import checked_if_known
 from flux_tenancy.review.render.stack import load_and_render
 
 _INVENTORY = "inventory"
@@ -145,6 +146,8 @@ def attack(target: Target, asked: Asked) -> Outcome:
     try:
         context = context_name(target.config, target.folder)
         api = connect(target.config, target.folder)
+        if target.stack:
+            checked_if_known(api, target.stack, target.folder)
         server = without_credentials(api.configuration.host)
         typer.echo(f"cluster: {context} ({server}){f', stack {target.stack}' if target.stack else ''}", err=True)
         with explaining(api):
@@ -214,6 +217,14 @@ class _Run:
             raise OperationError(
                 Message("FT-ISO-004", "no tenant has a service account with rights", "name one with --service-account")
             )
+        if nothing := [each for each in self.asked.only if not _is_beginning(each, reports)]:
+            raise OperationError(
+                Message(
+                    "FT-ISO-008",
+                    f"--only {', '.join(map(printable, nothing))} selects nothing",
+                    f"give the beginning of an id, as a run without --only shows them, or {_INVENTORY}",
+                )
+            )
         return Outcome(reports, unclear)
 
     def _names(self) -> Sequence[str]:
@@ -276,6 +287,14 @@ class _Run:
 
     def _listed(self, name: str) -> tuple[tuple[str, ...], str] | None:
         return self.target.intent.account_of(name) if self.target.intent is not None else None
+
+
+def _is_beginning(prefix: str, reports: Iterable[Report]) -> bool:
+    """Whether an id begins with a prefix, of the inventory or of what was tried."""
+    ids = [_INVENTORY]
+    for report in reports:
+        ids += [each.attempt.id for each in report.attempts] + [each.control.id for each in report.controls]
+    return any(each.startswith(prefix) for each in ids)
 
 
 def _unavailable(error: ClusterUnavailable, stack: str) -> OperationError:

@@ -15,21 +15,18 @@ from flux_tenancy.components.cluster.client import (
     METADATA_LIST,
     ClusterUnavailable,
     collection_of,
-    connect,
     explaining,
     items,
     read_facts,
 )
 from flux_tenancy.components.cluster.ownership import carries_marks
-from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.tenant.further_access import FurtherBinding, read_further_access, tenants_of
 from flux_tenancy.components.vocabulary.manifests import RBAC_API, Manifest, name_of, resource_type
 from flux_tenancy.components.vocabulary.names import KUSTOMIZE_API, TENANT_LABEL
-from flux_tenancy.operations.described_cluster import described_cluster
 from flux_tenancy.operations.differences import Difference, What, differences, missing, unowned
-from flux_tenancy.operations.errors import OperationError, invalid
+from flux_tenancy.operations.errors import invalid
 from flux_tenancy.operations.foreign_grants import (
     GRANTING,
     applied_by_flux,
@@ -38,6 +35,7 @@ from flux_tenancy.operations.foreign_grants import (
     grants_to_platform,
 )
 from flux_tenancy.operations.recorded_state import RecordedState
+from flux_tenancy.operations.stack_cluster import check_cluster_of, connect_described
 
 _NAMESPACE = "kubernetes:core/v1:Namespace"
 SECRET = "kubernetes:core/v1:Secret"
@@ -76,16 +74,8 @@ def find_drift(recorded: RecordedState, stack: str, project: Path) -> tuple[Drif
         OperationError: the cluster is another one, or does not answer.
     """
     try:
-        api = connect(described_cluster(stack, project), project)
-        if (uid := read_facts(api).uid) != recorded.cluster:
-            raise OperationError(
-                Message(
-                    "FT-OPS-051",
-                    f"{stack_file_name(stack)}: the kubeconfig leads to the cluster {uid}, but the stack was "
-                    f"applied to {recorded.cluster}",
-                    "correct cluster.kubeconfig or cluster.context",
-                )
-            )
+        api = connect_described(stack, project)
+        check_cluster_of(stack, read_facts(api).uid, recorded.cluster)
         with explaining(api):
             lists, unread = read_lists(
                 api, {each.type for each in recorded.objects} | GRANTING | {_SYNC, _CLUSTER_BINDING}

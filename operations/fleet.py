@@ -18,20 +18,19 @@ from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from flux_tenancy.components.cluster.client import ClusterUnavailable, connect, read_facts
+from flux_tenancy.components.cluster.client import ClusterUnavailable, read_facts
 from flux_tenancy.components.config.errors import ConfigurationError, Problem
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.config.types import seconds
 from flux_tenancy.components.stack.files.names import StackName
-from flux_tenancy.operations.described_cluster import described_cluster
 from flux_tenancy.operations.drift_search import find_drift
 from flux_tenancy.operations.errors import OperationError, invalid
 from flux_tenancy.operations.fleet_file import FILE, Fleet, Wave
 from flux_tenancy.operations.pulumi_cli import run_pulumi
 from flux_tenancy.operations.recorded_state import read_recorded
+from flux_tenancy.operations.stack_cluster import connect_described, recorded_cluster
 from flux_tenancy.operations.tenant_overview import Health, StackOverview, read_overview, said_of
 from flux_tenancy.review.render.digests import DIGESTS
 from flux_tenancy.review.render.stack import render_stack
@@ -210,9 +209,9 @@ def update_fleet(fleet: Fleet, project: Path, show: Show, approved: Path | None 
         return _update(row, project, folder / f"{name}.log", approved / name / DIGESTS if approved else None)
 
     def settle(rows: Sequence[Row]) -> Iterator[Row]:
-        for row in _settle(
-            rows, partial(read_overview, project=project, violations=None), seconds(fleet.ready_timeout)
-        ):
+        # Their clusters were checked before.
+        look = partial(read_overview, project=project, violations=None, connecting=connect_described)
+        for row in _settle(rows, look, seconds(fleet.ready_timeout)):
             if row.state in _ENDED_WELL:
                 progress.note(row.stack, digests[row.stack])
             yield row
@@ -326,12 +325,12 @@ def check_clusters(fleet: Fleet, project: Path) -> None:
 
     def read(stack: str) -> tuple[str, str]:
         """Identity of the cluster that the kubeconfig leads to, and of that of the last update; empty if unknown."""
-        outputs: dict[str, Any] = json.loads(run_pulumi(["stack", "output", "--json"], stack, project))
+        recorded = recorded_cluster(stack, project)
         try:
-            uid = read_facts(connect(described_cluster(stack, project), project)).uid
+            uid = read_facts(connect_described(stack, project)).uid
         except ClusterUnavailable:
             uid = ""
-        return uid, outputs.get("cluster", {}).get("uid", "")
+        return uid, recorded
 
     stacks = list(fleet.wave_of)
     with ThreadPoolExecutor(fleet.parallel) as pool:

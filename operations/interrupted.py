@@ -10,15 +10,15 @@ from pathlib import Path
 
 import typer
 
-from flux_tenancy.components.cluster.client import ClusterUnavailable, connect, explaining
+from flux_tenancy.components.cluster.client import ClusterUnavailable, explaining
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.recovery.leftover_objects import delete_objects, leftover_secrets, paths_of
 from flux_tenancy.components.stack.files.names import stack_file_name
-from flux_tenancy.operations.described_cluster import described_cluster
 from flux_tenancy.operations.drift_search import SECRET, Lists, read_lists
 from flux_tenancy.operations.errors import invalid
 from flux_tenancy.operations.recorded_state import RecordedState, read_recorded
 from flux_tenancy.operations.repair import repair
+from flux_tenancy.operations.stack_cluster import connect_described
 
 _OF_FLUX = ".toolkit.fluxcd.io/"
 
@@ -31,7 +31,7 @@ def finish(stack: str, project: Path) -> None:
     """
     recorded = read_recorded(stack, project)
     try:
-        api = connect(described_cluster(stack, project), project)
+        api = connect_described(stack, project)
         with explaining(api):
             lists, _ = read_lists(api, {each.type for each in recorded.objects} | {SECRET})
             left = leftover_secret_paths(recorded, lists)

@@ -12,7 +12,6 @@ from kubernetes import client
 from flux_tenancy.components.cluster.client import (
     METADATA_LIST,
     ClusterUnavailable,
-    connect,
     explaining,
     find_object,
     items,
@@ -24,10 +23,10 @@ from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.sync.status import status_of
 from flux_tenancy.components.tenant.leaving.remaining_objects import goes_by_itself
 from flux_tenancy.components.vocabulary.names import KUSTOMIZATION, KUSTOMIZE_API
-from flux_tenancy.operations.described_cluster import described_cluster
 from flux_tenancy.operations.described_stack import described_tenant
 from flux_tenancy.operations.errors import OperationError, invalid
 from flux_tenancy.operations.foreign_grants import applied_by_flux
+from flux_tenancy.operations.stack_cluster import connect_to_read
 
 # Set by kustomize-controller on what it applies.
 _NAME_LABEL, _NAMESPACE_LABEL = "kustomize.toolkit.fluxcd.io/name", "kustomize.toolkit.fluxcd.io/namespace"
@@ -121,7 +120,7 @@ def live_tenant(tenant: str, stack: str, project: Path, syncs: Iterable[str]) ->
     namespaces = namespaces_of(described_tenant(stack, tenant, project).value)
     found = []
     try:
-        api = connect(described_cluster(stack, project), project)
+        api = connect_to_read(stack, project)
         for name in syncs:
             metadata = {"name": name, "namespace": next(iter(namespaces), "")}
             manifest = {"apiVersion": KUSTOMIZE_API, "kind": KUSTOMIZATION, "metadata": metadata}

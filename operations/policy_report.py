@@ -11,7 +11,7 @@ from pathlib import Path
 import typer
 from kubernetes import client
 
-from flux_tenancy.components.cluster.client import ClusterUnavailable, connect, explaining
+from flux_tenancy.components.cluster.client import ClusterUnavailable, explaining
 from flux_tenancy.components.config.decisions import today
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.stack.files.names import stack_file_name
@@ -19,7 +19,6 @@ from flux_tenancy.components.tenant.further_access import read_bindings, read_fu
 from flux_tenancy.components.tenant.grants import relaxed_policies
 from flux_tenancy.operations.cluster_policies import check_in_force, policies_in_force
 from flux_tenancy.operations.described_cluster import (
-    described_cluster,
     described_content,
     described_grants,
     described_kinds,
@@ -28,6 +27,7 @@ from flux_tenancy.operations.dry_run import tenant_namespaces
 from flux_tenancy.operations.errors import invalid
 from flux_tenancy.operations.policy_findings import closed_kinds, find
 from flux_tenancy.operations.policy_report_text import FurtherAccess, as_json, as_table, grant_lines
+from flux_tenancy.operations.stack_cluster import connect_to_read
 from flux_tenancy.operations.tables import report_console
 
 
@@ -43,7 +43,7 @@ def show_violations(stack: str, project: Path, is_json: bool = False) -> bool:
     config, content = described_content(stack, project)
     grants, kinds = described_grants(stack, project), described_kinds(stack, project)
     try:
-        api = connect(described_cluster(stack, project), project)
+        api = connect_to_read(stack, project)
         with explaining(api):
             in_force = policies_in_force(api)
             check_in_force(stack_file_name(stack), config, content, in_force)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import typer
 
-from flux_tenancy.components.cluster.client import ClusterUnavailable, connect, read_facts
+from flux_tenancy.components.cluster.client import ClusterUnavailable, read_facts
 from flux_tenancy.components.config.messages import Message
-from flux_tenancy.operations.described_cluster import described_cluster
 from flux_tenancy.operations.errors import OperationError
 from flux_tenancy.operations.pulumi_cli import PULUMI_NOT_FOUND
+from flux_tenancy.operations.stack_cluster import connect_described
 
 OFFLINE_PREVIEW = (sys.executable, "-m", "flux_tenancy.command", "review", "diff", "--stack")
 
@@ -24,7 +24,7 @@ def show_preview(stack: str, project: Path) -> None:
         OperationError: Pulumi cannot be run, or the preview fails.
     """
     try:
-        read_facts(connect(described_cluster(stack, project), project))
+        read_facts(connect_described(stack, project))
     except ClusterUnavailable as error:
         typer.echo(f"Stack {stack} without its cluster, which does not answer ({error}):")
         # It prints its own errors; it also fails if a deletion has to be acknowledged first.

@@ -13,21 +13,22 @@ from pathlib import Path
 import pyrage
 import typer
 
-from flux_tenancy.components.cluster.client import ClusterUnavailable, connect
+from flux_tenancy.components.cluster.client import ClusterUnavailable
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.stack.files.names import stack_file_name, tenant_file_name
 from flux_tenancy.operations import tenant_changes
 from flux_tenancy.operations.applied_place import not_applied
-from flux_tenancy.operations.described_cluster import described_cluster
 from flux_tenancy.operations.described_stack import described_tenant
 from flux_tenancy.operations.errors import OperationError, invalid, run_all
 from flux_tenancy.operations.live_tenant import live_tenant
 from flux_tenancy.operations.new_tenant import NewTenant, Onboarded, onboard
 from flux_tenancy.operations.project_edits import ProjectEdits
+from flux_tenancy.operations.stack_cluster import connect_to
 from flux_tenancy.operations.stack_preview import show_preview
 from flux_tenancy.operations.tenant_backup import backup_files, read_contents, read_recipient, write_backup
 
+_BACKUPS = ".backup"
 _NOT_BACKED_UP = Wording(
     "FT-OPS-310",
     "tenant {tenant} cannot be backed up: {reason}",
@@ -146,7 +147,7 @@ def offboard(tenant: str, stacks: Sequence[str], project: Path, backup: bool, ag
     run_all(partial(leave, each) for each in stacks)
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H%M%SZ")
     for each in stacks if backup else ():
-        _back_up(tenant, each, project, Path(".backup", each, tenant, now), recipient)
+        _back_up(tenant, each, project, Path(_BACKUPS, each, tenant, now), recipient)
     _apply(edits, stacks, preview)
     for each, is_last in last.items():
         typer.echo(
@@ -159,9 +160,11 @@ def offboard(tenant: str, stacks: Sequence[str], project: Path, backup: bool, ag
 def _back_up(tenant: str, stack: str, project: Path, folder: Path, recipient: pyrage.x25519.Recipient | None) -> None:
     """Show what a tenant has in a cluster, and write it to a folder of the project."""
     try:
-        api = connect(described_cluster(stack, project), project)
+        api = connect_to(stack, project)
         contents = read_contents(api, tenant, with_secrets=recipient is not None)
         write_backup(project / folder, files := backup_files(contents, recipient))
+        # Git would take what only one user may read.
+        (project / _BACKUPS / ".gitignore").write_text("*\n")
     except (ClusterUnavailable, OSError) as error:
         raise OperationError(_NOT_BACKED_UP(tenant=tenant, reason=error)) from None
     if not contents.namespaces:

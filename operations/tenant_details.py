@@ -8,17 +8,17 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from flux_tenancy.components.cluster.client import ClusterUnavailable, connect
+from flux_tenancy.components.cluster.client import ClusterUnavailable
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.sync.status import status_of
 from flux_tenancy.components.tenant.config import TenantState
 from flux_tenancy.components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION
-from flux_tenancy.operations.described_cluster import described_cluster
 from flux_tenancy.operations.described_stack import described_tenant, listed_tenants
 from flux_tenancy.operations.described_syncs import has_syncs
 from flux_tenancy.operations.errors import OperationError, invalid
 from flux_tenancy.operations.live_tenant import namespaces_of
+from flux_tenancy.operations.stack_cluster import connect_to_read
 from flux_tenancy.operations.tenant_overview import (
     Health,
     Observed,
@@ -106,7 +106,7 @@ def _details(tenant: str, stack: str, project: Path) -> TenantDetails:
     namespaces = namespaces_of(described)
     try:
         try:
-            found, _ = observe(connect(described_cluster(stack, project), project), stack, None)
+            found, _ = observe(connect_to_read(stack, project), stack, None)
         except ClusterUnavailable as error:
             raise invalid(error.as_problem(stack_file_name(stack))) from None
     except OperationError as error:

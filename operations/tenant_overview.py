@@ -12,7 +12,7 @@ from typing import Any
 from kubernetes import client
 from kubernetes.utils.quantity import parse_quantity
 
-from flux_tenancy.components.cluster.client import ClusterUnavailable, connect, explaining, items
+from flux_tenancy.components.cluster.client import ClusterUnavailable, explaining, items
 from flux_tenancy.components.config.errors import Problem, coded
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.installs.flux.lanes import lane_of
@@ -22,10 +22,10 @@ from flux_tenancy.components.sync.flux_objects import ALL, read_syncs
 from flux_tenancy.components.sync.status import status_of
 from flux_tenancy.components.tenant.config import TenantState
 from flux_tenancy.components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION, TENANT_LABEL
-from flux_tenancy.operations.described_cluster import described_cluster
 from flux_tenancy.operations.described_stack import described_tenants
 from flux_tenancy.operations.described_syncs import has_syncs
 from flux_tenancy.operations.errors import OperationError, invalid
+from flux_tenancy.operations.stack_cluster import connect_to_read
 
 
 class Health(StrEnum):
@@ -119,17 +119,23 @@ Violations = Callable[[client.ApiClient, str], Counter[str]]
 """Number of objects that the policies of a stack would refuse, by tenant."""
 
 
-def read_overview(stack: str, project: Path, violations: Violations | None) -> StackOverview:
+def read_overview(
+    stack: str,
+    project: Path,
+    violations: Violations | None,
+    connecting: Callable[[str, Path], client.ApiClient] = connect_to_read,
+) -> StackOverview:
     """The tenants of a stack; why nothing is known of them is part of the answer.
 
     Args:
         stack: name of the stack.
         project: folder of the Pulumi project.
         violations: how to count what policies would refuse; None leaves it out.
+        connecting: makes a client for the stack's cluster.
     """
     try:
         described = described_tenants(stack, project)
-        api = connect(described_cluster(stack, project), project)
+        api = connecting(stack, project)
         found, error = observe(api, stack, violations)
         lines = tuple(_line(name, merged, found) for name, merged in described.items())
     except ClusterUnavailable as failure:

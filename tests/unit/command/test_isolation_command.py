@@ -257,6 +257,28 @@ def test_the_report_names_the_cluster_that_was_attacked(leaving, monkeypatch, tm
         assert f"of prod ({SERVER}/prod), Kubernetes v1.36.3" in " ".join((tmp_path / output).read_text().split())
 
 
+def test_a_selection_that_selects_nothing_is_an_error(leaving, monkeypatch):
+    """A typo in a pipeline would find nothing for ever."""
+    monkeypatch.setattr(run, "has_account", lambda *_: False)
+    monkeypatch.setattr(run, "read_lists", lambda _: None)
+    monkeypatch.setattr(run, "against_profile", lambda *_: ())
+
+    assert end("--profile", "restricted", "--only", "inventory")[0] == ExitCode.OK
+    code, said = end("--profile", "restricted", "--only", "inventory", "--only", "47-worker")
+    assert code == ExitCode.FAILED
+    assert "--only 47-worker selects nothing" in said and "(FT-ISO-008)" in said
+
+
+def test_a_stack_that_was_applied_to_another_cluster_is_not_attacked(project, monkeypatch):
+    def another(*_: object) -> None:
+        raise OperationError(Message("FT-OPS-051", "another cluster"))
+
+    monkeypatch.setattr(run, "checked_if_known", another)
+
+    assert "FT-OPS-051" in end("-s", "eu")[1]
+    assert "FT-OPS-051" not in end()[1]
+
+
 def test_a_tenant_that_is_named_is_never_left_out(leaving):
     end("--tenant", "blue-team")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import stat
 from collections.abc import Iterator
 from errno import ENOSPC
@@ -162,6 +163,7 @@ def test_namespaces_that_the_tenant_has_made_are_backed_up_too(project, cluster)
 
     out = project.told(*OFFBOARD)
 
+    assert (project.folder / ".backup/.gitignore").read_text() == "*\n"
     assert "staging: namespace tools-web has 1 ConfigMap\n" in out and "elsewhere" not in out
     assert "tools-web/configmaps.yaml" in backup(project)
 
@@ -171,6 +173,40 @@ def test_a_tenant_stays_if_the_cluster_has_none_of_its_namespaces(project, clust
 
     assert "has no namespace of it" in project.refused(*OFFBOARD)
     assert "leaving" not in project.read("Pulumi.staging.yaml")
+
+
+def applied_to(project, cluster, recorded):
+    """Let the stack be applied to a cluster, and the kubeconfig lead to the one with the identity `own`."""
+    (project.folder / "outputs").write_text(json.dumps({"cluster": {"uid": recorded}}))
+    system = {"metadata": {"name": "kube-system", "uid": "own", "labels": {}}}
+    cluster.answers["/api/v1/namespaces"] = {"items": [*cluster.objects["/api/v1/namespaces"], system]}
+    cluster.answers["/version/"] = {"gitVersion": "v1.37.0"}
+
+
+def test_a_tenant_stays_if_the_cluster_is_another_one(project, cluster):
+    """With the objects of a namespace of the same name, the backup would be worth nothing."""
+    applied_to(project, cluster, "another")
+
+    assert "(FT-OPS-051)" in project.refused(*OFFBOARD)
+    assert not (project.folder / ".backup").exists()
+
+    applied_to(project, cluster, "own")
+    project.told(*OFFBOARD)
+
+
+def test_a_tenant_stays_if_nobody_knows_the_stacks_cluster(project, cluster):
+    (project.folder / "refusal").write_text("error: no credentials for the backend\n")
+    (project.folder / "outputs").mkdir()
+
+    assert "(FT-OPS-014)" in project.refused(*OFFBOARD)
+
+
+def test_nothing_is_said_of_another_cluster(project, cluster):
+    applied_to(project, cluster, "another")
+
+    assert "FT-OPS-051" in project.run("list", "-s", "staging", "-o", "json")[1]
+    assert "FT-OPS-051" in project.run("show", "ops-team", "-s", "staging", "-o", "json")[1]
+    assert "FT-OPS-051" in project.run("violations", "-s", "staging")[2]
 
 
 def test_a_tenant_leaves_in_two_steps(project, cluster):
