@@ -162,9 +162,10 @@ def _back_up(tenant: str, stack: str, project: Path, folder: Path, recipient: py
     try:
         api = connect_to(stack, project)
         contents = read_contents(api, tenant, with_secrets=recipient is not None)
-        write_backup(project / folder, files := backup_files(contents, recipient))
-        # Git would take what only one user may read.
-        (project / _BACKUPS / ".gitignore").write_text("*\n")
+        if files := backup_files(contents, recipient):
+            # Else a commit of everything would have what only one user may read.
+            write_backup(project / _BACKUPS, {".gitignore": b"*\n"})
+        write_backup(project / folder, files)
     except (ClusterUnavailable, OSError) as error:
         raise OperationError(_NOT_BACKED_UP(tenant=tenant, reason=error)) from None
     if not contents.namespaces:
