@@ -64,7 +64,8 @@ def _summary(drift: Drift, stack: str) -> Iterator[str]:
         yield f"{drift.compared} objects of the stack are in the cluster as the last update has applied them."
         return
     objects = {(each.kind, each.namespace, each.name) for each in drift.differences}
-    yield f"{len(objects)} object{'s' * (len(objects) != 1)} differ from the stack, which has {drift.compared}."
+    differ = "1 object differs" if len(objects) == 1 else f"{len(objects)} objects differ"
+    yield f"{differ} from the stack, which has {drift.compared}."
     if {each.what for each in drift.differences} & {What.MISSING, What.CHANGED, What.ADDED}:
         yield (
             f"`flux-tenancy drift repair --stack {stack}` restores what is changed and removes what was added; "

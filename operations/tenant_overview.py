@@ -27,6 +27,9 @@ from flux_tenancy.operations.described_syncs import has_syncs
 from flux_tenancy.operations.errors import OperationError, invalid
 from flux_tenancy.operations.stack_cluster import connect_to_read
 
+# Of Kustomizations. Source: https://fluxcd.io/flux/components/kustomize/kustomizations/#history
+_RECONCILED = "ReconciliationSucceeded"
+
 
 class Health(StrEnum):
     """How a tenant's sync is."""
@@ -173,12 +176,19 @@ def tenant_line(name: str, is_leaving: bool, found: Observed, *, syncs: bool = T
         name,
         Health.LEAVING if is_leaving else health,
         revision_of(sync),
-        printable(str(history[0].get("firstReconciled") or history[0].get("lastDeployed") or "")),
+        _last_change(history),
         quota,
         violations,
         message,
         lane_of(sync),
     )
+
+
+def _last_change(history: Sequence[Mapping[str, Any]]) -> str:
+    """When what runs was first applied; Flux's history has the newest entry first, and one for each failed attempt."""
+    applied = (each for each in history if each.get("lastReconciledStatus") in (None, _RECONCILED))
+    entry = next(applied, history[0])
+    return printable(str(entry.get("firstReconciled") or entry.get("lastDeployed") or ""))
 
 
 def revision_of(found: Mapping[str, Any]) -> str:

@@ -343,3 +343,17 @@ def test_the_first_release_stands_for_a_tenant_without_syncs():
     assert (line.health, line.revision, line.changed) == (Health.FAILED, "6.5.1", "2026")
     assert "no version of the chart matches" in line.message
     assert tenant_line("dev-team", is_leaving=False, found=found).health is Health.ABSENT
+
+
+def test_the_last_change_is_of_what_runs_and_not_of_what_failed():
+    sync = flux_object("Kustomization", "apps", "dev-team", "False", "build failed")
+    failed, applied = "2026-11-25T09:00:00Z", "2026-11-20T08:00:00Z"
+    sync["status"]["history"] = [
+        {"firstReconciled": failed, "lastReconciledStatus": "BuildFailed"},
+        {"firstReconciled": applied, "lastReconciledStatus": "ReconciliationSucceeded"},
+    ]
+    observed = Observed({"dev-team": [sync | {"kind": "Kustomization"}]}, {}, None)
+
+    assert tenant_line("dev-team", is_leaving=False, found=observed).changed == applied
+    del sync["status"]["history"][1]
+    assert tenant_line("dev-team", is_leaving=False, found=observed).changed == failed
