@@ -112,7 +112,8 @@ def _usage(error: Any) -> str:
 
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "flux-tenancy"
-    text = error.format_message().strip().rstrip(".")
+    # Of a parser of an option's value, it names the error's class as well.
+    text = error.format_message().strip().rstrip(".").replace(": Value error, ", ": ")
     usage = Wording("FT-CMD-003", "{problem}", "see `{command} --help`")(
         problem=f"{text[:1].lower()}{text[1:]}", command=path
     )

@@ -92,10 +92,15 @@ def read_tenant(name: str, entry: Any, stack_file: str, project: Path) -> Merged
             Message("FT-CFG-628", "must be a mapping", "write {} to take the tenant's base unchanged"),
         )
     base_file = tenant_file_name(name)
-    if not (project / base_file).is_file():
-        bases = [each.stem for each in (project / base_file).parent.glob("*.yaml")]
+    path = project / base_file
+    if path.is_dir():
+        return Problem(base_file, "", Message("FT-CFG-631", "is a folder", "replace it by a file with the tenant's base"))
+    if not path.is_file():
+        bases = [each.stem for each in path.parent.glob("*.yaml")]
         close = get_close_matches(name, bases, n=1, cutoff=0.8)
         meant = f"did you mean {close[0]!r}? If not, " if close else ""
+        if (other := path.with_suffix(".yml")).is_file():
+            meant = f"rename {other.name}, or "
         return Problem(
             base_file,
             "",

@@ -68,7 +68,7 @@ def load(
     Where there is a `Secret` among them, the stack's file is there too, and sections that hold one are secret.
     """
     folder = project / "tenants"
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     if not (project / "Pulumi.yaml").exists():
         write_project_file(project)
     for name, text in ({"dev-team": DEV_TEAM_BASE} if bases is None else bases).items():

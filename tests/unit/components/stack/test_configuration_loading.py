@@ -250,6 +250,21 @@ def test_a_tenant_whose_name_is_misspelled_in_the_stack_is_likened_to_its_base_f
     ]
 
 
+def test_a_base_with_the_other_ending_of_yaml_is_named(tmp_path):
+    (tmp_path / "tenants").mkdir()
+    (tmp_path / "tenants/ops-team.yml").write_text("")
+
+    assert problems(tmp_path, tenants={"ops-team": {}}, bases={}) == [
+        "tenants/ops-team.yaml: " + said("FT-CFG-629", "Pulumi.staging.yaml", "ops-team", "rename ops-team.yml, or ")
+    ]
+
+
+def test_a_folder_is_no_base(tmp_path):
+    (tmp_path / "tenants/ops-team.yaml").mkdir(parents=True)
+
+    assert problems(tmp_path, tenants={"ops-team": {}}, bases={}) == ["tenants/ops-team.yaml: " + said("FT-CFG-631")]
+
+
 def test_an_empty_base_file_lacks_what_the_stack_does_not_say_either(tmp_path):
     assert problems(tmp_path, bases={"dev-team": ""}, tenants={"dev-team": {"namespaces": [{"name": "apps"}]}}) == [
         "tenants/dev-team.yaml: source: " + MISSING()
