@@ -94,7 +94,7 @@ def read_tenant(name: str, entry: Any, stack_file: str, project: Path) -> Merged
     base_file = tenant_file_name(name)
     path = project / base_file
     if path.is_dir():
-        return Problem(base_file, "", Message("FT-CFG-631", "is a folder", "replace it by a file with the tenant's base"))
+        return Problem(base_file, "", Message("FT-CFG-631", "is a folder", "replace it by the tenant's base"))
     if not path.is_file():
         bases = [each.stem for each in path.parent.glob("*.yaml")]
         close = get_close_matches(name, bases, n=1, cutoff=0.8)
