@@ -183,6 +183,7 @@ def test_usage_errors_have_the_same_exit_code(arguments):
 
     assert code == ExitCode.FAILED
     assert said.splitlines()[1:] == ["remedy: see `flux-tenancy isolation --help`"]
+    assert "Value error" not in said
 
 
 @pytest.fixture
