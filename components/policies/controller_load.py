@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from flux_tenancy.components.allowlists.cel import concatenated, field_of, text, texts
-from flux_tenancy.components.policies.expressions import LONGEST_EXPRESSION, SAID, is_cheap
+from flux_tenancy.components.policies.expressions import LONGEST_EXPRESSION, SAID, SAID_OF_FEEDING, is_cheap
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.policy import Policy, Subject, Validation
 from flux_tenancy.components.policies.references import FLUX
@@ -129,11 +129,11 @@ def _cheap_items(path: str, name: str) -> Validation:
 
 def _cheap_of_providers(path: str) -> Validation:
     """Expressions about the claims of a token, in the entries of a Receiver's providers."""
-    entries, cheap = f"provider.?{path}.orValue([])", is_cheap("each.?expression.orValue('')")
+    entries, cheap = f"provider.?{path}.orValue([])", is_cheap("each.?expression.orValue('')", feeds_others=True)
     return Validation(
         f"{field_of('object.spec', 'oidcProviders')}.orValue([]).all(provider, size({entries}) <= {MOST_EXPRESSIONS} "
         f"&& {entries}.all(each, {cheap}))",
-        text(f"spec.oidcProviders[].{path}[].expression {SAID}"),
+        text(f"spec.oidcProviders[].{path}[].expression {SAID_OF_FEEDING}"),
     )
 
 

@@ -19,6 +19,8 @@ OF_TEXTS = ("contains", "endsWith", "startsWith")
 WITHOUT_ARGUMENTS = ("first", "hasValue", "last", "lowerAscii", "size", "trim", "upperAscii", "value")
 WITH_LITERALS = ("orValue", "split", "substring")
 LOOPS = ("all", "exists", "exists_one", "filter")
+MOST_TERMS, MOST_IN_LOOP_LISTS = 3, 8
+"""Of what a loop compares, and of literals in a list there: each is compared once for each entry."""
 
 
 def _any(*names: str) -> str:
@@ -39,12 +41,13 @@ _ENTRY = rf"e{_FIELD}*(?:[.]orValue[(]{_LITERAL}[)])?"
 _GENERATION = r"(?:(?:dep|self)[.])?metadata[.]generation"
 _OF_ENTRY = (
     rf"!?(?:has[(]e{_FIELD}*[)]|{_ENTRY}(?:[.]{_any(*OF_TEXTS)}[(]{_TEXT}[)]|"
-    rf"\s*(?:[=!]=|[<>]=?)\s*(?:{_LITERAL}|{_GENERATION})|\s+in\s+(?:[\[,]\s*{_LITERAL}\s*)+\])?)"
+    rf"\s*(?:[=!]=|[<>]=?)\s*(?:{_LITERAL}|{_GENERATION})|\s+in\s+(?:[\[,]\s*{_LITERAL}\s*){{1,{MOST_IN_LOOP_LISTS}}}\])?)"
 )
-_LOOP = rf"{_any(*LOOPS)}[(]e(?:\s*(?:,|&&|[|]{{2}})\s*{_OF_ENTRY})+\s*[)]"
+_LOOP = rf"{_any(*LOOPS)}[(]e(?:\s*(?:,|&&|[|]{{2}})\s*{_OF_ENTRY}){{1,{MOST_TERMS}}}\s*[)]"
 
-# A search takes the product of both lengths, so that it is for a literal, or for a name, which is short.
-_SEARCHED = r"(?:(?:dep|res|self)[.])?metadata[.](?:name|namespace)"
+# A search takes the product of both lengths, so that it is for a literal, or for the name of an object of Flux: that of
+# another object, such as a role, may be as long as it likes.
+_SEARCHED = r"(?:dep|res|self)[.]metadata[.](?:name|namespace)"
 _CALL = (
     rf"[.](?:contains[(](?:{_TEXT}|{_SEARCHED})[)]|{_any('endsWith', 'startsWith')}[(](?:{_TEXT}|{_PATH})[)]|"
     rf"{_any(*WITH_LITERALS)}[(](?:{_LITERAL}(?:,\s*\d+)?|\[\]|[{{][}}])[)]|{_any(*WITHOUT_ARGUMENTS)}[(][)]|{_LOOP})"
@@ -63,29 +66,39 @@ _CONVERSIONS = ("lowerAscii", "substring", "trim", "upperAscii")
 _CONDITION = "&&|[|]{2}"
 # Counted in texts as well, where an expression may have as many less.
 _SUM, _SUM_WITH_TEXT = "[+]", r"""['"]\s*[+]|[+]\s*['"]"""
+_SUM_AFTER_TEXT = r"""['"]\s*[+]"""
+_SPLIT_OF_FIELD = r"\w[.]split[(]"
 _COMPARISON = r"[=!<>]=|[<>]|\bin\b"
 _COMPARISON_WITH_LITERAL = rf"(?:[=!]=|[<>]=?)\s*{_LITERAL}|\bin\s+\["
 
 
-def is_cheap(expression: str) -> str:
-    """CEL that is true if an expression is one that a controller may evaluate, given the CEL that has it."""
+def is_cheap(expression: str, *, feeds_others: bool = False) -> str:
+    """CEL that is true if an expression is one that a controller may evaluate.
+
+    Args:
+        expression: the CEL that has it.
+        feeds_others: whether further expressions read its value, which must not double from one to the next.
+    """
     loops, filters = _times(expression, _call(*LOOPS)), _times(expression, _call("filter"))
-    sums = _times(expression, _SUM)
+    sums, splits = _times(expression, _SUM), _times(expression, _call("split"))
     limits = {
         f"size({expression})": LONGEST_EXPRESSION,
         _times(expression, _CALLED): MOST_CALLS,
         _times(expression, _call(*_CONVERSIONS)): MOST_CONVERSIONS,
-        # Loops over the parts of a text would have all of them in memory again.
-        f"({loops} > 0 ? {MOST_SPLITS} : 0) + {_times(expression, _call('split'))}": MOST_SPLITS,
+        # A loop over parts or sums, and parts of a sum, would multiply what the tenant has written.
+        f"({loops} > 0 ? {MOST_SPLITS} : 0) + {splits}": MOST_SPLITS,
+        f"({loops} > 0 ? {MOST_SUMS} : 0) + {sums}": MOST_SUMS,
+        f"({sums} > 0 ? {splits} - {_times(expression, _SPLIT_OF_FIELD)} : 0)": 0,
         loops: MOST_LOOPS,
         filters: 1,
         _times(expression, _CONDITION): MOST_CONDITIONS,
-        sums: MOST_SUMS,
-        f"{sums} - {_times(expression, _SUM_WITH_TEXT)}": MOST_SUMS_OF_VALUES,
+        f"{sums} - {_times(expression, _SUM_WITH_TEXT)}": 0 if feeds_others else MOST_SUMS_OF_VALUES,
         f"{_times(expression, _COMPARISON)} - {_times(expression, _COMPARISON_WITH_LITERAL)}": (
             MOST_COMPARISONS_OF_VALUES
         ),
     }
+    if feeds_others:
+        limits[_times(expression, _SUM_AFTER_TEXT)] = 0
     most = " && ".join(f"{count} <= {limit}" for count, limit in limits.items())
     return f"({most} && {expression}.matches({text(EXPRESSION)}))"
 
@@ -93,13 +106,16 @@ def is_cheap(expression: str) -> str:
 CALLED = tuple(sorted({*FUNCTIONS, *OF_TEXTS, *WITHOUT_ARGUMENTS, *WITH_LITERALS}))
 SAID = (
     f"must have at most {LONGEST_EXPRESSION} characters, without comments and escapes; call nothing but "
-    f"{', '.join(CALLED)}, contains and split only with a text in quotes (contains also with metadata.name); have at "
-    f"most {MOST_CALLS} calls, {MOST_CONDITIONS} && or ||, {MOST_SUMS} + ({MOST_SUMS_OF_VALUES} without a text in "
-    f"quotes), {MOST_COMPARISONS_OF_VALUES} comparisons of two values, and {MOST_LOOPS} of {', '.join(LOOPS)}, each of "
-    "which only compares fields of its entry e with literals, as in status.conditions.filter(e, e.type == "
-    "'Ready').all(e, e.status == 'True'): else it can exhaust the controller's memory or processor"
+    f"{', '.join(CALLED)}, contains and split only with a text in quotes (contains also with res.metadata.name); have "
+    f"at most {MOST_CALLS} calls, {MOST_CONDITIONS} && or ||, {MOST_SUMS} + ({MOST_SUMS_OF_VALUES} without a text in "
+    f"quotes), {MOST_COMPARISONS_OF_VALUES} comparisons of two values, and instead of split and + {MOST_LOOPS} of "
+    f"{', '.join(LOOPS)}, each of which only compares fields of its entry e with literals, {MOST_TERMS} times, as in "
+    "status.conditions.filter(e, e.type == 'Ready').all(e, e.status == 'True'): else it can exhaust the controller's "
+    "memory or processor"
 )
 """What a message says of an expression that may not be."""
+SAID_OF_FEEDING = f"may have + only between a value and a text in quotes after it, and otherwise {SAID}"
+"""The same of one whose value others read."""
 
 
 def _call(*names: str) -> str:

@@ -1309,7 +1309,7 @@ def _controller_load() -> list[Case]:
         "of a choice": "(status.a == 1 || status.b < 2) && !(has(status.c)) ? true : status.?d.orValue(false)",
         "of a time": "timestamp(status.now) - timestamp(status.then) < duration('1h')",
         "of values in lists": "status.phase in ['Bound', 'Available'] || status.phase in spec.phases",
-        "of a text in texts": "metadata.name.contains('/(a') && status.a.contains(metadata.name)",
+        "of a text in texts": "metadata.name.contains('/(a') && status.a.endsWith(metadata.name)",
         "on lines": 'has(status.a)\n  && status.a.trim() == "it\'s"',
     }.items():
         cases.good(f"a check {name}", kustomization(healthCheckExprs=health(expression)))
@@ -1358,6 +1358,11 @@ def _controller_load() -> list[Case]:
         "seven sums": "a + '' + a + '' + a + '' + a + '' == a",
         "three lists of parts": "a.split('') == b.split('') || a.split('') == []",
         "a loop over parts": "a.split('').all(e, e == 'b')",
+        "a loop over sums": "(a + a).all(e, e == 'b')",
+        "a loop with four terms": "a.all(e, e == 1 || e == 2 || e == 3 || e == 4)",
+        "a loop with nine literals": "a.all(e, e in [1, 2, 3, 4, 5, 6, 7, 8, 9])",
+        "parts of a sum": "(a + 'b').split('') == []",
+        "a name without an end in a text": "a.contains(metadata.name)",
         "three changes of a text": "a.trim().trim().trim() == ''",
         "eleven calls": " ? ".join(["has(a.b)"] * 11),
         "eight conditions": " || ".join(["a"] * 8),
@@ -1384,6 +1389,12 @@ def _controller_load() -> list[Case]:
     listening = receiver | {"type": "generic-oidc", "secretRef": None}
     variable = {"name": "a", "expression": f"{growing} == ''"}
     cases.good("claims", made("Receiver", listening | {"oidcProviders": [provider]}))
+    lists = [{"name": "a", "expression": "[claims.owner + '/b']"}, {"name": "c", "expression": "vars.a[0] + 'd'"}]
+    cases.good("variables", made("Receiver", listening | {"oidcProviders": [provider | {"variables": lists}]}))
+    for doubled in ("vars.a + vars.a", "vars.a + '' + vars.a"):
+        twice = provider | {"variables": [{"name": "b", "expression": doubled}]}
+        told = "spec.oidcProviders[].variables[].expression may have + only between"
+        cases.bad(f"{doubled} of variables", made("Receiver", listening | {"oidcProviders": [twice]}), told)
     claims = provider | {"variables": [variable]}
     cases.bad(
         "of claims", made("Receiver", listening | {"oidcProviders": [claims]}), "spec.oidcProviders[].variables[]"
