@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.support.environment import Environment
 from tests.support.project import CHECKOUT, PROGRAM
 
-COMMIT = "acc02b29104a5338f69136ec7bf75d4721eb69e4"
+COMMIT = "7b76c624324c8a8e64b64542e666a89c893eac43"
 """The last one that changed applied stacks on purpose. After a further one, use that."""
 
 
