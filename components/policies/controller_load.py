@@ -67,6 +67,8 @@ def controller_load() -> Policy:
         validations=(
             _at_most("healthChecks", MOST_HEALTH_CHECKS),
             *(_at_most(path, MOST_EXPRESSIONS) for path in ("healthCheckExprs", "oidcProviders")),
+            _at_most_with("dependsOn", "readyExpr"),
+            _at_most_with("resources", "filter"),
             # One at a time: the API server limits what each of a policy's conditions costs.
             *(_cheap_items("healthCheckExprs", name) for name in ("current", "inProgress", "failed")),
             _cheap_items("dependsOn", "readyExpr"),
@@ -110,6 +112,19 @@ def _at_most(path: str, most: int) -> Validation:
             text(f"spec.{path} has "),
             f"string({count})",
             text(f" entries; the maximum is {most}: split them across several objects"),
+        ),
+    )
+
+
+def _at_most_with(path: str, name: str) -> Validation:
+    """Entries of a list that have an expression."""
+    count = f"size({field_of('object.spec', path)}.orValue([]).filter(each, has(each.{name})))"
+    return Validation(
+        f"{count} <= {MOST_EXPRESSIONS}",
+        concatenated(
+            text(f"spec.{path} has "),
+            f"string({count})",
+            text(f" entries with {name}; the maximum is {MOST_EXPRESSIONS}: split them across several objects"),
         ),
     )
 

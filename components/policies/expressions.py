@@ -38,7 +38,7 @@ _LIST = rf"(?:\[\s*\]|(?:[\[,]\s*(?:{_LITERAL}|{_PATH}\s*[+]\s*{_TEXT})\s*)+\])"
 
 # A loop reads only its entry `e`, literals and the generation: anything else would be read once for each entry.
 _ENTRY = rf"e{_FIELD}*(?:[.]orValue[(]{_LITERAL}[)])?"
-_GENERATION = r"(?:(?:dep|self)[.])?metadata[.]generation"
+_GENERATION = r"metadata[.]generation"
 _OF_ENTRY = (
     rf"!?(?:has[(]e{_FIELD}*[)]|{_ENTRY}(?:[.]{_any(*OF_TEXTS)}[(]{_TEXT}[)]|"
     rf"\s*(?:[=!]=|[<>]=?)\s*(?:{_LITERAL}|{_GENERATION})|\s+in\s+(?:[\[,]\s*{_LITERAL}\s*){{1,{MOST_IN_LOOP_LISTS}}}\])?)"
@@ -59,7 +59,7 @@ _OPERATOR = r"(?:&&|[|]{2}|[=!]=|[<>]=?|[-+?:]|\bin\b)"
 EXPRESSION = rf"^(?:(?:^|{_OPERATOR})\s*{_OPERAND}\s*)*$"
 
 MOST_CALLS, MOST_CONVERSIONS, MOST_SPLITS, MOST_LOOPS, MOST_CONDITIONS = 10, 2, 2, 2, 6
-MOST_SUMS, MOST_SUMS_OF_VALUES, MOST_COMPARISONS_OF_VALUES = 6, 2, 3
+MOST_SUMS, MOST_SUMS_OF_VALUES, MOST_COMPARISONS_OF_VALUES = 6, 1, 3
 
 _CALLED = r"\w\s*[(]"
 _CONVERSIONS = ("lowerAscii", "substring", "trim", "upperAscii")

@@ -1353,7 +1353,8 @@ def _controller_load() -> list[Case]:
         "the place of a text": "status.a.indexOf(status.b) == 1",
         "a text of the data in another": "status.a.contains(status.b)",
         "parts by a text of the data": "size(status.a.split(status.b)) == 1",
-        "three sums of values": "a + a + a + a == a",
+        "two sums of values": "a + a + a == a",
+        "the generation of another for each": "a.all(e, e == dep.metadata.generation)",
         "sums of values beside texts": "a + 'b' + a + a + a + a == a",
         "seven sums": "a + '' + a + '' + a + '' + a + '' == a",
         "three lists of parts": "a.split('') == b.split('') || a.split('') == []",
@@ -1379,6 +1380,11 @@ def _controller_load() -> list[Case]:
     cases.bad("of a failure", release(healthCheckExprs=failing), f"spec.healthCheckExprs[].failed {plain}")
     depending = [{"name": "a"}, {"name": "b", "readyExpr": "'a'.replace('a', 'b') == ''"}]
     cases.bad("of a dependency", kustomization(dependsOn=depending), f"spec.dependsOn[].readyExpr {plain}")
+    ready_ones = [{"name": f"a{number}", "readyExpr": "dep.status.ready"} for number in range(21)]
+    cases.good("20 dependencies", kustomization(dependsOn=[*ready_ones[1:], {"name": "b"}]))
+    cases.bad(
+        "21 dependencies", kustomization(dependsOn=ready_ones), "spec.dependsOn has 21 entries with readyExpr; the maxi"
+    )
     cases.bad("of a release's", release(dependsOn=depending), f"spec.dependsOn[].readyExpr {plain}")
     growing = "'a'.replace('a', 'b')"
     cases.bad("of a status", made("Provider", commit | {"commitStatusExpr": growing}), "spec.commitStatusExpr must")
