@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.support.environment import Environment
 from tests.support.project import CHECKOUT, PROGRAM
 
-COMMIT = "7b76c624324c8a8e64b64542e666a89c893eac43"
+COMMIT = "7765be0a0f8e1fdc8ea8235a4ef699968328862b"
 """The last one that changed applied stacks on purpose. After a further one, use that."""
 
 
