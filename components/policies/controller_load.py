@@ -67,8 +67,8 @@ def controller_load() -> Policy:
         validations=(
             _at_most("healthChecks", MOST_HEALTH_CHECKS),
             *(_at_most(path, MOST_EXPRESSIONS) for path in ("healthCheckExprs", "oidcProviders")),
-            _at_most_with("dependsOn", "readyExpr"),
-            _at_most_with("resources", "filter"),
+            _at_most("dependsOn", MOST_EXPRESSIONS, "readyExpr"),
+            _at_most("resources", MOST_EXPRESSIONS, "filter"),
             # One at a time: the API server limits what each of a policy's conditions costs.
             *(_cheap_items("healthCheckExprs", name) for name in ("current", "inProgress", "failed")),
             _cheap_items("dependsOn", "readyExpr"),
@@ -104,27 +104,17 @@ def _short_by_default(longest: str) -> Validation:
     )
 
 
-def _at_most(path: str, most: int) -> Validation:
-    count = f"size({field_of('object.spec', path)}.orValue([]))"
+def _at_most(path: str, most: int, name: str = "") -> Validation:
+    """The entries of a list; with a name, those that have this field."""
+    entries = f"{field_of('object.spec', path)}.orValue([])"
+    count = f"size({f'{entries}.filter(each, has(each.{name}))' if name else entries})"
+    counted = f" entries with {name}" if name else " entries"
     return Validation(
         f"{count} <= {most}",
         concatenated(
             text(f"spec.{path} has "),
             f"string({count})",
-            text(f" entries; the maximum is {most}: split them across several objects"),
-        ),
-    )
-
-
-def _at_most_with(path: str, name: str) -> Validation:
-    """Entries of a list that have an expression."""
-    count = f"size({field_of('object.spec', path)}.orValue([]).filter(each, has(each.{name})))"
-    return Validation(
-        f"{count} <= {MOST_EXPRESSIONS}",
-        concatenated(
-            text(f"spec.{path} has "),
-            f"string({count})",
-            text(f" entries with {name}; the maximum is {MOST_EXPRESSIONS}: split them across several objects"),
+            text(f"{counted}; the maximum is {most}: split them across several objects"),
         ),
     )
 
