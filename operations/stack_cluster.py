@@ -13,7 +13,7 @@ from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.operations.described_cluster import described_cluster
 from flux_tenancy.operations.errors import OperationError
-from flux_tenancy.operations.pulumi_cli import UNKNOWN_TO_PULUMI, run_pulumi
+from flux_tenancy.operations.pulumi_cli import run_pulumi
 
 
 def connect_described(stack: str, project: Path) -> client.ApiClient:
@@ -65,14 +65,9 @@ def recorded_cluster(stack: str, project: Path) -> str:
     """Identity of the cluster that a stack was applied to; empty before the first update.
 
     Raises:
-        OperationError: Pulumi cannot be run, or fails.
+        OperationError: Pulumi cannot be run, fails, or has no such stack.
     """
-    try:
-        outputs: dict[str, Any] = json.loads(run_pulumi(["stack", "output", "--json"], stack, project))
-    except OperationError as error:
-        if error.message.code == UNKNOWN_TO_PULUMI.code:
-            return ""
-        raise
+    outputs: dict[str, Any] = json.loads(run_pulumi(["stack", "output", "--json"], stack, project))
     return str(outputs.get("cluster", {}).get("uid", ""))
 
 

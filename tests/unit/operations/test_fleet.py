@@ -11,9 +11,11 @@ import pytest
 
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.operations import fleet as module
+from flux_tenancy.operations import stack_cluster
 from flux_tenancy.operations.errors import OperationError
 from flux_tenancy.operations.fleet import Row, Run, State, cluster_problems, ready_row, update_fleet
 from flux_tenancy.operations.fleet_file import Fleet
+from flux_tenancy.operations.pulumi_cli import UNKNOWN_TO_PULUMI
 from flux_tenancy.operations.tenant_overview import Health, StackOverview, TenantLine
 
 FLEET = Fleet.model_validate(
@@ -183,6 +185,19 @@ def test_after_a_whole_run_the_next_one_updates_everything(world):
 )
 def test_each_stack_has_its_own_cluster_and_its_own_state(clusters, codes):
     assert [each.code for each in cluster_problems(clusters)] == codes
+
+
+def test_a_stack_that_pulumi_does_not_know_ends_a_run_before_it_starts(tmp_path, monkeypatch):
+    def unknown(_: object, stack: str, __: object) -> str:
+        raise OperationError(UNKNOWN_TO_PULUMI(stack=stack))
+
+    monkeypatch.setattr(stack_cluster, "run_pulumi", unknown)
+    monkeypatch.setattr(module, "connect_described", lambda *_: None)
+    monkeypatch.setattr(module, "read_facts", lambda _: SimpleNamespace(uid="1"))
+
+    with pytest.raises(OperationError, match="Pulumi has no stack"):
+        update_fleet(FLEET, tmp_path, lambda _: None)
+    assert not (tmp_path / ".fleet").exists()
 
 
 @pytest.mark.parametrize(
