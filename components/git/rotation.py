@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from flux_tenancy.components.git.config import GitSource
     from flux_tenancy.components.sync.status import Progress
 
-
 PreviousKeys = Mapping[str, Sequence[RegisteredKey]]
 """By source, the previous keys that stay registered in addition to its current one."""
 

@@ -65,8 +65,8 @@ _CALLED = r"\w\s*[(]"
 _CONVERSIONS = ("lowerAscii", "substring", "trim", "upperAscii")
 _CONDITION = "&&|[|]{2}"
 # Counted in texts as well, where an expression may have as many less.
-_SUM, _SUM_WITH_TEXT = "[+]", r"""['"]\s*[+]|[+]\s*['"]"""
-_SUM_AFTER_TEXT = r"""['"]\s*[+]"""
+_SUM, _SUM_AFTER_TEXT = "[+]", r"""['"]\s*[+]"""
+_SUM_WITH_TEXT = rf"""{_SUM_AFTER_TEXT}|[+]\s*['"]"""
 _SPLIT_OF_FIELD = r"\w[.]split[(]"
 _COMPARISON = r"[=!<>]=|[<>]|\bin\b"
 _COMPARISON_WITH_LITERAL = rf"(?:[=!]=|[<>]=?)\s*{_LITERAL}|\bin\s+\["
@@ -79,8 +79,7 @@ def is_cheap(expression: str, *, feeds_others: bool = False) -> str:
         expression: the CEL that has it.
         feeds_others: whether further expressions read its value, which must not double from one to the next.
     """
-    loops, filters = _times(expression, _call(*LOOPS)), _times(expression, _call("filter"))
-    sums, splits = _times(expression, _SUM), _times(expression, _call("split"))
+    loops, sums, splits = (_times(expression, each) for each in (_call(*LOOPS), _SUM, _call("split")))
     limits = {
         f"size({expression})": LONGEST_EXPRESSION,
         _times(expression, _CALLED): MOST_CALLS,
@@ -90,7 +89,7 @@ def is_cheap(expression: str, *, feeds_others: bool = False) -> str:
         f"({loops} > 0 ? {MOST_SUMS} : 0) + {sums}": MOST_SUMS,
         f"({sums} > 0 ? {splits} - {_times(expression, _SPLIT_OF_FIELD)} : 0)": 0,
         loops: MOST_LOOPS,
-        filters: 1,
+        _times(expression, _call("filter")): 1,
         _times(expression, _CONDITION): MOST_CONDITIONS,
         f"{sums} - {_times(expression, _SUM_WITH_TEXT)}": 0 if feeds_others else MOST_SUMS_OF_VALUES,
         f"{_times(expression, _COMPARISON)} - {_times(expression, _COMPARISON_WITH_LITERAL)}": (
