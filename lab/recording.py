@@ -20,7 +20,8 @@ from rich.text import Text
 from lab.errors import LabError, reported
 from lab.settings import Settings
 
-PICTURE = Path(__file__).parents[1] / "docs" / "images" / "tour.svg"
+PROJECT = Path(__file__).parents[1]
+PICTURE = PROJECT / "docs" / "images" / "tour.svg"
 _COLUMNS = 118
 _PATIENCE = 60.0
 """Seconds until a command must have printed the expected text."""
@@ -31,18 +32,20 @@ class Step:
     """A command of the tour.
 
     Attributes:
-        command: for a shell, in a clone of the tenant's repository.
+        command: for a shell.
         until: text in its output; until then, the command is repeated and its output is not recorded.
         last: the number of lines at the end of its output that are shown; all of them by default.
+        admin: whether it runs in the project's folder; else in a clone of the tenant's repository.
     """
 
     command: str
     until: str = ""
     last: int | None = None
+    admin: bool = False
 
 
 TOUR = (
-    Step("flux-tenancy tenant list --stack staging"),
+    Step("flux-tenancy tenant list --stack staging", admin=True),
     Step("sed -i 's/You are on staging: .*/Hello from the tour./' staging/welcome.yaml"),
     Step("git commit -qam 'Change the welcome' && git push -q"),
     Step("kubectl get configmap guestbook-welcome -n apps -o jsonpath='{.data}'", until="Hello"),
@@ -50,10 +53,10 @@ TOUR = (
     Step("echo '  - door.yaml' >> staging/kustomization.yaml"),
     Step("git add . && git commit -qm 'Open a port on every node' && git push -q"),
     Step(
-        "kubectl get events -n apps --field-selector type=Warning -o jsonpath='{.items[-1:].message}'",
+        "kubectl get events -n apps --field-selector type=Warning -o jsonpath='{.items[*].message}'",
         until="NodePort",
     ),
-    Step("flux-tenancy isolation --stack staging", last=1),
+    Step("flux-tenancy isolation --stack staging", last=1, admin=True),
 )
 
 
@@ -76,12 +79,13 @@ def record(address: str) -> Console:
         try:
             for step in TOUR:
                 console.print(Text.assemble(("$ ", "bold green"), (step.command, "bold")))
-                lines = _output(step, Path(folder)).splitlines()
+                lines = _output(step, PROJECT if step.admin else Path(folder)).splitlines()
                 for line in lines[-step.last :] if step.last else lines:
                     console.print(Text.from_ansi(line.rstrip()))
         finally:
             # The tree from before, as a commit: the branch's history stays.
-            _run(f"git read-tree -u --reset {before} && git commit -qm 'Undo the tour' && git push -q", Path(folder))
+            undo = "git diff --cached --quiet || git commit -qm 'Undo the tour' && git push -q"
+            _run(f"git read-tree -u --reset {before} && {undo}", Path(folder))
     return console
 
 

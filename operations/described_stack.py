@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -116,21 +116,36 @@ def described_tenant(stack: str, tenant: str, project: Path, may_be_new: bool = 
     listed = _listed(file)
     is_readable = not is_encrypted(file.at(("tenants",)))
     is_new = may_be_new and is_readable and (project / tenant_file_name(tenant)).is_file()
-    if tenant not in listed and not is_new:
-        tenants = ", ".join(listed) or "none"
-        close = get_close_matches(tenant, listed, n=1, cutoff=0.8)
-        meant = f"did you mean {close[0]!r}? If not, " if close else ""
-        raise OperationError(
-            Message(
-                "FT-OPS-004",
-                f"{file.name} lists no tenant {tenant}; it has {tenants}",
-                f"{meant}add `{tenant}: {{}}` below {described_project(project).name}:tenants",
-            )
-        )
+    if not is_new:
+        check_listed(tenant, listed, file.name)
     overlaid = read_tenant(tenant, listed.get(tenant), file.name, project)
     if isinstance(overlaid, Problem):
         raise invalid(overlaid)
     return overlaid
+
+
+def check_listed(tenant: str, listed: Collection[str], file: str) -> None:
+    """Check that a stack's file lists a tenant.
+
+    Args:
+        tenant: name of the tenant.
+        listed: the names that it lists.
+        file: name of the file.
+
+    Raises:
+        OperationError: it does not.
+    """
+    if tenant in listed:
+        return
+    close = get_close_matches(tenant, listed, n=1, cutoff=0.8)
+    others = f"did you mean {close[0]!r}? If not, " if close else "name one of these, or " if listed else ""
+    raise OperationError(
+        Message(
+            "FT-OPS-004",
+            f"{file} lists no tenant {tenant}; it has {', '.join(listed) or 'none'}",
+            f"{others}onboard it first with `flux-tenancy tenant new`",
+        )
+    )
 
 
 def described_platform(stack: str, project: Path) -> Mapping[str, Any]:

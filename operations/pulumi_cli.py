@@ -49,8 +49,17 @@ def refuse_if_locked(stack: str, project: Path) -> None:
 
     What an update is applying is not in the state yet, so a repair beside it would undo it.
     """
-    # No command asks for the lock alone. Nothing is behind the stack's own resource, so this refresh changes nothing.
-    run_pulumi(["refresh", "--yes", "--skip-preview", "--target", _STACK], stack, project)
+    # No command asks for the lock alone.
+    refresh_root(stack, project)
+
+
+def refresh_root(stack: str, project: Path, *options: str) -> None:
+    """Run `pulumi refresh` for the stack's own resource; nothing is behind it, so only what options ask for changes.
+
+    Raises:
+        OperationError: Pulumi cannot be run, or fails.
+    """
+    run_pulumi(["refresh", "--yes", "--skip-preview", "--target", _STACK, *options], stack, project)
 
 
 def _refusal(output: str, command: str, stack: str) -> OperationError:

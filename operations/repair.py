@@ -118,7 +118,9 @@ def repair(stack: str, project: Path, *, update_follows: bool = False) -> Earlie
     changed = {each.urn for each in found.differences if each.what in _RESTORED} - deferred
     if not gone | changed:
         return earlier
-    refuse_if_locked(stack, project)
+    if changed:
+        # The refresh below would notice a lock too late.
+        refuse_if_locked(stack, project)
     reasons, outdated = _restore_all(api, recorded, changed, stack, project)
     left = _refreshed(gone | outdated, deferred, stack, project)
     if _is_going(left):

@@ -12,7 +12,7 @@ from flux_tenancy.components.keys.ssh_keys import SshKey, generate
 from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.tenant.config import TenantState
 from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY
-from flux_tenancy.operations.described_stack import described_tenant, listed_tenants
+from flux_tenancy.operations.described_stack import check_listed, described_tenant, listed_tenants
 from flux_tenancy.operations.described_syncs import applied_paths, sync_paths, syncs_of, value_at
 from flux_tenancy.operations.errors import OperationError, run_all
 from flux_tenancy.operations.given_values import value_checks
@@ -188,11 +188,7 @@ def leave(tenant: str, stack: str, edits: ProjectEdits) -> bool:
         OperationError: the stack does not list the tenant, or its file cannot be changed.
     """
     listed = listed_tenants(stack, edits.project)
-    if tenant not in listed:
-        tenants = ", ".join(listed) or "none"
-        raise OperationError(
-            Message("FT-OPS-312", f"{stack_file_name(stack)} lists no tenant {tenant}", f"name one of these: {tenants}")
-        )
+    check_listed(tenant, listed, stack_file_name(stack))
     is_last = bool(value_at(listed, (tenant, "state")) == TenantState.LEAVING)
     if is_last:
         edits.remove(stack, (tenant,))

@@ -128,8 +128,9 @@ def tenant_details(tenant: str, stack: str, described: Mapping[str, Any], found:
     line = tenant_line(tenant, is_leaving, found, syncs=has_syncs(described))
     objects = tuple(map(_flux_object, found.objects.get(tenant, ())))
     quotas = sorted(quota_uses(found.quotas.get(tenant, ())), key=lambda use: -use.percent)
-    next_steps = tuple(_next_steps(line, stack, objects))
-    return TenantDetails(stack, line, namespaces_of(described), objects, tuple(quotas), next=next_steps)
+    namespaces = namespaces_of(described)
+    next_steps = tuple(_next_steps(line, stack, objects, namespaces))
+    return TenantDetails(stack, line, namespaces, objects, tuple(quotas), next=next_steps)
 
 
 def _flux_object(found: Mapping[str, Any]) -> FluxObject:
@@ -145,7 +146,9 @@ def _flux_object(found: Mapping[str, Any]) -> FluxObject:
     )
 
 
-def _next_steps(line: TenantLine, stack: str, objects: Sequence[FluxObject]) -> list[str]:
+def _next_steps(
+    line: TenantLine, stack: str, objects: Sequence[FluxObject], namespaces: Sequence[str]
+) -> list[str]:
     """How to go on with a tenant that is not ready."""
     of_stack = f"--stack {stack}"
     match line.health:
@@ -159,9 +162,16 @@ def _next_steps(line: TenantLine, stack: str, objects: Sequence[FluxObject]) -> 
             return [f"delete its namespaces, too: `flux-tenancy tenant offboard {line.name} {of_stack}`"]
     failed = [each for each in objects if each.health is Health.FAILED]
     # What waits for a source fails with it.
-    first = [each for each in failed if each.kind not in (KUSTOMIZATION, HELM_RELEASE)] or failed
-    return [
+    sources = [each for each in failed if each.kind not in (KUSTOMIZATION, HELM_RELEASE)]
+    steps = [
         f"correct what the message of {each.kind} {each.name} says; its events: `kubectl describe "
         f"{each.kind.lower()} {quote(each.name)} --namespace {quote(each.namespace)}`"
-        for each in first
+        for each in sources or failed
     ]
+    if failed and not sources:
+        # Flux only says that a Deployment is not ready.
+        steps += [
+            f"if Pods do not start: `kubectl get events --namespace {quote(each)} --field-selector type=Warning`"
+            for each in namespaces
+        ]
+    return steps

@@ -18,7 +18,7 @@ from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.git.github import GITHUB_TYPE
 from flux_tenancy.operations.errors import OperationError
 from flux_tenancy.operations.interrupted import finish
-from flux_tenancy.operations.pulumi_cli import PULUMI_NOT_FOUND, UNKNOWN_TO_PULUMI, run_pulumi
+from flux_tenancy.operations.pulumi_cli import PULUMI_NOT_FOUND, UNKNOWN_TO_PULUMI, refresh_root, run_pulumi
 from flux_tenancy.operations.repair import repair
 from flux_tenancy.review.approval.guard import VARIABLE
 
@@ -130,14 +130,11 @@ def _statuses(stack: str, project: Path) -> dict[str, Any]:
 
 
 def _clear_interrupted(stack: str, project: Path) -> None:
-    """Clear interrupted creations from the state, if there are some; the target keeps the refresh from doing more."""
+    """Clear interrupted creations from the state, if there are some."""
     deployment = json.loads(run_pulumi(["stack", "export"], stack, project)).get("deployment") or {}
     pending = deployment.get("pending_operations") or ()
-    if not any(each["type"] == "creating" for each in pending):
-        return
-    root = next(each["urn"] for each in deployment["resources"] if each["type"] == "pulumi:pulumi:Stack")
-    options = ["--clear-pending-creates", "--target", root, "--yes", "--skip-preview"]
-    run_pulumi(["refresh", *options], stack, project)
+    if any(each["type"] == "creating" for each in pending):
+        refresh_root(stack, project, "--clear-pending-creates")
 
 
 def _run(command: list[str], folder: Path) -> int:

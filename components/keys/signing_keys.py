@@ -5,21 +5,30 @@ from __future__ import annotations
 from typing import Annotated
 
 from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric import dsa, rsa
 from cryptography.hazmat.primitives.serialization import load_pem_public_key, load_ssh_public_key
 from pydantic import Field, model_validator
 
-from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import WebUrl, regular_expression
 from flux_tenancy.components.keys import armor
+from flux_tenancy.components.keys.certificates import SHORTEST
 from flux_tenancy.components.keys.openpgp_keys import EXPORTED_PUBLIC_KEY, read_public_key
+
+_FORGEABLE = Wording(
+    "FT-CFG-146",
+    "is a DSA key, or an RSA key of less than 2048 bits: its signatures can be forged",
+    "use an ed25519, ECDSA or longer RSA key",
+)
 
 
 def read_cosign_key(text: str) -> str:
     """One public key in PEM, with Unix line endings.
 
     Raises:
-        ValueError: the text is anything else, above all a private key; the message contains nothing of the text.
+        ValueError: the text is anything else, above all a private key, or signatures by the key can be forged; the
+            message contains nothing of the text.
     """
     if armor.has_private_key(text):
         raise ValueError(
@@ -33,11 +42,13 @@ def read_cosign_key(text: str) -> str:
         raise ValueError(Message("FT-CFG-127", "is not a public key in PEM", "use the content of cosign.pub"))
     key = armor.normalized(text)
     try:
-        load_pem_public_key(key.encode())
+        loaded = load_pem_public_key(key.encode())
     except (ValueError, UnsupportedAlgorithm):
         raise ValueError(
             Message("FT-CFG-128", "is an incomplete or damaged public key", "use the content of cosign.pub")
         ) from None
+    if _is_forgeable(loaded):
+        raise ValueError(_FORGEABLE())
     return key
 
 
@@ -78,7 +89,7 @@ def read_signing_key(text: str) -> str:
 
     Raises:
         OpenPgpKeyError: the text is a block of anything else, above all a private key.
-        SigningKeyError: the text is anything else.
+        SigningKeyError: the text is anything else, or signatures by the key can be forged.
     """
     if armor.labels(armor.normalized(text)):
         return read_public_key(text)
@@ -86,7 +97,7 @@ def read_signing_key(text: str) -> str:
     try:
         if len(line.splitlines()) > 1:
             raise ValueError
-        load_ssh_public_key(line.encode())
+        loaded = load_ssh_public_key(line.encode())
     except (ValueError, UnsupportedAlgorithm):
         raise SigningKeyError(
             Message(
@@ -95,7 +106,14 @@ def read_signing_key(text: str) -> str:
                 f"{EXPORTED_PUBLIC_KEY}, or the line of the .pub file",
             )
         ) from None
+    if _is_forgeable(loaded):
+        raise SigningKeyError(_FORGEABLE())
     return line
+
+
+def _is_forgeable(key: object) -> bool:
+    """Whether a signature by this public key proves nothing. Source: NIST SP 800-131A revision 2, table 2."""
+    return isinstance(key, dsa.DSAPublicKey) or (isinstance(key, rsa.RSAPublicKey) and key.key_size < SHORTEST)
 
 
 def suffix_of(key: str) -> str:

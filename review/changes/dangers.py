@@ -14,7 +14,6 @@ from flux_tenancy.components.vocabulary.names import BUCKET, GIT_REPOSITORY, KUS
 from flux_tenancy.review.changes.objects import ABSENT, Action, ObjectChange
 from flux_tenancy.review.render.rendered import PROTECT, RenderedObject
 
-_BOUNDS = ("ResourceQuota", "LimitRange")
 # What decides which objects a sync applies, and where.
 _CONTENT = {
     KUSTOMIZATION: ("spec.path", "spec.targetNamespace", "spec.sourceRef"),
@@ -47,8 +46,8 @@ def dangers(changes: Iterable[ObjectChange], objects: Collection[RenderedObject]
         unprotected[found.owner, found.kind] += any(
             field.path == (PROTECT,) and field.before for field in change.fields
         )
-        if change.action is Action.REMOVED and found.kind in _BOUNDS and found.namespace in namespaces:
-            yield found.owner, f"loses a {found.kind}, which limits its Pods"
+        if change.action is Action.REMOVED and found.kind == "LimitRange" and found.namespace in namespaces:
+            yield found.owner, "loses a LimitRange, which limits its Pods"
         elif change.action is Action.CHANGED and (found.kind, found.namespace, found.name) in pruning:
             keys = [key for key in _CONTENT[found.kind] if any(field.name.startswith(key) for field in change.fields)]
             if keys:

@@ -51,6 +51,8 @@ _SUFFIXES = {"": 1.0, "m": 1e-3} | {
     for letter in letters
 }
 _QUANTITY = re.compile(r"([0-9.]+)([a-zA-Z]*)")
+_QUOTAS = "quotas of namespace"
+"""The kind of what stands for all ResourceQuotas of a namespace."""
 
 Read = Callable[[Manifest], Mapping[str, Any]]
 """Values of an object by a key that a sentence can name."""
@@ -407,11 +409,9 @@ WEAKENINGS = (
         "lets Pods connect to any address of {keys} with {labels}",
         of_new=True,
     ),
-    Weakening(
-        ("ResourceQuota",), _of(("spec", "hard")), _is_multiplied, "may have {after} of {keys} (before: {before})"
-    ),
-    Weakening(("ResourceQuota",), _of(("spec", "hard")), _is_zero, "may no longer have any {keys} (before: {before})"),
-    Weakening(("ResourceQuota",), _of(("spec", "hard")), _goes, "loses the limit of {keys} in {labels}"),
+    Weakening((_QUOTAS,), _of(("hard",)), _is_multiplied, "may have {after} of {keys} (before: {before})"),
+    Weakening((_QUOTAS,), _of(("hard",)), _is_zero, "may no longer have any {keys} (before: {before})"),
+    Weakening((_QUOTAS,), _of(("hard",)), _goes, "loses the limit of {keys} in the {labels}"),
     Weakening(("LimitRange",), _maximums, _is_multiplied, "may have {after} of {keys} (before: {before})"),
     Weakening(("LimitRange",), _maximums, _goes, "loses the maximum of {keys}"),
     Weakening(
@@ -438,9 +438,9 @@ def weakenings(before: Iterable[RenderedObject], after: Iterable[RenderedObject]
         before: all objects at the merge base.
         after: all objects now.
     """
-    old = {each.key: each for each in before}
+    old = {each.key: each for each in _with_joint_quotas(before)}
     found: dict[tuple[str, Weakening, str, str], tuple[list[str], list[str]]] = {}
-    for each in after:
+    for each in _with_joint_quotas(after):
         earlier = old.get(each.key)
         if earlier is not None and earlier.digest == each.digest:
             continue
@@ -458,6 +458,26 @@ def weakenings(before: Iterable[RenderedObject], after: Iterable[RenderedObject]
     for (owner, row, was, is_now), (keys, labels) in found.items():
         words = {"keys": counted(dict.fromkeys(keys), "more"), "labels": counted(dict.fromkeys(labels), "more")}
         yield Statement(owner, row.sentence.format(before=was, after=is_now, **words), risk=row.is_risk)
+
+
+def _with_joint_quotas(objects: Iterable[RenderedObject]) -> Iterator[RenderedObject]:
+    """All objects but quotas, and one for the quotas of each namespace: a limit may move from one to another."""
+    owners: dict[str, str] = {}
+    hard: dict[str, dict[str, Any]] = defaultdict(dict)
+    for each in objects:
+        if each.kind == "Namespace":
+            owners.setdefault(each.name, each.owner)
+        if each.kind != "ResourceQuota":
+            yield each
+            continue
+        owners[each.namespace] = each.owner
+        joint = hard[each.namespace]
+        for key, value in each.manifest["spec"].get("hard", {}).items():
+            kind = key.removeprefix("count/")
+            joint[kind] = min(joint.get(kind, value), value, key=_quantity)
+    for namespace, owner in owners.items():
+        manifest = {"kind": _QUOTAS, "metadata": {"name": namespace}, "hard": hard[namespace]}
+        yield RenderedObject(owner, _QUOTAS, namespace, manifest)
 
 
 def _shown(value: Any) -> str:

@@ -191,7 +191,7 @@ def test_a_key_adds_a_tenant_with_only_a_base_file_to_the_stack(project):
         (
             ["marketing", "--stack", "staging"],
             "FT-OPS-004",
-            ["Pulumi.staging.yaml", "dev-team, ops-team, web-team, spy-team, new-team", "flux-tenancy:tenants"],
+            ["Pulumi.staging.yaml", "dev-team, ops-team, web-team, spy-team, new-team", "`flux-tenancy tenant new`"],
         ),
         (["dev-taem", "--stack", "staging"], "FT-OPS-004", ["Pulumi.staging.yaml", "did you mean 'dev-team'?"]),
         (["dev-team", "--stack", "production"], "FT-OPS-002", ["Pulumi.production.yaml", "`--stack`: staging"]),

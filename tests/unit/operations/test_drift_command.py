@@ -482,6 +482,21 @@ def test_a_repair_fails_if_somebody_writes_the_difference_again(stack):
     assert stack.found() != []
 
 
+def test_a_repair_beside_another_update_changes_nothing(stack, monkeypatch):
+    """What that one applies is not in the state yet, so a repair would undo it."""
+    stack.edit_flag()
+
+    def is_locked(*_: object) -> str:
+        raise OperationError(Message("FT-OPS-340", "locked", "wait"))
+
+    monkeypatch.setattr(pulumi_cli, "run_pulumi", is_locked)
+
+    code, _, error = stack.run(command="repair")
+
+    assert (code, stack.cluster.patched) == (2, [])
+    assert "FT-OPS-340" in error
+
+
 def test_a_repair_waits_for_what_is_being_deleted(stack, monkeypatch):
     """A refresh finds it there, and an update would apply to what then goes."""
     policies = stack.cluster.objects[f"{NETWORKING}/networkpolicies"]

@@ -12,7 +12,7 @@ from sample_sops_keys import openpgp_key
 from flux_tenancy.components.config.messages import message_of
 from flux_tenancy.components.keys.certificates import AppKeyError, CertificateError, read_app_key, read_authority
 from flux_tenancy.components.keys.openpgp_keys import OpenPgpKeyError, read_public_key
-from flux_tenancy.components.keys.signing_keys import SigningKeyError, read_signing_key, suffix_of
+from flux_tenancy.components.keys.signing_keys import SigningKeyError, read_cosign_key, read_signing_key, suffix_of
 from tests.support.messages import said
 
 CERTIFICATE = keys.certificate()
@@ -176,6 +176,14 @@ def test_an_invalid_signing_key_is_refused(text):
         read_signing_key(text)
 
     assert message_of(refused.value) == said("FT-CFG-145")
+
+
+@pytest.mark.parametrize("key", [keys.rsa_key(1024), keys.dsa_key()])
+def test_a_key_whose_signatures_can_be_forged_is_refused(key):
+    for read, text in ((read_signing_key, keys.public_line(key)), (read_cosign_key, keys.public_pem(key))):
+        with pytest.raises(ValueError) as refused:
+            read(text)
+        assert message_of(refused.value) == said("FT-CFG-146")
 
 
 def test_a_private_signing_key_is_refused_and_not_repeated():

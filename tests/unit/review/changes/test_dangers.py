@@ -34,16 +34,15 @@ def source(**spec):
     return kubernetes("GitRepository", "dev-team", "apps", spec={"url": "ssh://a", "interval": "1m"} | spec)
 
 
-@pytest.mark.parametrize("kind", ["ResourceQuota", "LimitRange"])
-def test_a_namespace_without_its_bounds_is_a_danger(kind):
-    [(owner, text)] = found([NAMESPACE, kubernetes(kind, "a", "apps")], [NAMESPACE])
+def test_a_namespace_without_its_bounds_is_a_danger():
+    [(owner, text)] = found([NAMESPACE, kubernetes("LimitRange", "a", "apps")], [NAMESPACE])
 
     assert owner == "dev-team"
-    assert text.startswith(f"loses a {kind}")
+    assert text.startswith("loses a LimitRange")
 
 
 def test_bounds_that_go_with_their_namespace_are_none():
-    assert found([NAMESPACE, kubernetes("ResourceQuota", "a", "apps")], []) == []
+    assert found([NAMESPACE, kubernetes("LimitRange", "a", "apps")], []) == []
 
 
 @pytest.mark.parametrize(

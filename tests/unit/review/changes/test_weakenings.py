@@ -40,6 +40,28 @@ def test_the_same_of_several_keys_and_objects_is_one_sentence():
     assert said(before, after) == ["may have 9 of cpu and pods (before: 1)"]
 
 
+def test_a_limit_that_moves_to_another_quota_is_not_lost():
+    before = [quota("a", **{"count/secrets": "1000", "count/services": "200"})]
+
+    assert said(before, [quota("a", **{"count/services": "200"}), quota("b", secrets="10")]) == []
+
+
+def test_the_lower_of_two_limits_counts():
+    before = [quota("a", pods="1"), quota("b", pods="100")]
+
+    assert said(before, [quota("a", pods="1"), quota("b", pods="10k")]) == []
+    assert said(before, [quota("b", pods="100")]) == ["may have 100 of pods (before: 1)"]
+
+
+def test_a_namespace_without_its_quotas_loses_their_limits():
+    namespace = kubernetes("Namespace", "apps")
+
+    assert said([namespace, quota("a", cpu="1", pods="1")], [namespace]) == [
+        "loses the limit of cpu and pods in the quotas of namespace apps"
+    ]
+    assert said([namespace, quota("a", cpu="1")], []) == []
+
+
 @pytest.mark.parametrize(
     ("before", "after", "is_risk"),
     [("4", "400", True), ("4", "16", True), ("4", "5", False), ("400", "300", False), ("4", "many", True)],
