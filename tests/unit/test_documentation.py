@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import html
 import re
 import tomllib
 from pathlib import Path
@@ -62,6 +63,15 @@ def test_every_file_that_a_page_names_exists(page: Path) -> None:
 def test_every_page_is_linked_from_another_one() -> None:
     linked = {target for page in PAGES for link in links(page) if (target := linked_file(page, link)) != page}
     assert [page.name for page in PAGES if page not in linked | {PROJECT / "README.md"}] == []
+
+
+def test_the_recording_ends_as_the_tour_does() -> None:
+    """Make it again by `python -m lab.recording` whenever the number of attempts changes."""
+    found = re.search(r"^\d+ attempts: .*$", (PROJECT / "docs" / "tour.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert found is not None
+    picture = (PROJECT / "docs" / "images" / "tour.svg").read_text(encoding="utf-8")
+    shown = " ".join(html.unescape(re.sub(r"<[^>]*>", " ", picture)).split())
+    assert found[0] in shown
 
 
 def test_every_page_and_heading_that_the_program_names_exists() -> None:
