@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pulumi
-from pulumi.runtime import resource as sdk
+from pulumi.runtime import resource, rpc_manager
 from pulumi.runtime.proto import source_pb2
 
 from flux_tenancy.components.config.errors import coded
@@ -18,13 +18,15 @@ if TYPE_CHECKING:
 def leave_out_debugging() -> None:
     """Register resources without stack traces, source positions and the SDK's debug messages from now on.
 
-    The SDK sends four messages for each resource, and stops the program until the engine has answered each. The engine
+    The SDK sends five messages for each resource, and stops the program until the engine has answered each. The engine
     shows them with `--debug` only. Messages of the program itself stay.
 
-    Source: log.debug in sdk/python/lib/pulumi/runtime/resource.py of Pulumi; https://github.com/pulumi/pulumi/issues/7292
+    Source: log.debug in resource.py and rpc_manager.py of sdk/python/lib/pulumi/runtime of Pulumi;
+    https://github.com/pulumi/pulumi/issues/7292
     """
-    sdk._get_stack_trace = source_pb2.StackTrace
-    vars(sdk)["log"] = SimpleNamespace(**{**vars(pulumi.log), "debug": lambda *_: None})
+    resource._get_stack_trace = source_pb2.StackTrace
+    for module in (resource, rpc_manager):
+        vars(module)["log"] = SimpleNamespace(**{**vars(pulumi.log), "debug": lambda *_: None})
 
 
 def error(message: Message) -> None:

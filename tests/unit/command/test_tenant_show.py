@@ -130,8 +130,9 @@ def test_what_has_failed_by_itself_is_named_and_not_what_waits_for_it(project, c
     assert "GitRepository ops-team" in step
 
     cluster.objects[SOURCES][1] = flux_object("GitRepository", "tools", "ops-team", "True")
-    [step] = shown(project, "ops-team")["next"]
+    step, events = shown(project, "ops-team")["next"]
     assert "Kustomization ops-team" in step
+    assert "`kubectl get events --namespace tools --field-selector type=Warning`" in events
 
 
 def test_each_state_has_its_next_step(project, cluster):

@@ -7,6 +7,7 @@ from typing import Any
 import pulumi
 import pytest
 from pulumi.runtime import resource as sdk
+from pulumi.runtime import rpc_manager
 from pulumi.runtime.mocks import MockEngine, MockMonitor
 from pulumi.runtime.proto import engine_pb2, source_pb2
 from recorded_program import run
@@ -22,6 +23,7 @@ def test_what_only_helps_to_debug_the_sdk_is_left_out(monkeypatch: pytest.Monkey
     trace = source_pb2.StackTrace(frames=[source_pb2.StackFrame(pc=POSITION)])
     monkeypatch.setattr(sdk, "_get_stack_trace", lambda: trace)
     monkeypatch.setattr(sdk, "log", pulumi.log)
+    monkeypatch.setattr(rpc_manager, "log", pulumi.log)
     register, requests, logged = MockMonitor.RegisterResource, list[Any](), list[Any]()
 
     def register_and_note(monitor: MockMonitor, request: Any) -> Any:
@@ -44,4 +46,5 @@ def test_what_only_helps_to_debug_the_sdk_is_left_out(monkeypatch: pytest.Monkey
     assert bool(request.stackTrace.frames) is not left_out
     debugged = [each.message for each in logged if each.severity == engine_pb2.DEBUG]
     assert any("name=one" in message for message in debugged) is not left_out
+    assert ("beginning rpc register resource" in debugged) is not left_out
     assert "own" in debugged

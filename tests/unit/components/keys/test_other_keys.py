@@ -178,6 +178,7 @@ def test_an_invalid_signing_key_is_refused(text):
     assert message_of(refused.value) == said("FT-CFG-145")
 
 
+@pytest.mark.filterwarnings("ignore:SSH DSA key")
 @pytest.mark.parametrize("key", [keys.rsa_key(1024), keys.dsa_key()])
 def test_a_key_whose_signatures_can_be_forged_is_refused(key):
     for read, text in ((read_signing_key, keys.public_line(key)), (read_cosign_key, keys.public_pem(key))):
