@@ -146,9 +146,7 @@ def _flux_object(found: Mapping[str, Any]) -> FluxObject:
     )
 
 
-def _next_steps(
-    line: TenantLine, stack: str, objects: Sequence[FluxObject], namespaces: Sequence[str]
-) -> list[str]:
+def _next_steps(line: TenantLine, stack: str, objects: Sequence[FluxObject], namespaces: Sequence[str]) -> list[str]:
     """How to go on with a tenant that is not ready."""
     of_stack = f"--stack {stack}"
     match line.health:
