@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.yaml_files import Dumper
 from flux_tenancy.components.keys.ssh_keys import SshKey, generate
 from flux_tenancy.components.stack.files.names import stack_file_name, tenant_file_name
 from flux_tenancy.components.tenant.tenancy_config import TenancyMode
@@ -62,7 +63,7 @@ class Onboarded:
     keys: Mapping[str, SshKey]
 
 
-class _Dumper(yaml.SafeDumper):
+class _Dumper(Dumper):
     """Items of lists are indented, as in the other base files."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:

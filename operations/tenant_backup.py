@@ -20,6 +20,7 @@ from flux_tenancy.components.cluster.client import METADATA_LIST, explaining, it
 from flux_tenancy.components.cluster.namespaced_kinds import NamespacedKind, read_namespaced_kinds
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.yaml_files import Dumper
 from flux_tenancy.components.tenant.leaving.remaining_objects import goes_by_itself, read_namespaces
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.operations.dry_run_copies import as_created
@@ -150,4 +151,4 @@ def _restorable(found: Manifest, kind: str) -> dict[str, Any]:
 
 
 def _documents(manifests: Iterable[Mapping[str, Any]]) -> str:
-    return yaml.safe_dump_all(manifests, sort_keys=False, explicit_start=True, allow_unicode=True)
+    return yaml.dump_all(manifests, Dumper=Dumper, sort_keys=False, explicit_start=True, allow_unicode=True)

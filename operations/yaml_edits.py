@@ -10,6 +10,8 @@ from typing import Any
 
 import yaml
 
+from flux_tenancy.components.config.yaml_files import Dumper
+
 Keys = tuple[str, ...]
 _INDENT = 2
 _EMPTY = ("", "~", "null", "Null", "NULL", "{}")
@@ -171,14 +173,20 @@ def _nested(path: Keys, value: Any) -> Any:
 
 
 def _block(value: Any, column: int) -> str:
-    lines = yaml.safe_dump(value, sort_keys=False, width=2**20, allow_unicode=True).splitlines()
+    lines = yaml.dump(value, Dumper=Dumper, sort_keys=False, width=2**20, allow_unicode=True).splitlines()
     return "".join(f"{' ' * column}{line}\n" for line in lines)
 
 
 def _flow(value: Any, style: str | None = None) -> str:
     quotes = style if isinstance(value, str) and style in ("'", '"') else None
-    dumped = yaml.safe_dump(
-        value, default_flow_style=True, default_style=quotes, sort_keys=False, width=2**20, allow_unicode=True
+    dumped: str = yaml.dump(
+        value,
+        Dumper=Dumper,
+        default_flow_style=True,
+        default_style=quotes,
+        sort_keys=False,
+        width=2**20,
+        allow_unicode=True,
     )
     return dumped.removesuffix("\n").removesuffix("\n...")
 

@@ -1,8 +1,18 @@
-"""Strict YAML: a duplicate key is an error; PyYAML alone lets the last one win."""
+"""Strict YAML: a duplicate key is an error; PyYAML alone lets the last one win.
+
+PyYAML reads plain scalars by YAML 1.1, Pulumi and kubectl by what Go's parsers have taken over of YAML 1.2. To PyYAML,
+`yes` is a boolean, and `1e3` and `0123456789` are strings; to Pulumi, `yes` is a string, and the others are numbers. A
+stack's file is read as Pulumi reads it, and a string that one of them reads as something else is written with quotes.
+
+Source: resolve in resolve.go of gopkg.in/yaml.v3
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+import math
+import re
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -58,15 +68,63 @@ class _StrictLoader(FastLoader):  # type: ignore[misc,valid-type]
         return mapping
 
 
-def read_mapping(file: Path, shown_as: str) -> dict[str, Any] | Problem:
+_BOOLEAN, _INTEGER, _FLOAT = (f"tag:yaml.org,2002:{name}" for name in ("bool", "int", "float"))
+_GO_RESOLVERS = (
+    (_BOOLEAN, "true|True|TRUE|false|False|FALSE"),
+    (_INTEGER, "[-+]?(0[bB][01_]+|0[oO]?[0-7_]+|0[xX][0-9a-fA-F_]+|[1-9][0-9_]*|0)"),
+    (_FLOAT, r"[-+]?(\.[0-9][0-9_]*|[0-9][0-9_]*(\.[0-9_]*)?)([eE][-+]?[0-9]+)?"),
+)
+_OCTAL = re.compile("^([-+]?)0(?=[0-7])")
+_INTEGERS = range(-(2**63), 2**63)
+# Go writes a number without fraction as an integer, unless it needs an exponent.
+_LARGEST_WRITTEN = 1e21
+
+
+class _GoLoader(_StrictLoader):
+    """Reads plain scalars as Go does, and numbers as they are once Go has written them as JSON."""
+
+    yaml_implicit_resolvers = {
+        first: [(tag, pattern) for tag, pattern in resolvers if tag.endswith((":null", ":merge", ":timestamp"))]
+        for first, resolvers in FastLoader.yaml_implicit_resolvers.items()
+    }
+
+    def construct_number(self, node: yaml.ScalarNode) -> int | float | str:
+        text = str(self.construct_scalar(node)).replace("_", "")
+        with suppress(ValueError):
+            if (number := int(_OCTAL.sub(r"\g<1>0o", text), 0)) in _INTEGERS:
+                return number
+        value = float(text)
+        if math.isinf(value):
+            return str(node.value)
+        return int(value) if value.is_integer() and abs(value) < _LARGEST_WRITTEN else value
+
+
+class Dumper(yaml.SafeDumper):
+    """Writes a string with quotes that PyYAML, Pulumi or kubectl would read as something else."""
+
+
+def _resolve(which: type[yaml.resolver.BaseResolver], resolvers: Iterable[tuple[str, str]]) -> None:
+    for tag, pattern in resolvers:
+        # None stands for any first letter.
+        which.add_implicit_resolver(tag, re.compile(f"^(?:{pattern})$"), None)
+
+
+_resolve(_GoLoader, _GO_RESOLVERS)
+_resolve(Dumper, (*_GO_RESOLVERS, (_BOOLEAN, "[yYnN]")))
+for _tag in (_INTEGER, _FLOAT):
+    _GoLoader.add_constructor(_tag, _GoLoader.construct_number)
+
+
+def read_mapping(file: Path, shown_as: str, as_pulumi: bool = False) -> dict[str, Any] | Problem:
     """The mapping in a YAML file, or what is wrong with the file. An empty file is an empty mapping.
 
     Args:
         file: the file.
         shown_as: what messages call it.
+        as_pulumi: whether plain scalars are what they are to Pulumi, which reads the file as well.
     """
     try:
-        value = _loaded(file.read_text(encoding="utf-8"))
+        value = _loaded(file.read_text(encoding="utf-8"), _GoLoader if as_pulumi else _StrictLoader)
     except (OSError, UnicodeDecodeError) as error:
         return Problem(shown_as, "", UNREADABLE_FILE(reason=reason_of(error)))
     except yaml.MarkedYAMLError as error:
@@ -83,7 +141,7 @@ def read_mapping(file: Path, shown_as: str) -> dict[str, Any] | Problem:
     return value
 
 
-def _loaded(text: str) -> Any:
+def _loaded(text: str, loader: type[yaml.SafeLoader]) -> Any:
     """The data of a YAML text, whose size and depth are known from its events before anything is built from it.
 
     Raises:
@@ -111,7 +169,7 @@ def _loaded(text: str) -> Any:
             total += 1
         if total > VALUES_LIMIT:
             raise yaml.MarkedYAMLError(problem=TOO_MANY(line=line, limit=VALUES_LIMIT))
-    return yaml.load(text, _StrictLoader)
+    return yaml.load(text, loader)
 
 
 def walk(

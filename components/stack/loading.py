@@ -81,8 +81,9 @@ def load_sections(
                 dotted(differences[0]),
                 Message(
                     "FT-CFG-620",
-                    "does not match what Pulumi read: another file, or an older version of this one",
-                    "run the command again, if necessary without `--config-file`",
+                    "does not match what Pulumi read: another file, an older version of this one, or a value that YAML "
+                    "parsers read in different ways",
+                    "put quotes around it, or run the command again, if necessary without `--config-file`",
                 ),
             )
         )

@@ -57,7 +57,7 @@ def load_offline(stack: str, project: Path, described: ProjectFile) -> tuple[Sta
         ConfigurationError: with all errors of the stack, each with its file and path.
     """
     file = read_stack_file(stack, described)
-    document = read_mapping(described.stack_folder / file.name, file.name)
+    document = read_mapping(described.stack_folder / file.name, file.name, as_pulumi=True)
     if isinstance(document, Problem):
         raise ConfigurationError([document])
     problems: list[Problem] = []

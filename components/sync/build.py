@@ -13,6 +13,7 @@ from flux_tenancy.components.config.errors import MisplacedValueError
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import DnsLabel, checked_by, matching
+from flux_tenancy.components.config.yaml_files import Dumper
 
 if TYPE_CHECKING:
     from cel_expr_python import cel
@@ -320,7 +321,7 @@ def _patch(patch: Patch) -> Manifest:
         content: Any = [each.model_dump(mode="json", by_alias=True, exclude_unset=True) for each in patch.operations]
     else:
         content = patch.merge if target is None else _named(patch.merge)
-    text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+    text = yaml.dump(content, Dumper=Dumper, sort_keys=False, allow_unicode=True)
     return {"patch": text} | ({"target": target} if target is not None else {})
 
 

@@ -47,7 +47,7 @@ def read_project_file(project: Path) -> ProjectFile:
         ConfigurationError: it cannot be read, or has no name.
     """
     project = next((folder for folder in (project, *project.parents) if (folder / PROJECT_FILE).is_file()), project)
-    content = read_mapping(project / PROJECT_FILE, PROJECT_FILE)
+    content = read_mapping(project / PROJECT_FILE, PROJECT_FILE, as_pulumi=True)
     if isinstance(content, Problem):
         raise ConfigurationError([content])
     name = content.get("name")

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from enum import Enum, auto
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -73,16 +74,12 @@ class StackFile:
         return Presence.ABSENT if found is None else Presence.PLAIN
 
     def differences(self, sections: Mapping[str, Any]) -> Iterator[KeyPath]:
-        """The paths of plain strings in the file for which Pulumi passed another value, or none.
+        """The paths of plain values in the file for which Pulumi passed another value, or none.
 
         Args:
             sections: the values that Pulumi passed.
         """
-        for path, value in _strings(self.sections):
-            found = _walk(sections, path)[0]
-            # All YAML parsers agree on strings, except for how they fold white space.
-            if found is None or (isinstance(found, str) and found.split() != value.split()):
-                yield path
+        return _differences(self.sections, sections, ())
 
 
 def read_stack_file(
@@ -106,7 +103,7 @@ def read_stack_file(
         file, option = given, f" --config-file {name}"
     else:
         option = ""
-    document = read_mapping(file, name)
+    document = read_mapping(file, name, as_pulumi=True)
     content: Mapping[str, Any] = {} if isinstance(document, Problem) else document
     config = content.get("config")
     config = config if isinstance(config, Mapping) else {}
@@ -146,15 +143,24 @@ def _child(value: Any, part: str | int) -> Any:
     return None
 
 
-def _strings(value: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
-    """Every string in a value with its path, except below keys that YAML does not read as strings."""
-    if isinstance(value, str):
-        if len(path) > 1:
-            yield path, value
-    elif isinstance(value, Mapping) and not is_encrypted(value):
-        for key, child in value.items():
-            if isinstance(key, str):
-                yield from _strings(child, (*path, key))
-    elif isinstance(value, list):
-        for index, child in enumerate(value):
-            yield from _strings(child, (*path, index))
+def _differences(written: Any, read: Any, path: KeyPath) -> Iterator[KeyPath]:
+    if is_encrypted(written) or len(path) == 1 and not isinstance(written, Mapping | list):
+        return
+    if isinstance(written, Mapping):
+        found = {str(key): value for key, value in read.items()} if isinstance(read, Mapping) else {}
+        for key, value in written.items():
+            yield from _differences(value, found.get(str(key)), (*path, str(key)))
+    elif isinstance(written, list):
+        items = read if isinstance(read, list) else []
+        for index, value in enumerate(written):
+            yield from _differences(value, items[index] if index < len(items) else None, (*path, index))
+    elif not _is_same(written, read):
+        yield path
+
+
+def _is_same(written: Any, read: Any) -> bool:
+    if isinstance(written, str):
+        # Parsers fold white space in different ways.
+        return isinstance(read, str) and written.split() == read.split()
+    # Pulumi has dates in forms of its own.
+    return isinstance(written, date) or (written == read and isinstance(written, bool) == isinstance(read, bool))

@@ -110,9 +110,9 @@ def test_each_tenant_of_each_stack_has_an_entry_for_programs(project, cluster):
 def test_a_stack_file_is_read_as_often_for_many_tenants_as_for_few(project, cluster, monkeypatch):
     reads: Counter[str] = Counter()
 
-    def counted(file: Path, name: str) -> object:
+    def counted(file: Path, name: str, as_pulumi: bool) -> object:
         reads[name] += 1
-        return read_mapping(file, name)
+        return read_mapping(file, name, as_pulumi)
 
     monkeypatch.setattr(stack_file, "read_mapping", counted)
     run()

@@ -281,6 +281,28 @@ def test_what_two_readers_of_yaml_may_write_in_two_ways_is_no_difference(text, t
 
 
 @pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("3", 4),
+        ("3", "3"),
+        ("true", False),
+        ("true", "true"),
+        ("a", 1),
+        ("[a, b]", ["a"]),
+        ("{b: c}", {}),
+        ("1e3", "1e3"),
+    ],
+)
+def test_whatever_pulumi_has_read_otherwise_is_a_difference(written, read, tmp_path):
+    (tmp_path / "Pulumi.staging.yaml").write_text(f"config:\n  flux-tenancy:cluster:\n    a: {written}\n")
+    file = read_stack_file("staging", ProjectFile("flux-tenancy", tmp_path))
+
+    [path] = file.differences({"cluster": {"a": read}})
+
+    assert path[:2] == ("cluster", "a")
+
+
+@pytest.mark.parametrize(
     "key", ["cluster.kubeconfigContent", "flux-tenancy:cluster.kubeconfigContent", 'cluster["kubeconfigContent"]']
 )
 @pytest.mark.parametrize("entry", ["pa55word", {"value": "pa55word"}, {"default": "pa55word", "type": "string"}])
