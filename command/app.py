@@ -6,13 +6,15 @@ Source of the options' names: `pulumi`, `flux` and `kubectl`
 from __future__ import annotations
 
 import os
+import sys
+import traceback
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from flux_tenancy.command import ci, drift, fleet, isolation, key, releases, review, tenant
-from flux_tenancy.command.exits import MEANINGS
+from flux_tenancy.command.exits import MEANINGS, ExitCode
 from flux_tenancy.command.new import new
 from flux_tenancy.command.program import Group, Program
 from flux_tenancy.command.schemas import schemas
@@ -91,5 +93,9 @@ def _root(
 
 
 def main() -> None:
-    """Run the program, and end the process."""
-    app(prog_name=NAME)
+    """Run the program, and end the process: after a fault of its own, too, with the code of a command that failed."""
+    try:
+        app(prog_name=NAME)
+    except Exception:
+        traceback.print_exc()
+        sys.exit(ExitCode.FAILED)

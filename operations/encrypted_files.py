@@ -5,7 +5,9 @@ Source: https://getsops.io/docs/#encryption-protocol; SOPS writes the same metad
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -51,16 +53,31 @@ def encrypted_files(checkout: Path) -> list[EncryptedFile]:
             )
         )
     found = []
-    for file in sorted(checkout.rglob("*")):
-        path = PurePosixPath(file.relative_to(checkout).as_posix())
-        if ".git" in path.parts or file.is_symlink() or not file.is_file():
-            continue
-        try:
-            text = file.read_bytes().decode(errors="replace")
-        except OSError as error:
-            raise OperationError(
-                Message("FT-OPS-015", f"{printable(str(file))} cannot be read: {reason_of(error)}", "make it readable")
-            ) from None
-        if _ENCRYPTED in text:
-            found.append(EncryptedFile(path, frozenset(_KEY.findall(text))))
+    try:
+        for each in sorted(_files(checkout)):
+            text = each.read_bytes().decode(errors="replace")
+            if _ENCRYPTED in text:
+                path = PurePosixPath(each.relative_to(checkout).as_posix())
+                found.append(EncryptedFile(path, frozenset(_KEY.findall(text))))
+    except OSError as error:
+        file = printable(str(error.filename))
+        raise OperationError(
+            Message("FT-OPS-015", f"{file} cannot be read: {reason_of(error)}", "make it readable")
+        ) from None
     return found
+
+
+def _files(checkout: Path) -> Iterator[Path]:
+    """All files but Git's own.
+
+    Raises:
+        OSError: a folder cannot be read; `Path.rglob` would leave it out.
+    """
+
+    def refuse(error: OSError) -> None:
+        raise error
+
+    for folder, folders, names in os.walk(checkout, onerror=refuse):
+        folders[:] = [each for each in folders if each != ".git"]
+        files = (Path(folder, name) for name in names if name != ".git")
+        yield from (each for each in files if each.is_file() and not each.is_symlink())

@@ -230,7 +230,7 @@ def _update(row: Row, project: Path, log: Path, approved: Path | None) -> Row:
         done = subprocess.run(command, cwd=project, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
     if done.returncode == 0:
         return replace(row, state=State.DONE)
-    said = [line for line in log.read_text(encoding="utf-8").splitlines() if "error: " in line]
+    said = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if "error: " in line]
     reason = said[0].strip() if said else f"`flux-tenancy up` ended with {done.returncode}"
     return replace(row, state=State.FAILED, message=f"{printable(reason)}; see {FOLDER}/{log.name}")
 
@@ -289,7 +289,9 @@ def drift_of_fleet(fleet: Fleet, project: Path, show: Show) -> Run:
         if not recorded.objects:
             return replace(row, state=State.DONE, message="not applied yet")
         found, _ = find_drift(recorded, row.stack, project)
-        return replace(row, state=State.DONE, found=dict(Counter(each.what.value for each in found.differences)))
+        counted = dict(Counter(each.what.value for each in found.differences))
+        unread = f"not compared: {', '.join(found.unread)}" if found.unread else ""
+        return replace(row, state=State.DONE, found=counted, message=printable(unread))
 
     return _run_everywhere(fleet, act, show)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.config.printable import printable
 from flux_tenancy.operations.errors import OperationError
 
 PULUMI_NOT_FOUND = Wording(
@@ -40,7 +42,7 @@ def run_pulumi(arguments: Sequence[str], stack: str, project: Path, text: str = 
     except FileNotFoundError:
         raise OperationError(PULUMI_NOT_FOUND()) from None
     if done.returncode != 0:
-        raise _refusal(done.stderr, arguments[0], stack)
+        raise _refusal(done.stderr, done.stdout, stack)
     return done.stdout
 
 
@@ -62,8 +64,8 @@ def refresh_root(stack: str, project: Path, *options: str) -> None:
     run_pulumi(["refresh", "--yes", "--skip-preview", "--target", _STACK, *options], stack, project)
 
 
-def _refusal(output: str, command: str, stack: str) -> OperationError:
-    output = _without_notices(output)
+def _refusal(said: str, printed: str, stack: str) -> OperationError:
+    output = _without_notices(said)
     if "no stack named" in output:
         return OperationError(UNKNOWN_TO_PULUMI(stack=stack))
     if "passphrase" in output:
@@ -98,10 +100,21 @@ def _refusal(output: str, command: str, stack: str) -> OperationError:
     return OperationError(
         Message(
             "FT-OPS-014",
-            f"Pulumi failed: {lines[-1] if lines else 'it gives no reason'}",
-            f"correct the error; `pulumi {command} --stack {stack}` in the project's folder shows all of it",
+            f"Pulumi failed: {printable(_diagnosis(printed) or (lines[-1] if lines else 'it gives no reason'))}",
+            "correct it and run the command again",
         )
     )
+
+
+def _diagnosis(printed: str) -> str:
+    """The first error that an operation prints with its other output, on a line of its own or in its JSON."""
+    try:
+        diagnostics = json.loads(printed).get("diagnostics", ())
+        found = [each["message"].strip() for each in diagnostics if each["severity"] == "error"]
+    except (ValueError, AttributeError, KeyError, TypeError):
+        lines = (line.strip() for line in printed.splitlines())
+        found = [line for line in lines if line.startswith("error: ")]
+    return found[0].removeprefix("error: ") if found else ""
 
 
 def _without_notices(output: str) -> str:

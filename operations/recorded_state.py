@@ -79,7 +79,7 @@ def recorded_state(resources: Iterable[Mapping[str, Any]]) -> RecordedState:
     resources = list(resources)
     of_cluster = [each for each in resources if _is_object(each)]
     return RecordedState(
-        next((each["outputs"]["uid"] for each in resources if each["type"] == CLUSTER_TYPE), ""),
+        next((each.get("outputs", {}).get("uid", "") for each in resources if each["type"] == CLUSTER_TYPE), ""),
         tuple(
             Recorded(
                 each["urn"],

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 
 KUBECONFIG_UNREADABLE = Wording("FT-CLU-001", "{file} cannot be read: {reason}")
+_UNUSABLE = Wording("FT-CLU-005", "cannot be used: {reason}")
 
 # For connecting, and for reading.
 TIMEOUT_SECONDS = (5, 15)
@@ -122,10 +123,23 @@ def connect(config: ClusterConfig, project: Path) -> client.ApiClient:
     folder = str(path.parent) if path else None
     try:
         KubeConfigLoader(content, active_context=context, config_base_path=folder).load_and_set(configuration)
-    except (ConfigException, AttributeError, KeyError, OSError, TypeError, ValueError) as error:
-        # As the library reads what is damaged, or names files that are not there.
-        raise ClusterUnavailable(_key(config), Message("FT-CLU-005", f"cannot be used: {error}")) from None
-    return client.ApiClient(configuration)
+        api = client.ApiClient(configuration)
+        command = _credentials_command(content, context)
+    except (ConfigException, AttributeError, ImportError, KeyError, OSError, TypeError, ValueError) as error:
+        # As the library reads what is damaged, names files that are not there, or needs a package for its proxy.
+        raise ClusterUnavailable(_key(config), _UNUSABLE(reason=error)) from None
+    # Where the command fails, the library writes a log and goes on as nobody.
+    if command and not (configuration.api_key or configuration.cert_file):
+        failed = _UNUSABLE(reason=f"its command {printable(command)} has given no credentials")
+        raise ClusterUnavailable(_key(config), failed)
+    return api
+
+
+def _credentials_command(content: Mapping[str, Any], context: str) -> str:
+    """The command that gives the credentials of a context's user; empty if the kubeconfig has others."""
+    user = next(each["context"].get("user") for each in content["contexts"] if each["name"] == context)
+    entry = next((each["user"] for each in content.get("users") or () if each["name"] == user), None)
+    return str(entry["exec"]["command"]) if entry and "exec" in entry else ""
 
 
 def context_name(config: ClusterConfig, project: Path) -> str:

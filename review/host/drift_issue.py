@@ -46,6 +46,7 @@ class Drift(BaseModel):
     """The report of `flux-tenancy drift show --output json` for a stack."""
 
     compared: int
+    unread: tuple[str, ...] = ()
     differences: tuple[Difference, ...]
 
 
@@ -112,13 +113,13 @@ def publish(host: Host, drifts: Mapping[str, Drift | None], url: str) -> str:
             return f"Opened: {host.repository.create_issue(TITLE, body).html_url}"
         issue.edit(body=body)
         return f"Updated: {issue.html_url}"
-    if issue is None or None in drifts.values():
-        return (
-            "Nothing to report."
-            if issue is None
-            else f"Left open, since not every stack was compared: {issue.html_url}"
-        )
-    issue.edit(body=f"{MARKER}\nNo cluster differs from its stack any more ([run]({url})).", state="closed")
+    if None in drifts.values():
+        left = "not every stack was compared"
+        return f"Left open, since {left}: {issue.html_url}" if issue else f"Nothing is reported, but {left}."
+    if issue is None:
+        return "Nothing to report."
+    said = [f"No cluster differs from its stack any more ([run]({url})).", *_unread(drifts)]
+    issue.edit(body="\n\n".join([MARKER, *said]), state="closed")
     return f"Closed: {issue.html_url}"
 
 
@@ -130,7 +131,16 @@ def described(drifts: Mapping[str, Drift | None], url: str) -> str:
             parts.append(f"## {code(stack)}\n\nIt could not be compared; the run says why.")
         elif drift.differences:
             parts.append(f"## {code(stack)}\n\n{_table(drift.differences)}")
-    return cut("\n\n".join(parts), LIMIT, CUT)
+    return cut("\n\n".join([*parts, *_unread(drifts)]), LIMIT, CUT)
+
+
+def _unread(drifts: Mapping[str, Drift | None]) -> list[str]:
+    """A sentence for each stack of which something was not compared."""
+    return [
+        f"Not compared in {code(stack)}, since the workflow may not list them: {', '.join(map(code, drift.unread))}."
+        for stack, drift in drifts.items()
+        if drift and drift.unread
+    ]
 
 
 def _table(differences: Sequence[Difference]) -> str:

@@ -53,12 +53,13 @@ def write_render(rendered: Render, out: Path) -> Path:
     with writing(folder):
         if folder.exists():
             _delete_render(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        # First, so that what a killed render has written is known to be a render's.
+        (folder / DIGESTS).write_text(Digests.of(rendered).as_json(), encoding="utf-8")
         for each in rendered.objects:
             file = folder / each.path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(as_file(each), encoding="utf-8")
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / DIGESTS).write_text(Digests.of(rendered).as_json(), encoding="utf-8")
     return folder
 
 

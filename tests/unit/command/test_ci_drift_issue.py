@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -38,12 +38,12 @@ def host(monkeypatch) -> Iterator[FakeGitHub]:
         yield fake
 
 
-def compared(host: FakeGitHub, **stacks: list[dict[str, str]] | None) -> Result:
+def compared(host: FakeGitHub, unread: Sequence[str] = (), **stacks: list[dict[str, str]] | None) -> Result:
     """A run that has compared stacks, with what it has found in each; None for one that failed."""
     for stack, differences in stacks.items():
         host.artifacts.pop((RUN, f"drift-{stack}"), None)
         if differences is not None:
-            content = json.dumps({"compared": 188, "unread": [], "differences": differences})
+            content = json.dumps({"compared": 188, "unread": unread, "differences": differences})
             host.artifacts[RUN, f"drift-{stack}"] = archive({"drift.json": content})
     return CliRunner().invoke(app, ["ci", "drift-issue", "--run", str(RUN), "--stack", ",".join(stacks)])
 
@@ -105,6 +105,16 @@ def test_a_stack_that_could_not_be_compared_keeps_the_issue_open(host):
     assert "## `production`\n\nIt could not be compared" in issues(host)[0]["body"]
 
 
+def test_what_was_not_compared_is_named(host):
+    compared(host, staging=[CHANGED], unread=["RoleBinding"])
+    sentence = "Not compared in `staging`, since the workflow may not list them: `RoleBinding`."
+    assert sentence in issues(host)[0]["body"]
+
+    compared(host, staging=[], unread=["RoleBinding"])
+    assert sentence in issues(host)[0]["body"]
+    assert "Nothing is reported, but not every stack was compared." in compared(host, staging=None).stdout
+
+
 def test_an_issue_of_somebody_else_is_left_alone(host):
     host.issues[1] = host._described(1, "mallory") | {"body": MARKER}
 
@@ -137,7 +147,7 @@ def test_an_artifact_that_is_no_list_of_differences_is_an_error(host):
 def test_an_issue_is_never_longer_than_the_host_accepts(host):
     long = CHANGED | {"field": "spec." + "x" * 500}
 
-    compared(host, **{f"stack-{number}": [long] * SHOWN for number in range(5)})
+    compared(host, (), **{f"stack-{number}": [long] * SHOWN for number in range(5)})
 
     body = issues(host)[0]["body"]
     assert len(body) <= LIMIT and "shows all of it" in body

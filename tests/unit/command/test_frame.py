@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import typer
 from typer.testing import CliRunner
 
+from flux_tenancy.command import app as module
 from flux_tenancy.command.exits import MEANINGS, ExitCode
 from flux_tenancy.command.options import ChangedStacks, Stack, Stacks
 from flux_tenancy.command.program import Program, found
@@ -41,6 +44,8 @@ def end(how: str) -> None:
             raise OperationError(Message("FT-OPS-999", "it is broken", "mend it"))
         case "files":
             raise ConfigurationError([Problem("Pulumi.eu.yaml", "flux", Message("FT-CFG-999", "is missing", "add it"))])
+        case "file":
+            Path("nowhere", "a.yaml").read_text()
         case "interrupt":
             raise KeyboardInterrupt
         case "fault":
@@ -122,6 +127,7 @@ def test_a_name_that_no_stack_may_have_is_refused(project, command, stack):
         ("found", ExitCode.FOUND, ""),
         ("operation", ExitCode.FAILED, "error: it is broken (FT-OPS-999)\nremedy: mend it\n"),
         ("files", ExitCode.FAILED, "FT-CFG-999"),
+        ("file", ExitCode.FAILED, "error: nowhere/a.yaml: No such file or directory (FT-CMD-008)\nremedy: "),
         ("interrupt", ExitCode.INTERRUPTED, ""),
     ],
 )
@@ -143,3 +149,16 @@ def test_a_fault_of_the_program_is_not_hidden():
     done = CliRunner().invoke(app, ["end", "fault"])
 
     assert isinstance(done.exception, RuntimeError)
+
+
+def test_a_fault_of_the_program_is_no_finding(monkeypatch, capsys):
+    def fails(**_: object) -> None:
+        raise RuntimeError("a fault of the program")
+
+    monkeypatch.setattr(module, "app", fails)
+
+    with pytest.raises(SystemExit) as ended:
+        module.main()
+
+    assert ended.value.code == ExitCode.FAILED
+    assert "RuntimeError: a fault of the program" in capsys.readouterr().err

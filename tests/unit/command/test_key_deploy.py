@@ -264,7 +264,7 @@ def test_a_stack_without_tenants_lists_none(project):
         ),
         ("error: failed to load checkpoint: EOF\n", "FT-OPS-341", "docs/troubleshooting.md"),
         ("warning: old\nerror: the disk is full\n\n", "FT-OPS-014", ": the disk is full (FT"),
-        ("", "FT-OPS-014", "`pulumi config --stack staging`"),
+        ("", "FT-OPS-014", "it gives no reason (FT"),
     ],
 )
 def test_an_error_of_pulumi_is_explained(project, output, code, field):

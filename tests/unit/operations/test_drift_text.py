@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from flux_tenancy.operations.differences import Difference, What
-from flux_tenancy.operations.drift_text import _minute, _unowned
+from flux_tenancy.operations.drift_search import Drift
+from flux_tenancy.operations.drift_text import _minute, _unowned, as_json
 
 
 @pytest.mark.parametrize(
@@ -30,3 +33,11 @@ def test_no_command_deletes_a_leftover_that_would_take_others_along():
 
     assert "`pulumi up` first" in first
     assert (listed, command) == ("  Kustomization apps/dev-team", "  kubectl delete networkpolicy dev-team -n apps")
+
+
+def test_a_value_that_is_missing_is_null_for_programs():
+    drift = Drift((Difference(What.ADDED, "ConfigMap", "apps", "a", cluster="b"),), 1, ())
+
+    [found] = json.loads(as_json(drift))["differences"]
+
+    assert (found["stack"], found["cluster"]) == (None, "b")

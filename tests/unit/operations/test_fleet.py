@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -70,6 +71,16 @@ def test_nothing_is_started_after_a_stack_that_failed():
 
     assert states(run) == {"staging": "done", "eu-1": "failed", "eu-2": "done", "us-1": "waiting", "ap-1": "waiting"}
     assert (run.rows["eu-1"].message, run.succeeded) == ("it failed (FT-OPS-315)", False)
+
+
+def test_kinds_that_were_not_compared_are_named(monkeypatch):
+    monkeypatch.setattr(module, "read_recorded", lambda *_: SimpleNamespace(objects=[1]))
+    drift = SimpleNamespace(differences=(), unread=("RoleBinding", "Secret"))
+    monkeypatch.setattr(module, "find_drift", lambda *_: (drift, None))
+
+    run = module.drift_of_fleet(FLEET, Path(), lambda _: None)
+
+    assert {row.message for row in run.rows.values()} == {"not compared: RoleBinding, Secret"}
 
 
 def test_what_only_looks_goes_on_after_a_failure():

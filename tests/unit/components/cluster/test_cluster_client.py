@@ -203,6 +203,25 @@ def test_content_that_is_not_a_kubeconfig_is_refused_without_being_shown(tmp_pat
     assert unavailable(config, tmp_path)[:2] == ("kubeconfigContent", "FT-CLU-002")
 
 
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (
+            ("token: ", "exec: {apiVersion: client.authentication.k8s.io/v1, command: no-such-helper} #"),
+            "no-such-helper",
+        ),
+        (("server: ", "proxy-url: socks5://127.0.0.1:1\n    server: "), "socks"),
+    ],
+)
+def test_a_kubeconfig_that_needs_what_is_not_there_is_refused(tmp_path, damage, said):
+    content = kubeconfig("https://127.0.0.1:1")
+    assert damage[0] in content
+
+    key, code, message = unavailable(by_file(tmp_path, content.replace(*damage)), tmp_path)
+
+    assert (key, code) == ("kubeconfig", "FT-CLU-005") and said in message
+
+
 def test_a_missing_context_is_an_error_with_the_available_ones(tmp_path):
     config = by_file(tmp_path, kubeconfig("http://127.0.0.1:1"), context="production")
 

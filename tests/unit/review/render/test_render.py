@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -199,6 +201,25 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path, is_rendered):
 
     assert raised.value.message.code == "FT-REV-001"
     assert set(before) <= set(tmp_path.rglob("*"))
+
+
+def test_a_render_that_was_cut_off_is_replaced(tmp_path, monkeypatch):
+    render = rendered(tmp_path / "project")
+    first = render.objects[0].path
+    written = iter(range(3))
+    write_text = Path.write_text
+
+    def until_it_is_full(path: Path, *arguments: Any, **options: Any) -> int:
+        if next(written, None) is None:
+            raise OSError(28, "No space left on device")
+        return write_text(path, *arguments, **options)
+
+    with monkeypatch.context() as full:
+        full.setattr(Path, "write_text", until_it_is_full)
+        with pytest.raises(OperationError):
+            write_render(render, tmp_path / "out")
+
+    assert (write_render(render, tmp_path / "out") / first).is_file()
 
 
 def test_a_link_is_left_alone(tmp_path):
