@@ -20,13 +20,16 @@ SCALARS = """
 def test_plain_scalars_are_read_as_pulumi_reads_them(lab: Lab, tmp_path: Path) -> None:
     (tmp_path / "Pulumi.yaml").write_text("name: scalars\nruntime: python\n")
     file = tmp_path / "Pulumi.dev.yaml"
-    lines = [f"    k{index}: {text}\n" for index, text in enumerate(SCALARS.split())]
-    file.write_text(f"config:\n  scalars:a:\n{''.join(lines)}    off: key\n    0x10: key\n")
     environ = {"PULUMI_CONFIG_PASSPHRASE": LAB_PASSPHRASE}
-
     init = lab.pulumi.run(["stack", "init", "dev"], tmp_path, environ, capture_output=True)
+    # Only now: Pulumi writes the whole file anew.
+    lines = [f"    k{index}: {text}\n" for index, text in enumerate(SCALARS.split())]
+    content = f"{file.read_text()}config:\n  scalars:a:\n{''.join(lines)}    off: key\n    0x10: key\n"
+    file.write_text(content)
+
     done = lab.pulumi.run(["config", "--json", "--stack", "dev"], tmp_path, environ, capture_output=True)
 
+    assert file.read_text() == content
     assert init.returncode == done.returncode == 0, init.stderr + done.stderr
     of_pulumi: dict[str, Any] = json.loads(json.loads(done.stdout)["scalars:a"]["value"])
     read = read_mapping(file, file.name, as_pulumi=True)
