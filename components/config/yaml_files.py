@@ -93,7 +93,9 @@ class _GoLoader(_StrictLoader):
         with suppress(ValueError):
             if (number := int(_OCTAL.sub(r"\g<1>0o", text), 0)) in _INTEGERS:
                 return number
-        value = float(text)
+        value = math.inf
+        with suppress(ValueError):
+            value = float(text)
         if math.isinf(value):
             return str(node.value)
         return int(value) if value.is_integer() and abs(value) < _LARGEST_WRITTEN else value
