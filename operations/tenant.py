@@ -59,7 +59,8 @@ def suspend(tenant: str, stacks: Sequence[str], project: Path, preview: bool) ->
     Raises:
         OperationError: a stack does not list the tenant, its file cannot be changed, or Pulumi fails.
     """
-    _change(stacks, project, preview, lambda each, edits: tenant_changes.suspend(tenant, each, edits))
+    if _change(stacks, project, partial(tenant_changes.suspend, tenant)):
+        _preview(stacks, project, preview)
 
 
 def resume(tenant: str, stacks: Sequence[str], project: Path, preview: bool) -> None:
@@ -68,7 +69,8 @@ def resume(tenant: str, stacks: Sequence[str], project: Path, preview: bool) -> 
     Raises:
         OperationError: as of `suspend`.
     """
-    _change(stacks, project, preview, lambda each, edits: tenant_changes.resume(tenant, each, edits))
+    if _change(stacks, project, partial(tenant_changes.resume, tenant)):
+        _preview(stacks, project, preview)
 
 
 def move(tenant: str, to: tenant_changes.Move, stacks: Sequence[str], project: Path, preview: bool) -> None:
@@ -85,16 +87,18 @@ def move(tenant: str, to: tenant_changes.Move, stacks: Sequence[str], project: P
 
         moves[each] = tenant_changes.move(tenant, each, to, prunes, edits)
 
-    _change(stacks, project, preview, change)
+    has_changed = _change(stacks, project, change)
     if keys := {each: done.key for each, done in moves.items() if done.key}:
         _tell_owners(Onboarded(to.url, to.repository or None, keys))
     for each, done in moves.items():
         typer.echo(
-            f"Then run the same command again: until `pulumi up`, Flux prunes in {each}."
+            f"{each}: until `pulumi up`, Flux prunes; then run the same command again."
             if done.first_keeps
             else f"Once Flux has applied the new place: `flux-tenancy tenant moved {tenant} --stack {each}`; "
             "Flux then prunes again."
         )
+    if has_changed:
+        _preview(stacks, project, preview)
 
 
 def moved(tenant: str, stacks: Sequence[str], project: Path, preview: bool) -> None:
@@ -121,7 +125,8 @@ def moved(tenant: str, stacks: Sequence[str], project: Path, preview: bool) -> N
             raise invalid(error.as_problem(stack_file_name(each))) from None
         for left in left_over:
             typer.echo(f"{each}: {left} is not in the new place; it stays until somebody deletes it.")
-    _change(stacks, project, preview, lambda each, edits: tenant_changes.settle(tenant, each, edits))
+    if _change(stacks, project, partial(tenant_changes.settle, tenant)):
+        _preview(stacks, project, preview)
 
 
 def offboard(tenant: str, stacks: Sequence[str], project: Path, backup: bool, age: str, preview: bool) -> None:
@@ -148,13 +153,14 @@ def offboard(tenant: str, stacks: Sequence[str], project: Path, backup: bool, ag
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H%M%SZ")
     for each in stacks if backup else ():
         _back_up(tenant, each, project, Path(_BACKUPS, each, tenant, now), recipient)
-    _apply(edits, stacks, preview)
+    _apply(edits, stacks)
     for each, is_last in last.items():
         typer.echo(
             f"{each}: {tenant} leaves for good, with its namespaces."
             if is_last
             else f"{each}: this is the first step; to delete the namespaces, too, repeat it after `pulumi up`."
         )
+    _preview(stacks, project, preview)
 
 
 def _back_up(tenant: str, stack: str, project: Path, folder: Path, recipient: pyrage.x25519.Recipient | None) -> None:
@@ -181,19 +187,18 @@ def _back_up(tenant: str, stack: str, project: Path, folder: Path, recipient: py
         typer.echo(f"{stack}: backed up to {folder}{without} and without the data of volumes")
 
 
-def _change(stacks: Sequence[str], project: Path, preview: bool, change: Callable[[str, ProjectEdits], None]) -> None:
+def _change(stacks: Sequence[str], project: Path, change: Callable[[str, ProjectEdits], None]) -> bool:
+    """Change the files of stacks, and show how; False if they say so already."""
     edits = ProjectEdits(project)
     run_all(partial(change, each, edits) for each in stacks)
-    _apply(edits, stacks, preview)
+    return _apply(edits, stacks)
 
 
-def _apply(edits: ProjectEdits, stacks: Sequence[str], preview: bool) -> None:
+def _apply(edits: ProjectEdits, stacks: Sequence[str]) -> bool:
     edits.apply(stacks)
-    if not (difference := edits.diff()):
-        typer.echo("The files say so already.")
-        return
-    typer.echo(difference, nl=False)
-    _preview(stacks, edits.project, preview)
+    difference = edits.diff()
+    typer.echo(difference or "The files say so already.\n", nl=False)
+    return bool(difference)
 
 
 def _key_stored(onboarded: Onboarded, stack: str) -> str:
