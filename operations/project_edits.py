@@ -88,8 +88,10 @@ class ProjectEdits:
             stacks: names of the stacks; none by default, since a stack may lack what the change does not concern.
 
         Raises:
-            OperationError: a stack would not be valid, or a file cannot be written.
+            OperationError: somebody else has written one of the files meanwhile, a stack would not be valid, or a file
+                cannot be written.
         """
+        run_all(partial(_check_unchanged, path, before) for path, before in self._before.items())
         try:
             for path, text in self._after.items():
                 _write(path, text)
@@ -137,16 +139,29 @@ class ProjectEdits:
         described_file(stack, self.project)
         path = described_project(self.project).stack_folder / stack_file_name(stack)
         if path not in self._before:
-            try:
-                with path.open(encoding="utf-8", newline="") as opened:
-                    self._before[path] = self._after[path] = opened.read()
-            except (OSError, UnicodeDecodeError) as error:
-                raise OperationError(
-                    Message(
-                        "FT-OPS-301", f"{path.name} cannot be read: {error}", "correct it and run the command again"
-                    )
-                ) from None
+            self._before[path] = self._after[path] = _read(path)
         return path, self._after[path]
+
+
+def _check_unchanged(path: Path, before: str | None) -> None:
+    """Check that a file is as it was read, or still missing: a command may take minutes until it writes."""
+    is_unchanged = not path.exists() if before is None else _read(path) == before
+    if not is_unchanged:
+        raise OperationError(
+            Message(
+                "FT-OPS-317", f"somebody else has written {path.name} while the command ran", "run the command again"
+            )
+        )
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open(encoding="utf-8", newline="") as opened:
+            return opened.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise OperationError(
+            Message("FT-OPS-301", f"{path.name} cannot be read: {error}", "correct it and run the command again")
+        ) from None
 
 
 def _write(path: Path, text: str) -> None:
