@@ -92,6 +92,8 @@ def _add(kind: KeyKind, sync: DescribedSync, files: Sequence[EncryptedFile] | No
 
 def _withdraw(public: str, sync: DescribedSync, files: Sequence[EncryptedFile] | None, config: PulumiConfig) -> None:
     kind = kind_of(public)
+    if kind is OPENPGP:
+        public = public.upper()  # as `sops` and the stack have fingerprints
     keys = _stored(kind, sync, config)
     remaining = [key for key in keys if key.public != public]
     if len(remaining) == len(keys):
@@ -107,13 +109,14 @@ def _withdraw(public: str, sync: DescribedSync, files: Sequence[EncryptedFile] |
         )
     if not remaining:
         section = dotted((*sync.path, kind.secret[0]))
+        option = f"{sync.option} --openpgp" if kind is OPENPGP else sync.option
         fields = {"owner": sync.owner, "key": public, "file": sync.file, "kind": kind.name}
         raise OperationError(
             Wording(
                 "FT-OPS-033",
                 "{key} is the only {kind} of {owner} in {file}",
                 "create another first with `flux-tenancy key sops {option} --stack {stack}`, or remove {path}",
-            )(**fields, option=sync.option, stack=config.stack, path=section)
+            )(**fields, option=option, stack=config.stack, path=section)
         )
     named = [file for file in files or () if public in file.keys]
     of_other_kinds = [key for each in (AGE, OPENPGP) if each is not kind for key in _stored(each, sync, config)]

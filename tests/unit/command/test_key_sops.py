@@ -215,13 +215,14 @@ def test_a_key_is_withdrawn_while_one_of_another_kind_decrypts_its_files(project
     assert f"--rm-age {old} staging/a.yaml" in withdraw(project, old, "--repo", str(checkout))
 
 
-def test_an_openpgp_key_is_withdrawn_by_its_fingerprint(project):
+@pytest.mark.parametrize("written", [str.upper, str.lower])
+def test_an_openpgp_key_is_withdrawn_by_its_fingerprint(project, written):
     make(project, "--openpgp")
     path = ("tenants", "dev-team", "sync", "decryption", "openpgp", "fingerprints")
     [old] = project.said(*path)
     make(project, "--openpgp")
 
-    out = withdraw(project, old)
+    out = withdraw(project, written(old))
 
     assert f"`sops rotate --in-place --rm-pgp {old} <file>`" in out
     assert old not in project.said(*path)
@@ -230,6 +231,7 @@ def test_an_openpgp_key_is_withdrawn_by_its_fingerprint(project):
 
 @pytest.mark.parametrize(("arguments", "out_of"), [((), "age"), (("--openpgp",), "openpgp")])
 def test_the_only_key_cannot_be_withdrawn(project, arguments, out_of):
+    create = " ".join(["`flux-tenancy key sops dev-team", *arguments, "--stack staging`"])
     make(project, *arguments)
     kind = project.said("tenants", "dev-team", "sync", "decryption", out_of)
     [only] = kind.get("recipients") or kind.get("fingerprints")
@@ -237,6 +239,7 @@ def test_the_only_key_cannot_be_withdrawn(project, arguments, out_of):
     said = project.refused("sops", "dev-team", "--stack", "staging", "--withdraw", only)
 
     assert said.startswith(f"error: {only} ") and "(FT-OPS-033)\n" in said
+    assert f"create another first with {create}, " in said
     assert said.endswith(f" tenants.dev-team.sync.decryption.{out_of}\n")
 
 
