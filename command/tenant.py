@@ -199,7 +199,7 @@ def offboard(
 ) -> None:
     """Take the next of two steps: remove the sync and all access, then the namespaces with everything in them.
 
-    Secrets are in the backup only with `--age`.
+    The last step is refused until `pulumi up` has applied the first. Secrets are in the backup only with `--age`.
 
     Examples:
 

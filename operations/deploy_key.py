@@ -7,6 +7,7 @@ from pathlib import Path
 import typer
 from pydantic import TypeAdapter, ValidationError
 
+from flux_tenancy.components.config.errors import dotted
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.git.config import GitUrl
 from flux_tenancy.components.keys.ssh_keys import SshKeyError, generate, read_private_key
@@ -15,6 +16,7 @@ from flux_tenancy.components.stack.files.validation_errors import message
 from flux_tenancy.operations.described_source import DescribedSource, platform_source, tenant_source
 from flux_tenancy.operations.described_stack import listed_tenants
 from flux_tenancy.operations.errors import OperationError, check_one_owner
+from flux_tenancy.operations.project_edits import ProjectEdits
 from flux_tenancy.operations.pulumi_config import PulumiConfig
 
 _GIT_URL: TypeAdapter[str] = TypeAdapter(GitUrl)
@@ -31,20 +33,23 @@ def deploy_key(stack: str, tenant: str, platform: bool, project: Path) -> None:
 
     Raises:
         OperationError: both or neither of tenant and platform are named, the stack or the tenant does not exist, its
-            URL takes no key, or Pulumi fails.
+            URL takes no key, its file cannot be changed in this place alone, or Pulumi fails.
     """
     check_one_owner(tenant, platform, "key deploy")
     source = platform_source(stack, project) if platform else tenant_source(stack, tenant, project)
     _check_url(source)
-    config, path = PulumiConfig(stack, project), f"{source.path}.deployKey"
-    old = _fingerprint(config.get(path)) if source.has_deploy_key else None
+    path, edits = (*source.path, "deployKey"), ProjectEdits(project)
+    old = _fingerprint(PulumiConfig(stack, project).get(dotted(path))) if source.has_deploy_key else None
     key = generate()
     is_listed = platform or tenant in listed_tenants(stack, project)
-    config.set_secret(path, key.private)
+    edits.set_secret(stack, path, key.private)
+    edits.apply()
 
     if not is_listed:
         typer.echo(f"Added tenant {tenant} to {source.file}, as described in {tenant_file_name(tenant)}")
-    typer.echo(f"Stored a new {key.public.split()[0]} key of {source.owner}, encrypted, in {source.file}: {path}")
+    typer.echo(
+        f"Stored a new {key.public.split()[0]} key of {source.owner}, encrypted, in {source.file}: {dotted(path)}"
+    )
     typer.echo(f"Fingerprint: {key.fingerprint}")
     if old:
         typer.echo(f"Replaces:    {old}")
@@ -73,7 +78,7 @@ def _check_url(source: DescribedSource) -> None:
         raise OperationError(
             Message(
                 "FT-OPS-020",
-                f"{source.path}.url: {reason}",
+                f"{dotted(source.path)}.url: {reason}",
                 "set an ssh URL first, like ssh://git@git.example.com/team/repository",
             )
         )

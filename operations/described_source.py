@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from flux_tenancy.components.stack.files.names import stack_file_name
-from flux_tenancy.operations.described_stack import described_platform, described_tenant
+from flux_tenancy.operations.described_stack import PLATFORM, described_platform, described_tenant
+from flux_tenancy.operations.yaml_edits import Keys
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,7 @@ class DescribedSource:
 
     Attributes:
         owner: what messages call its owner: `tenant dev-team`, or `the platform`.
-        path: path of the source in the stack, e.g. `tenants.dev-team.source`.
+        path: path of the source in the stack, e.g. `("tenants", "dev-team", "source")`.
         file: the stack's file.
         url: URL of the repository; empty if neither file has one yet.
         repository: `owner/name` at GitHub, if the program registers keys there; otherwise None.
@@ -25,7 +26,7 @@ class DescribedSource:
     """
 
     owner: str
-    path: str
+    path: Keys
     file: str
     url: str
     repository: str | None
@@ -39,7 +40,7 @@ def tenant_source(stack: str, tenant: str, project: Path) -> DescribedSource:
         OperationError: the stack or the tenant does not exist.
     """
     source = described_tenant(stack, tenant, project, may_be_new=True).value.get("source")
-    return _described(f"tenant {tenant}", f"tenants.{tenant}.source", stack_file_name(stack), source)
+    return _described(f"tenant {tenant}", ("tenants", tenant, "source"), stack_file_name(stack), source)
 
 
 def platform_source(stack: str, project: Path) -> DescribedSource:
@@ -49,10 +50,10 @@ def platform_source(stack: str, project: Path) -> DescribedSource:
         OperationError: the stack does not exist or has no such sync.
     """
     source = described_platform(stack, project).get("source")
-    return _described("the platform", "flux.sync.source", stack_file_name(stack), source)
+    return _described("the platform", (*PLATFORM, "source"), stack_file_name(stack), source)
 
 
-def _described(owner: str, path: str, file: str, source: Any) -> DescribedSource:
+def _described(owner: str, path: Keys, file: str, source: Any) -> DescribedSource:
     source = source if isinstance(source, Mapping) else {}
     github = source.get("github")
     repository = github.get("repository") if isinstance(github, Mapping) else None

@@ -20,9 +20,11 @@ from flux_tenancy.components.cluster.namespaced_kinds import NamespacedKind, rea
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.stack.files.names import stack_file_name
+from flux_tenancy.components.sync.flux_objects import read_syncs
 from flux_tenancy.components.sync.status import status_of
 from flux_tenancy.components.tenant.leaving.remaining_objects import goes_by_itself
-from flux_tenancy.components.vocabulary.names import KUSTOMIZATION, KUSTOMIZE_API
+from flux_tenancy.components.vocabulary.manifests import RBAC_API, name_of
+from flux_tenancy.components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION, KUSTOMIZE_API, TENANT_LABEL
 from flux_tenancy.operations.described_stack import described_tenant
 from flux_tenancy.operations.errors import OperationError, invalid
 from flux_tenancy.operations.foreign_grants import applied_by_flux
@@ -136,6 +138,24 @@ def live_tenant(tenant: str, stack: str, project: Path, syncs: Iterable[str]) ->
     except ClusterUnavailable as error:
         raise invalid(error.as_problem(stack_file_name(stack))) from None
     return LiveTenant(tenant, namespaces, api, tuple(found))
+
+
+def access_of(api: client.ApiClient, tenant: str) -> list[str]:
+    """The syncs, releases and role bindings that the platform has created for a tenant, as `Kind namespace/name`.
+
+    `state: leaving` deletes them, the bindings last, since Flux needs them to prune. Tenants cannot set the label.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer, or not to this user.
+    """
+    syncs = read_syncs(api, (KUSTOMIZATION, HELM_RELEASE))
+    own = [each for each in syncs if (each["metadata"].get("labels") or {}).get(TENANT_LABEL) == tenant]
+    with explaining(api):
+        bindings = items(api, f"/apis/{RBAC_API}/rolebindings", labelSelector=f"{TENANT_LABEL}={tenant}")
+    return [
+        *(f"{each['kind']} {name_of(each)}" for each in own),
+        *(f"RoleBinding {name_of(each)}" for each in bindings),
+    ]
 
 
 def namespaces_of(described: Mapping[str, Any]) -> tuple[str, ...]:

@@ -114,10 +114,10 @@ def onboard(tenant: NewTenant, stacks: Sequence[str], edits: ProjectEdits) -> On
         url, repository = source.url, source.repository
     keys = {}
     for stack in stacks:
-        edits.set(stack, (tenant.name,), {"sync": {"path": tenant.folder}} if tenant.folder else {})
+        edits.set(stack, ("tenants", tenant.name), {"sync": {"path": tenant.folder}} if tenant.folder else {})
         if url.startswith("ssh://"):
             keys[stack] = generate()
-            edits.set_secret(stack, (tenant.name, "source", "deployKey"), keys[stack].private)
+            edits.set_secret(stack, ("tenants", tenant.name, "source", "deployKey"), keys[stack].private)
     return Onboarded(url, repository, keys)
 
 

@@ -21,7 +21,6 @@ from flux_tenancy.operations.errors import OperationError, invalid, run_all
 from flux_tenancy.operations.pulumi_config import PulumiConfig
 from flux_tenancy.operations.yaml_edits import Keys, NotEditable, with_value, without
 
-_TENANTS = "tenants"
 # Entries of tenants stay, even if they are empty.
 _TENANT_DEPTH = 3
 
@@ -43,31 +42,31 @@ class ProjectEdits:
         path = self.project / name
         self._before[path], self._after[path] = None, text
 
-    def set(self, stack: str, path: Keys, value: Any, section: str = _TENANTS) -> None:
-        """Set a value below `tenants` or another section of a stack.
+    def set(self, stack: str, path: Keys, value: Any) -> None:
+        """Set a value of a stack, at a path such as `("tenants", "shop", "state")`.
 
         Raises:
             OperationError: the stack does not exist, or its file cannot be changed in this place alone.
         """
-        self._edit(stack, section, path, partial(with_value, value=value))
+        self._edit(stack, path, partial(with_value, value=value))
 
     def remove(self, stack: str, path: Keys) -> None:
-        """Remove a value below `tenants` of a stack, if it has one.
+        """Remove a tenant of a stack, or a value of one, if it is there.
 
         Raises:
             OperationError: the stack does not exist, or its file cannot be changed in this place alone.
         """
-        self._edit(stack, _TENANTS, path, partial(without, at_least=_TENANT_DEPTH))
+        self._edit(stack, path, partial(without, at_least=_TENANT_DEPTH))
 
     def set_secret(self, stack: str, path: Keys, value: str) -> None:
-        """Encrypt a value and set it below `tenants` of a stack, with the keys of Pulumi that decrypt it.
+        """Encrypt a value and set it, with the keys of Pulumi that decrypt it.
 
         Raises:
             OperationError: the stack does not exist, its file cannot be changed in these places alone, or Pulumi cannot
                 encrypt the value.
         """
         encrypted = PulumiConfig(stack, self.project).encrypted(value)
-        self.set(stack, (*path, "secure"), encrypted.value["secure"])
+        self.set(stack, path, dict(encrypted.value))
         file, text = self._text(stack)
         for key, each in encrypted.provider.items():
             text = self._edited(stack, (key,), text, partial(with_value, value=each), (key,))
@@ -82,12 +81,17 @@ class ProjectEdits:
             lines += difflib.unified_diff(old, new, "/dev/null" if before is None else f"a/{name}", f"b/{name}", n=1)
         return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
 
-    def apply(self, stacks: Iterable[str]) -> None:
+    def apply(self, stacks: Iterable[str] = ()) -> None:
         """Write the files and check these stacks as a whole; if that fails, every file is as before.
 
+        Args:
+            stacks: names of the stacks; none by default, since a stack may lack what the change does not concern.
+
         Raises:
-            OperationError: a stack would not be valid, or a file cannot be written.
+            OperationError: somebody else has written one of the files meanwhile, a stack would not be valid, or a file
+                cannot be written.
         """
+        run_all(partial(_check_unchanged, path, before) for path, before in self._before.items())
         try:
             for path, text in self._after.items():
                 _write(path, text)
@@ -106,8 +110,9 @@ class ProjectEdits:
         except ConfigurationError as error:
             raise invalid(*error.problems) from None
 
-    def _edit(self, stack: str, section: str, path: Keys, change: Any) -> None:
+    def _edit(self, stack: str, path: Keys, change: Any) -> None:
         file, text = self._text(stack)
+        section, *below = path
         project = described_project(self.project).name
         try:
             keys = yaml.safe_load(text).get("config") or {}
@@ -115,7 +120,7 @@ class ProjectEdits:
             keys = {}
         # Keys may have the name of the project in front, in two spellings.
         key = next((key for key in keys if section_of(str(key), project) == section), f"{project}:{section}")
-        self._after[file] = self._edited(stack, (section, *path), text, change, ("config", str(key), *path))
+        self._after[file] = self._edited(stack, path, text, change, ("config", str(key), *below))
 
     def _edited(self, stack: str, shown: Keys, text: str, change: Any, path: Keys) -> str:
         try:
@@ -134,16 +139,29 @@ class ProjectEdits:
         described_file(stack, self.project)
         path = described_project(self.project).stack_folder / stack_file_name(stack)
         if path not in self._before:
-            try:
-                with path.open(encoding="utf-8", newline="") as opened:
-                    self._before[path] = self._after[path] = opened.read()
-            except (OSError, UnicodeDecodeError) as error:
-                raise OperationError(
-                    Message(
-                        "FT-OPS-301", f"{path.name} cannot be read: {error}", "correct it and run the command again"
-                    )
-                ) from None
+            self._before[path] = self._after[path] = _read(path)
         return path, self._after[path]
+
+
+def _check_unchanged(path: Path, before: str | None) -> None:
+    """Check that a file is as it was read, or still missing: a command may take minutes until it writes."""
+    is_unchanged = not path.exists() if before is None else _read(path) == before
+    if not is_unchanged:
+        raise OperationError(
+            Message(
+                "FT-OPS-317", f"somebody else has written {path.name} while the command ran", "run the command again"
+            )
+        )
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open(encoding="utf-8", newline="") as opened:
+            return opened.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise OperationError(
+            Message("FT-OPS-301", f"{path.name} cannot be read: {error}", "correct it and run the command again")
+        ) from None
 
 
 def _write(path: Path, text: str) -> None:

@@ -1,11 +1,11 @@
-"""The configuration of a stack, read and written by `pulumi config` with the stack's own secrets provider.
+"""Secrets of a stack, decrypted and encrypted by `pulumi config` with the stack's own secrets provider.
 
 Values are passed on standard input, since other users of the machine can read a process's arguments.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -46,26 +46,8 @@ class PulumiConfig:
         self.stack = stack
         self.project = project
 
-    def set_secret(self, path: str, value: str) -> None:
-        """Encrypt a value and write it to a path such as `tenants.dev-team.source.deployKey`.
-
-        Raises:
-            OperationError: Pulumi cannot be run, or refuses.
-        """
-        self._run(["set", "--secret"], path, value)
-
-    def set_list(self, path: str, values: Sequence[str]) -> None:
-        """Replace the list at a path by public values.
-
-        Raises:
-            OperationError: Pulumi cannot be run, or refuses.
-        """
-        self._run(["rm"], path)
-        for index, value in enumerate(values):
-            self._run(["set", "--plaintext"], f"{path}[{index}]", value)
-
     def get(self, path: str) -> str:
-        """The decrypted value at a path.
+        """The decrypted value at a path such as `tenants.dev-team.source.deployKey`.
 
         Raises:
             OperationError: Pulumi cannot be run, or refuses.

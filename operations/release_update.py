@@ -100,11 +100,10 @@ def update_releases(
         updates = [each for product in published if (each := update(file, product)) is not None]
         for each in updates:
             for path, value in each.values.items():
-                edits.set(name, path, value, section=each.published.product.name)
+                edits.set(name, (each.published.product.name, *path), value)
         if updates:
             found[name] = updates
-    # A stack may still lack what has nothing to do with its releases, so it is not checked as a whole.
-    edits.apply([])
+    edits.apply()
     return _report(found, published)
 
 

@@ -89,7 +89,7 @@ def _keys(sync: DescribedSync) -> dict[str, tuple[str, ...]]:
         (OPENPGP, openpgp.private_keys, openpgp.fingerprints),
     ):
         if private is not None and not public:
-            secret, missing = f"{sync.path}.{kind.secret}", f"{sync.path}.{kind.public}"
+            secret, missing = dotted((*sync.path, *kind.secret)), dotted((*sync.path, *kind.public))
             raise OperationError(
                 Message(
                     "FT-OPS-037",
@@ -109,7 +109,7 @@ def _checked(sync: DescribedSync) -> _Decryption:
         return _Decryption.model_validate(sync.decryption)
     except ValidationError as error:
         path, reason = first_error(error)
-        raise invalid(Problem(sync.file, f"{sync.path}.{dotted(path)}", reason)) from None
+        raise invalid(Problem(sync.file, dotted((*sync.path, *path)), reason)) from None
 
 
 def _check_apart(environments: dict[str, Environment]) -> None:

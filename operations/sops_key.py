@@ -12,11 +12,14 @@ from shlex import quote
 
 import typer
 
+from flux_tenancy.components.config.errors import dotted
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.operations.described_sync import DescribedSync, described_sync
+from flux_tenancy.operations.described_syncs import value_at
 from flux_tenancy.operations.encrypted_files import EncryptedFile, encrypted_files
 from flux_tenancy.operations.errors import OperationError, check_one_owner
+from flux_tenancy.operations.project_edits import ProjectEdits
 from flux_tenancy.operations.pulumi_config import PulumiConfig
 from flux_tenancy.operations.sops_keys import AGE, OPENPGP, POST_QUANTUM, KeyKind, SopsKey, kind_of
 
@@ -67,7 +70,7 @@ def _add(kind: KeyKind, sync: DescribedSync, files: Sequence[EncryptedFile] | No
     new = kind.generate(f"flux-tenancy {config.stack}/{sync.owner.rpartition(' ')[2]}")
     _store(kind, [new, *old], sync, config)
 
-    typer.echo(f"Stored a new {kind.name} of {sync.owner}, encrypted, in {sync.file}: {sync.path}.{kind.secret}")
+    typer.echo(f"Stored a new {kind.name} of {sync.owner}, encrypted, in {sync.file}: {_path(kind, sync)}")
     typer.echo(f"{kind.public_name}: {new.public}")
     typer.echo("Next:")
     typer.echo("  run `pulumi preview` and `pulumi up`, so that the cluster can decrypt with it;")
@@ -89,6 +92,8 @@ def _add(kind: KeyKind, sync: DescribedSync, files: Sequence[EncryptedFile] | No
 
 def _withdraw(public: str, sync: DescribedSync, files: Sequence[EncryptedFile] | None, config: PulumiConfig) -> None:
     kind = kind_of(public)
+    if kind is OPENPGP:
+        public = public.upper()  # as `sops` and the stack have fingerprints
     keys = _stored(kind, sync, config)
     remaining = [key for key in keys if key.public != public]
     if len(remaining) == len(keys):
@@ -103,14 +108,15 @@ def _withdraw(public: str, sync: DescribedSync, files: Sequence[EncryptedFile] |
             )(**fields, keys=", ".join(key.public for key in keys))
         )
     if not remaining:
-        section = f"{sync.path}.{kind.option if kind is AGE else 'openpgp'}"
+        section = dotted((*sync.path, kind.secret[0]))
+        option = f"{sync.option} --openpgp" if kind is OPENPGP else sync.option
         fields = {"owner": sync.owner, "key": public, "file": sync.file, "kind": kind.name}
         raise OperationError(
             Wording(
                 "FT-OPS-033",
                 "{key} is the only {kind} of {owner} in {file}",
                 "create another first with `flux-tenancy key sops {option} --stack {stack}`, or remove {path}",
-            )(**fields, option=sync.option, stack=config.stack, path=section)
+            )(**fields, option=option, stack=config.stack, path=section)
         )
     named = [file for file in files or () if public in file.keys]
     of_other_kinds = [key for each in (AGE, OPENPGP) if each is not kind for key in _stored(each, sync, config)]
@@ -127,7 +133,7 @@ def _withdraw(public: str, sync: DescribedSync, files: Sequence[EncryptedFile] |
         )
     _store(kind, remaining, sync, config)
 
-    typer.echo(f"Removed {public} from {sync.file}: {sync.path}.{kind.secret}")
+    typer.echo(f"Removed {public} from {sync.file}: {_path(kind, sync)}")
     typer.echo("Next:")
     typer.echo("  run `pulumi preview` and `pulumi up`: from then on the cluster does not decrypt with it;")
     typer.echo(
@@ -140,23 +146,30 @@ def _withdraw(public: str, sync: DescribedSync, files: Sequence[EncryptedFile] |
 
 def _stored(kind: KeyKind, sync: DescribedSync, config: PulumiConfig) -> list[SopsKey]:
     """The keys that the stack has, newest first."""
-    if sync.at(kind.secret) is None:
+    if value_at(sync.decryption, kind.secret) is None:
         return []
     try:
-        return kind.read(config.get(f"{sync.path}.{kind.secret}"))
+        return kind.read(config.get(_path(kind, sync)))
     except ValueError as error:
         raise OperationError(
             Message(
                 "FT-OPS-035",
-                f"{sync.file}: {sync.path}.{kind.secret}: {error}",
+                f"{sync.file}: {_path(kind, sync)}: {error}",
                 "remove it or set the right key, and run the command again",
             )
         ) from None
 
 
 def _store(kind: KeyKind, keys: list[SopsKey], sync: DescribedSync, config: PulumiConfig) -> None:
-    config.set_secret(f"{sync.path}.{kind.secret}", kind.joined(keys))
-    config.set_list(f"{sync.path}.{kind.public}", [key.public for key in keys])
+    edits = ProjectEdits(config.project)
+    edits.set_secret(config.stack, (*sync.path, *kind.secret), kind.joined(keys))
+    edits.set(config.stack, (*sync.path, *kind.public), [key.public for key in keys])
+    edits.apply()
+
+
+def _path(kind: KeyKind, sync: DescribedSync) -> str:
+    """Where the stack has the private keys."""
+    return dotted((*sync.path, *kind.secret))
 
 
 def _is_behind(file: EncryptedFile, new: SopsKey, old: Sequence[SopsKey], sync: DescribedSync) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from flux_tenancy.components.keys import age_keys, openpgp_keys
+from flux_tenancy.operations.yaml_edits import Keys
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,8 @@ class KeyKind:
     Attributes:
         name: what messages call it.
         public_name: what messages call the public half.
-        secret: key below `decryption` that holds the private keys.
-        public: key below `decryption` that lists the public halves.
+        secret: path below `decryption` of the private keys.
+        public: path below `decryption` of the list of public halves.
         option: name of the option of `sops`.
         read: reads the keys in a text, newest first; its ValueError repeats nothing of the text.
         generate: creates a key for the named owner.
@@ -37,8 +38,8 @@ class KeyKind:
 
     name: str
     public_name: str
-    secret: str
-    public: str
+    secret: Keys
+    public: Keys
     option: str
     read: Callable[[str], list[SopsKey]]
     generate: Callable[[str], SopsKey]
@@ -60,8 +61,8 @@ def _age(name: str, post_quantum: bool) -> KeyKind:
     return KeyKind(
         name=name,
         public_name="Recipient",
-        secret="age.identities",
-        public="age.recipients",
+        secret=("age", "identities"),
+        public=("age", "recipients"),
         option="age",
         read=lambda text: [_of_age(identity) for identity in age_keys.read_identities(text)],
         generate=lambda _: _of_age(age_keys.generate(post_quantum)),
@@ -73,8 +74,8 @@ POST_QUANTUM = _age("post-quantum age identity", post_quantum=True)
 OPENPGP = KeyKind(
     name="OpenPGP key",
     public_name="Fingerprint",
-    secret="openpgp.privateKeys",
-    public="openpgp.fingerprints",
+    secret=("openpgp", "privateKeys"),
+    public=("openpgp", "fingerprints"),
     option="pgp",
     read=lambda text: [_of_openpgp(key) for key in openpgp_keys.read_private_keys(text)],
     generate=lambda owner: _of_openpgp(openpgp_keys.generate(owner)),

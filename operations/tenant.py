@@ -5,13 +5,15 @@ Each function shows the preview of every stack that it changes, and changes no c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
 import pyrage
 import typer
+from kubernetes import client
 
 from flux_tenancy.components.cluster.client import ClusterUnavailable
 from flux_tenancy.components.config.messages import Message, Wording
@@ -21,7 +23,7 @@ from flux_tenancy.operations import tenant_changes
 from flux_tenancy.operations.applied_place import not_applied
 from flux_tenancy.operations.described_stack import described_tenant
 from flux_tenancy.operations.errors import OperationError, invalid, run_all
-from flux_tenancy.operations.live_tenant import live_tenant
+from flux_tenancy.operations.live_tenant import access_of, live_tenant
 from flux_tenancy.operations.new_tenant import NewTenant, Onboarded, onboard
 from flux_tenancy.operations.project_edits import ProjectEdits
 from flux_tenancy.operations.stack_cluster import connect_to
@@ -59,7 +61,8 @@ def suspend(tenant: str, stacks: Sequence[str], project: Path, preview: bool) ->
     Raises:
         OperationError: a stack does not list the tenant, its file cannot be changed, or Pulumi fails.
     """
-    _change(stacks, project, preview, lambda each, edits: tenant_changes.suspend(tenant, each, edits))
+    if _change(stacks, project, partial(tenant_changes.suspend, tenant)):
+        _preview(stacks, project, preview)
 
 
 def resume(tenant: str, stacks: Sequence[str], project: Path, preview: bool) -> None:
@@ -68,7 +71,8 @@ def resume(tenant: str, stacks: Sequence[str], project: Path, preview: bool) -> 
     Raises:
         OperationError: as of `suspend`.
     """
-    _change(stacks, project, preview, lambda each, edits: tenant_changes.resume(tenant, each, edits))
+    if _change(stacks, project, partial(tenant_changes.resume, tenant)):
+        _preview(stacks, project, preview)
 
 
 def move(tenant: str, to: tenant_changes.Move, stacks: Sequence[str], project: Path, preview: bool) -> None:
@@ -85,16 +89,18 @@ def move(tenant: str, to: tenant_changes.Move, stacks: Sequence[str], project: P
 
         moves[each] = tenant_changes.move(tenant, each, to, prunes, edits)
 
-    _change(stacks, project, preview, change)
+    has_changed = _change(stacks, project, change)
     if keys := {each: done.key for each, done in moves.items() if done.key}:
         _tell_owners(Onboarded(to.url, to.repository or None, keys))
     for each, done in moves.items():
         typer.echo(
-            f"Then run the same command again: until `pulumi up`, Flux prunes in {each}."
+            f"{each}: until `pulumi up`, Flux prunes; then run the same command again."
             if done.first_keeps
             else f"Once Flux has applied the new place: `flux-tenancy tenant moved {tenant} --stack {each}`; "
             "Flux then prunes again."
         )
+    if has_changed:
+        _preview(stacks, project, preview)
 
 
 def moved(tenant: str, stacks: Sequence[str], project: Path, preview: bool) -> None:
@@ -121,22 +127,25 @@ def moved(tenant: str, stacks: Sequence[str], project: Path, preview: bool) -> N
             raise invalid(error.as_problem(stack_file_name(each))) from None
         for left in left_over:
             typer.echo(f"{each}: {left} is not in the new place; it stays until somebody deletes it.")
-    _change(stacks, project, preview, lambda each, edits: tenant_changes.settle(tenant, each, edits))
+    if _change(stacks, project, partial(tenant_changes.settle, tenant)):
+        _preview(stacks, project, preview)
 
 
 def offboard(tenant: str, stacks: Sequence[str], project: Path, backup: bool, age: str, preview: bool) -> None:
     """Take the next of two steps: the sync and all access go, and then the namespaces with what is left in them.
 
+    The last step waits until the first is applied: one update of both would delete the namespaces before Flux prunes.
+
     Args:
         tenant: name of the tenant.
         stacks: names of the stacks that it leaves.
         project: folder of the Pulumi project.
-        backup: whether its objects are written to `.backup/` first.
+        backup: whether its objects are written to `.backup/` first; otherwise, nothing is asked of the cluster.
         age: the recipient of age for whom the backup's Secrets are encrypted; empty leaves them out.
         preview: whether to show what the next update would do.
 
     Raises:
-        OperationError: as of `suspend`, or the backup fails.
+        OperationError: as of `suspend`, the first step is not applied yet, or the backup fails.
     """
     recipient = read_recipient(age) if age else None
     edits, last = ProjectEdits(project), {}
@@ -146,28 +155,58 @@ def offboard(tenant: str, stacks: Sequence[str], project: Path, backup: bool, ag
 
     run_all(partial(leave, each) for each in stacks)
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H%M%SZ")
-    for each in stacks if backup else ():
-        _back_up(tenant, each, project, Path(_BACKUPS, each, tenant, now), recipient)
-    _apply(edits, stacks, preview)
+    if backup:
+        with _backing_up(tenant):
+            apis = {each: connect_to(each, project) for each in stacks}
+            run_all(partial(_check_has_left, tenant, each, apis[each]) for each in stacks if last[each])
+        for each, api in apis.items():
+            _back_up(tenant, each, api, project, Path(_BACKUPS, each, tenant, now), recipient)
+    _apply(edits, stacks)
     for each, is_last in last.items():
         typer.echo(
             f"{each}: {tenant} leaves for good, with its namespaces."
             if is_last
             else f"{each}: this is the first step; to delete the namespaces, too, repeat it after `pulumi up`."
         )
+    _preview(stacks, project, preview)
 
 
-def _back_up(tenant: str, stack: str, project: Path, folder: Path, recipient: pyrage.x25519.Recipient | None) -> None:
-    """Show what a tenant has in a cluster, and write it to a folder of the project."""
+@contextmanager
+def _backing_up(tenant: str) -> Iterator[None]:
+    """Raise an OperationError for what a backup cannot read or write."""
     try:
-        api = connect_to(stack, project)
+        yield
+    except (ClusterUnavailable, OSError) as error:
+        raise OperationError(_NOT_BACKED_UP(tenant=tenant, reason=error)) from None
+
+
+def _check_has_left(tenant: str, stack: str, api: client.ApiClient) -> None:
+    """Check that the first step is applied: the preview of the command that took it may have failed."""
+    if left := access_of(api, tenant):
+        raise OperationError(
+            Message(
+                "FT-OPS-318",
+                f"the cluster of stack {stack} still has {left[0]} of tenant {tenant}",
+                f"run `pulumi up --stack {stack}` first, so that Flux prunes before the namespaces are deleted",
+            )
+        )
+
+
+def _back_up(
+    tenant: str,
+    stack: str,
+    api: client.ApiClient,
+    project: Path,
+    folder: Path,
+    recipient: pyrage.x25519.Recipient | None,
+) -> None:
+    """Show what a tenant has in a cluster, and write it to a folder of the project."""
+    with _backing_up(tenant):
         contents = read_contents(api, tenant, with_secrets=recipient is not None)
         if files := backup_files(contents, recipient):
             # Else a commit of everything would have what only one user may read.
             write_backup(project / _BACKUPS, {".gitignore": b"*\n"})
         write_backup(project / folder, files)
-    except (ClusterUnavailable, OSError) as error:
-        raise OperationError(_NOT_BACKED_UP(tenant=tenant, reason=error)) from None
     if not contents.namespaces:
         # The kubeconfig may lead to another cluster.
         reason = f"{api.configuration.host} has no namespace of it"
@@ -181,19 +220,18 @@ def _back_up(tenant: str, stack: str, project: Path, folder: Path, recipient: py
         typer.echo(f"{stack}: backed up to {folder}{without} and without the data of volumes")
 
 
-def _change(stacks: Sequence[str], project: Path, preview: bool, change: Callable[[str, ProjectEdits], None]) -> None:
+def _change(stacks: Sequence[str], project: Path, change: Callable[[str, ProjectEdits], None]) -> bool:
+    """Change the files of stacks, and show how; False if they say so already."""
     edits = ProjectEdits(project)
     run_all(partial(change, each, edits) for each in stacks)
-    _apply(edits, stacks, preview)
+    return _apply(edits, stacks)
 
 
-def _apply(edits: ProjectEdits, stacks: Sequence[str], preview: bool) -> None:
+def _apply(edits: ProjectEdits, stacks: Sequence[str]) -> bool:
     edits.apply(stacks)
-    if not (difference := edits.diff()):
-        typer.echo("The files say so already.")
-        return
-    typer.echo(difference, nl=False)
-    _preview(stacks, edits.project, preview)
+    difference = edits.diff()
+    typer.echo(difference or "The files say so already.\n", nl=False)
+    return bool(difference)
 
 
 def _key_stored(onboarded: Onboarded, stack: str) -> str:

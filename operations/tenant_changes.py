@@ -18,6 +18,7 @@ from flux_tenancy.operations.errors import OperationError, run_all
 from flux_tenancy.operations.given_values import value_checks
 from flux_tenancy.operations.project_edits import ProjectEdits
 
+_TENANTS = "tenants"
 _SUSPEND = "suspend"
 _PRUNE = "prune"
 
@@ -51,7 +52,7 @@ def suspend(tenant: str, stack: str, edits: ProjectEdits) -> None:
     """
     described = described_tenant(stack, tenant, edits.project)
     for path in applied_paths(tenant, described.value):
-        edits.set(stack, (tenant, *path, _SUSPEND), True)
+        edits.set(stack, (_TENANTS, tenant, *path, _SUSPEND), True)
 
 
 def resume(tenant: str, stack: str, edits: ProjectEdits) -> None:
@@ -64,9 +65,9 @@ def resume(tenant: str, stack: str, edits: ProjectEdits) -> None:
     for path in applied_paths(tenant, described.value):
         suspended = (*path, _SUSPEND)
         if value_at(described.base, suspended) is True:
-            edits.set(stack, (tenant, *suspended), False)
+            edits.set(stack, (_TENANTS, tenant, *suspended), False)
         else:
-            edits.remove(stack, (tenant, *suspended))
+            edits.remove(stack, (_TENANTS, tenant, *suspended))
 
 
 @dataclass(frozen=True)
@@ -124,16 +125,16 @@ def move(tenant: str, stack: str, to: Move, prunes: Callable[[Sequence[str]], bo
         )
     of_source = syncs_of(tenant, described, to.source) if moved.keys() - {folder} else []
     for each in dict.fromkeys([*of_source, *([name] if folder in moved else [])]):
-        edits.set(stack, (tenant, *sync_paths(tenant, described)[each], _PRUNE), False)
+        edits.set(stack, (_TENANTS, tenant, *sync_paths(tenant, described)[each], _PRUNE), False)
     if prunes(of_source):
         return Moved(first_keeps=True)
     for path, value in moved.items():
-        edits.set(stack, (tenant, *path), value)
+        edits.set(stack, (_TENANTS, tenant, *path), value)
     if (*source, "url") not in moved or not to.url.startswith("ssh://"):
         return Moved()
     # A Git host takes a deploy key for one repository only.
     key = generate()
-    edits.set_secret(stack, (tenant, *source, "deployKey"), key.private)
+    edits.set_secret(stack, (_TENANTS, tenant, *source, "deployKey"), key.private)
     return Moved(key=key)
 
 
@@ -175,7 +176,7 @@ def settle(tenant: str, stack: str, edits: ProjectEdits) -> None:
     """
     described = described_tenant(stack, tenant, edits.project).value
     for name in kept_syncs(tenant, stack, edits.project):
-        edits.remove(stack, (tenant, *sync_paths(tenant, described)[name], _PRUNE))
+        edits.remove(stack, (_TENANTS, tenant, *sync_paths(tenant, described)[name], _PRUNE))
 
 
 def leave(tenant: str, stack: str, edits: ProjectEdits) -> bool:
@@ -191,7 +192,7 @@ def leave(tenant: str, stack: str, edits: ProjectEdits) -> bool:
     check_listed(tenant, listed, stack_file_name(stack))
     is_last = bool(value_at(listed, (tenant, "state")) == TenantState.LEAVING)
     if is_last:
-        edits.remove(stack, (tenant,))
+        edits.remove(stack, (_TENANTS, tenant))
     else:
-        edits.set(stack, (tenant, "state"), TenantState.LEAVING.value)
+        edits.set(stack, (_TENANTS, tenant, "state"), TenantState.LEAVING.value)
     return is_last

@@ -80,8 +80,10 @@ def _set(text: str, path: Keys, value: Any) -> str:
             return _inserted(text, node, rest, value, keys[-1] if keys else None)
         keys.append(entry[0])
         node, rest = entry[1], rest[1:]
-    if isinstance(node, yaml.CollectionNode) or not keys:
+    if not keys or rest and isinstance(node, yaml.CollectionNode):
         raise NotEditable
+    if isinstance(node, yaml.CollectionNode) and not node.flow_style:
+        return _relaid(text, node, keys[-1], value)
     # Only an empty value becomes a mapping, and a block of text ends behind its line.
     if rest and (node.value not in _EMPTY or node.style in ("|", ">")):
         raise NotEditable
@@ -91,7 +93,15 @@ def _set(text: str, path: Keys, value: Any) -> str:
         return _opened(text, node, keys[-1], rest, value)
     # What is empty has no space in front of it.
     space = "" if text[node.start_mark.index - 1].isspace() else " "
-    return _replaced(text, node, space + _flow(value, node.style))
+    quotes = node.style if isinstance(node, yaml.ScalarNode) else None
+    return _replaced(text, node, space + _flow(value, quotes))
+
+
+def _relaid(text: str, block: yaml.Node, key: yaml.Node, value: Any) -> str:
+    """With other lines below the key of a block; its own line stays, with a comment."""
+    start, end = text.index("\n", key.end_mark.index) + 1, text.index("\n", _end(text, block)) + 1
+    _, _, lines = _block({key.value: value}, key.start_mark.column).partition("\n")
+    return text[:start] + lines + text[end:]
 
 
 def _inserted(text: str, parent: yaml.MappingNode, rest: Keys, value: Any, key: yaml.Node | None) -> str:
@@ -163,7 +173,7 @@ def _is_inside_flow(text: str, key: yaml.Node, value: yaml.Node) -> bool:
 
 
 def _replaced(text: str, node: yaml.Node, new: str) -> str:
-    return text[: node.start_mark.index] + new + text[node.end_mark.index :]
+    return text[: node.start_mark.index] + new + text[_end(text, node) :]
 
 
 def _nested(path: Keys, value: Any) -> Any:

@@ -140,11 +140,14 @@ class TestLife:
         life.kubectl("delete", "serviceaccount", BROKEN, "-n", BROKEN)
 
         first = life.change("offboard", BROKEN, "--age", life.identity.recipient)
+        folder = life.stack.project.folder
+        refused = flux_tenancy(folder, "tenant", "offboard", BROKEN, "--stack", NAME, "--no-preview")
         last = life.change("offboard", BROKEN, "--no-backup")
 
         assert first == ["+state: leaving"]
+        assert (refused.returncode, refused.stdout) == (2, "") and "(FT-OPS-318)" in refused.stderr
         assert last[0] == f"-{BROKEN}:" and not [line for line in last if line.startswith("+")]
-        [life.backup] = (life.stack.project.folder / ".backup" / NAME / BROKEN).iterdir()
+        [life.backup] = (folder / ".backup" / NAME / BROKEN).iterdir()
 
     def test_a_tenant_with_a_team_leaves(self, life):
         for team, namespace, tenant_ in ((TEAM, TEAM, LEAVING), (STAYING, STAYING_TEAM, DELEGATING)):

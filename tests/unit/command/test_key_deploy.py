@@ -1,11 +1,13 @@
-"""`flux-tenancy key deploy`: what it hands to Pulumi, what it says, and that the private half is nowhere else."""
+"""`flux-tenancy key deploy`: what it hands to Pulumi, what it writes and says, and that the private half is nowhere."""
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from flux_tenancy.command.app import app
@@ -24,8 +26,14 @@ config:
     ops-team:
       source:
         github: {repository: acme/tools}
-    web-team: {source: {url: "https://git.example.com/web"}}
+    web-team:
+      source: {url: "https://git.example.com/web"}
+      sync: {postBuild: {substitute: {tag: 1234e56, account: 0123456789}}}  # as Pulumi would not write them
     spy-team: {source: {url: "ssh://git:pa55word@git.example.com/spy"}}
+    old-team:
+      source:
+        deployKey: # of 2024
+          secure: v1:AAAA
     new-team: {}
 """
 KEY_IS_THERE = STACK_FILE.replace("dev-team:\n", "dev-team: {source: {deployKey: {secure: v1:AAAA}}}\n")
@@ -34,13 +42,15 @@ PULUMI = """\
 #!/bin/sh
 printf '%s\\n' "$@" > arguments-of-$2
 if [ -f refusal ]; then cat refusal >&2; exit 255; fi
-if [ "$2" = get ]; then cat kept; else cat > stored; fi
+if [ "$2" = get ]; then cat kept; exit; fi
+cat > stored
+printf 'config:\\n  %s:\\n    secure: v1:CIPHER\\n' "$7" > "$5"
 """
 
 
 @dataclass(frozen=True)
 class Project:
-    """A project with the stack `staging`, and a `pulumi` that writes down what it is asked for."""
+    """A project with the stack `staging`, and a `pulumi` that writes down what it is to encrypt."""
 
     folder: Path
 
@@ -55,6 +65,13 @@ class Project:
         assert not (self.folder / "stored").exists()
         return error
 
+    def at(self, path: str) -> object:
+        """The value of the stack at a path that begins with a top-level key."""
+        found = yaml.safe_load(self.read("Pulumi.staging.yaml"))["config"]
+        for key in path.split("."):
+            found = found[key]
+        return found
+
     def read(self, name: str) -> str:
         return (self.folder / name).read_text()
 
@@ -63,7 +80,7 @@ class Project:
 def project(tmp_path, monkeypatch) -> Project:
     (tmp_path / "Pulumi.yaml").write_text("name: flux-tenancy\n")
     (tmp_path / "tenants").mkdir()
-    for tenant in ("dev-team", "ops-team", "web-team", "spy-team"):
+    for tenant in ("dev-team", "ops-team", "web-team", "spy-team", "old-team"):
         (tmp_path / f"tenants/{tenant}.yaml").write_text(BASE)
     (tmp_path / "Pulumi.staging.yaml").write_text(STACK_FILE)
     program = tmp_path / "bin" / "pulumi"
@@ -81,20 +98,58 @@ def test_the_key_goes_to_pulumi_on_standard_input_and_nowhere_else(project):
     key = read_private_key(project.read("stored"))
 
     assert (code, error) == (0, "")
-    assert project.read("arguments-of-set").splitlines() == [
-        "config",
-        "set",
-        "--secret",
-        "--path",
-        "flux-tenancy:tenants.dev-team.source.deployKey",
-        "--stack",
-        "staging",
-        "--non-interactive",
-    ]
+    asked = project.read("arguments-of-set").splitlines()
+    assert asked[:4] == ["config", "set", "--secret", "--config-file"]
+    assert asked[5:] == ["--path", "flux-tenancy:encrypted", "--stack", "staging", "--non-interactive"]
     files = [file for file in project.folder.rglob("*") if file.is_file() and file.name != "stored"]
     secret_lines = key.private.splitlines()[1:-1]
     assert not [line for line in secret_lines for file in files if line in file.read_text()]
     assert not [line for line in secret_lines if line in out]
+
+
+@pytest.mark.parametrize(
+    ("tenant", "changed"),
+    [
+        ("dev-team", ["+ source:", "+   deployKey:", "+     secure: v1:CIPHER"]),
+        ("ops-team", ["+ deployKey:", "+   secure: v1:CIPHER"]),
+        ("old-team", ["- secure: v1:AAAA", "+ secure: v1:CIPHER"]),
+    ],
+)
+def test_only_the_lines_of_the_key_change(project, tenant, changed):
+    (project.folder / "kept").write_text(generate().private)
+
+    code, _, error = project.run(tenant, "--stack", "staging")
+
+    assert (code, error) == (0, "")
+    lines = difflib.ndiff(STACK_FILE.splitlines(), project.read("Pulumi.staging.yaml").splitlines())
+    found = [line for line in lines if line[0] in "-+"]
+    indent = min(len(line[2:]) - len(line[2:].lstrip()) for line in found)
+    assert [line[:2] + line[2 + indent :] for line in found] == changed
+
+
+@pytest.mark.parametrize("plain", ["pa55word", "|\n          -----BEGIN\n          -----END"])
+def test_a_key_in_plain_text_is_replaced(project, plain):
+    (project.folder / "kept").write_text("pa55word")
+    file = project.folder / "Pulumi.staging.yaml"
+    file.write_text(STACK_FILE.replace("deployKey: # of 2024\n          secure: v1:AAAA", f"deployKey: {plain}"))
+
+    code, _, error = project.run("old-team", "--stack", "staging")
+
+    assert (code, error) == (0, "")
+    assert project.at("flux-tenancy:tenants.old-team.source") == {"deployKey": {"secure": "v1:CIPHER"}}
+
+
+def test_a_file_with_an_alias_is_to_be_edited_by_hand(project):
+    file = project.folder / "Pulumi.staging.yaml"
+    file.write_text(STACK_FILE.replace("new-team: {}", "new-team: &new {}\nextra: *new"))
+    (project.folder / "tenants/new-team.yaml").write_text(BASE)
+    before = file.read_text()
+
+    code, out, error = project.run("new-team", "--stack", "staging")
+
+    assert (code, out) == (2, "")
+    assert error.startswith("error: Pulumi.staging.yaml: tenants.new-team.source.deployKey cannot be changed without")
+    assert "(FT-OPS-300)\n" in error and file.read_text() == before
 
 
 def test_a_key_to_be_added_by_hand_is_shown_by_its_public_half(project):
@@ -127,7 +182,7 @@ def test_a_key_that_the_program_registers_is_shown_only_by_its_fingerprint(proje
         f"Fingerprint: {key.fingerprint}",
         f"Next: run `pulumi preview` and `pulumi up`, which registers it read-only at {repository}.",
     ]
-    assert f"flux-tenancy:{path}.deployKey" in project.read("arguments-of-set")
+    assert project.at(f"flux-tenancy:{path}.deployKey") == {"secure": "v1:CIPHER"}
 
 
 def test_a_second_key_is_a_rotation_and_says_which_key_it_replaces(project):
@@ -180,7 +235,7 @@ def test_a_key_adds_a_tenant_with_only_a_base_file_to_the_stack(project):
     added, stored = out.splitlines()[:2]
     assert all(each in added for each in ("shop", "Pulumi.staging.yaml", "tenants/shop.yaml"))
     assert stored.startswith("Stored a new ")
-    assert "tenants.shop.source.deployKey" in project.read("arguments-of-set")
+    assert project.at("flux-tenancy:tenants.shop") == {"source": {"deployKey": {"secure": "v1:CIPHER"}}}
 
 
 @pytest.mark.parametrize(
@@ -191,7 +246,11 @@ def test_a_key_adds_a_tenant_with_only_a_base_file_to_the_stack(project):
         (
             ["marketing", "--stack", "staging"],
             "FT-OPS-004",
-            ["Pulumi.staging.yaml", "dev-team, ops-team, web-team, spy-team, new-team", "`flux-tenancy tenant new`"],
+            [
+                "Pulumi.staging.yaml",
+                "dev-team, ops-team, web-team, spy-team, old-team, new-team",
+                "`flux-tenancy tenant new`",
+            ],
         ),
         (["dev-taem", "--stack", "staging"], "FT-OPS-004", ["Pulumi.staging.yaml", "did you mean 'dev-team'?"]),
         (["dev-team", "--stack", "production"], "FT-OPS-002", ["Pulumi.production.yaml", "`--stack`: staging"]),
@@ -282,7 +341,7 @@ def test_in_a_renamed_project_the_key_goes_to_its_own_keys(project):
     code, _, error = project.run("dev-team", "--stack", "staging")
 
     assert (code, error) == (0, "")
-    assert "platform:tenants.dev-team.source.deployKey" in project.read("arguments-of-set").splitlines()
+    assert project.at("platform:tenants.dev-team.source.deployKey") == {"secure": "v1:CIPHER"}
 
 
 def test_a_renamed_project_reports_the_keys_of_the_old_name(project):

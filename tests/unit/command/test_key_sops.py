@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from sops_project import Project
+from sops_project import Project, sealed
 
 from flux_tenancy.components.keys.age_keys import read_identities
 from flux_tenancy.components.keys.openpgp_keys import read_private_keys
@@ -64,6 +64,25 @@ def test_a_first_key_is_stored_and_only_its_recipient_is_shown(project):
     ]
     assert identity.private not in out
     assert "SECRET-KEY" not in (project.folder / "Pulumi.staging.yaml").read_text()
+
+
+def test_only_the_lines_of_the_keys_change(project):
+    """As one change, so that a key and its recipient come and go together."""
+    file = project.folder / "Pulumi.staging.yaml"
+    others = "        postBuild: {substitute: {tag: 1234e56, account: 0123456789}}  # as Pulumi would not write them\n"
+    entry = f"    dev-team: # the first\n      sync:\n{others}"
+    file.write_text(file.read_text().replace("    dev-team: {sync: {path: ./staging}}\n", entry))
+    before = file.read_text()
+
+    make(project)
+    [first] = recipients(project)
+    make(project)
+    withdraw(project, first)
+
+    identities = f"            identities:\n              secure: {sealed(project.kept(f'{AGE}.identities'))}\n"
+    public = f"            recipients:\n            - {recipients(project)[0]}\n"
+    added = f"        decryption:\n          age:\n{identities}{public}"
+    assert file.read_text() == before.replace(others, f"{others}{added}")
 
 
 def test_the_platform_has_a_key_of_its_own(project):
@@ -196,13 +215,14 @@ def test_a_key_is_withdrawn_while_one_of_another_kind_decrypts_its_files(project
     assert f"--rm-age {old} staging/a.yaml" in withdraw(project, old, "--repo", str(checkout))
 
 
-def test_an_openpgp_key_is_withdrawn_by_its_fingerprint(project):
+@pytest.mark.parametrize("written", [str.upper, str.lower])
+def test_an_openpgp_key_is_withdrawn_by_its_fingerprint(project, written):
     make(project, "--openpgp")
     path = ("tenants", "dev-team", "sync", "decryption", "openpgp", "fingerprints")
     [old] = project.said(*path)
     make(project, "--openpgp")
 
-    out = withdraw(project, old)
+    out = withdraw(project, written(old))
 
     assert f"`sops rotate --in-place --rm-pgp {old} <file>`" in out
     assert old not in project.said(*path)
@@ -211,6 +231,7 @@ def test_an_openpgp_key_is_withdrawn_by_its_fingerprint(project):
 
 @pytest.mark.parametrize(("arguments", "out_of"), [((), "age"), (("--openpgp",), "openpgp")])
 def test_the_only_key_cannot_be_withdrawn(project, arguments, out_of):
+    create = " ".join(["`flux-tenancy key sops dev-team", *arguments, "--stack staging`"])
     make(project, *arguments)
     kind = project.said("tenants", "dev-team", "sync", "decryption", out_of)
     [only] = kind.get("recipients") or kind.get("fingerprints")
@@ -218,6 +239,7 @@ def test_the_only_key_cannot_be_withdrawn(project, arguments, out_of):
     said = project.refused("sops", "dev-team", "--stack", "staging", "--withdraw", only)
 
     assert said.startswith(f"error: {only} ") and "(FT-OPS-033)\n" in said
+    assert f"create another first with {create}, " in said
     assert said.endswith(f" tenants.dev-team.sync.decryption.{out_of}\n")
 
 
@@ -233,7 +255,8 @@ def test_an_unknown_key_cannot_be_withdrawn(project):
 
 def test_a_value_that_is_not_a_key_is_an_error_that_does_not_repeat_it(project):
     make(project)
-    project.secrets["staging", f"{AGE}.identities"] = "pa55word"
+    file = project.folder / "Pulumi.staging.yaml"
+    file.write_text(file.read_text().replace(sealed(project.kept(f"{AGE}.identities")), sealed("pa55word")))
 
     said = project.refused("sops", "dev-team", "--stack", "staging")
 

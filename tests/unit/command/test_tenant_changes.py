@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from fake_cluster import FakeCluster, served
 from tenants_project import TenantsProject, tenants_project
+
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.operations.errors import OperationError
 
 STAGING = ("--stack", "staging", "--no-preview")
 HOME = "/apis/kustomize.toolkit.fluxcd.io/v1/namespaces"
@@ -173,7 +177,7 @@ def test_a_new_source_comes_only_after_pruning_has_ended_in_the_cluster(project,
 
     out = project.told(*arguments)
     assert "prune: false" in out and NEW_URL not in project.read("Pulumi.staging.yaml")
-    assert "run the same command again" in out
+    assert "\nstaging: until `pulumi up`, Flux prunes; then run the same command again.\nNext: " in out
 
     cluster.answers[f"{HOME}/apps/kustomizations/dev-team"] = sync(prune=False)
     assert changed(project, *arguments) == [
@@ -184,6 +188,28 @@ def test_a_new_source_comes_only_after_pruning_has_ended_in_the_cluster(project,
         "+secure: v1:CIPHER",
     ]
     assert "OPENSSH PRIVATE KEY" in project.read("plain")
+
+
+@pytest.mark.parametrize(
+    ("prunes", "told"),
+    [
+        (False, "  staging: ssh-ed25519 "),
+        (False, "`flux-tenancy tenant moved dev-team --stack staging`"),
+        (True, "staging: until `pulumi up`, Flux prunes; then run the same command again."),
+    ],
+)
+def test_how_a_move_goes_on_is_told_although_its_preview_fails(project, cluster, monkeypatch, prunes, told):
+    """The key is nowhere else to be seen, and the same command would say that the tenant is there already."""
+    cluster.answers[f"{HOME}/apps/kustomizations/dev-team"] = sync(prune=prunes)
+    monkeypatch.setattr("flux_tenancy.operations.tenant.show_preview", failing_preview)
+
+    code, out, error = project.run("move", "dev-team", "--repo", NEW_URL, "--stack", "staging")
+
+    assert (code, told in out) == (2, True) and "(FT-OPS-306)" in error
+
+
+def failing_preview(stack: str, _: Path) -> None:
+    raise OperationError(Message("FT-OPS-306", f"the preview of stack {stack} failed"))
 
 
 def test_the_first_secret_of_a_stack_brings_its_salt(project, cluster):

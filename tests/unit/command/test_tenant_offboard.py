@@ -6,6 +6,7 @@ import json
 import stat
 from collections.abc import Iterator
 from errno import ENOSPC
+from pathlib import Path
 from typing import Any
 
 import pyrage
@@ -14,11 +15,14 @@ import yaml
 from fake_cluster import FakeCluster, served
 from tenants_project import TenantsProject, tenants_project
 
+from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.keys.age_keys import generate
+from flux_tenancy.operations.errors import OperationError
 
 OFFBOARD = ("offboard", "ops-team", "--stack", "staging", "--no-preview")
 TOOLS = "namespaces/tools"
-MANAGED = {"toolkit.fluxcd.io/tenant": "ops-team", "app.kubernetes.io/managed-by": "flux-tenancy"}
+LABEL = "toolkit.fluxcd.io/tenant"
+MANAGED = {LABEL: "ops-team", "app.kubernetes.io/managed-by": "flux-tenancy"}
 
 
 @pytest.fixture
@@ -212,13 +216,69 @@ def test_nothing_is_said_of_another_cluster(project, cluster):
 def test_a_tenant_leaves_in_two_steps(project, cluster):
     first = project.told(*OFFBOARD, "--no-backup")
     assert "        ops-team:\n          state: leaving\n" in project.read("Pulumi.staging.yaml")
-    assert first.splitlines()[-1].startswith("staging: this is the first step")
+    assert first.splitlines()[-2].startswith("staging: this is the first step")
 
     last = project.told(*OFFBOARD, "--no-backup")
     assert "ops-team" not in project.read("Pulumi.staging.yaml")
     assert "# The second team.\n" in project.read("Pulumi.staging.yaml")
-    assert last.splitlines()[-1] == "staging: ops-team leaves for good, with its namespaces."
+    assert last.splitlines()[-2] == "staging: ops-team leaves for good, with its namespaces."
     assert (project.folder / "tenants/ops-team.yaml").exists()
+
+
+def of_tenant(kind: str, tenant: str) -> dict[str, Any]:
+    return {"kind": kind, "metadata": {"name": tenant, "namespace": "tools", "labels": MANAGED | {LABEL: tenant}}}
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/apis/kustomize.toolkit.fluxcd.io/v1/kustomizations", "Kustomization"),
+        ("/apis/helm.toolkit.fluxcd.io/v2/helmreleases", "HelmRelease"),
+        ("/apis/rbac.authorization.k8s.io/v1/rolebindings", "RoleBinding"),
+    ],
+)
+def test_the_last_step_waits_until_the_first_is_applied(project, cluster, path, kind):
+    """Otherwise the next update would delete sync, access and namespaces at once: nothing would be pruned."""
+    project.told(*OFFBOARD, "--no-backup")
+    cluster.objects[path] = [of_tenant(kind, "ops-team")]
+
+    error = project.refused(*OFFBOARD)
+
+    assert error.startswith(
+        f"error: the cluster of stack staging still has {kind} tools/ops-team of tenant ops-team (FT-OPS-318)\n"
+        "remedy: run `pulumi up --stack staging` first, "
+    )
+    assert not (project.folder / ".backup").exists()
+    cluster.objects[path] = []
+    assert "staging: ops-team leaves for good" in project.told(*OFFBOARD)
+
+
+def test_each_stack_in_which_the_first_step_is_not_applied_is_told(project, cluster):
+    both = (*OFFBOARD, "--stack", "production")
+    project.told(*both, "--no-backup")
+    cluster.objects["/apis/kustomize.toolkit.fluxcd.io/v1/kustomizations"] = [of_tenant("Kustomization", "ops-team")]
+
+    error = project.refused(*both)
+
+    assert all(f"the cluster of stack {stack} still has " in error for stack in ("staging", "production"))
+
+
+def test_the_syncs_of_other_tenants_do_not_count(project, cluster):
+    project.told(*OFFBOARD, "--no-backup")
+    cluster.objects["/apis/kustomize.toolkit.fluxcd.io/v1/kustomizations"] = [of_tenant("Kustomization", "dev-team")]
+
+    assert "staging: ops-team leaves for good" in project.told(*OFFBOARD)
+
+
+def test_the_step_is_told_although_the_preview_fails(project, monkeypatch):
+    def failing(stack: str, _: Path) -> None:
+        raise OperationError(Message("FT-OPS-306", f"the preview of stack {stack} failed"))
+
+    monkeypatch.setattr("flux_tenancy.operations.tenant.show_preview", failing)
+
+    code, out, error = project.run("offboard", "ops-team", "--stack", "staging", "--no-backup")
+
+    assert code == 2 and "staging: this is the first step; " in out and "(FT-OPS-306)" in error
 
 
 def test_a_full_disk_cuts_off_no_file(project, monkeypatch):

@@ -1,9 +1,10 @@
-"""A project with two stacks, and a Pulumi that writes what it is told into the files, and keeps secrets to itself."""
+"""A project with two stacks, and a Pulumi whose encryption a test can undo."""
 
 from __future__ import annotations
 
-import re
+from base64 import b64decode, b64encode
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -27,12 +28,10 @@ class Project:
 
     Attributes:
         folder: where it lies.
-        secrets: what was handed over to be encrypted, by stack and path.
     """
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder = folder
-        self.secrets: dict[tuple[str, str], str] = {}
         monkeypatch.delenv("PULUMI_STACK", raising=False)
         monkeypatch.chdir(folder)
         monkeypatch.setattr(PulumiConfig, "_run", lambda config, *arguments: self._pulumi(config, *arguments))
@@ -63,35 +62,26 @@ class Project:
         return error
 
     def kept(self, path: str, stack: str = "staging") -> str:
-        """What was handed over to be encrypted."""
-        return self.secrets[stack, path]
+        """What the stack file has encrypted."""
+        return b64decode(self.said(*path.split("."), stack=stack)["secure"].removeprefix("v1:")).decode()
 
-    def said(self, *path: str, stack: str = "staging") -> object:
-        """What the stack file says in plain text."""
+    def said(self, *path: str, stack: str = "staging") -> Any:
+        """What the stack file says."""
         found = yaml.safe_load((self.folder / f"Pulumi.{stack}.yaml").read_text())["config"]
         for key in (f"flux-tenancy:{path[0]}", *path[1:]):
             found = found[key]
         return found
 
     def _pulumi(self, config: PulumiConfig, action: list[str], path: str, value: str = "") -> str:
-        """What `pulumi config set`, `get` and `rm` with `--path` do."""
+        """What `pulumi config get` and `set --secret --config-file` do."""
         if action == ["get"]:
-            return self.secrets[config.stack, path]
-        file = self.folder / f"Pulumi.{config.stack}.yaml"
-        content = yaml.safe_load(file.read_text())
-        first, *keys, last = re.findall(r"[^.\[\]]+", path)
-        place = content["config"]
-        for key, following in zip([f"flux-tenancy:{first}", *keys], [*keys, last], strict=True):
-            if place.get(key) is None:
-                place[key] = [] if following.isdigit() else {}
-            place = place[key]
-        if action == ["rm"]:
-            place.pop(last, None)
-        elif action == ["set", "--secret"]:
-            self.secrets[config.stack, path] = value.rstrip()
-            place[last] = {"secure": "v1:AAAA"}
-        else:
-            assert (action, int(last)) == (["set", "--plaintext"], len(place))
-            place.append(value)
-        file.write_text(yaml.safe_dump(content))
+            return self.kept(path, config.stack)
+        *options, file = action
+        assert options == ["set", "--secret", "--config-file"]
+        Path(file).write_text(yaml.safe_dump({"config": {f"flux-tenancy:{path}": {"secure": sealed(value)}}}))
         return ""
+
+
+def sealed(value: str) -> str:
+    """A value as this Pulumi encrypts it."""
+    return f"v1:{b64encode(value.encode()).decode()}"

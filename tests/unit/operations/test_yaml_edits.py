@@ -22,6 +22,12 @@ config:
         ops-team:
             namespaces:
             -   name: "tools"
+            people: # all of them
+            - alice
+            - bob
+            key:
+                secure: v1:old
+            labels: {a: b}   # any
             source:
                 branch: 'main'   # the default
         shop: {}   # unchanged
@@ -54,6 +60,18 @@ def changed(before: str, after: str) -> list[str]:
             "next",
             ["-branch: 'main'   # the default", "+branch: 'next'   # the default"],
         ),
+        (
+            (*TENANTS, "ops-team", "people"),
+            ["carol", "bob"],
+            ["-- alice", "+- carol"],
+        ),
+        ((*TENANTS, "ops-team", "key"), {"secure": "v1:new"}, ["-secure: v1:old", "+  secure: v1:new"]),
+        (
+            (*TENANTS, "ops-team", "labels"),
+            {"c": "d"},
+            ["-labels: {a: b}   # any", "+labels: {c: d}   # any"],
+        ),
+        (("config", "app:git", "knownHosts"), {"a": 1}, ["-knownHosts: |", "+knownHosts: {a: 1}", "-one", "-two"]),
         ((*TENANTS, "ops-team", "sync", "suspend"), True, ["+sync:", "+  suspend: true"]),
         ((*TENANTS, "new"), {}, ["+new: {}"]),
         ((*TENANTS, "new", "sync", "path"), "./a b: c", ["+new:", "+  sync:", "+    path: './a b: c'"]),
@@ -101,7 +119,19 @@ def test_setting_a_value_changes_its_lines_alone(path, value, lines, newline):
         ((*TENANTS, "dev-team"), ["-dev-team: {sync: {path: ./staging}}   # for now"]),
         (
             (*TENANTS, "ops-team"),
-            ["-ops-team:", "-namespaces:", '--   name: "tools"', "-source:", "-branch: 'main'   # the default"],
+            [
+                "-ops-team:",
+                "-namespaces:",
+                '--   name: "tools"',
+                "-people: # all of them",
+                "-- alice",
+                "-- bob",
+                "-key:",
+                "-secure: v1:old",
+                "-labels: {a: b}   # any",
+                "-source:",
+                "-branch: 'main'   # the default",
+            ],
         ),
         ((*TENANTS, "ops-team", "source", "branch"), ["-source:", "-branch: 'main'   # the default"]),
         (
@@ -142,8 +172,9 @@ def test_a_file_without_a_last_newline_gets_one():
         "a: b: c\n",
         "",
         "a: text\n",
+        "a:\n  b:\n    c: 1\n",
     ],
-    ids=["alias", "mixed newlines", "list", "no mapping", "invalid", "empty", "scalar"],
+    ids=["alias", "mixed newlines", "list", "no mapping", "invalid", "empty", "scalar", "lines"],
 )
 def test_a_layout_in_which_the_value_cannot_be_set_alone_is_refused(text):
     with pytest.raises(NotEditable):
