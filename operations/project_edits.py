@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import shutil
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -176,7 +177,8 @@ def _write(path: Path, text: str) -> None:
             shutil.copymode(target, new)
         new.replace(target)
     except OSError as error:
-        new.unlink(missing_ok=True)
+        with suppress(OSError):
+            new.unlink(missing_ok=True)
         raise OperationError(
             Message("FT-OPS-316", f"{path.name} cannot be written: {reason_of(error)}", "correct it, and run it again")
         ) from None
