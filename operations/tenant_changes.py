@@ -130,11 +130,15 @@ def move(tenant: str, stack: str, to: Move, prunes: Callable[[Sequence[str]], bo
         return Moved(first_keeps=True)
     for path, value in moved.items():
         edits.set(stack, (_TENANTS, tenant, *path), value)
-    if (*source, "url") not in moved or not to.url.startswith("ssh://"):
+    if (*source, "url") not in moved:
+        return Moved()
+    deploy_key = (_TENANTS, tenant, *source, "deployKey")
+    if not to.url.startswith("ssh://"):
+        edits.remove(stack, deploy_key)
         return Moved()
     # A Git host takes a deploy key for one repository only.
     key = generate()
-    edits.set_secret(stack, (_TENANTS, tenant, *source, "deployKey"), key.private)
+    edits.set_secret(stack, deploy_key, key.private)
     return Moved(key=key)
 
 

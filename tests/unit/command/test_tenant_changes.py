@@ -208,6 +208,15 @@ def test_how_a_move_goes_on_is_told_although_its_preview_fails(project, cluster,
     assert (code, told in out) == (2, True) and "(FT-OPS-306)" in error
 
 
+def test_a_repository_that_takes_no_deploy_key_has_none(project, cluster):
+    cluster.answers[f"{HOME}/apps/kustomizations/dev-team"] = sync(prune=False)
+    project.told("move", "dev-team", "--repo", NEW_URL, *STAGING)
+
+    project.told("move", "dev-team", "--repo", "https://git.example.com/dev-team/new.git", *STAGING)
+
+    assert entry(project)["source"] == {"url": "https://git.example.com/dev-team/new.git"}
+
+
 def failing_preview(stack: str, _: Path) -> None:
     raise OperationError(Message("FT-OPS-306", f"the preview of stack {stack} failed"))
 
