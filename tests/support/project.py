@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from flux_tenancy.components.config.yaml_files import Dumper
 from flux_tenancy.operations.update import environment
 from lab.pulumi import LAB_PASSPHRASE, LabPulumi
 from tests.support.passphrase import encrypted
@@ -82,7 +83,7 @@ class Project:
             "pulumi:disable-default-providers": ["*"],
             **{f"{self.name}:{section}": value for section, value in sections.items()},
         }
-        file.write_text(yaml.safe_dump(content))
+        file.write_text(yaml.dump(content, Dumper=Dumper))
         if name not in self._stacks:
             self._select(name)
             self._stacks.add(name)

@@ -11,6 +11,7 @@ import yaml
 from sample_release import RELEASE_FILE
 from sample_stack import FLUX, write_project_file
 
+from flux_tenancy.components.config.yaml_files import Dumper
 from flux_tenancy.review.render.rendered import Render
 from flux_tenancy.review.render.stack import render_stack
 
@@ -46,7 +47,7 @@ def write_stack(project: Path, stack: str = "staging", **sections: Any) -> None:
     config = {f"flux-tenancy:{key}": value for key, value in (valid | sections).items() if value is not ...}
     (project / "install.yaml").write_bytes(release)
     (project / f"Pulumi.{stack}.yaml").write_text(
-        yaml.safe_dump({"config": config, "encryptionsalt": SALT}, sort_keys=False)
+        yaml.dump({"config": config, "encryptionsalt": SALT}, Dumper=Dumper, sort_keys=False)
     )
 
 
