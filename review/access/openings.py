@@ -1,4 +1,4 @@
-"""Statements about the openings in the network of tenants' namespaces."""
+"""Statements about whom the network lets Pods connect to: those of tenants, and Flux's controllers."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any
 
+from flux_tenancy.components.installs.flux.lanes import APP_LABEL
 from flux_tenancy.components.tenant.network import NAMESPACE_NAME_LABEL, OPENINGS_SUFFIX
 from flux_tenancy.components.vocabulary.manifests import Manifest
-from flux_tenancy.components.vocabulary.names import TENANT_LABEL
-from flux_tenancy.review.access.rules import Subject, SubjectKind
+from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, TENANT_LABEL
+from flux_tenancy.review.access.rules import ANYWHERE, Subject, SubjectKind
 from flux_tenancy.review.access.sentences import Statement
 from flux_tenancy.review.render.rendered import RenderedObject
 from flux_tenancy.review.words.lists import listed
@@ -28,17 +29,17 @@ def is_wide(network: str) -> bool:
 
 @dataclass(frozen=True)
 class _Opening:
-    """A rule of a tenant's openings.
+    """A rule of the openings of a tenant or of a controller.
 
     Attributes:
-        tenant: the tenant.
-        namespace: whose Pods it is about.
+        subject: the tenant or the controller.
+        namespace: whose Pods it is about; ANYWHERE for a controller.
         side: `to` or `from`.
         peers: who may be connected to, or from where; an empty peer is everything.
         ports: the ports; none for all.
     """
 
-    tenant: str
+    subject: Subject
     namespace: str
     side: str
     peers: Sequence[Manifest]
@@ -47,8 +48,8 @@ class _Opening:
     @property
     def words(self) -> str:
         """What is open, e.g. `let Pods connect to 10.20.0.0/16`."""
-        verb = "let Pods connect to" if self.side == "to" else "receive connections from"
-        return f"{verb} {self.where}"
+        verb = "receive connections from" if self.side == "from" else "connect to"
+        return f"{'' if self.is_of_flux or self.side == 'from' else 'let Pods '}{verb} {self.where}"
 
     @property
     def where(self) -> str:
@@ -56,15 +57,20 @@ class _Opening:
         return f"{' or '.join(map(_peer, self.peers))}{_ports(self.ports)}"
 
     @property
-    def is_wide(self) -> bool:
-        return any(is_wide(each["ipBlock"]["cidr"]) for each in self.peers if "ipBlock" in each)
+    def is_of_flux(self) -> bool:
+        return self.subject.kind is SubjectKind.ACCOUNT
+
+    @property
+    def is_risk(self) -> bool:
+        """Whether it is a risk when it comes: what a controller reaches, every tenant may name."""
+        return self.is_of_flux or any(is_wide(each["ipBlock"]["cidr"]) for each in self.peers if "ipBlock" in each)
 
     def is_within(self, others: Iterable[_Opening]) -> bool:
         """Whether the others together open each of its peers at each of its ports, each with one rule."""
         same = [
             each
             for each in others
-            if (each.tenant, each.namespace, each.side) == (self.tenant, self.namespace, self.side)
+            if (each.subject, each.namespace, each.side) == (self.subject, self.namespace, self.side)
         ]
         return all(
             any(_has_port(each.ports, port) and any(_has_peer(wider, peer) for wider in each.peers) for each in same)
@@ -76,22 +82,23 @@ class _Opening:
 def opening_statements(
     old_objects: Iterable[RenderedObject], new_objects: Iterable[RenderedObject]
 ) -> Iterator[Statement]:
-    """What tenants' Pods may connect to, and who may connect to them, now and no longer.
+    """What tenants' Pods and Flux's controllers may connect to, and who may connect to the former, now and no longer.
 
     What a wider rule opens as well is no change.
 
     Args:
         old_objects, new_objects: the objects of both renders.
     """
-    before, after = list(_openings(old_objects)), list(_openings(new_objects))
+    old, new = list(old_objects), list(new_objects)
+    staying = _controllers(old) & _controllers(new)
+    before, after = ([*_openings(each), *_of_flux(each, staying)] for each in (old, new))
     for widened, found, others in ((True, after, before), (False, before, after)):
         opened = [each for each in found if not each.is_within(others)]
-        for each in sorted(opened, key=lambda one: (one.tenant, one.namespace, one.words)):
+        for each in sorted(opened, key=lambda one: (one.subject, one.namespace, one.words)):
             left = [other.where for other in others if not widened and other.is_within([each])]
             only = f" (only {listed(left)})" if left else ""
             words = f"may {'now' if widened else 'no longer'} {each.words}{only}"
-            subject = Subject(SubjectKind.TENANT, each.tenant)
-            yield Statement(words, widened, widened and each.is_wide, subject, each.namespace)
+            yield Statement(words, widened, widened and each.is_risk, each.subject, each.namespace)
 
 
 def _openings(objects: Iterable[RenderedObject]) -> Iterator[_Opening]:
@@ -101,7 +108,34 @@ def _openings(objects: Iterable[RenderedObject]) -> Iterator[_Opening]:
             spec = each.manifest["spec"]
             for side, rules in (("to", spec.get("egress", ())), ("from", spec.get("ingress", ()))):
                 for rule in rules:
-                    yield _Opening(tenant, each.namespace, side, rule.get(side) or ({},), rule.get("ports") or ())
+                    subject = Subject(SubjectKind.TENANT, tenant)
+                    yield _Opening(subject, each.namespace, side, rule.get(side) or ({},), rule.get("ports") or ())
+
+
+def _controllers(objects: Iterable[RenderedObject]) -> set[str]:
+    """The names of Flux's controllers in all lanes."""
+    return {each.name for each in objects if each.kind == "Deployment" and each.namespace == FLUX_NAMESPACE}
+
+
+def _of_flux(objects: Iterable[RenderedObject], controllers: Iterable[str]) -> Iterator[_Opening]:
+    """The addresses that controllers may connect to: everything, unless NetworkPolicies select their Pods."""
+    policies = [each for each in objects if each.kind == "NetworkPolicy" and each.namespace == FLUX_NAMESPACE]
+    specs = [each.manifest["spec"] for each in policies if "Egress" in each.manifest["spec"].get("policyTypes", ())]
+    for name in controllers:
+        subject = Subject(SubjectKind.ACCOUNT, name, FLUX_NAMESPACE)
+        own = [each for each in specs if _selects(each.get("podSelector", {}), {APP_LABEL: name})]
+        for rule in (rule for each in own or [{"egress": [{}]}] for rule in each.get("egress") or ()):
+            # All of them may query DNS and connect to each other.
+            if peers := [each for each in rule.get("to", ()) if "ipBlock" in each] if rule else [{}]:
+                yield _Opening(subject, ANYWHERE, "to", peers, rule.get("ports") or ())
+
+
+def _selects(selector: Manifest, labels: Manifest) -> bool:
+    """Whether a selector with labels, and with lists of their values, selects Pods with these labels."""
+    return selector.get("matchLabels", {}).items() <= labels.items() and all(
+        (labels.get(each["key"]) in each.get("values", ())) is (each["operator"] == "In")
+        for each in selector.get("matchExpressions", ())
+    )
 
 
 def _has_peer(wider: Manifest, peer: Manifest) -> bool:

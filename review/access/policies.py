@@ -233,36 +233,36 @@ def _about(
 def _settings(before: Admission, after: Admission, known: Iterable[Setting]) -> Iterator[Statement]:
     """What the settings allow now or no longer, each tenant in each namespace; those without words as they are.
 
-    A policy decides only if it refuses before and after. A namespace that comes with the change is compared with one
-    without lists.
+    A policy decides only if it refuses after, and what it no longer allows if it did before. A namespace that comes
+    with the change is compared with one without lists.
     """
     old, new = (values_of(each.settings.stack) if each.settings else {} for each in (before, after))
     compared = [each for each in known if each.key in old and each.key in new]
     for key, values in differences(old, new, {*(each.key for each in compared), *seen_otherwise()}):
         yield Statement(f"The setting {key} is {values}", True, True)
-    in_force = [each for each in compared if before.refuses(each.policy) and after.refuses(each.policy)]
+    in_force = [each for each in compared if after.refuses(each.policy)]
     told = {EXCEPTIONS, *(each.annotation for each in compared)}
     # Most tenants have no entries of their own, so the same is allowed to them.
     cached: dict[tuple[str, Any, Any], tuple[str, str]] = {}
     for namespace, tenant in after.namespaces.items():
         was, own = before.lists_of(namespace), after.lists_of(namespace)
-        new_exceptions, lost = (
-            [words for policy, words in exceptions(*lists) if before.refuses(policy) and after.refuses(policy)]
-            for lists in ((was, own), (own, was))
-        )
-        gained = [(words, True) for words in new_exceptions]
+        gained = [(policy, words, True) for policy, words in exceptions(was, own) if after.refuses(policy)]
+        lost = [(policy, words) for policy, words in exceptions(own, was) if after.refuses(policy)]
         for each in in_force:
             entries = each.key, was.get(each.annotation), own.get(each.annotation)
             if entries not in cached:
                 cached[entries] = changes_of(each, (old[each.key], was), (new[each.key], own))
-            gained.append((cached[entries][0], is_opened(each, (old[each.key], was), (new[each.key], own))))
-            lost.append(cached[entries][1])
+            opened = is_opened(each, (old[each.key], was), (new[each.key], own))
+            gained.append((each.policy, cached[entries][0], opened))
+            lost.append((each.policy, cached[entries][1]))
         subject = Subject(SubjectKind.TENANT, tenant)
-        yield from (Statement(f"may now {words}", True, high, subject, namespace) for words, high in gained if words)
-        if namespace in before.namespaces:
-            yield from (
-                Statement(f"may no longer {words}", False, False, subject, namespace) for words in lost if words
-            )
+        for policy, words, high in gained:
+            if words:
+                verb = "now" if before.refuses(policy) else "still"
+                yield Statement(f"may {verb} {words}", True, high, subject, namespace)
+        for policy, words in lost:
+            if words and namespace in before.namespaces and before.refuses(policy):
+                yield Statement(f"may no longer {words}", False, False, subject, namespace)
         for key, values in differences(was, own, told):
             yield Statement(f"has the setting {key}, {values},", True, True, subject, namespace)
 

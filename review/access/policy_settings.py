@@ -21,6 +21,8 @@ from flux_tenancy.components.tenant.grants import ExceptedPolicy
 from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 from flux_tenancy.review.access.words import counted
 
+FACTOR = 4
+"""A limit that grows less than this is an adjustment."""
 _ANY_NAME = ""
 Lists = Mapping[str, Sequence[str]]
 """The lists of a namespace by annotation."""
@@ -107,7 +109,7 @@ def changes_of(setting: Setting, old: tuple[Any, Lists], new: tuple[Any, Lists])
 
 
 def is_opened(setting: Setting, old: tuple[Any, Lists], new: tuple[Any, Lists]) -> bool:
-    """Whether a setting now allows anything, drops a whole rule, or lists what is for the cluster's own components.
+    """Whether a setting now allows anything or far more, drops a whole rule, or lists what is for the cluster's own.
 
     Args:
         setting: the setting, of which something differs.
@@ -115,7 +117,8 @@ def is_opened(setting: Setting, old: tuple[Any, Lists], new: tuple[Any, Lists]) 
     """
     words = setting.words
     if isinstance(words, Bounds):
-        return False
+        low, high = sorted(map(_number, (old[0], new[0])))
+        return high >= FACTOR * low
     before, after = _allowed(words, *old), _allowed(words, *new)
     if after is None or isinstance(new[0], bool) or words.forbidden_of is not None:
         return True
@@ -199,13 +202,17 @@ def _includes(words: Allows, one: str, other: str) -> bool:
 
 
 def _moved(words: Bounds, before: Any, after: Any) -> tuple[str, str]:
-    old, new = (seconds(each) if isinstance(each, str) else each for each in (before, after))
+    old, new = map(_number, (before, after))
     if old == new:
         return "", ""
     is_wider = (new < old) is words.least
     bound = (words.wider if is_wider else words.narrower).replace("{}", f"{after}{words.unit}")
     said = f"{bound} (before: {before}{words.unit})"
     return (said, "") if is_wider else ("", said)
+
+
+def _number(bound: Any) -> float:
+    return seconds(bound) if isinstance(bound, str) else float(bound)
 
 
 def _is_powerful(entry: str) -> bool:

@@ -179,7 +179,7 @@ def _joined(
     owners = named or {tenants.namespaces.get(place, PLATFORM) for place in places}
     owner = next(iter(owners)) if len(owners) == 1 else PLATFORM
     is_one = len(subjects) < 2 and LABELED not in named
-    words = said.words if is_one else re.sub("^(now|no longer) has ", r"\1 have ", said.words)
+    words = said.words if is_one else _plural(said.words)
     targets = counted(sorted(said.targets), "", most=_MOST_TARGETS)
     return Joined(
         PLATFORM if owner == LABELED else owner,
@@ -189,6 +189,12 @@ def _joined(
         said.widened,
         said.high,
     )
+
+
+def _plural(words: str) -> str:
+    for one, many in (("has", "have"), ("uses", "use")):
+        words = re.sub(f"^(now|no longer) {one} ", rf"\1 {many} ", words)
+    return words
 
 
 def _who(subjects: Sequence[Subject], everyone: Collection[str]) -> str:

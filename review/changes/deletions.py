@@ -14,7 +14,9 @@ from dataclasses import dataclass
 
 from flux_tenancy.components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE
 from flux_tenancy.components.installs.chart import RELEASE_TYPE
+from flux_tenancy.components.tenant.capsule.names import TENANT
 from flux_tenancy.components.tenant.leaving.remaining_objects import prunes
+from flux_tenancy.review.access.capsule import made_by
 from flux_tenancy.review.changes.objects import Action, ObjectChange
 from flux_tenancy.review.render.rendered import PLATFORM, RenderedObject
 
@@ -75,9 +77,14 @@ class Deletion:
                 stays = not prunes(sync.manifest)
                 what = "Flux keeps the objects" if stays else "Flux deletes the objects"
                 yield f"{what} that it applied from the Git of {sync.namespace}/{sync.name}", not stays
+        for tenant in self._names(TENANT):
+            yield f"Capsule deletes the {made_by(tenant)}, with everything in them", True
         for release in self._of_kind("HelmRelease"):
             if release.namespace not in namespaces:
-                yield f"Flux uninstalls the Helm release {release.namespace}/{release.name}", True
+                # Source: https://fluxcd.io/flux/components/helm/helmreleases/#suspend
+                stays = bool(release.manifest["spec"].get("suspend"))
+                what = "Flux keeps the suspended" if stays else "Flux uninstalls the"
+                yield f"{what} Helm release {release.namespace}/{release.name}", not stays
         for release in (each for each in self.objects if each.type == RELEASE_TYPE):
             yield f"every object of the Helm release {release.name} is deleted, including custom resources", True
         if keys := self._repositories(DEPLOY_KEY_TYPE):
@@ -124,7 +131,7 @@ def deletions(stack: str, changes: Iterable[ObjectChange], acknowledged: Collect
 
 def _takes_others_along(rendered: RenderedObject) -> bool:
     return rendered.type == RELEASE_TYPE or (
-        rendered.is_kubernetes and rendered.kind in ("Namespace", "CustomResourceDefinition")
+        rendered.is_kubernetes and rendered.kind in ("Namespace", "CustomResourceDefinition", TENANT)
     )
 
 

@@ -28,7 +28,7 @@ _AROUND = 60
 # Labels and annotations of which the report has sentences.
 _MEANINGFUL = (PREFIX, "pod-security.kubernetes.io/", TENANT_LABEL, LANE_LABEL)
 # Labels and annotations that only describe an object. Any other may be read by a controller.
-_DESCRIPTIVE_PREFIXES = ("app.kubernetes.io/", "helm.sh/chart", "pulumi.com/")
+_DESCRIPTIVE_PREFIXES = ("app.kubernetes.io/", "helm.sh/chart")
 _DESCRIPTIVE = ("app", "contact", "cost-center", "description", "kubernetes.io/description", "owner", "team")
 # A text that nobody takes for a number or a truth value, so that it needs no quotes.
 _PLAIN = re.compile(r"(?!(?:true|false|null|yes|no|on|off)$)[A-Za-z/_.<(-][^\n\"]*", re.IGNORECASE)
@@ -188,7 +188,7 @@ def _field(field: FieldChange) -> Iterator[str]:
         return
     old, new = (None if value is ABSENT else _text(value) for value in (before, after))
     if old is not None and new is not None:
-        old, new = _shortened(old, new)
+        old, new = shortened(old, new, _VALUE)
     if old is not None:
         yield f"- {field.name}: {_cut(old)}"
     if new is not None:
@@ -210,9 +210,9 @@ def _text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
-def _shortened(before: str, after: str) -> tuple[str, str]:
-    """Two long values without what both begin and end with."""
-    if max(len(before), len(after)) <= _VALUE:
+def shortened(before: str, after: str, longest: int) -> tuple[str, str]:
+    """Two values without what both begin and end with, if one is longer than `longest`."""
+    if max(len(before), len(after)) <= longest:
         return before, after
     start = next(
         (i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), min(len(before), len(after))

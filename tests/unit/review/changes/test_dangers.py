@@ -67,13 +67,24 @@ def test_a_source_counts_by_the_reference_of_a_sync_and_not_by_its_name():
         kubernetes("OCIRepository", "images", "shared", spec={"ref": {"tag": tag}}) for tag in ("v1", "v2")
     )
 
-    assert found([of_another, source()], [of_another, source(url="ssh://b")]) == []
+    assert found([of_another, source()], [of_another, source(url="ssh://b")]) == [
+        ("dev-team", "syncs from another url (ssh://b)")
+    ]
     [(_, text)] = found([of_another, before], [of_another, after])
     assert text.startswith("syncs from another ref (v2)")
 
 
 def test_a_sync_that_does_not_prune_deletes_nothing():
-    assert found([sync(prune=False)], [sync(prune=False, path="./b")]) == []
+    assert found([sync(prune=False)], [sync(prune=False, path="./b")]) == [
+        ("dev-team", "syncs from another path (./b)")
+    ]
+
+
+def test_the_home_as_target_is_another_one_beside_a_second_namespace():
+    before, after = sync(), sync(targetNamespace="apps")
+
+    assert found([NAMESPACE, before], [NAMESPACE, after]) == []
+    assert len(found([before], [NAMESPACE, kubernetes("Namespace", "apps-2"), after])) == 1
 
 
 def test_another_interval_deletes_nothing():

@@ -44,7 +44,12 @@ def test_many_objects_need_an_acknowledgement():
 
 @pytest.mark.parametrize(
     "rendered",
-    [kubernetes("Namespace", "apps"), kubernetes("CustomResourceDefinition", "x.example.com"), helm_release("kyverno")],
+    [
+        kubernetes("Namespace", "apps"),
+        kubernetes("CustomResourceDefinition", "x.example.com"),
+        kubernetes("Tenant", "dev-team"),
+        helm_release("kyverno"),
+    ],
     ids=lambda rendered: rendered.kind,
 )
 def test_what_takes_other_objects_along_needs_an_acknowledgement(rendered):
@@ -140,3 +145,15 @@ def test_a_key_of_another_repository_replaces_none():
     before, after = (at_github("RepositoryDeployKey", f"dev-team-{name}", name) for name in ("apps", "tools"))
 
     assert only(before, added=[after]).objects == (before,)
+
+
+def test_the_namespaces_that_a_tenant_makes_go_with_it():
+    assert list(only(kubernetes("Tenant", "dev-team")).consequences()) == [
+        "Capsule deletes the namespaces that dev-team makes, with everything in them"
+    ]
+
+
+def test_a_suspended_release_stays():
+    release = kubernetes("HelmRelease", "web", "apps", spec={"suspend": True})
+
+    assert list(only(release).effects()) == [("Flux keeps the suspended Helm release apps/web", False)]
