@@ -115,8 +115,11 @@ def provider_api(version: str) -> str:
 
 def version_of(manifest: Manifest) -> str:
     """The release that an object belongs to, by its label; the newest reviewed one without the label."""
-    label: str = manifest["metadata"].get("labels", {}).get(VERSION_LABEL, "")
-    return label.removeprefix("v") or ".".join(map(str, max(OLDEST_KUBERNETES)))
+    return _version_label(manifest).removeprefix("v") or ".".join(map(str, max(OLDEST_KUBERNETES)))
+
+
+def _version_label(manifest: Manifest) -> str:
+    return str((manifest["metadata"].get("labels") or {}).get(VERSION_LABEL, ""))
 
 
 def labelled(manifest: Manifest, version: str) -> Manifest:
@@ -149,7 +152,7 @@ def read_release(config: FluxConfig, project: Path) -> list[Manifest]:
 
     Raises:
         PinnedInputError: the source cannot be reached or read, the digest does not match, the content is not an install
-            manifest, or it lacks a component that the configuration lists.
+            manifest, is of another version, or lacks a component that the configuration lists.
     """
     pinned = _pinned(config)
     content = read_pinned(pinned, project)
@@ -166,6 +169,16 @@ def read_release(config: FluxConfig, project: Path) -> list[Manifest]:
                 "FT-FLX-002",
                 f"{pinned.source} is not an install manifest: it contains documents that are not Kubernetes objects",
                 "use the install.yaml of a Flux release",
+            ),
+        )
+    # Flags and requirements go by the version, so it has to be that of the content.
+    if others := {label for each in manifests if (label := _version_label(each))} - {f"v{config.version}"}:
+        raise pinned.error(
+            "version",
+            Message(
+                "FT-FLX-004",
+                f"{pinned.source} is of Flux {printable(', '.join(sorted(others)))}, not of v{config.version}",
+                "set the version together with its digest, e.g. by `flux-tenancy releases update`",
             ),
         )
     return select_components(manifests, config)

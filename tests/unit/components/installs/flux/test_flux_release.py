@@ -206,6 +206,14 @@ def test_a_component_that_the_release_lacks_is_an_error_with_the_available_ones(
     assert "no source-controller, kustomize-controller, notification-controller; it has helm-controller" in message
 
 
+def test_a_manifest_of_another_version_is_refused(tmp_path):
+    """Its controllers may stop at flags that they do not know."""
+    content = b"kind: Namespace\nmetadata: {name: a, labels: {app.kubernetes.io/version: v2.8.1}}\n"
+
+    assert refusal_code(bundled(tmp_path, content), tmp_path) == ("version", "FT-FLX-004")
+    assert "is of Flux v2.8.1, not of v" in refused(bundled(tmp_path, content), tmp_path)[1]
+
+
 def test_only_the_listed_components_and_their_shared_objects_are_installed(tmp_path):
     chosen = ["source-controller", "kustomize-controller"]
 
