@@ -190,6 +190,7 @@ class TestStateAtTheEnd:
     def test_an_undisturbed_destroy(self, unrecorded: Unrecorded) -> None:
         outcome = unrecorded.stack.project.destroy(unrecorded.name)
         assert outcome.succeeded, outcome.text
+        unrecorded.operations["gone"] = len(re.findall(OPERATION, outcome.text, re.MULTILINE))
         unrecorded.undisturbed["gone"] = unrecorded.snapshot()
 
     @pytest.mark.parametrize("which", ["first", "changed"])
@@ -213,9 +214,8 @@ class TestStateAtTheEnd:
         unrecorded.has_come_to("offboarded")
 
     def test_destroy(self, unrecorded: Unrecorded) -> None:
-        count = len(unrecorded.stack.project.resources(unrecorded.name))
         for part in self.moments():
-            unrecorded.kill(DESTROY, int(part * count))
+            unrecorded.kill(DESTROY, int(part * unrecorded.operations["gone"]))
         outcome = unrecorded.stack.project.destroy(unrecorded.name)
         assert outcome.succeeded, outcome.text
         assert unrecorded.undisturbed["gone"].difference(unrecorded.snapshot()) == {}
