@@ -222,6 +222,19 @@ def test_a_kubeconfig_that_needs_what_is_not_there_is_refused(tmp_path, damage, 
     assert (key, code) == ("kubeconfig", "FT-CLU-005") and said in message
 
 
+def test_the_credentials_of_a_command_are_used(tmp_path):
+    helper = tmp_path / "helper"
+    helper.write_text("""#!/bin/sh
+echo '{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": "abc"}}'
+""")
+    helper.chmod(0o755)
+    command = f"exec: {{apiVersion: client.authentication.k8s.io/v1, command: {helper}}} #"
+
+    api = connect(by_file(tmp_path, kubeconfig("https://127.0.0.1:1").replace("token: ", command)), tmp_path)
+
+    assert list(api.configuration.api_key.values()) == ["Bearer abc"]
+
+
 def test_a_missing_context_is_an_error_with_the_available_ones(tmp_path):
     config = by_file(tmp_path, kubeconfig("http://127.0.0.1:1"), context="production")
 
