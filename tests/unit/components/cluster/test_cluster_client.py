@@ -203,6 +203,7 @@ def test_content_that_is_not_a_kubeconfig_is_refused_without_being_shown(tmp_pat
     assert unavailable(config, tmp_path)[:2] == ("kubeconfigContent", "FT-CLU-002")
 
 
+@pytest.mark.filterwarnings("ignore:SOCKS support")
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
