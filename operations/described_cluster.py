@@ -24,7 +24,7 @@ from flux_tenancy.components.stack.files.stack_file import is_encrypted
 from flux_tenancy.components.stack.files.validation_errors import message
 from flux_tenancy.components.tenant.grants import Grant
 from flux_tenancy.components.tenant.kinds import OpenedKind
-from flux_tenancy.operations.described_stack import described_section, described_tenants
+from flux_tenancy.operations.described_stack import TENANTS, described_section, described_tenants
 from flux_tenancy.operations.errors import invalid
 from flux_tenancy.operations.pulumi_config import PulumiConfig
 
@@ -83,7 +83,7 @@ def described_grants(stack: str, project: Path) -> dict[str, tuple[Grant, ...]]:
                 found[tenant] = _Grants.model_validate({"grants": merged.value["grants"]}).grants
             except ValidationError as error:
                 path, reason = first_error(error)
-                raise invalid(Origins(file, {tenant: merged}).problem(("tenants", tenant, *path), reason)) from None
+                raise invalid(Origins(file, {tenant: merged}).problem((TENANTS, tenant, *path), reason)) from None
     return found
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from flux_tenancy.components.stack.files.names import stack_file_name
-from flux_tenancy.operations.described_stack import PLATFORM, described_platform, described_tenant
+from flux_tenancy.operations.described_stack import PLATFORM, TENANTS, described_platform, described_tenant
 from flux_tenancy.operations.yaml_edits import Keys
 
 
@@ -40,7 +40,7 @@ def tenant_source(stack: str, tenant: str, project: Path) -> DescribedSource:
         OperationError: the stack or the tenant does not exist.
     """
     source = described_tenant(stack, tenant, project, may_be_new=True).value.get("source")
-    return _described(f"tenant {tenant}", ("tenants", tenant, "source"), stack_file_name(stack), source)
+    return _described(f"tenant {tenant}", (TENANTS, tenant, "source"), stack_file_name(stack), source)
 
 
 def platform_source(stack: str, project: Path) -> DescribedSource:

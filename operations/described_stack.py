@@ -25,6 +25,7 @@ OTHER_PROJECT = Wording(
     "run the command in the folder of {other}, or name a stack of {project}",
 )
 
+TENANTS = "tenants"
 PLATFORM = ("flux", "sync")
 
 
@@ -114,7 +115,7 @@ def described_tenant(stack: str, tenant: str, project: Path, may_be_new: bool = 
     """
     file = described_file(stack, project)
     listed = _listed(file)
-    is_readable = not is_encrypted(file.at(("tenants",)))
+    is_readable = not is_encrypted(file.at((TENANTS,)))
     is_new = may_be_new and is_readable and (project / tenant_file_name(tenant)).is_file()
     if not is_new:
         check_listed(tenant, listed, file.name)
@@ -187,5 +188,5 @@ def described_file(stack: str, project: Path) -> StackFile:
 
 def _listed(file: StackFile) -> Mapping[str, Any]:
     """The tenants of a stack with their entries; none if all of them are encrypted together."""
-    tenants = file.at(("tenants",))
+    tenants = file.at((TENANTS,))
     return tenants if isinstance(tenants, Mapping) and not is_encrypted(tenants) else {}

@@ -10,7 +10,7 @@ from typing import Any
 from flux_tenancy.components.installs.flux.platform_sync import default_path
 from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.tenant.config import SyncConfig
-from flux_tenancy.operations.described_stack import PLATFORM, described_platform, described_tenant
+from flux_tenancy.operations.described_stack import PLATFORM, TENANTS, described_platform, described_tenant
 from flux_tenancy.operations.yaml_edits import Keys
 
 
@@ -44,7 +44,7 @@ def described_sync(stack: str, tenant: str, project: Path) -> DescribedSync:
     path: Keys
     if tenant:
         sync = described_tenant(stack, tenant, project).value.get("sync")
-        owner, option, path = f"tenant {tenant}", tenant, ("tenants", tenant, "sync")
+        owner, option, path = f"tenant {tenant}", tenant, (TENANTS, tenant, "sync")
         default = SyncConfig.model_fields["path"].default
     else:
         sync = described_platform(stack, project)

@@ -13,7 +13,7 @@ from flux_tenancy.components.config.printable import printable, without_password
 from flux_tenancy.components.vocabulary.manifests import qualified
 from flux_tenancy.operations.differences import Difference, What, is_former_manager
 from flux_tenancy.operations.drift_search import Drift
-from flux_tenancy.operations.managed_fields import MISSING, Missing
+from flux_tenancy.operations.managed_fields import MISSING
 
 _LONGEST = 300
 # A role binding may have almost any name.
@@ -45,7 +45,7 @@ def as_json(drift: Drift) -> str:
     found = [asdict(each) for each in drift.differences]
     content = {"compared": drift.compared, "unread": drift.unread, "differences": found}
     return without_passwords(
-        json.dumps(content, indent=2, default=lambda value: None if isinstance(value, Missing) else str(value))
+        json.dumps(content, indent=2, default=lambda value: None if value is MISSING else str(value))
     )
 
 

@@ -22,8 +22,9 @@ from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.sync.flux_objects import read_syncs
 from flux_tenancy.components.sync.status import status_of
+from flux_tenancy.components.tenant.leaving.forced_removal import bindings_of
 from flux_tenancy.components.tenant.leaving.remaining_objects import goes_by_itself
-from flux_tenancy.components.vocabulary.manifests import RBAC_API, name_of
+from flux_tenancy.components.vocabulary.manifests import name_of
 from flux_tenancy.components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION, KUSTOMIZE_API, TENANT_LABEL
 from flux_tenancy.operations.described_stack import described_tenant
 from flux_tenancy.operations.errors import OperationError, invalid
@@ -143,18 +144,16 @@ def live_tenant(tenant: str, stack: str, project: Path, syncs: Iterable[str]) ->
 def access_of(api: client.ApiClient, tenant: str) -> list[str]:
     """The syncs, releases and role bindings that the platform has created for a tenant, as `Kind namespace/name`.
 
-    `state: leaving` deletes them, the bindings last, since Flux needs them to prune. Tenants cannot set the label.
+    `state: leaving` deletes them, the bindings last, since Flux needs them to prune.
 
     Raises:
         ClusterUnavailable: the cluster does not answer, or not to this user.
     """
     syncs = read_syncs(api, (KUSTOMIZATION, HELM_RELEASE))
     own = [each for each in syncs if (each["metadata"].get("labels") or {}).get(TENANT_LABEL) == tenant]
-    with explaining(api):
-        bindings = items(api, f"/apis/{RBAC_API}/rolebindings", labelSelector=f"{TENANT_LABEL}={tenant}")
     return [
         *(f"{each['kind']} {name_of(each)}" for each in own),
-        *(f"RoleBinding {name_of(each)}" for each in bindings),
+        *(f"RoleBinding {name_of(each)}" for each in bindings_of(api, tenant)),
     ]
 
 

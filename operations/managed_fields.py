@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Any, Final
 
 from flux_tenancy.components.config.errors import dotted
@@ -23,14 +24,16 @@ _ITSELF = "."
 _SCHEMA, _SCHEMA_IN_STATE = "x-kubernetes-", "x_kubernetes_"
 
 
-class Missing:
-    """The value of a field that an object does not have."""
+class Missing(Enum):
+    """The value of a field that an object does not have; a copy is the same, which `dataclasses.asdict` makes."""
+
+    MISSING = auto()
 
     def __repr__(self) -> str:
-        return "MISSING"
+        return self.name
 
 
-MISSING: Final = Missing()
+MISSING: Final = Missing.MISSING
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from flux_tenancy.components.keys.ssh_keys import SshKey, generate
 from flux_tenancy.components.stack.files.names import stack_file_name, tenant_file_name
 from flux_tenancy.components.tenant.tenancy_config import TenancyMode
 from flux_tenancy.operations.described_source import tenant_source
-from flux_tenancy.operations.described_stack import described_section, described_stacks, listed_tenants
+from flux_tenancy.operations.described_stack import TENANTS, described_section, described_stacks, listed_tenants
 from flux_tenancy.operations.errors import OperationError, run_all
 from flux_tenancy.operations.given_values import value_checks
 from flux_tenancy.operations.project_edits import ProjectEdits
@@ -114,10 +114,10 @@ def onboard(tenant: NewTenant, stacks: Sequence[str], edits: ProjectEdits) -> On
         url, repository = source.url, source.repository
     keys = {}
     for stack in stacks:
-        edits.set(stack, ("tenants", tenant.name), {"sync": {"path": tenant.folder}} if tenant.folder else {})
+        edits.set(stack, (TENANTS, tenant.name), {"sync": {"path": tenant.folder}} if tenant.folder else {})
         if url.startswith("ssh://"):
             keys[stack] = generate()
-            edits.set_secret(stack, ("tenants", tenant.name, "source", "deployKey"), keys[stack].private)
+            edits.set_secret(stack, (TENANTS, tenant.name, "source", "deployKey"), keys[stack].private)
     return Onboarded(url, repository, keys)
 
 

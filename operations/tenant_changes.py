@@ -12,13 +12,12 @@ from flux_tenancy.components.keys.ssh_keys import SshKey, generate
 from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.tenant.config import TenantState
 from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY
-from flux_tenancy.operations.described_stack import check_listed, described_tenant, listed_tenants
+from flux_tenancy.operations.described_stack import TENANTS, check_listed, described_tenant, listed_tenants
 from flux_tenancy.operations.described_syncs import applied_paths, sync_paths, syncs_of, value_at
 from flux_tenancy.operations.errors import OperationError, run_all
 from flux_tenancy.operations.given_values import value_checks
 from flux_tenancy.operations.project_edits import ProjectEdits
 
-_TENANTS = "tenants"
 _SUSPEND = "suspend"
 _PRUNE = "prune"
 
@@ -52,7 +51,7 @@ def suspend(tenant: str, stack: str, edits: ProjectEdits) -> None:
     """
     described = described_tenant(stack, tenant, edits.project)
     for path in applied_paths(tenant, described.value):
-        edits.set(stack, (_TENANTS, tenant, *path, _SUSPEND), True)
+        edits.set(stack, (TENANTS, tenant, *path, _SUSPEND), True)
 
 
 def resume(tenant: str, stack: str, edits: ProjectEdits) -> None:
@@ -65,9 +64,9 @@ def resume(tenant: str, stack: str, edits: ProjectEdits) -> None:
     for path in applied_paths(tenant, described.value):
         suspended = (*path, _SUSPEND)
         if value_at(described.base, suspended) is True:
-            edits.set(stack, (_TENANTS, tenant, *suspended), False)
+            edits.set(stack, (TENANTS, tenant, *suspended), False)
         else:
-            edits.remove(stack, (_TENANTS, tenant, *suspended))
+            edits.remove(stack, (TENANTS, tenant, *suspended))
 
 
 @dataclass(frozen=True)
@@ -125,14 +124,14 @@ def move(tenant: str, stack: str, to: Move, prunes: Callable[[Sequence[str]], bo
         )
     of_source = syncs_of(tenant, described, to.source) if moved.keys() - {folder} else []
     for each in dict.fromkeys([*of_source, *([name] if folder in moved else [])]):
-        edits.set(stack, (_TENANTS, tenant, *sync_paths(tenant, described)[each], _PRUNE), False)
+        edits.set(stack, (TENANTS, tenant, *sync_paths(tenant, described)[each], _PRUNE), False)
     if prunes(of_source):
         return Moved(first_keeps=True)
     for path, value in moved.items():
-        edits.set(stack, (_TENANTS, tenant, *path), value)
+        edits.set(stack, (TENANTS, tenant, *path), value)
     if (*source, "url") not in moved:
         return Moved()
-    deploy_key = (_TENANTS, tenant, *source, "deployKey")
+    deploy_key = (TENANTS, tenant, *source, "deployKey")
     if not to.url.startswith("ssh://"):
         edits.remove(stack, deploy_key)
         return Moved()
@@ -180,7 +179,7 @@ def settle(tenant: str, stack: str, edits: ProjectEdits) -> None:
     """
     described = described_tenant(stack, tenant, edits.project).value
     for name in kept_syncs(tenant, stack, edits.project):
-        edits.remove(stack, (_TENANTS, tenant, *sync_paths(tenant, described)[name], _PRUNE))
+        edits.remove(stack, (TENANTS, tenant, *sync_paths(tenant, described)[name], _PRUNE))
 
 
 def leave(tenant: str, stack: str, edits: ProjectEdits) -> bool:
@@ -196,7 +195,7 @@ def leave(tenant: str, stack: str, edits: ProjectEdits) -> bool:
     check_listed(tenant, listed, stack_file_name(stack))
     is_last = bool(value_at(listed, (tenant, "state")) == TenantState.LEAVING)
     if is_last:
-        edits.remove(stack, (_TENANTS, tenant))
+        edits.remove(stack, (TENANTS, tenant))
     else:
-        edits.set(stack, (_TENANTS, tenant, "state"), TenantState.LEAVING.value)
+        edits.set(stack, (TENANTS, tenant, "state"), TenantState.LEAVING.value)
     return is_last

@@ -43,6 +43,16 @@ class Sync:
         return Sync(tenant, metadata["namespace"], metadata["name"], inputs["spec"]["serviceAccountName"])
 
 
+def bindings_of(api: client.ApiClient, tenant: str) -> list[Manifest]:
+    """The role bindings that the platform has created for a tenant, which cannot set the label itself.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer, or not to this user.
+    """
+    with explaining(api):
+        return items(api, f"{_RBAC}/rolebindings", labelSelector=f"{TENANT_LABEL}={tenant}")
+
+
 def remove_access(api: client.ApiClient, sync: Sync) -> None:
     """Delete a tenant's role bindings and the service account of its sync.
 
@@ -50,8 +60,7 @@ def remove_access(api: client.ApiClient, sync: Sync) -> None:
         ClusterUnavailable: the cluster does not answer, or not to this user.
     """
     with explaining(api):
-        bindings = items(api, f"{_RBAC}/rolebindings", labelSelector=f"{TENANT_LABEL}={sync.tenant}")
-        for each in (binding["metadata"] for binding in bindings):
+        for each in (binding["metadata"] for binding in bindings_of(api, sync.tenant)):
             _delete(api, f"{_RBAC}/namespaces/{each['namespace']}/rolebindings/{each['name']}")
         _delete(api, f"/api/v1/namespaces/{sync.namespace}/serviceaccounts/{sync.account}")
 
