@@ -7,6 +7,7 @@ refuses.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,6 +17,8 @@ import yaml
 from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.policies.config import PolicyEngine
 from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.probe import probe_policy, probe_request
+from flux_tenancy.components.policies.probe import refusal as probe_refusal
 from flux_tenancy.components.policies.rendering import object_name
 from flux_tenancy.components.tenant.grants import ExceptedPolicy
 from lab.control_plane import NODE_NAME
@@ -124,9 +127,30 @@ def in_force(lab: Lab, stack: Environment, api: ApiClient) -> Callable[[PolicyEn
             stack.config["policies"] = chosen | {"engine": engine.value}
             stack.config["tenants"]["relaxing"] = relaxing if config in RELAXED else {}
             stack.up()
+            for each in (PolicyEngine.NATIVE, PolicyEngine.KYVERNO):
+                if engine in (each, PolicyEngine.BOTH):
+                    wait_for_deletions(api, each, f"{engine.value}-{config}")
             current = (engine, config)
 
     return put
+
+
+def wait_for_deletions(api: ApiClient, engine: PolicyEngine, update: str) -> None:
+    """Wait until an engine has seen all that this update did to its policies.
+
+    Policies that the new configuration does not have are deleted last, after the product's own probe. An engine sees
+    the changes in their order, so it has seen the deletions once it enforces a policy that is younger.
+    """
+    for manifest in map(younger, probe_policy(engine, update)):
+        api.apply(manifest)
+    request = younger(probe_request(engine))
+    eventually(lambda: probe_refusal(update) in api.request("POST", request, dry_run=True).text, what=update)
+
+
+def younger(manifest: dict[str, Any]) -> dict[str, Any]:
+    """The same for a probe beside the product's own."""
+    renamed: dict[str, Any] = json.loads(json.dumps(manifest).replace("probe", "younger"))
+    return renamed
 
 
 def on_a_real_node(manifest: dict[str, Any]) -> dict[str, Any]:
