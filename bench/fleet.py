@@ -41,8 +41,8 @@ NOTES = (
     "created by the first up.",
     "Flux runs in each cluster, so a wave ends when Flux has applied every tenant's repository.",
     f"× compares with `{ONE_BY_ONE}`: `flux-tenancy up` of one stack after the other, without a change.",
-    f"With more than {AT_ONCE} stacks, a cluster is stopped when the wave after its own begins, and one of a later wave is "
-    "started in its place, all within the time measured; only updates are measured.",
+    f"With more than {AT_ONCE} stacks, a cluster is stopped when the wave after its own begins, and one of a later "
+    "wave is started in its place, all within the time measured; only updates are measured.",
     "All clusters, the Git host and the command share the cores of this machine. MiB: the command, with all of "
     "Pulumi's processes.",
 )

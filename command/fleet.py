@@ -135,13 +135,14 @@ def operator(
     """
     import yaml
 
+    from flux_tenancy.components.config.yaml_files import Dumper
     from flux_tenancy.operations.described_stack import described_project
     from flux_tenancy.operations.fleet_file import operator_stacks, read_fleet
 
     folder = project_folder()
     name = described_project(folder).name
     stacks = operator_stacks(read_fleet(folder), name, organization, repository, branch)
-    typer.echo(yaml.safe_dump_all(stacks, sort_keys=False), nl=False)
+    typer.echo(yaml.dump_all(stacks, Dumper=Dumper, sort_keys=False), nl=False)
 
 
 def _run(act: Callable[[Fleet, Path, Show], Run], output: Output) -> Run:

@@ -11,6 +11,7 @@ import yaml
 
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.yaml_files import Dumper
 from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.stack.files.project_file import PROJECT_FILE
 from flux_tenancy.operations.errors import OperationError, reading_files
@@ -76,7 +77,7 @@ def _filled(path: str, text: str, name: str) -> str:
     if path == PROJECT_FILE:
         content = yaml.safe_load(text)
         description = content.pop(_SECTION)["description"]
-        return str(yaml.safe_dump(content | {"name": name, "description": description}, sort_keys=False))
+        return str(yaml.dump(content | {"name": name, "description": description}, Dumper=Dumper, sort_keys=False))
     return text.replace(_NAME, name)
 
 

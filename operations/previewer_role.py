@@ -11,6 +11,7 @@ import yaml
 
 from flux_tenancy.components.cluster.component import previewer_access
 from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.yaml_files import Dumper
 from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.operations.described_cluster import described_previewers
 from flux_tenancy.operations.errors import OperationError
@@ -30,4 +31,4 @@ def previewer_manifests(stack: str, project: Path) -> str:
                 "list the users, groups or service accounts (docs/previews.md)",
             )
         )
-    return yaml.safe_dump_all(access, sort_keys=False)
+    return yaml.dump_all(access, Dumper=Dumper, sort_keys=False)

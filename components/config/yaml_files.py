@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
@@ -101,18 +101,27 @@ class _GoLoader(_StrictLoader):
         return int(value) if value.is_integer() and abs(value) < _LARGEST_WRITTEN else value
 
 
-class Dumper(yaml.SafeDumper):
-    """Writes a string with quotes that PyYAML, Pulumi or kubectl would read as something else."""
+_Resolver = TypeVar("_Resolver", bound=type[yaml.resolver.BaseResolver])
 
 
-def _resolve(which: type[yaml.resolver.BaseResolver], resolvers: Iterable[tuple[str, str]]) -> None:
+def _resolve(which: _Resolver, resolvers: Iterable[tuple[str, str]]) -> _Resolver:
     for tag, pattern in resolvers:
         # None stands for any first letter.
         which.add_implicit_resolver(tag, re.compile(f"^(?:{pattern})$"), None)
+    return which
+
+
+def quoting(dumper: _Resolver) -> _Resolver:
+    """A dumper that writes a string with quotes if PyYAML, Pulumi or kubectl would read it as something else."""
+    return _resolve(dumper, (*_GO_RESOLVERS, (_BOOLEAN, "[yYnN]")))
+
+
+@quoting
+class Dumper(yaml.SafeDumper):
+    """Writes what PyYAML, Pulumi and kubectl read alike."""
 
 
 _resolve(_GoLoader, _GO_RESOLVERS)
-_resolve(Dumper, (*_GO_RESOLVERS, (_BOOLEAN, "[yYnN]")))
 for _tag in (_INTEGER, _FLOAT):
     _GoLoader.add_constructor(_tag, _GoLoader.construct_number)
 

@@ -13,6 +13,8 @@ from typing import Any
 
 import yaml
 
+from flux_tenancy.components.config.yaml_files import Dumper
+
 # Flux has to read a manifest's kind and name, so only these fields may be encrypted.
 ENCRYPTED_REGEX = "^(data|stringData)$"
 MANIFEST = r".*\.ya?ml$"
@@ -41,7 +43,7 @@ def sops_config(environments: Iterable[Environment]) -> str:
     # The first rule that matches wins, so a folder comes before its parent.
     deepest_first = sorted(folders, key=lambda path: (-path.count("/"), path))
     rules = [rule for path in deepest_first for rule in _rules(path, folders[path])]
-    return yaml.safe_dump({"creation_rules": rules}, sort_keys=False)
+    return yaml.dump({"creation_rules": rules}, Dumper=Dumper, sort_keys=False)
 
 
 def _folder(path: str) -> str:

@@ -11,11 +11,13 @@ from typing import Any
 import yaml
 
 from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.yaml_files import quoting
 from flux_tenancy.operations.errors import OperationError
 from flux_tenancy.review.render.digests import DIGESTS, Digests
 from flux_tenancy.review.render.rendered import PROTECT, Render, RenderedObject
 
 
+@quoting
 class _Dumper(yaml.CSafeDumper):
     """Writes text of several lines as a block, which shows changes line by line."""
 

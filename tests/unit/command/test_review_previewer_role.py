@@ -36,6 +36,10 @@ def test_the_role_and_its_binding_are_printed_as_an_update_applies_them(printed,
     assert list(yaml.safe_load_all(done.stdout)) == previewer_access((previewer,))
 
 
+def test_a_name_that_kubectl_would_read_as_a_number_has_quotes(printed):
+    assert "name: '0123456789'" in printed('kubeconfig: x, previewers: [{kind: Group, name: "0123456789"}]').stdout
+
+
 def test_a_stack_without_previewers_is_an_error(printed):
     done = printed("kubeconfig: x")
 
