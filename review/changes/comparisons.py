@@ -1,0 +1,132 @@
+"""Whether a value matters that differs from the one before."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from flux_tenancy.components.config.types import seconds
+from flux_tenancy.review.access.policy_settings import FACTOR
+
+Compare = Callable[[Any, Any], bool]
+"""Compares a value before a change with that after it; None stands for an absent one."""
+
+_MANY_WORKERS = 100
+_RARE_SECONDS = 86_400.0
+"""From this interval on, nobody can count on the correction of drift."""
+_HASTY_SECONDS = 10.0
+"""Below it, hardly any timeout is long enough for a fetch or an apply."""
+_SUFFIXES = {"": 1.0, "m": 1e-3, "u": 1e-6, "n": 1e-9} | {
+    f"{letter}{binary}": float(base**power)
+    for binary, base in (("", 1000), ("i", 1024))
+    for power, letters in enumerate(("kK", "M", "G", "T", "P", "E"), 1)
+    for letter in letters
+}
+_QUANTITY = re.compile(r"([0-9.]+(?:[eE][+-]?[0-9]+)?)([a-zA-Z]*)")
+
+
+def differs(_before: Any, _after: Any) -> bool:
+    """Any difference."""
+    return True
+
+
+def becomes(*values: Any) -> Compare:
+    """Whether it is one of these values now."""
+    return lambda _, after: after in values
+
+
+def was(value: Any) -> Compare:
+    """Whether it was this value."""
+    return lambda before, _: before == value
+
+
+def comes(before: Any, _after: Any) -> bool:
+    """Whether there was none."""
+    return before is None
+
+
+def is_given(_before: Any, after: Any) -> bool:
+    """Whether there is one now."""
+    return after is not None
+
+
+def was_given(before: Any, _after: Any) -> bool:
+    """Whether there was one."""
+    return before is not None
+
+
+def goes(_before: Any, after: Any) -> bool:
+    """Whether there is none now."""
+    return after is None
+
+
+def gains(before: Any, after: Any) -> bool:
+    """Whether a list has further entries."""
+    return any(each not in (before or ()) for each in after or ())
+
+
+def opens(before: Any, after: Any) -> bool:
+    """Whether a list allows more; without one, everything is allowed."""
+    return before is not None and (after is None or gains(before, after))
+
+
+def narrows(before: Any, after: Any) -> bool:
+    """Whether a list allows less; without one, everything is allowed."""
+    return opens(after, before)
+
+
+def leaves_out(before: Any, after: Any) -> bool:
+    """Whether patterns of files may match further ones; each that begins with `!` takes files back in."""
+    old, new = ((each or "").splitlines() for each in (before, after))
+    return gains(old, new) or any(each.startswith("!") for each in old)
+
+
+def is_hasty(before: Any, after: Any) -> bool:
+    """Whether a timeout has become shorter, and hardly any work ends within it."""
+    return is_replaced(before, after) and seconds(after) < min(_HASTY_SECONDS, seconds(before))
+
+
+def is_laxer(before: Any, after: Any) -> bool:
+    """Whether another mode of verification checks less than both tag and commit."""
+    return is_replaced(before, after) and after != "TagAndHEAD"
+
+
+def is_replaced(before: Any, after: Any) -> bool:
+    """Whether there is one before and after."""
+    return before is not None and after is not None
+
+
+def is_multiplied(before: Any, after: Any) -> bool:
+    """Whether a quantity has grown by a factor that a review names."""
+    return before is not None and after is not None and quantity(after) >= FACTOR * quantity(before)
+
+
+def is_rare(before: Any, after: Any) -> bool:
+    """Whether an interval has become longer, and is a day or more."""
+    return (
+        after is not None and seconds(after) >= _RARE_SECONDS and (before is None or seconds(after) > seconds(before))
+    )
+
+
+def is_zero(before: Any, after: Any) -> bool:
+    """Whether nothing is left of a quantity."""
+    return before is not None and after is not None and quantity(after) == 0
+
+
+def many_workers(before: Any, after: Any) -> bool:
+    """Whether a number of workers has grown much, or to more than a controller should have."""
+    if after is None or (before is not None and quantity(after) <= quantity(before)):
+        return False
+    return quantity(after) >= _MANY_WORKERS or is_multiplied(before, after)
+
+
+def quantity(value: Any) -> float:
+    """A quantity of Kubernetes; endless if it cannot be read.
+
+    Source: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/
+    """
+    found = _QUANTITY.fullmatch(str(value))
+    if found is None or found[2] not in _SUFFIXES:
+        return float("inf")
+    return float(found[1]) * _SUFFIXES[found[2]]
