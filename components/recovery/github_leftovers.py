@@ -22,7 +22,7 @@ from flux_tenancy.components.engine import log
 from flux_tenancy.components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE, key_title_prefix, registered_key
 from flux_tenancy.components.git.github_preflight import WORKERS
 from flux_tenancy.components.git.source import NOTIFICATION_API
-from flux_tenancy.components.git.sources import WEBHOOK_ROOT, Sources, github_key_path
+from flux_tenancy.components.git.sources import WEBHOOK_ROOT, Sources, github_key_path, object_name
 
 if TYPE_CHECKING:
     from github import Github
@@ -58,7 +58,7 @@ def github_leftovers(
     state: State,
     stack: str,
     stack_file: str,
-    others: Container[str],
+    by_hand: Container[str],
 ) -> tuple[list[Leftover], list[Problem]]:
     """What is left in the repositories where something new is to be registered, and what blocks the registration.
 
@@ -70,7 +70,7 @@ def github_leftovers(
         state: what earlier updates of this stack have left.
         stack: name of the stack.
         stack_file: name of the stack's file.
-        others: the URL paths of Receivers that are not this program's (`receivers_of_others`).
+        by_hand: the URL paths of Receivers that this program registers nowhere (`receivers_by_hand`).
     """
     if not new:
         return [], []
@@ -91,7 +91,7 @@ def github_leftovers(
             continue
         keys, hooks = answer
         leftovers += own_keys(keys, repository, wanted.values(), state, stack)
-        leftovers += own_webhooks(hooks, repository, sources.webhook_url, state, others)
+        leftovers += own_webhooks(hooks, repository, sources.webhook_url, state, by_hand)
         problems += [
             Problem(stack_file, github_key_path(name), reason)
             for name, source in wanted.items()
@@ -132,16 +132,16 @@ def own_webhooks(
     repository: GitHubRepository,
     webhook_url: str | None,
     state: State,
-    others: Container[str],
+    by_hand: Container[str],
 ) -> Iterator[Leftover]:
-    """The webhooks that point to this cluster's Receivers, are not in the state and not of others.
+    """The webhooks that point to this cluster's Receivers, are not in the state and not registered by hand.
 
     Args:
         hooks: all of the repository, https://docs.github.com/rest/repos/webhooks.
         repository: the repository.
         webhook_url: where Git hosts reach this cluster's Receivers, or None.
         state: what earlier updates of this stack have left.
-        others: the URL paths of Receivers that are not this program's; somebody may have registered them by hand.
+        by_hand: the URL paths of Receivers that this program registers nowhere.
     """
     if webhook_url is None:
         return
@@ -152,21 +152,27 @@ def own_webhooks(
     base = webhook_url.rstrip("/")
     for hook in hooks:
         url = str(hook["config"].get("url", ""))
-        if url.startswith(f"{base}{WEBHOOK_ROOT}") and url not in known and url.removeprefix(base) not in others:
+        if url.startswith(f"{base}{WEBHOOK_ROOT}") and url not in known and url.removeprefix(base) not in by_hand:
             # The path is a secret, which keeps others from triggering the Receiver: it is never shown.
             yield Leftover(repository, f"hooks/{hook['id']}", f"the webhook {hook['id']}")
 
 
-def receivers_of_others(api: client.ApiClient) -> set[str]:
-    """The URL paths of the cluster's Receivers that this program has not applied, e.g. `/hook/1a2b…`.
+def receivers_by_hand(api: client.ApiClient, sources: Sources) -> set[str]:
+    """The URL paths of the cluster's Receivers that this program registers nowhere, e.g. `/hook/1a2b…`.
+
+    They are of others, or of sources of the stack without a repository at GitHub.
 
     Raises:
         ClusterUnavailable: the cluster does not answer, or not to this user.
     """
     with explaining(api):
         found = items(api, f"/apis/{NOTIFICATION_API}/receivers")
-    foreign = (each for each in found if not carries_marks(each["metadata"]))
-    return {str((each.get("status") or {}).get("webhookPath")) for each in foreign}
+    own = {(sources.homes[name], object_name(name)) for name, each in sources.by_name.items() if each.github is None}
+    return {
+        str((each.get("status") or {}).get("webhookPath"))
+        for each in found
+        if not carries_marks(meta := each["metadata"]) or (meta.get("namespace"), meta["name"]) in own
+    }
 
 
 def taken_key(

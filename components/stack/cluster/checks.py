@@ -33,7 +33,7 @@ from flux_tenancy.components.installs.kyverno.config import KYVERNO
 from flux_tenancy.components.installs.kyverno.objects import MANAGED_BY_LABEL
 from flux_tenancy.components.installs.product import Product, minor
 from flux_tenancy.components.recovery.field_owners import CoOwner, co_owners
-from flux_tenancy.components.recovery.github_leftovers import receivers_of_others
+from flux_tenancy.components.recovery.github_leftovers import receivers_by_hand
 from flux_tenancy.components.recovery.leftover_objects import read_leftover_objects
 from flux_tenancy.components.recovery.leftover_releases import (
     LeftoverRelease,
@@ -84,7 +84,7 @@ class ClusterFindings:
         kyverno_release: what a killed update has left of Kyverno's release.
         leftovers: API paths of objects with generated names that a killed update has left.
         capsule_release: what a killed update has left of Capsule's release.
-        receivers_of_others: URL paths of Receivers that this program has not applied; only read if the stack has a
+        receivers_by_hand: URL paths of Receivers that this program registers nowhere; only read if the stack has a
             URL for webhooks.
     """
 
@@ -96,7 +96,7 @@ class ClusterFindings:
     kyverno_release: LeftoverRelease
     leftovers: list[str]
     capsule_release: LeftoverRelease = LeftoverRelease()
-    receivers_of_others: Set[str] = frozenset()
+    receivers_by_hand: Set[str] = frozenset()
 
 
 def check_cluster(
@@ -143,7 +143,7 @@ def check_cluster(
                 problems += administrator_problems(config.capsule, read_identity(api), stack_file)
         receivers: Set[str] = frozenset()
         if config.flux.webhook_url is not None:
-            receivers = if_readable(partial(receivers_of_others, api), receivers)
+            receivers = if_readable(partial(receivers_by_hand, api, config.git_sources), receivers)
         capsule_release = _leftover_release(api, CAPSULE, config.capsule is not None, state)
         problems += half_installed(CAPSULE, capsule_release, stack_file) if config.capsule is None else []
     except ClusterUnavailable as error:

@@ -84,8 +84,8 @@ def preflight(config: StackConfig, state: State, stack_file: str, project: Path)
     if deleting:
         config = existing_only(config)
     cluster, of_cluster = check_cluster(config, state, stack_file, project)
-    others = cluster.receivers_of_others if cluster is not None else ()
-    lost, leftovers, of_github = _check_github(config.git_sources, state, stack_file, others)
+    by_hand = cluster.receivers_by_hand if cluster is not None else ()
+    lost, leftovers, of_github = _check_github(config.git_sources, state, stack_file, by_hand)
     objects = [*(release or ()), *(capsule.definitions if capsule else ())]
     if release is not None and cluster is not None and not deleting and not ignores_protection():
         problems += deletion_problems(config, objects, cluster.facts, state, stack_file)
@@ -145,14 +145,14 @@ def _pinned(read: Callable[[], _T], stack_file: str, problems: list[Problem]) ->
 
 
 def _check_github(
-    sources: Sources, state: State, stack_file: str, others: Container[str]
+    sources: Sources, state: State, stack_file: str, by_hand: Container[str]
 ) -> tuple[Mapping[str, Message], list[Leftover], list[Problem]]:
     new = unregistered(sources, state)
     problems = repository_problems(sources, new, stack_file)
     lost = lost_repositories(sources, new, problems, state)
     problems = [problem for problem in problems if problem.path not in {github_key_path(name) for name in lost}]
     present = {name: source for name, source in new.items() if name not in lost}
-    leftovers, taken = github_leftovers(sources, present, state, pulumi.get_stack(), stack_file, others)
+    leftovers, taken = github_leftovers(sources, present, state, pulumi.get_stack(), stack_file, by_hand)
     # Deploy keys and webhooks of a repository without access cannot be read either; one problem is enough.
     reported = {problem.path for problem in problems}
     problems += [problem for problem in taken if problem.path not in reported]

@@ -21,7 +21,7 @@ from flux_tenancy.components.recovery.github_leftovers import (
     Leftover,
     clear_github,
     github_leftovers,
-    receivers_of_others,
+    receivers_by_hand,
 )
 
 APPS = "/api/v3/repos/acme/apps"
@@ -51,17 +51,17 @@ def recorded(*keys, hook=None):
     return State(found)
 
 
-def leftovers_of(sources, state, others=()):
-    return github_leftovers(sources, unregistered(sources, state), state, "staging", "Pulumi.staging.yaml", others)
+def leftovers_of(sources, state, by_hand=()):
+    return github_leftovers(sources, unregistered(sources, state), state, "staging", "Pulumi.staging.yaml", by_hand)
 
 
-def found(keys=(), hooks=(), state=None, asked=None, others=(), **source):
+def found(keys=(), hooks=(), state=None, asked=None, by_hand=(), **source):
     """The leftovers and the errors if the host has these keys and webhooks."""
     answers = {f"{APPS}/keys": json.dumps([*keys]).encode(), f"{APPS}/hooks": json.dumps([*hooks]).encode()}
     with serving(answers, asked=asked) as server:
         github = {"baseUrl": f"{server}/", "owners": {"acme": {"token": "gh-t0ken"}}}
         config = stack({"dev-team": with_deploy_key("first", webhook={}, **source)}, github=github)
-        leftovers, problems = leftovers_of(config.git_sources, state or recorded(), others)
+        leftovers, problems = leftovers_of(config.git_sources, state or recorded(), by_hand)
     return [each.path for each in leftovers if not each.used], problems, leftovers
 
 
@@ -99,25 +99,30 @@ def test_webhooks_of_this_cluster_are_leftovers_unless_they_are_in_the_state():
     assert found(hooks=hooks, state=recorded(hook=f"{HOOK}b"))[0] == ["hooks/1"]
 
 
-def test_a_webhook_for_somebody_elses_receiver_stays():
+def test_a_webhook_that_is_registered_by_hand_stays():
     hooks = [hook(1, f"{HOOK}a"), hook(2, f"{HOOK}b")]
 
-    assert found(hooks=hooks, others={"/hook/a"})[0] == ["hooks/2"]
+    assert found(hooks=hooks, by_hand={"/hook/a"})[0] == ["hooks/2"]
 
 
-def test_receivers_of_others_are_those_without_the_programs_marks():
+def test_webhooks_are_registered_by_hand_for_receivers_of_others_and_of_sources_without_a_repository():
     managers = [{"manager": f"{FIELD_MANAGER}1a2b3c4d", "operation": "Apply"}]
-    own = {"name": "own", "annotations": OWNERSHIP, "managedFields": managers}
+    own = {"annotations": OWNERSHIP, "managedFields": managers}
     listed = [
-        {"metadata": own, "status": {"webhookPath": "/hook/own"}},
-        {"metadata": {"name": "other"}, "status": {"webhookPath": "/hook/other"}},
-        {"metadata": {"name": "new"}},
+        {"metadata": own | {"namespace": f"{name}-apps", "name": name}, "status": {"webhookPath": f"/hook/of-{name}"}}
+        for name in ("dev-team", "web-team", "team-of-a-killed-update")
     ]
+    listed += [
+        {"metadata": {"namespace": "apps", "name": "other"}, "status": {"webhookPath": "/hook/other"}},
+        {"metadata": {"namespace": "apps", "name": "new"}},
+    ]
+    elsewhere = {"url": "https://git.example.com/apps", "webhook": {"type": "gitlab"}}
+    sources = stack({"dev-team": with_deploy_key(webhook={}), "web-team": elsewhere}).git_sources
 
     with serving({"/apis/notification.toolkit.fluxcd.io/v1/receivers": json.dumps({"items": listed}).encode()}) as url:
-        others = receivers_of_others(client.ApiClient(client.Configuration(host=url)))
+        by_hand = receivers_by_hand(client.ApiClient(client.Configuration(host=url)), sources)
 
-    assert "/hook/other" in others and "/hook/own" not in others
+    assert by_hand - {"None"} == {"/hook/of-web-team", "/hook/other"}
 
 
 @pytest.mark.parametrize("configuration", [{}, {"url": None}, "secret", None])
