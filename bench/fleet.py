@@ -77,17 +77,22 @@ class _Fleet:
         self.configure(TENANTS)
         yield FIRST, up
         yield UNCHANGED, up
-        if len(self.stacks) <= AT_ONCE:
+        if self.runs_whole:
             yield ONE_BY_ONE, self._up_one_by_one
         self.configure(TENANTS + 1)
         yield ONE_MORE, up
-        if len(self.stacks) <= AT_ONCE:
+        if self.runs_whole:
             for command in ("preview", "drift", "status"):
                 yield command, partial(self._run, "fleet", command)
 
     @property
     def stacks(self) -> list[str]:
         return [stack for wave in self.waves for stack in wave]
+
+    @property
+    def runs_whole(self) -> bool:
+        """Whether all clusters run at the same time."""
+        return len(self.stacks) <= AT_ONCE
 
     @contextmanager
     def clusters_for_its_waves(self) -> Iterator[None]:
@@ -104,7 +109,7 @@ class _Fleet:
         finally:
             following.terminate()
             following.join()
-            if len(self.stacks) > AT_ONCE:
+            if not self.runs_whole:
                 _stop(settings, self.stacks)
 
     def configure(self, tenants: int) -> None:

@@ -169,9 +169,10 @@ def receivers_by_hand(api: client.ApiClient, sources: Sources) -> set[str]:
         found = items(api, f"/apis/{NOTIFICATION_API}/receivers")
     own = {(sources.homes[name], object_name(name)) for name, each in sources.by_name.items() if each.github is None}
     return {
-        str((each.get("status") or {}).get("webhookPath"))
+        path
         for each in found
-        if not carries_marks(meta := each["metadata"]) or (meta.get("namespace"), meta["name"]) in own
+        if (path := (each.get("status") or {}).get("webhookPath"))
+        and (not carries_marks(meta := each["metadata"]) or (meta.get("namespace"), meta["name"]) in own)
     }
 
 

@@ -99,7 +99,7 @@ def is_replaced(before: Any, after: Any) -> bool:
 
 def is_multiplied(before: Any, after: Any) -> bool:
     """Whether a quantity has grown by a factor that a review names."""
-    return before is not None and after is not None and quantity(after) >= FACTOR * quantity(before)
+    return is_replaced(before, after) and quantity(after) >= FACTOR * quantity(before)
 
 
 def is_rare(before: Any, after: Any) -> bool:
@@ -111,7 +111,7 @@ def is_rare(before: Any, after: Any) -> bool:
 
 def is_zero(before: Any, after: Any) -> bool:
     """Whether nothing is left of a quantity."""
-    return before is not None and after is not None and quantity(after) == 0
+    return is_replaced(before, after) and quantity(after) == 0
 
 
 def many_workers(before: Any, after: Any) -> bool:

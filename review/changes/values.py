@@ -14,6 +14,7 @@ from flux_tenancy.components.installs.flux.profile import FEATURE_GATES
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import LANE_LABEL
 from flux_tenancy.components.vocabulary.object_meta import SecretPurpose
+from flux_tenancy.operations.described_syncs import value_at
 from flux_tenancy.review.access.boundaries import IDENTITIES
 from flux_tenancy.review.changes.fields import is_descriptive, is_meaningful
 
@@ -34,9 +35,7 @@ def at(*path: str) -> Read:
     """The value of one field, under its last key; nothing if it is absent."""
 
     def read(manifest: Manifest) -> Mapping[str, Any]:
-        value: Any = manifest
-        for key in path:
-            value = value.get(key) if isinstance(value, Mapping) else None
+        value = value_at(manifest, path)
         return {} if value is None else {path[-1]: value}
 
     return read
@@ -72,9 +71,9 @@ def common_entries(field: str) -> Read:
     """Labels or annotations that a sync or a release adds to all of its objects, but not its own lane."""
 
     def read(manifest: Manifest) -> Mapping[str, Any]:
-        entries = (manifest["spec"].get("commonMetadata") or {}).get(field) or {}
+        found = (manifest["spec"].get("commonMetadata") or {}).get(field) or {}
         lane = (LANE_LABEL, manifest["metadata"].get("labels", {}).get(LANE_LABEL))
-        return {k: value for k, value in entries.items() if not is_descriptive(k, value) and (k, value) != lane}
+        return {k: value for k, value in found.items() if not is_descriptive(k, value) and (k, value) != lane}
 
     return read
 
