@@ -100,8 +100,8 @@ lint-fast: $(TESTED)
 	@$(VENV)/bin/lint-imports --no-logo --no-cache
 	@test -z "$$(gofmt -l lab/tools)" || { gofmt -l lab/tools; exit 1; }
 	@$(VENV)/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*
-	@$(VENV)/bin/check-jsonschema --builtin-schema vendor.github-actions .github/actions/*/* template/.github/actions/*/*
-	@$(VENV)/bin/zizmor --offline --no-progress --quiet .github template/.github
+	@$(VENV)/bin/check-jsonschema --builtin-schema vendor.github-actions .github/actions/*/* flux_tenancy/template/.github/actions/*/*
+	@$(VENV)/bin/zizmor --offline --no-progress --quiet .github flux_tenancy/template/.github
 
 generate: $(TESTED) ## Write the JSON Schemas, the reference pages, and the golden files of the tests; review their difference
 	@$(INSTALLED) schemas

@@ -1,7 +1,6 @@
-"""The one import name of the product, in this checkout as in its wheel: links to the packages at the top.
+"""The product. The names below are for Pulumi programs of your own (docs/components.md).
 
-The names below are for Pulumi programs of your own (docs/components.md). They are imported when they are first used, so
-that a command does not wait for Pulumi.
+They are imported when they are first used, so that a command does not wait for Pulumi.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ BRANCH = "main"
 """Branch of the sample repositories."""
 
 _KEY_TITLE = "flux-tenancy {stack}/"
-"""Beginning of the titles of a stack's deploy keys, as set by `components/git/github.py`."""
+"""Beginning of the titles of a stack's deploy keys, as set by `flux_tenancy/components/git/github.py`."""
 
 _PAGE = 50
 """Entries of a page of Gitea's API, which is its maximum."""

@@ -26,7 +26,7 @@ def commands_page() -> str:
     title, rest = get_docs_for_click(obj=command, ctx=context, name=NAME).split("\n", 1)
     codes = "\n".join(f"| {code.value} | {meaning} |" for code, meaning in MEANINGS.items())
     return (
-        f"<!-- Written by `make generate` from command/; change it there. -->\n\n{title}\n\n"
+        f"<!-- Written by `make generate` from flux_tenancy/command/; change it there. -->\n\n{title}\n\n"
         f"![Help of {NAME}](images/{NAME}.svg)\n\n{rest.strip()}\n\n"
         f"## Exit codes\n\n| Code | Meaning |\n| --- | --- |\n{codes}\n"
     )

@@ -20,7 +20,6 @@ from flux_tenancy.components.installs.kyverno.config import KYVERNO
 from flux_tenancy.components.installs.product import Product
 
 PROJECT = Path(__file__).parents[1]
-_FOLDERS = ("command", "components", "isolation", "operations", "policy", "review")
 # Installed by a chart: a message with the area of a `product` in its code is said of each.
 _PRODUCTS = (CAPSULE, KYVERNO)
 
@@ -77,7 +76,7 @@ def read_messages() -> dict[str, Said]:
 
 
 def _in_source_files() -> Iterator[Said]:
-    for file in sorted(file for folder in _FOLDERS for file in (PROJECT / folder).rglob("*.py")):
+    for file in sorted((PROJECT / "flux_tenancy").rglob("*.py")):
         source = file.read_text(encoding="utf-8")
         if '"FT-' not in source:
             continue

@@ -46,6 +46,7 @@ from reference.policies import policies_page
 DOCS = Path(__file__).parents[1] / "docs"
 
 _GENERATED = "<!-- Written by `make generate` from {source}; change it there. -->"
+_LOCKDOWN = "flux_tenancy/components/installs/flux/lockdown_flags.py and lockdown_environment.py"
 _SCALARS = {
     str: "string",
     bool: "true or false",
@@ -175,7 +176,7 @@ _EGRESS = """
 def configuration_page() -> str:
     """`docs/configuration.md`: every key of the stack file and of the tenant file."""
     introduction = f"""
-        {_GENERATED.format(source="components/stack/config.py")}
+        {_GENERATED.format(source="flux_tenancy/components/stack/config.py")}
 
         # Configuration
 
@@ -247,7 +248,7 @@ def _unlike(sections: Iterable[str], others: Iterable[str]) -> Iterator[str]:
 def lockdown_page() -> str:
     """`docs/lockdown.md`: the flags and variables of the multi-tenant profile."""
     introduction = f"""
-        {_GENERATED.format(source="components/installs/flux/lockdown_flags.py and lockdown_environment.py")}
+        {_GENERATED.format(source=_LOCKDOWN)}
 
         # The multi-tenant profile
 

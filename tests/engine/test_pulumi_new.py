@@ -13,6 +13,7 @@ import yaml
 from tests.support.lab import Lab, RunningCluster
 from tests.support.project import CHECKOUT
 
+TEMPLATE = CHECKOUT / "flux_tenancy" / "template"
 NAME = "my-platform"
 STACK = "dev"
 
@@ -30,7 +31,7 @@ def project(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder.mkdir()
     (folder / ".venv").symlink_to(CHECKOUT / ".venv")
     # `--force`, since Pulumi refuses a folder that holds anything.
-    arguments = ["new", str(CHECKOUT / "template"), "--name", NAME, "--stack", STACK, "--yes", "--offline", "--force"]
+    arguments = ["new", str(TEMPLATE), "--name", NAME, "--stack", STACK, "--yes", "--offline", "--force"]
     pulumi(lab, folder, *arguments)
     return folder
 

@@ -47,7 +47,7 @@ class Program:
 
     def __init__(self, lab: Lab, folder: Path) -> None:
         self._lab, self._folder = lab, folder
-        for part in ("components", ".venv"):
+        for part in ("flux_tenancy", ".venv"):
             (folder / part).symlink_to(CHECKOUT / part)
         (folder / "Pulumi.yaml").write_text(PROJECT)
         (folder / "__main__.py").write_text(PROGRAM)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support.environment import Environment
-from tests.support.project import CHECKOUT, PROGRAM
+from tests.support.project import CHECKOUT
 
 COMMIT = "7765be0a0f8e1fdc8ea8235a4ef699968328862b"
 """The last one that changed applied stacks on purpose. After a further one, use that."""
@@ -42,8 +42,7 @@ class EarlierProgram:
             f"this clone lacks commit {commit}, the program that tests bring stacks up with; "
             f"fetch the whole history with `git fetch --unshallow`\n{found.stderr.decode()}"
         )
-        parts = set(_git("ls-tree", "--name-only", commit).stdout.decode().splitlines())
-        archive = _git("archive", commit, *(part for part in PROGRAM if part in parts))
+        archive = _git("archive", commit)
         assert archive.returncode == 0, archive.stderr.decode()
         folder.mkdir()
         subprocess.run(["tar", "-x"], cwd=folder, input=archive.stdout, check=True)

@@ -20,8 +20,7 @@ from tests.support.passphrase import encrypted
 
 CHECKOUT = Path(__file__).parents[2]
 NAME = "flux-tenancy"
-_PACKAGES = ("flux_tenancy", "command", "components", "operations", "policy", "review")
-PROGRAM = ("__main__.py", "Pulumi.yaml", *_PACKAGES, ".venv")
+PROGRAM = ("__main__.py", "Pulumi.yaml", "flux_tenancy", ".venv")
 
 
 @dataclass(frozen=True)

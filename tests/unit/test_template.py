@@ -14,7 +14,7 @@ from flux_tenancy.version import VERSION
 from tests.support.releases import FLUX_VERSION
 
 CHECKOUT = Path(__file__).parents[2]
-TEMPLATE = CHECKOUT / "template"
+TEMPLATE = CHECKOUT / "flux_tenancy" / "template"
 
 
 def test_it_runs_the_same_program_as_this_repository() -> None:
@@ -23,7 +23,7 @@ def test_it_runs_the_same_program_as_this_repository() -> None:
 
 @pytest.mark.parametrize("file", ["__main__.py", "PulumiPolicy.yaml"])
 def test_it_runs_the_same_policy_pack_as_this_repository(file: str) -> None:
-    assert (TEMPLATE / "policy" / file).read_text() == (CHECKOUT / "policy" / file).read_text()
+    assert (TEMPLATE / "policy" / file).read_text() == (CHECKOUT / "flux_tenancy" / "policy" / file).read_text()
 
 
 @pytest.mark.parametrize(

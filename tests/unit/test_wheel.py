@@ -21,19 +21,15 @@ from flux_tenancy.version import VERSION
 
 CHECKOUT = Path(__file__).parents[2]
 PACKAGE = CHECKOUT / "flux_tenancy"
-LINKS = {link.name: link.resolve() for link in PACKAGE.iterdir() if link.is_symlink()}
-PACKED = {"admission": ("go.mod", "go.sum", "offline-admission")}
-"""Of some folders, the only files and folders in the wheel."""
+PACKED = ("go.mod", "go.sum", "offline-admission")
+"""Of the folder `admission`, the only files and folders in the wheel."""
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel, built from a copy, since setuptools writes beside its sources."""
     source, built = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist")
-    leave_out = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(PACKAGE, source / PACKAGE.name, symlinks=True, ignore=leave_out)
-    for target in LINKS.values():
-        shutil.copytree(target, source / target.relative_to(CHECKOUT), ignore=leave_out)
+    shutil.copytree(PACKAGE, source / PACKAGE.name, ignore=shutil.ignore_patterns("__pycache__"))
     for file in ("LICENSE", "pyproject.toml", "requirements.in"):
         shutil.copy(CHECKOUT / file, source)
     pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(built), str(source))
@@ -75,17 +71,14 @@ def names(wheel: Path) -> set[str]:
 
 
 def test_it_has_every_file_of_the_product_and_no_other(wheel: Path) -> None:
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
-    files = [Path(name) for name in listed.split("\0") if name]
-    product = {
-        f"{PACKAGE.name}/{link}/{below}"
-        for file in files
-        for link, target in LINKS.items()
-        if (CHECKOUT / file).is_relative_to(target)
-        for below in [(CHECKOUT / file).relative_to(target)]
-        if below.parts[0] in PACKED.get(link, below.parts)
-    }
-    product |= {str(file) for file in files if file.parts[0] == PACKAGE.name and file.name not in LINKS}
+    def listed(folder: Path) -> list[str]:
+        command = ["git", "ls-files", "-z", "--", "."]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+        return [name for name in done.stdout.split("\0") if name]
+
+    product = {f"{PACKAGE.name}/{name}" for name in listed(PACKAGE) if name != "admission"}
+    admission = listed((PACKAGE / "admission").resolve())
+    product |= {f"{PACKAGE.name}/admission/{name}" for name in admission if Path(name).parts[0] in PACKED}
 
     assert names(wheel) == product
 

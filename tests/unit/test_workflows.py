@@ -18,7 +18,7 @@ from flux_tenancy.command.app import app
 PROJECT = Path(__file__).parents[2]
 GITHUB = PROJECT / ".github"
 WORKFLOWS = sorted((GITHUB / "workflows").glob("*.yaml"))
-TEMPLATE = PROJECT / "template" / ".github"
+TEMPLATE = PROJECT / "flux_tenancy" / "template" / ".github"
 OWN = {"workflows/test.yaml", "actions/admission/action.yaml", "actions/setup/action.yaml"}
 """What differs here from a project: this repository tests the program, and installs it from its sources."""
 ACTIONS = sorted([*(GITHUB / "actions").glob("*/action.yaml"), *(TEMPLATE / each for each in OWN if "actions" in each)])

@@ -281,9 +281,9 @@ def test_a_run_of_another_event_has_no_pull_request(host, event):
     ("files", "warned"),
     [
         (["Pulumi.production.yaml", "tenants/shop.yaml", "docs/review.md", "README.md"], False),
-        (["tenants/shop.yaml", "review/report/markdown.py"], True),
+        (["tenants/shop.yaml", "flux_tenancy/review/report/markdown.py"], True),
         (["__main__.py"], True),
-        (["tenants/shop.yaml/../../review/render/stack.py"], True),
+        (["tenants/shop.yaml/../../flux_tenancy/review/render/stack.py"], True),
         (["Makefile"], True),
         ([".github/workflows/review.yaml"], True),
     ],

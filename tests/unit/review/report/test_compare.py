@@ -76,8 +76,9 @@ class Clone:
         write_stack(self.folder, stack, tenants=entries)
 
     def own_program(self, render: str = OWN_PROGRAM) -> None:
-        self.write("components/config/errors.py", ERRORS)
-        self.write("review/render/stack.py", render)
+        self.write("flux_tenancy/__init__.py", "")
+        self.write("flux_tenancy/components/config/errors.py", ERRORS)
+        self.write("flux_tenancy/review/render/stack.py", render)
         self.write("name", "earlier")
 
 
@@ -189,7 +190,12 @@ def test_the_program_of_the_merge_base_records_what_else_decided(clone, monkeypa
 
 @pytest.mark.parametrize(
     ("changed", "forks"),
-    [({}, True), ({"Pulumi.yaml": "name: flux-tenancy"}, True), ({"review/new.py": ""}, False), ({"name": "x"}, True)],
+    [
+        ({}, True),
+        ({"Pulumi.yaml": "name: flux-tenancy"}, True),
+        ({"flux_tenancy/review/new.py": ""}, False),
+        ({"name": "x"}, True),
+    ],
 )
 def test_an_unchanged_program_is_not_loaded_again_for_the_merge_base(clone, rendered, monkeypatch, changed, forks):
     class Fork:

@@ -26,8 +26,6 @@ NOT_A_CLONE = Wording("FT-REV-202", "{project} is not in a Git repository", "run
 
 TODAY = PACKAGE.parent
 """The folder of the program that runs: this repository, or the packages of the environment that the wheel is in."""
-PROGRAM = (PACKAGE.name, *sorted(each.name for each in PACKAGE.iterdir() if (each / "__init__.py").is_file()))
-"""The folders of the product: a render depends on them, and says which they are (`review.render.facts`)."""
 _PINNED = re.compile(r"^flux-tenancy==([^\s;#]+)", re.MULTILINE)
 _BYTECODE = frozenset({"__pycache__", "bytecode", ".pytest_cache", ".mypy_cache", ".ruff_cache"})
 
@@ -110,8 +108,9 @@ def _merge_base(project: Path, base: str) -> str:
 def _has_todays_program(project: Path, commit: str) -> bool:
     if project != TODAY:
         return False
-    changed = run_git(project, "diff", "--quiet", commit, "--", *PROGRAM).returncode
-    return not changed and not run_git(project, "ls-files", "--others", "--exclude-standard", "--", *PROGRAM).stdout
+    program = ("--", PACKAGE.name)
+    changed = run_git(project, "diff", "--quiet", commit, *program).returncode
+    return not changed and not run_git(project, "ls-files", "--others", "--exclude-standard", *program).stdout
 
 
 def pinned_version(project: Path) -> str | None:

@@ -23,6 +23,7 @@ from typing import Any, Protocol
 from pydantic import ValidationError
 
 from flux_tenancy.components.config.printable import printable
+from flux_tenancy.review.render.facts import PACKAGE
 from flux_tenancy.review.render.rendered import Render, RenderedObject
 from flux_tenancy.review.render.settings import AdmissionSettings
 from flux_tenancy.review.versions import render_process
@@ -67,7 +68,7 @@ class Rendering:
             self._note = ""
             self._process = _Fork(self._errors, str(TODAY), str(self._folder), str(self._renders), *stacks)
             return
-        has_render = (self._folder / "review" / "render" / "stack.py").is_file()
+        has_render = (self._folder / PACKAGE.name / "review" / "render" / "stack.py").is_file()
         self._note = "" if has_render else _rendered_by_another_program(pinned_version(self._folder))
         self._process = self._start(self._folder if has_render else TODAY)
 

@@ -1,6 +1,6 @@
 """Renders stacks by the program of any version of the project, and writes them as JSON; `rendering.py` runs it.
 
-    python -P review/versions/render_process.py <program's folder> <project's folder> <file to write> <stack>…
+    python -P …/review/versions/render_process.py <program's folder> <project's folder> <file to write> <stack>…
 
 It imports nothing before it knows which program to import from.
 """
@@ -16,10 +16,8 @@ from pathlib import Path
 def main(program: str, project: str, file: str, *stacks: str) -> None:
     """Render the stacks; what is wrong with one is written in its place."""
     sys.path.insert(0, program)
-    # Programs of before the packages had one import name have them at the top.
-    prefix = "flux_tenancy." if Path(program, "flux_tenancy").is_dir() else ""
-    errors = import_module(f"{prefix}components.config.errors")
-    render_stack = import_module(f"{prefix}review.render.stack").render_stack
+    errors = import_module("flux_tenancy.components.config.errors")
+    render_stack = import_module("flux_tenancy.review.render.stack").render_stack
 
     found: dict[str, object] = {}
     for stack in stacks:
