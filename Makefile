@@ -56,56 +56,56 @@ $(INSTALLED): $(VENV)/installed pyproject.toml requirements.in flux_tenancy/vers
 	@touch $@
 
 up: $(INSTALLED) ## Build the tools, start the cluster of STACK (default: staging), and apply the stack; repairs drift first
-	@$(RUN) -m lab up $(call argument,STACK,staging)
+	@$(RUN) -m dev.lab up $(call argument,STACK,staging)
 
 start: $(INSTALLED) ## Start the lab without Pulumi
-	@$(RUN) -m lab start $(call argument,STACK,staging)
+	@$(RUN) -m dev.lab start $(call argument,STACK,staging)
 
 stop: $(INSTALLED) ## Stop all processes of the lab; its state stays
-	@$(RUN) -m lab stop
+	@$(RUN) -m dev.lab stop
 
 down: $(INSTALLED) ## Stop the lab and delete its state, or only the cluster of STACK; built tools stay
-	@$(RUN) -m lab down $(call argument,STACK)
+	@$(RUN) -m dev.lab down $(call argument,STACK)
 
 status: $(INSTALLED) ## Show what runs where, and how to reach it
-	@$(RUN) -m lab status
+	@$(RUN) -m dev.lab status
 
 env: $(INSTALLED) ## Print settings for your shell, with STACK as the current stack: eval "$$(make -s env)"
-	@$(RUN) -m lab env $(call argument,STACK)
+	@$(RUN) -m dev.lab env $(call argument,STACK)
 
 logs: $(INSTALLED) ## List logs, or show those of NAME
-	@$(RUN) -m lab logs $(call argument,NAME)
+	@$(RUN) -m dev.lab logs $(call argument,NAME)
 
 tools: $(INSTALLED) ## Build all tools, including those of the exhaustive tests
-	@$(RUN) -m lab.build test-all
+	@$(RUN) -m dev.lab.build test-all
 
 test: $(TESTED) lint-fast ## Check the sources and run the tests that every change must pass, with real tools
-	@$(RUN) -m lab.build test
+	@$(RUN) -m dev.lab.build test
 	@$(call pytest,$(SIDE_BY_SIDE))
 
 test-all: $(TESTED) lint ## Run these and the exhaustive tests: all requests under all engines, upgrades from older releases
-	@$(RUN) -m lab.build test-all
+	@$(RUN) -m dev.lab.build test-all
 	@$(call pytest,$(SIDE_BY_SIDE) --all)
 
 test-unit: $(TESTED) ## Run the tests that need only Python
 	@$(call pytest,$(SIDE_BY_SIDE) tests/unit)
 
 lint: lint-fast ## Check the Python and Go sources and the workflows
-	@$(RUN) -m lab.vet
+	@$(RUN) -m dev.lab.vet
 
 # All of it that compiles nothing.
 lint-fast: $(TESTED)
 	@$(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check .
 	@$(VENV)/bin/mypy
 	@$(VENV)/bin/lint-imports --no-logo --no-cache
-	@test -z "$$(gofmt -l lab/tools)" || { gofmt -l lab/tools; exit 1; }
+	@test -z "$$(gofmt -l dev/lab/tools)" || { gofmt -l dev/lab/tools; exit 1; }
 	@$(VENV)/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*
 	@$(VENV)/bin/check-jsonschema --builtin-schema vendor.github-actions .github/actions/*/* flux_tenancy/template/.github/actions/*/*
 	@$(VENV)/bin/zizmor --offline --no-progress --quiet .github flux_tenancy/template/.github
 
 generate: $(TESTED) ## Write the JSON Schemas, the reference pages, and the golden files of the tests; review their difference
 	@$(INSTALLED) schemas
-	@$(RUN) -m reference.pages
+	@$(RUN) -m dev.reference.pages
 	@GOLDEN=write $(RUN) -m pytest -q tests/unit -m golden
 
 docs: $(TESTED) ## Build the documentation as a site into site/
@@ -118,4 +118,4 @@ dist: $(INSTALLED) ## Build the wheel into dist/
 	@rm -rf build
 
 bench: $(TESTED) ## Measure against peers; CONTEST=review, kubectl, admission, neighbours, lanes, backends or fleet runs one contest
-	@$(RUN) -m bench $(call argument,CONTEST)
+	@$(RUN) -m dev.bench $(call argument,CONTEST)

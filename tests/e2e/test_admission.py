@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
+from dev.lab.control_plane import NODE_NAME
 from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.policies.config import PolicyEngine
 from flux_tenancy.components.policies.names import PolicyName
@@ -21,7 +22,6 @@ from flux_tenancy.components.policies.probe import probe_policy, probe_request
 from flux_tenancy.components.policies.probe import refusal as probe_refusal
 from flux_tenancy.components.policies.rendering import object_name
 from flux_tenancy.components.tenant.grants import ExceptedPolicy
-from lab.control_plane import NODE_NAME
 from tests.support.api_client import ApiClient
 from tests.support.environment import Environment
 from tests.support.isolation import TENANT as SUITE_TENANT

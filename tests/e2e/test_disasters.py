@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from dev.lab.cluster import Cluster
 from flux_tenancy.components.keys.age_keys import generate
-from lab.cluster import Cluster
 from tests.support.environment import Environment, base
 from tests.support.lab import Lab, RunningCluster, eventually
 from tests.support.project import Project

@@ -46,7 +46,7 @@ OFFBOARDING_ACCESS = (
 )
 HOLD = "held.example.com/held"
 WELCOME = "staging/welcome.yaml"
-WELCOME_TEXT = (CHECKOUT / "lab/sample/dev-team/apps" / WELCOME).read_text()
+WELCOME_TEXT = (CHECKOUT / "dev/lab/sample/dev-team/apps" / WELCOME).read_text()
 DOOR = """\
 apiVersion: v1
 kind: Service
@@ -224,7 +224,7 @@ class TestGuardedPlatform:
         registry = Registry(lab.git.gitea, "charts")
         registry.push_chart(Chart("greeter", "1.0.0", "registry.example/charts/app:1"))
         pattern, source = f"{registry.chart_registry}/*", {"url": registry.chart_registry, "type": "oci"}
-        sample = lab.settings.project / "lab/sample/dev-team/apps"
+        sample = lab.settings.project / "dev/lab/sample/dev-team/apps"
         overlays = Overlays(sample, "dev-team", {"greeter": source | {"insecure": True}}, {"staging": ">=1.0.0-alpha"})
         repository = yaml.safe_load(overlays.files["base/greeter-repository.yaml"] or "")
         account = "system:serviceaccount:apps:dev-team"

@@ -9,6 +9,8 @@ import pytest
 import yaml
 from sample_plan import tenant_objects
 
+from dev.lab.build import ensure
+from dev.lab.settings import Settings
 from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.policies.config import PolicyEngine
 from flux_tenancy.components.policies.fields import FIELDS
@@ -18,8 +20,6 @@ from flux_tenancy.components.policies.table import policy_set
 from flux_tenancy.components.tenant.config import TenantConfig
 from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 from flux_tenancy.review.admission.program import Answer, Request, Surroundings, ask
-from lab.build import ensure
-from lab.settings import Settings
 from tests.support.offline_requests import ACCESS, PROGRAM
 from tests.support.policy_cases import APPS, CONFIGS, NAMESPACE_OBJECTS, TENANT, kustomization
 from tests.support.policy_requests import KYVERNO_KINDS

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from lab.build import ensure
-from lab.settings import Settings
+from dev.lab.build import ensure
+from dev.lab.settings import Settings
 from tests.support.releases import FLUX_VERSION, OLDER_FLUX_VERSION
 
 Manifest = dict[str, Any]

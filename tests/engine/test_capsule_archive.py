@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from lab.build import ensure
-from lab.settings import Settings
+from dev.lab.build import ensure
+from dev.lab.settings import Settings
 
 VERSION = "0.14.0"
 SHA256 = "a292d60de980b63e8af8e4d96e5e2fbc5a96c444ac8079f50fc8727a9efc0c0a"

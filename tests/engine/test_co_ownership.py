@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
+from dev.lab.build import ensure
+from dev.lab.free_ports import free_port_base
+from dev.lab.settings import Settings
 from flux_tenancy.components.cluster.client import ClusterUnavailable, connect
 from flux_tenancy.components.cluster.config import ClusterConfig
 from flux_tenancy.components.config.yaml_files import FastLoader
@@ -18,9 +21,6 @@ from flux_tenancy.components.recovery.field_owners import CoOwner, co_owners, re
 from flux_tenancy.components.sync.flux_objects import read_syncs, read_time, request_reconciliation
 from flux_tenancy.components.sync.status import REQUESTED_AT
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
-from lab.build import ensure
-from lab.free_ports import free_port_base
-from lab.settings import Settings
 from tests.support.api_client import ApiClient
 from tests.support.api_server import TOOLS, ApiServer
 from tests.support.lab import eventually

@@ -8,13 +8,13 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
+from dev.lab.build import ensure
+from dev.lab.settings import Settings
 from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.keys import age_keys, openpgp_keys
 from flux_tenancy.components.sync.decryption import Decryption, decryption_objects
 from flux_tenancy.components.sync.kustomization import Reconciliation, kustomization
 from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
-from lab.build import ensure
-from lab.settings import Settings
 from tests.support.releases import FLUX_BUNDLE
 from tests.support.schemas import spec_schema, strict
 

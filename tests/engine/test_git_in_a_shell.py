@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.shell import exports
+from dev.lab.shell import exports
 from tests.support.lab import Lab
 
 WORK = """

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import yaml
 
-from lab.gitea import ADMINISTRATOR
+from dev.lab.gitea import ADMINISTRATOR
 from tests.support.lab import Lab
 
 WRITERS, TOKENS = 8, 6

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from dev.lab.images import GNUPG
 from flux_tenancy.components.keys.openpgp_keys import generate
-from lab.images import GNUPG
 from tests.support.sops import encrypt, public_ring
 
 REAL = shutil.which("gpg")

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from lab.shell import exports
+from dev.lab.shell import exports
 from tests.support.lab import Lab, eventually
 from tests.support.project import CHECKOUT
 
@@ -67,7 +67,7 @@ def test_a_pulumi_that_is_killed_in_an_update_leaves_no_process_and_no_kubeconfi
     )
     eventually((project / "waiting").exists, what="the program")
     running = started(lab)
-    for part in ("pulumi-resource-kubernetes", "lab.language_host", "language_host/program.py"):
+    for part in ("pulumi-resource-kubernetes", "dev.lab.language_host", "language_host/program.py"):
         assert any(part in command for command in running.values()), f"{part} is not among {running}"
 
     os.kill(engine.pid, signal.SIGKILL)

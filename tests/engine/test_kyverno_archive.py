@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from lab.build import ensure
-from lab.settings import Settings
+from dev.lab.build import ensure
+from dev.lab.settings import Settings
 
 CHARTS = {"1.19.1": "3.9.1", "1.19.0": "3.9.0"}
 SHA256 = {

@@ -14,6 +14,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from jsonschema import Draft202012Validator
 
+from dev.lab.build import ensure
+from dev.lab.go_command import Go
+from dev.lab.settings import Settings
 from flux_tenancy.components.installs.flux.config import FluxConfig
 from flux_tenancy.components.installs.flux.release import controller_images
 from flux_tenancy.components.policies.config import ImageSignature, PolicyMode, RegistryAccess
@@ -21,9 +24,6 @@ from flux_tenancy.components.policies.image_signatures import FLUX_SIGNER, flux_
 from flux_tenancy.components.policies.onboarding import onboarding
 from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 from flux_tenancy.components.vocabulary.names import Controller
-from lab.build import ensure
-from lab.go_command import Go
-from lab.settings import Settings
 from tests.support.releases import FLUX_BUNDLE, FLUX_VERSION
 from tests.support.schemas import kyverno_policies
 
@@ -88,7 +88,7 @@ def test_fluxs_signer_is_the_release_workflow_of_the_pinned_controllers(tmp_path
     Source: https://docs.github.com/actions/reference/openid-connect-reference, `job_workflow_ref`.
     """
     pinned = [f"github.com/fluxcd/{name}" for name in ("helm-controller", "kustomize-controller", "source-controller")]
-    modules = Go(tmp_path, tmp_path).download(CHECKOUT / "lab" / "tools" / "flux", pinned)
+    modules = Go(tmp_path, tmp_path).download(CHECKOUT / "dev" / "lab" / "tools" / "flux", pinned)
     pattern = Draft202012Validator({"type": "string", "pattern": f"^(?:{FLUX_SIGNER.subject_reg_exp})$"})
 
     for module in modules:

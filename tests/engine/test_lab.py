@@ -16,10 +16,10 @@ from typing import Any
 import httpx
 import pytest
 
-from lab.cluster import Cluster
-from lab.control_plane import NODE_AGENT, NODE_NAME
-from lab.files import write_file
-from lab.processes import Daemon
+from dev.lab.cluster import Cluster
+from dev.lab.control_plane import NODE_AGENT, NODE_NAME
+from dev.lab.files import write_file
+from dev.lab.processes import Daemon
 from tests.support.lab import Lab, RunningCluster, eventually
 
 NAME = "spare"
@@ -40,11 +40,11 @@ def spare(lab: Lab, cluster: Cluster) -> Cluster:
 
 
 def command(lab: Lab, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run `python -m lab …` on the test's lab."""
+    """Run `python -m dev.lab …` on the test's lab."""
     settings = lab.settings
     environ = os.environ | {"LAB_STATE": str(settings.state), "LAB_PORT_BASE": str(settings.port_base)}
     return subprocess.run(
-        [sys.executable, "-m", "lab", *arguments],
+        [sys.executable, "-m", "dev.lab", *arguments],
         cwd=settings.project,
         env=environ,
         capture_output=True,

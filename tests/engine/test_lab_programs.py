@@ -6,11 +6,11 @@ import subprocess
 
 import pytest
 
-from lab.build_key import COMPILED_ALIKE
-from lab.go_command import Go
-from lab.settings import Settings
-from lab.tool_cache import ToolCache
-from lab.tools_table import modules_folder
+from dev.lab.build_key import COMPILED_ALIKE
+from dev.lab.go_command import Go
+from dev.lab.settings import Settings
+from dev.lab.tool_cache import ToolCache
+from dev.lab.tools_table import modules_folder
 
 
 @pytest.mark.parametrize(("module", "packages"), [("kubernetes", "./node-agent/..."), ("github-proxy", "./...")])

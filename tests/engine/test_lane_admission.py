@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 import yaml
 
+from dev.lab.build import ensure
+from dev.lab.control_plane import APISERVER, ETCD
+from dev.lab.free_ports import free_port_base
+from dev.lab.settings import Settings
 from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.installs.flux.config import FluxConfig
 from flux_tenancy.components.installs.flux.controller_admission import own_objects_only
 from flux_tenancy.components.installs.flux.controller_rights import LANED_RESOURCES
 from flux_tenancy.components.policies.lanes import set_lanes
 from flux_tenancy.components.vocabulary.names import LANE_LABEL, Controller, account_of
-from lab.build import ensure
-from lab.control_plane import APISERVER, ETCD
-from lab.free_ports import free_port_base
-from lab.settings import Settings
 from tests.support.api_client import ApiClient
 from tests.support.api_server import ApiServer
 from tests.support.lab import eventually

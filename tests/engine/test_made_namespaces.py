@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 from sample_plan import tenant_objects
 
+from dev.lab.build import ensure
+from dev.lab.free_ports import free_port_base
+from dev.lab.settings import Settings
 from flux_tenancy.components.policies.capsule_limits import limits_first
 from flux_tenancy.components.policies.capsule_settings import made_settings
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine
@@ -17,9 +20,6 @@ from flux_tenancy.components.tenant.capsule.objects import made_metadata
 from flux_tenancy.components.tenant.config import TenantConfig
 from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
-from lab.build import ensure
-from lab.free_ports import free_port_base
-from lab.settings import Settings
 from tests.support.api_client import ApiClient
 from tests.support.api_server import TOOLS, ApiServer
 from tests.support.lab import eventually

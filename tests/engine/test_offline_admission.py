@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 import yaml
 
+from dev.lab.build import ensure
+from dev.lab.settings import Settings
 from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.rendering import object_name
 from flux_tenancy.review.admission.program import Answer, FieldError, Request, Surroundings, ask
 from flux_tenancy.review.admission.program import User as ReviewUser
-from lab.build import ensure
-from lab.settings import Settings
 from tests.support import capsule_cases
 from tests.support.offline_requests import ACCESS, PROGRAM, request
 from tests.support.policy_cases import CASES, CONFIGS, NAMESPACE_OBJECTS, Case, User, kustomization, made

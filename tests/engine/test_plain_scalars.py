@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from dev.lab.pulumi import LAB_PASSPHRASE
 from flux_tenancy.components.config.yaml_files import read_mapping
-from lab.pulumi import LAB_PASSPHRASE
 from tests.support.lab import Lab
 
 SCALARS = """

@@ -17,14 +17,14 @@ from typing import Any
 import pytest
 import yaml
 
+from dev.lab.build import ensure
+from dev.lab.settings import Settings
 from flux_tenancy.components.allowlists.cel import boolean
 from flux_tenancy.components.policies.config import PolicyMode
 from flux_tenancy.components.policies.kyverno import kyverno
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.rendering import object_name
 from flux_tenancy.components.policies.table import policies
-from lab.build import ensure
-from lab.settings import Settings
 from tests.support.policy_cases import CASES, CONFIGS, NAMESPACE_OBJECTS, RELAXED, Case, User, merged
 
 # tests/e2e/test_admission.py sends the same to the real Kyverno; this shows that its command line can be used, too.

@@ -10,6 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
+from dev.lab.build import ensure
+from dev.lab.control_plane import APISERVER, ETCD, NODE_NAME
+from dev.lab.free_ports import free_port_base
+from dev.lab.settings import Settings
 from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
 from flux_tenancy.components.policies.names import PolicyName
@@ -17,10 +21,6 @@ from flux_tenancy.components.policies.probe import probe_request, refusal
 from flux_tenancy.components.policies.rendering import object_name
 from flux_tenancy.components.policies.tenant_labels import tenant_labels
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
-from lab.build import ensure
-from lab.control_plane import APISERVER, ETCD, NODE_NAME
-from lab.free_ports import free_port_base
-from lab.settings import Settings
 from tests.support import capsule_cases
 from tests.support.api_client import ApiClient
 from tests.support.api_server import ApiServer

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 import yaml
 
+from dev.lab.pulumi import LabPulumi
 from flux_tenancy.command.exits import ExitCode
-from lab.pulumi import LabPulumi
 from tests.support.environment import Environment
 from tests.support.killing import kill_process
 from tests.support.lab import Lab, eventually

@@ -14,10 +14,10 @@ import httpx
 import pytest
 import yaml
 
+from dev.lab.gitea import ADMINISTRATOR
+from dev.lab.settings import Settings
+from dev.lab.tool_cache import ToolCache
 from flux_tenancy.review.host.report_comment import ARTIFACT, MARKER
-from lab.gitea import ADMINISTRATOR
-from lab.settings import Settings
-from lab.tool_cache import ToolCache
 from tests.support.fake_github import HEAD, REPOSITORY, TOKEN, FakeGitHub, archive, github
 from tests.support.lab import Lab, eventually
 
@@ -267,7 +267,7 @@ def test_a_pull_request_of_a_fork_that_looks_for_secrets_finds_none(lab: Lab, tm
     fork = Clone(tmp_path / "fork")
     theft = 'import os\n\nos.system("env > stolen; git config --list >> stolen")\n'
     fork.change(
-        "lab/__main__.py", "from __future__ import annotations\n", f"from __future__ import annotations\n{theft}"
+        "dev/lab/__main__.py", "from __future__ import annotations\n", f"from __future__ import annotations\n{theft}"
     )
     (bundles,) = [step for step in commands(job("review", "report")) if step["run"].endswith(" -m lab bundles")]
     context = {"github.token": SECRET, "secrets.PULUMI_CONFIG_PASSPHRASE": SECRET, "vars.PULUMI_BACKEND_URL": SECRET}

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from dev.lab.build import ensure
+from dev.lab.free_ports import free_port_base
+from dev.lab.settings import Settings
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.rendering import object_name
 from flux_tenancy.review.render.rendered import PLATFORM, RenderedObject
 from flux_tenancy.review.render.static_policies import SUFFIX, static_policies, write_static_policies
-from lab.build import ensure
-from lab.free_ports import free_port_base
-from lab.settings import Settings
 from tests.support import capsule_cases
 from tests.support.api_client import ApiClient
 from tests.support.api_server import TOOLS, ApiServer

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from lab.control_plane import APISERVER, ETCD, NODE_NAME, ControlPlane, Network
-from lab.kubeconfig import write_kubeconfig
-from lab.pki import API_AUTHORITY
-from lab.processes import Daemon, bring_up, is_free, stop_all
+from dev.lab.control_plane import APISERVER, ETCD, NODE_NAME, ControlPlane, Network
+from dev.lab.kubeconfig import write_kubeconfig
+from dev.lab.pki import API_AUTHORITY
+from dev.lab.processes import Daemon, bring_up, is_free, stop_all
 from tests.support.api_client import ApiClient
 
 TOOLS = (ETCD, APISERVER)

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import psutil
 
-from lab.pulumi import CLI, LabPulumi
-from lab.pulumi_state import damaged_state
+from dev.lab.pulumi import CLI, LabPulumi
+from dev.lab.pulumi_state import damaged_state
 from tests.support.lab import Lab
 from tests.support.project import Project
 

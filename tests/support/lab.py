@@ -15,14 +15,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
 
-from lab.build import ensure, tools_for
-from lab.cluster import Cluster
-from lab.control_plane import APISERVER, CONTROLLER_MANAGER, SCHEDULER
-from lab.free_ports import free_port_base
-from lab.git_host import GitHost
-from lab.pulumi import LabPulumi
-from lab.settings import Settings
-from lab.tools_table import Purpose
+from dev.lab.build import ensure, tools_for
+from dev.lab.cluster import Cluster
+from dev.lab.control_plane import APISERVER, CONTROLLER_MANAGER, SCHEDULER
+from dev.lab.free_ports import free_port_base
+from dev.lab.git_host import GitHost
+from dev.lab.pulumi import LabPulumi
+from dev.lab.settings import Settings
+from dev.lab.tools_table import Purpose
 from tests.support.releases import FLUX_VERSION, KUBERNETES_VERSION
 
 T = TypeVar("T")

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from lab.free_ports import free_port_base
+from dev.lab.free_ports import free_port_base
 from tests.support.environment import Environment
 from tests.support.lab import Lab
 

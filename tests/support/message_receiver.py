@@ -13,7 +13,7 @@ from typing import Any
 
 import trustme
 
-from lab.processes import LOOPBACK
+from dev.lab.processes import LOOPBACK
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from dev.lab.control_plane import NODE_NAME
 from flux_tenancy.components.installs.capsule.config import CAPSULE
 from flux_tenancy.components.policies.config import PoliciesConfig
 from flux_tenancy.components.policies.names import PolicyName
@@ -35,7 +36,6 @@ from flux_tenancy.components.tenant.capsule.objects import REPLICATOR
 from flux_tenancy.components.tenant.grants import SERVICE_EXPOSURE, ExceptedPolicy
 from flux_tenancy.components.tenant.kinds import FLUX_KINDS, resources_of
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, LANE_LABEL, TENANT_LABEL, Controller, account_of
-from lab.control_plane import NODE_NAME
 from tests.support.allow_lists import HOSTS as HOST_ROWS
 from tests.support.allow_lists import IMAGES as IMAGE_ROWS
 from tests.support.allow_lists import SOURCES as SOURCE_ROWS

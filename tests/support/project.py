@@ -13,9 +13,9 @@ from typing import Any
 
 import yaml
 
+from dev.lab.pulumi import LAB_PASSPHRASE, LabPulumi
 from flux_tenancy.components.config.yaml_files import Dumper
 from flux_tenancy.operations.update import environment
-from lab.pulumi import LAB_PASSPHRASE, LabPulumi
 from tests.support.passphrase import encrypted
 
 CHECKOUT = Path(__file__).parents[2]

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from lab.gitea import Gitea
+from dev.lab.gitea import Gitea
 from tests.support.charts import Chart
 
 _MANIFEST = "application/vnd.oci.image.manifest.v1+json"

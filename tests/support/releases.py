@@ -10,19 +10,19 @@ from tests.support.project import CHECKOUT
 
 
 def flux_image(controller: str, release: str = "flux") -> str:
-    """The image of a controller, without its registry, as a folder of `lab/tools` pins it."""
+    """The image of a controller, without its registry, as a folder of `dev/lab/tools` pins it."""
     return f"{controller}:v{_pinned(release, controller)}"
 
 
 def _pinned(release: str, module: str, of: str = "github.com/fluxcd") -> str:
-    pins = (CHECKOUT / "lab" / "tools" / release / "go.mod").read_text()
+    pins = (CHECKOUT / "dev" / "lab" / "tools" / release / "go.mod").read_text()
     [version] = re.findall(rf"^(?:\t|require ){re.escape(f'{of}/{module}')} v([0-9.]+)$", pins, re.M)
     return str(version)
 
 
 def _bundled() -> str:
     """The version of the bundle for `make up`: its own module may not be available."""
-    tools = yaml.safe_load((CHECKOUT / "lab" / "tools.yaml").read_text())
+    tools = yaml.safe_load((CHECKOUT / "dev" / "lab" / "tools.yaml").read_text())
     [bundle] = [each for each in tools if each["name"].startswith("flux-bundle-") and each["module"] == "flux"]
     return str(bundle["version"]).removeprefix("v")
 

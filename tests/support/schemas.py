@@ -8,8 +8,8 @@ from typing import Any
 import yaml
 from jsonschema import Draft202012Validator
 
+from dev.lab.go_command import Go
 from flux_tenancy.components.config.yaml_files import FastLoader
-from lab.go_command import Go
 
 
 def strict(schema: Any) -> Any:
@@ -39,7 +39,7 @@ def kyverno_policies(checkout: Path, work: Path) -> dict[str, Draft202012Validat
         work: a folder for what Go needs while it runs.
     """
     go = Go(build_cache=work, work=work)
-    [module] = go.download(checkout / "lab" / "tools" / "kyverno", ["github.com/kyverno/kyverno"])
+    [module] = go.download(checkout / "dev" / "lab" / "tools" / "kyverno", ["github.com/kyverno/kyverno"])
     files = sorted(Path(module["Dir"], "config", "crds", "policies.kyverno.io").glob("*.yaml"))
     definitions = [yaml.load(file.read_text(), FastLoader) for file in files]
     return {

@@ -12,10 +12,10 @@ import pytest
 
 PROJECT = Path(__file__).parents[2]
 PAGES = [PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", *sorted((PROJECT / "docs").glob("*.md"))]
-FOLDERS = "command|components|docs|flux_tenancy|isolation|operations|review|lab|schemas|tests|bench"
-PROGRAM = ("flux_tenancy", "lab", "reference")
+FOLDERS = "command|components|docs|flux_tenancy|dev|isolation|operations|review|schemas|tests"
+PROGRAM = ("flux_tenancy", "dev")
 # Written while the program runs, and not in Git.
-WRITTEN_LATER = ("bench/results",)
+WRITTEN_LATER = ("dev/bench/results",)
 
 
 def prose(page: Path) -> str:
@@ -71,7 +71,7 @@ def test_every_page_is_linked_from_another_one() -> None:
 
 
 def test_the_recording_ends_as_the_tour_does() -> None:
-    """Make it again by `python -m lab.recording` whenever the number of attempts changes."""
+    """Make it again by `python -m dev.lab.recording` whenever the number of attempts changes."""
     found = re.search(r"^\d+ attempts: .*$", (PROJECT / "docs" / "tour.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert found is not None
     picture = (PROJECT / "docs" / "images" / "tour.svg").read_text(encoding="utf-8")

@@ -84,7 +84,7 @@ def test_no_value_is_run(checkout, target):
 
 @pytest.mark.parametrize("value", [value for value in HOSTILE if "\n" not in value])
 def test_a_value_is_one_argument_as_it_was_written(checkout, value):
-    assert make(checkout, "up", {"STACK": value})[-1] == ["-m", "lab", "up", value]
+    assert make(checkout, "up", {"STACK": value})[-1] == ["-m", "dev.lab", "up", value]
 
 
 @pytest.mark.parametrize("target", sorted({*TARGETS} - {"lint"}))
@@ -98,15 +98,15 @@ def test_the_callers_environment_changes_nothing(checkout, target):
 @pytest.mark.parametrize(
     ("target", "given", "arguments"),
     [
-        ("down", {}, "lab down"),
-        ("down", {"STACK": "staging"}, "lab down staging"),
-        ("env", {}, "lab env"),
-        ("env", {"STACK": "production"}, "lab env production"),
-        ("up", {}, "lab up staging"),
-        ("start", {"STACK": "eu-1"}, "lab start eu-1"),
-        ("logs", {}, "lab logs"),
-        ("logs", {"NAME": "etcd"}, "lab logs etcd"),
-        ("bench", {"CONTEST": "kubectl"}, "bench kubectl"),
+        ("down", {}, "dev.lab down"),
+        ("down", {"STACK": "staging"}, "dev.lab down staging"),
+        ("env", {}, "dev.lab env"),
+        ("env", {"STACK": "production"}, "dev.lab env production"),
+        ("up", {}, "dev.lab up staging"),
+        ("start", {"STACK": "eu-1"}, "dev.lab start eu-1"),
+        ("logs", {}, "dev.lab logs"),
+        ("logs", {"NAME": "etcd"}, "dev.lab logs etcd"),
+        ("bench", {"CONTEST": "kubectl"}, "dev.bench kubectl"),
     ],
 )
 def test_commands_get_what_was_set(checkout, target, given, arguments):
@@ -114,7 +114,7 @@ def test_commands_get_what_was_set(checkout, target, given, arguments):
 
 
 def test_an_empty_stack_is_an_argument_and_not_its_default(checkout):
-    assert make(checkout, "down", {"STACK": ""})[-1] == ["-m", "lab", "down", ""]
+    assert make(checkout, "down", {"STACK": ""})[-1] == ["-m", "dev.lab", "down", ""]
 
 
 def test_quotes_keep_words_of_options_for_pytest_together(checkout):

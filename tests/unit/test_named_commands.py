@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import typer
 
+from dev.reference.messages import Slot, Template, read_messages
 from flux_tenancy.command.app import NAME, app
-from reference.messages import Slot, Template, read_messages
 
 PROJECT = Path(__file__).parents[2]
 PAGES = [PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", *sorted((PROJECT / "docs").glob("*.md"))]

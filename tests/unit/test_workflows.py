@@ -219,7 +219,7 @@ def test_other_programs_only_build_test_and_preview():
 
     assert sorted(made) == [".venv/bin/flux-tenancy", "lint", "test-unit"] and {*made} <= targets()
     assert {command for command in others if not command.startswith(("make ", "umask ", "python -m venv "))} == {
-        ".venv/bin/python -m lab bundles",
+        ".venv/bin/python -m dev.lab bundles",
         "mkdir -p .render && git rev-parse HEAD^1 > .render/base",
         'pulumi preview --json --non-interactive --stack "$PREVIEWED_STACK" > preview.json',
     }

@@ -31,7 +31,7 @@ def environments(
         "greeter": {"url": registry.chart_registry, "type": "oci", "insecure": True},
         "menu": {"url": registry.chart_index},
     }
-    overlays = Overlays(lab.settings.project / "lab/sample/dev-team/apps", "dev-team", sources, RANGES)
+    overlays = Overlays(lab.settings.project / "dev/lab/sample/dev-team/apps", "dev-team", sources, RANGES)
 
     def push(files: dict[str, str | None], message: str) -> None:
         lab.git.commit_files("dev-team", "apps", files, message)

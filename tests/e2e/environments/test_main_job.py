@@ -74,7 +74,7 @@ def test_outputs_say_what_an_operator_asks_next(lab: Lab, staging_stack: Environ
 def test_a_push_changes_the_cluster_and_a_removed_file_is_pruned(lab: Lab, staging_stack: Environment) -> None:
     extra = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: extra}\ndata: {made: by-a-push}\n"
     with_extra = "resources: [../base, welcome.yaml, extra.yaml]\n"
-    before = (lab.settings.project / "lab/sample/dev-team/apps/staging/kustomization.yaml").read_text()
+    before = (lab.settings.project / "dev/lab/sample/dev-team/apps/staging/kustomization.yaml").read_text()
     header = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"
 
     files: dict[str, str | None] = {

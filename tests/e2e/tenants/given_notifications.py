@@ -6,7 +6,7 @@ import json
 import tempfile
 from pathlib import Path
 
-from lab.git_host import BRANCH
+from dev.lab.git_host import BRANCH
 from tests.support.environment import Environment, base
 from tests.support.lab import Lab, eventually
 from tests.support.message_receiver import receiver

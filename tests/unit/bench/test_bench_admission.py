@@ -10,10 +10,10 @@ from typing import Any, cast
 
 import pytest
 
-from bench import admission
-from bench.admission import ENGINES, measure_admission
-from bench.rig import Rig
-from bench.tenant_requests import OUTSIDE, VERBS, targets
+from dev.bench import admission
+from dev.bench.admission import ENGINES, measure_admission
+from dev.bench.rig import Rig
+from dev.bench.tenant_requests import OUTSIDE, VERBS, targets
 from flux_tenancy.components.policies.config import PolicyEngine
 from flux_tenancy.operations.admission_answers import Answer
 

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from bench.attacks import ATTACKS, LARGE_BRANCH, Attack, Site, attackers_files
+from dev.bench.attacks import ATTACKS, LARGE_BRANCH, Attack, Site, attackers_files
 from flux_tenancy.components.tenant.tenancy_config import TenantLimits
 
 SITE = Site("busy", "https://git.example.com/busy.git", "https://silent.example.com")

@@ -7,8 +7,8 @@ import subprocess
 import sys
 from typing import Any, cast
 
-from bench.controllers import OomKills, controller_processes, kill_controllers
-from bench.tenant_client import TenantClient
+from dev.bench.controllers import OomKills, controller_processes, kill_controllers
+from dev.bench.tenant_client import TenantClient
 
 
 class FakeClient:

@@ -9,9 +9,9 @@ from functools import partial
 import psutil
 import pytest
 
-import bench.measure
-from bench.measure import measure
-from lab.errors import LabError
+import dev.bench.measure
+from dev.bench.measure import measure
+from dev.lab.errors import LabError
 
 HOLD_64_MIB = "import time; held = b'x' * 2**26; time.sleep(0.5)"
 
@@ -32,7 +32,7 @@ def test_what_ran_before_does_not_count_nor_what_it_starts_meanwhile(monkeypatch
         counted.append(process.pid)
         return 0
 
-    monkeypatch.setattr(bench.measure, "_resident_bytes", noted)
+    monkeypatch.setattr(dev.bench.measure, "_resident_bytes", noted)
     program = "import subprocess, sys; input(); subprocess.run(['sleep', '60'])"
     with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE) as other:
 

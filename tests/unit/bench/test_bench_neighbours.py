@@ -8,11 +8,11 @@ from typing import Any, cast
 
 import pytest
 
-from bench import neighbours
-from bench.rig import Rig
-from lab.cluster import Cluster
-from lab.errors import LabError
-from lab.settings import Settings
+from dev.bench import neighbours
+from dev.bench.rig import Rig
+from dev.lab.cluster import Cluster
+from dev.lab.errors import LabError
+from dev.lab.settings import Settings
 
 
 def test_a_commit_is_ready_only_after_it_is_applied() -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from bench import admission, backends, fleet, kubectl, lanes, neighbours, review
-from bench.kubectl import Measured
-from bench.measure import Sample
-from bench.report import Results
+from dev.bench import admission, backends, fleet, kubectl, lanes, neighbours, review
+from dev.bench.kubectl import Measured
+from dev.bench.measure import Sample
+from dev.bench.report import Results
 from flux_tenancy.components.policies.config import PolicyEngine
 
 NONE, NATIVE, KYVERNO, BOTH = admission.ENGINES

@@ -12,11 +12,11 @@ import pytest
 import yaml
 from sample_release import RELEASE_FILE
 
-from bench.kubectl import tenant_objects
-from bench.review import tenants_changed
-from bench.rig import Rig, repositories
-from lab.pulumi import LabPulumi
-from lab.settings import Settings
+from dev.bench.kubectl import tenant_objects
+from dev.bench.review import tenants_changed
+from dev.bench.rig import Rig, repositories
+from dev.lab.pulumi import LabPulumi
+from dev.lab.settings import Settings
 from tests.support.lab import Lab, RunningCluster
 from tests.support.project import Project
 from tests.support.releases import FLUX_BUNDLE, FLUX_VERSION

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from bench.tenant_client import TenantClient
+from dev.bench.tenant_client import TenantClient
+from dev.lab.errors import LabError
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.operations.admission_answers import Answer
-from lab.errors import LabError
 
 CREATED = Answer(201)
 CONFLICT = Answer(409, message='Operation cannot be fulfilled on resourcequotas "a": the object has been modified')
@@ -31,7 +31,7 @@ class Answering(TenantClient):
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[float]:
     seconds = iter(range(100))
-    monkeypatch.setattr("bench.tenant_client.time.perf_counter", lambda: next(seconds))
+    monkeypatch.setattr("dev.bench.tenant_client.time.perf_counter", lambda: next(seconds))
     return seconds
 
 

@@ -51,7 +51,7 @@ class Case:
 
 
 URL = "https://git.example.com/shop"
-MANIFEST = str(CHECKOUT / "lab" / "sample" / "dev-team" / "apps" / "base" / "deployment.yaml")
+MANIFEST = str(CHECKOUT / "dev" / "lab" / "sample" / "dev-team" / "apps" / "base" / "deployment.yaml")
 CASES = {
     "ci approved": Case(("--commit", "0" * 40, "--out", "out"), no_stack="", unknown_stack="", no_project=""),
     "ci comment": Case(("--run", "1"), no_project=""),

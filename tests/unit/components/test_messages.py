@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from dev.reference import messages
+from dev.reference.messages import Slot, read_messages
 from flux_tenancy.components.config.messages import Message, Wording, code_of, joined, message_of
-from reference import messages
-from reference.messages import Slot, read_messages
 
 PROJECT = Path(__file__).parents[3]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from lab.settings import Settings
+from dev.lab.settings import Settings
 
 _ALPHA = {
     "name": "alpha",
@@ -29,14 +29,14 @@ class BuilderProject:
 
     @property
     def module(self) -> Path:
-        return self.settings.project / "lab/tools/m"
+        return self.settings.project / "dev/lab/tools/m"
 
     def write_table(self, *tools: dict[str, Any]) -> None:
-        (self.settings.project / "lab/tools.yaml").write_text(yaml.safe_dump(list(tools)))
+        (self.settings.project / "dev/lab/tools.yaml").write_text(yaml.safe_dump(list(tools)))
 
     def change_tool(self, tool: str, **fields: object) -> None:
         """Rewrites the table, with other values for one of its tools."""
-        table = yaml.safe_load((self.settings.project / "lab/tools.yaml").read_text())
+        table = yaml.safe_load((self.settings.project / "dev/lab/tools.yaml").read_text())
         self.write_table(*[entry | fields if entry["name"] == tool else entry for entry in table])
 
     def pin(self, **versions: str) -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from lab.align import behind, read_pins
-from lab.go_command import Go, Pin
-from lab.settings import Settings
-from lab.tools_table import modules_folder
+from dev.lab.align import behind, read_pins
+from dev.lab.go_command import Go, Pin
+from dev.lab.settings import Settings
+from dev.lab.tools_table import modules_folder
 
 X = "golang.org/x/net"
 
@@ -20,7 +20,7 @@ def pins(**versions: str) -> dict[str, dict[str, Pin]]:
 
 def test_the_labs_tools_have_the_same_versions_of_shared_modules(tmp_path: Path) -> None:
     go = Go(tmp_path / "cache", tmp_path / "work")
-    assert behind(read_pins(go, modules_folder(Settings.load().project))) == {}, "run `python -m lab.align`"
+    assert behind(read_pins(go, modules_folder(Settings.load().project))) == {}, "run `python -m dev.lab.align`"
 
 
 @pytest.mark.parametrize(

@@ -19,12 +19,12 @@ import pytest
 from builder_project import BuilderProject, make_project
 from rich.console import Console
 
-from lab import build, build_key
-from lab.build_lock import build_lock
-from lab.errors import LabError
-from lab.go_command import Go, GoStopped
-from lab.progress import BuildProgress
-from lab.tools_table import Purpose
+from dev.lab import build, build_key
+from dev.lab.build_lock import build_lock
+from dev.lab.errors import LabError
+from dev.lab.go_command import Go, GoStopped
+from dev.lab.progress import BuildProgress
+from dev.lab.tools_table import Purpose
 
 BOTH = ["alpha", "beta"]
 ALPHA, BETA = "example.org/alpha", "./beta"
@@ -292,7 +292,7 @@ def test_a_document_is_published_with_its_digest(builder_project: BuilderProject
 
 def test_too_little_disk_space_is_an_error(builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = shutil.disk_usage(builder_project.settings.project)
-    monkeypatch.setattr("lab.tool_cache.shutil.disk_usage", lambda _: usage._replace(free=50 * 10**6))
+    monkeypatch.setattr("dev.lab.tool_cache.shutil.disk_usage", lambda _: usage._replace(free=50 * 10**6))
     with pytest.raises(LabError) as error:
         build.ensure(builder_project.settings, BOTH)
     cache = builder_project.settings.cache

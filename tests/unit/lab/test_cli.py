@@ -13,15 +13,15 @@ import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
-from lab import __main__ as cli
-from lab import shell
-from lab.build import tools_for
-from lab.cluster import Cluster
-from lab.errors import LabError
-from lab.git_host import GitHost
-from lab.images import is_controller
-from lab.pulumi import LabPulumi
-from lab.settings import Settings
+from dev.lab import __main__ as cli
+from dev.lab import shell
+from dev.lab.build import tools_for
+from dev.lab.cluster import Cluster
+from dev.lab.errors import LabError
+from dev.lab.git_host import GitHost
+from dev.lab.images import is_controller
+from dev.lab.pulumi import LabPulumi
+from dev.lab.settings import Settings
 
 PORT_BASE = 23456
 PROJECT = Path(__file__).parents[3]
@@ -31,7 +31,7 @@ PROJECT = Path(__file__).parents[3]
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("LAB_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("LAB_PORT_BASE", str(PORT_BASE))
-    monkeypatch.setattr("lab.processes._PORT_GRACE", 0)
+    monkeypatch.setattr("dev.lab.processes._PORT_GRACE", 0)
     return tmp_path / "state"
 
 
@@ -68,7 +68,9 @@ def cluster(state: Path, name: str) -> Path:
 
 
 def test_up_runs_capsule_once_it_is_built_as_its_page_says(calls, monkeypatch):
-    [command] = re.findall(r"^\$ python -m lab tools (.+)$", (PROJECT / "docs/capsule.md").read_text(), re.MULTILINE)
+    [command] = re.findall(
+        r"^\$ python -m dev.lab tools (.+)$", (PROJECT / "docs/capsule.md").read_text(), re.MULTILINE
+    )
     programs = {name: Path(name) for name in command.split()}
     given: list[Mapping[str, Path]] = []
     monkeypatch.setattr(cli, "built", lambda settings, name: programs.get(name))

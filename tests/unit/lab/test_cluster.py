@@ -15,12 +15,12 @@ import psutil
 import pytest
 import yaml
 
-from lab import files
-from lab.cluster import Cluster, clusters
-from lab.control_plane import STAGES, ControlPlane, Network
-from lab.errors import LabError
-from lab.free_ports import free_port_base
-from lab.settings import PORTS_EACH, Settings
+from dev.lab import files
+from dev.lab.cluster import Cluster, clusters
+from dev.lab.control_plane import STAGES, ControlPlane, Network
+from dev.lab.errors import LabError
+from dev.lab.free_ports import free_port_base
+from dev.lab.settings import PORTS_EACH, Settings
 
 PARTS = [part for stage in STAGES for part in stage]
 FAKE = Path(__file__).with_name("fake_part.py")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from lab.images import write_images
+from dev.lab.images import write_images
 
 
 @pytest.fixture

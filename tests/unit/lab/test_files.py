@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lab.files import make_folder
+from dev.lab.files import make_folder
 
 
 def test_only_the_user_can_enter_a_new_folder_and_those_that_it_is_in(tmp_path):

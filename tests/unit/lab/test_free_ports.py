@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from lab import free_ports
-from lab.errors import LabError
-from lab.free_ports import free_port_base
-from lab.settings import DEFAULT_PORT_BASE, PORTS_OF_A_LAB
+from dev.lab import free_ports
+from dev.lab.errors import LabError
+from dev.lab.free_ports import free_port_base
+from dev.lab.settings import DEFAULT_PORT_BASE, PORTS_OF_A_LAB
 
-CLAIMING = "from lab.free_ports import free_port_base; print(free_port_base({clusters}), flush=True); input()"
+CLAIMING = "from dev.lab.free_ports import free_port_base; print(free_port_base({clusters}), flush=True); input()"
 
 
 def claiming(clusters: int) -> subprocess.Popen[str]:

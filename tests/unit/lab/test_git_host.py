@@ -12,12 +12,12 @@ import httpx
 import pytest
 from cryptography.hazmat.primitives import serialization
 
-from lab.errors import LabError
-from lab.git import Git
-from lab.git_host import GitHost
-from lab.gitea import Gitea, token_in
-from lab.github_proxy import GithubProxy
-from lab.settings import Settings
+from dev.lab.errors import LabError
+from dev.lab.git import Git
+from dev.lab.git_host import GitHost
+from dev.lab.gitea import Gitea, token_in
+from dev.lab.github_proxy import GithubProxy
+from dev.lab.settings import Settings
 
 PROJECT = Path(__file__).parents[3]
 PASSWORD = "correct horse battery staple"
@@ -92,7 +92,7 @@ def api(tmp_path) -> Api:
 
 @pytest.fixture
 def host(tmp_path, monkeypatch, api) -> GitHost:
-    sample = tmp_path / "project" / "lab" / "sample" / "dev" / "apps"
+    sample = tmp_path / "project" / "dev" / "lab" / "sample" / "dev" / "apps"
     (sample / "staging").mkdir(parents=True)
     (sample / "staging" / "welcome.yaml").write_text("hello: staging\n")
     monkeypatch.setattr(Gitea, "up", lambda self, program: None)
@@ -386,7 +386,7 @@ def test_damaged_credentials_are_replaced(gitea, text):
     assert gitea.credentials().password
 
 
-SAMPLES = sorted((PROJECT / "lab" / "sample").rglob("*.yaml"))
+SAMPLES = sorted((PROJECT / "dev" / "lab" / "sample").rglob("*.yaml"))
 
 
 WARNING = "2026/11/23 16:50:55 setting.go:190 [E] You have been warned against this.\n"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from lab.git_host import GitHost
-from lab.git_settings import git_variables
-from lab.settings import Settings
+from dev.lab.git_host import GitHost
+from dev.lab.git_settings import git_variables
+from dev.lab.settings import Settings
 
 PASSWORD = "pass-word"
 ELSEWHERE = "https://git.example.com/team/apps.git"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.free_ports import free_port_base
-from lab.github_proxy import GithubProxy
+from dev.lab.free_ports import free_port_base
+from dev.lab.github_proxy import GithubProxy
 
 FAKE = """
 import ssl, sys

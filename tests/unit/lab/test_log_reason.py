@@ -2,7 +2,7 @@
 
 import pytest
 
-from lab.log_reason import reason
+from dev.lab.log_reason import reason
 
 # etcd on a full disk, with the lines that follow.
 ETCD = [

@@ -1,6 +1,6 @@
 """What the conditions of a node say."""
 
-from lab.node import is_ready, unlimited_because
+from dev.lab.node import is_ready, unlimited_because
 
 
 def node(*conditions):

@@ -8,11 +8,11 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.x509.oid import NameOID
 
-from lab import certificates
-from lab import pki as pki_module
-from lab.certificates import NO_GROUP
-from lab.errors import LabError
-from lab.pki import API_AUTHORITY, INTERNAL_AUTHORITY, Pki
+from dev.lab import certificates
+from dev.lab import pki as pki_module
+from dev.lab.certificates import NO_GROUP
+from dev.lab.errors import LabError
+from dev.lab.pki import API_AUTHORITY, INTERNAL_AUTHORITY, Pki
 
 INTERNAL = ("etcd", "etcd-client", "kubelet-client", "front-proxy-client")
 

@@ -10,7 +10,7 @@ import pytest
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import analyzer_pb2, analyzer_pb2_grpc
 
-from lab.language_host.policy_pack import PolicyPackRun, inherited
+from dev.lab.language_host.policy_pack import PolicyPackRun, inherited
 
 PACK = """\
 import os, sys, time

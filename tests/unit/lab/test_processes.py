@@ -9,9 +9,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from lab import processes
-from lab.errors import LabError
-from lab.processes import Command, Daemon, bring_up, check_ports
+from dev.lab import processes
+from dev.lab.errors import LabError
+from dev.lab.processes import Command, Daemon, bring_up, check_ports
 from tests.support.lab import eventually
 
 FOREVER = "import time; time.sleep(600)"

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lab.errors import LabError
-from lab.git import Git
-from lab.project import check_stack_files, delete_project, names_lab_files, provide_project, with_ports
-from lab.settings import DEFAULT_PORT_BASE, Settings
+from dev.lab.errors import LabError
+from dev.lab.git import Git
+from dev.lab.project import check_stack_files, delete_project, names_lab_files, provide_project, with_ports
+from dev.lab.settings import DEFAULT_PORT_BASE, Settings
 from tests.support.releases import FLUX_VERSION
 
 GIT = Git("", "")

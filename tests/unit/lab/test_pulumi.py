@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from lab import pulumi as pulumi_module
-from lab.errors import LabError
-from lab.pulumi import LabPulumi
-from lab.settings import Settings
+from dev.lab import pulumi as pulumi_module
+from dev.lab.errors import LabError
+from dev.lab.pulumi import LabPulumi
+from dev.lab.settings import Settings
 
 VERSIONS = {"pulumi": "v3.259.0", "pulumi-resource-kubernetes": "v4.25.0", "pulumi-resource-github": "v6.15.0"}
 

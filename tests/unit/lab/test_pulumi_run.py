@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from lab import pulumi_run
-from lab.pulumi_run import end, processes
+from dev.lab import pulumi_run
+from dev.lab.pulumi_run import end, processes
 from tests.support.lab import eventually
 
 # A plugin that keeps running after its engine was killed.

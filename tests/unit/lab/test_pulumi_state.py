@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.pulumi_state import damaged_state
+from dev.lab.pulumi_state import damaged_state
 
 STATE = '{"version": 3, "checkpoint": {}}'
 STACKS, HISTORY = Path(".pulumi/stacks/flux-tenancy"), Path(".pulumi/history/flux-tenancy/staging")

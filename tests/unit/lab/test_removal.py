@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from lab.cluster import Cluster, clusters
-from lab.errors import LabError
-from lab.git_host import GitHost
-from lab.pulumi import LabPulumi
-from lab.removal import remove_clusters
-from lab.settings import Settings
+from dev.lab.cluster import Cluster, clusters
+from dev.lab.errors import LabError
+from dev.lab.git_host import GitHost
+from dev.lab.pulumi import LabPulumi
+from dev.lab.removal import remove_clusters
+from dev.lab.settings import Settings
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.errors import LabError
-from lab.settings import DEFAULT_PORT_BASE, Settings
+from dev.lab.errors import LabError
+from dev.lab.settings import DEFAULT_PORT_BASE, Settings
 
 
 def test_a_lab_with_its_own_ports_has_its_own_state_and_project_folder():

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from builder_project import BuilderProject, make_project
 
-from lab.errors import LabError
-from lab.vet import vet
+from dev.lab.errors import LabError
+from dev.lab.vet import vet
 
 GO = """\
 #!/bin/sh

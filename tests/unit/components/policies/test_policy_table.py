@@ -5,6 +5,8 @@ import re
 import pytest
 from sample_policies import rendered
 
+from dev.reference.pages import DOCS
+from dev.reference.policies import policies_page
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
 from flux_tenancy.components.policies.names import PolicyName
@@ -16,8 +18,6 @@ from flux_tenancy.components.policies.threats import THREATS
 from flux_tenancy.components.tenant.annotations import namespace_annotations
 from flux_tenancy.components.tenant.config import TenantConfig, TenantPolicies
 from flux_tenancy.components.tenant.role import MANAGED
-from reference.pages import DOCS
-from reference.policies import policies_page
 from tests.support.goldens import assert_golden
 from tests.support.policy_cases import CONFIGS
 

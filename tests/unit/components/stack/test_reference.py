@@ -8,6 +8,7 @@ from typing import Any, get_args
 import pytest
 from pydantic import BaseModel
 
+from dev.reference.pages import OF_SYNCS, configuration_page, lockdown_page, rendered
 from flux_tenancy.components.git.config import GitSource
 from flux_tenancy.components.installs.flux.lockdown_environment import LOCKDOWN_ENVIRONMENT
 from flux_tenancy.components.installs.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS
@@ -15,7 +16,6 @@ from flux_tenancy.components.sources.config import Source
 from flux_tenancy.components.sync.decryption import Decryption
 from flux_tenancy.components.tenant.config import TenantConfig
 from flux_tenancy.operations.schemas import stack_schema, tenant_schema
-from reference.pages import OF_SYNCS, configuration_page, lockdown_page, rendered
 
 
 def rows(page: str) -> dict[str, list[str]]:
