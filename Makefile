@@ -93,12 +93,13 @@ test-unit: $(TESTED) ## Run the tests that need only Python
 lint: lint-fast ## Check the Python and Go sources and the workflows
 	@$(RUN) -m dev.lab.vet
 
+GO_SOURCES = dev/lab/tools flux_tenancy/admission
 # All of it that compiles nothing.
 lint-fast: $(TESTED)
 	@$(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check .
 	@$(VENV)/bin/mypy
 	@$(VENV)/bin/lint-imports --no-logo --no-cache
-	@test -z "$$(gofmt -l dev/lab/tools)" || { gofmt -l dev/lab/tools; exit 1; }
+	@test -z "$$(gofmt -l $(GO_SOURCES))" || { gofmt -l $(GO_SOURCES); exit 1; }
 	@$(VENV)/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*
 	@$(VENV)/bin/check-jsonschema --builtin-schema vendor.github-actions .github/actions/*/* flux_tenancy/template/.github/actions/*/*
 	@$(VENV)/bin/zizmor --offline --no-progress --quiet .github flux_tenancy/template/.github

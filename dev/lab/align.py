@@ -17,15 +17,24 @@ from dev.lab.errors import LabError, reported
 from dev.lab.go_command import Go, GoError, Pin
 from dev.lab.settings import Settings
 from dev.lab.tool_cache import ToolCache
-from dev.lab.tools_table import Tool, load_table, modules_folder
+from dev.lab.tools_table import ADMISSION, Tool, load_table, modules_folder
 
 APART = {
     "kubernetes-*": ("*",),
     "kubernetes": ("k8s.io/*", "sigs.k8s.io/*"),
+    ADMISSION: (
+        "k8s.io/*",
+        "sigs.k8s.io/*",
+        "github.com/felixge/httpsnoop",
+        "github.com/grpc-ecosystem/grpc-gateway/*",
+        "go.opentelemetry.io/contrib/*",
+        "google.golang.org/genproto/googleapis/api",
+    ),
     "pulumi-kubernetes": ("github.com/google/gnostic-models", "github.com/pulumi/*", "k8s.io/*", "sigs.k8s.io/*"),
 }
 """By module folder, the modules that stay as upstream's release pins them: the API servers are of other minor versions
-than the controllers' clients, and Pulumi's Kubernetes plugin is made for older clients of both."""
+than the controllers' clients, and Pulumi's Kubernetes plugin is made for older clients of both. ``offline-admission``
+shares the compiled packages of kube-apiserver, whose go.mod need not list all of their modules."""
 
 SHARED = (
     "cloud.google.com/*",
@@ -93,7 +102,8 @@ def behind(pins: Mapping[str, Mapping[str, Pin]]) -> dict[str, dict[str, str]]:
 
 def read_pins(go: Go, modules: Path) -> dict[str, Mapping[str, Pin]]:
     """The pins in each folder's go.mod, by folder."""
-    return {file.parent.name: go.pins(file)[0] for file in sorted(modules.glob("*/go.mod"))}
+    folders = [ADMISSION, *sorted(file.parent.name for file in modules.glob("*/go.mod"))]
+    return {folder: go.pins(modules / folder / "go.mod")[0] for folder in folders}
 
 
 def align(go: Go, modules: Path, tools: list[Tool]) -> None:

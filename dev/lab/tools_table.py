@@ -92,7 +92,7 @@ class Tool(_Entry):
     name: str
     """The tool's name in the lab."""
     module: str
-    """Folder below dev/lab/tools with the go.mod and go.sum that pin everything."""
+    """Folder with the go.mod and go.sum that pin everything, relative to dev/lab/tools."""
     package: str
     """Import path of the main package, or ``./folder`` within the module folder."""
     package_from: str | None = None
@@ -150,6 +150,10 @@ class Tool(_Entry):
 
 
 _TABLE = TypeAdapter(list[Tool])
+
+
+ADMISSION = "../../../flux_tenancy/admission"
+"""The one module that is the product's, since users build it as well."""
 
 
 def modules_folder(project: Path) -> Path:

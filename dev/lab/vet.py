@@ -16,13 +16,13 @@ from dev.lab.errors import LabError, reported
 from dev.lab.go_command import Go, GoError
 from dev.lab.settings import Settings
 from dev.lab.tool_cache import ToolCache
-from dev.lab.tools_table import Tool, load_table, modules_folder
+from dev.lab.tools_table import ADMISSION, Tool, load_table, modules_folder
 
-_LEFT_OUT = ("pulumi-kubernetes", "pulumi-github", "gitea", "kubernetes")
+_LEFT_OUT = ("pulumi-kubernetes", "pulumi-github", "gitea", "kubernetes", ADMISSION)
 """Modules that take minutes to compile after the builder has trimmed its cache. In the first three, only a main package
 of a few lines is the lab's own: one embeds files that the builder adds, so that it does not compile in the checkout,
-and the others import a whole provider or server. The node agent, in the last, is vetted with its tests, which compile
-all of it (``tests/engine/test_lab_programs.py``)."""
+and the others import a whole provider or server. The node agent, in ``kubernetes``, is vetted with its tests, which
+compile all of it (``tests/engine/test_lab_programs.py``)."""
 
 
 def vet(settings: Settings) -> None:

@@ -22,10 +22,9 @@ from flux_tenancy.operations.errors import OperationError
 PROGRAM = "offline-admission"
 """Its name."""
 SOURCES = Path(flux_tenancy.__file__).parent / "admission"
-"""A Go module; in a checkout, it also has the other tools of the lab that are built from Kubernetes."""
+"""Its Go module."""
 COMMAND = "flux-tenancy review build-admission"
 _CACHE = "FLUX_TENANCY_CACHE"
-_PACKAGE = "flux-tenancy.local/lab/tools/kubernetes/offline-admission"
 # An installed package may be inside of a project's Git repository. Debug information takes an eighth of the time.
 _FLAGS = ("-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false")
 _ENVIRONMENT = {"GOFLAGS": "-mod=readonly", "GOWORK": "off", "CGO_ENABLED": "0"}
@@ -51,7 +50,7 @@ def build_admission(environ: Mapping[str, str] = os.environ) -> Path:
     if program.is_file():
         return program
     unfinished = program.with_name(f"{PROGRAM}.{os.getpid()}")
-    command = ["go", "build", *_FLAGS, "-ldflags", linker_flags(), "-o", str(unfinished), _PACKAGE]
+    command = ["go", "build", *_FLAGS, "-ldflags", linker_flags(), "-o", str(unfinished), "."]
     try:
         program.parent.mkdir(parents=True, exist_ok=True)
         subprocess.run(
@@ -81,5 +80,5 @@ def linker_flags() -> str:
 
 @cache
 def _digest() -> str:
-    files = [SOURCES / "go.mod", SOURCES / "go.sum", *sorted((SOURCES / PROGRAM).iterdir())]
-    return hashlib.sha256("".join(hashlib.sha256(file.read_bytes()).hexdigest() for file in files).encode()).hexdigest()
+    digests = (hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(SOURCES.iterdir()))
+    return hashlib.sha256("".join(digests).encode()).hexdigest()

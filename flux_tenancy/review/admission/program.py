@@ -1,7 +1,7 @@
 """Asks what an API server would answer to requests, without one: the program `offline-admission`, one call at a time.
 
-It is built from the packages of kube-apiserver (`dev/lab/tools/kubernetes/offline-admission`), so schemas, defaults and
-CEL are those of the pinned Kubernetes.
+It is built from the packages of kube-apiserver (`flux_tenancy/admission`), so schemas, defaults and CEL are those of
+the pinned Kubernetes.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@ module flux-tenancy.local/lab/tools/kubernetes
 go 1.26.0
 
 require (
-	flux-tenancy.local/lab/tools/kubernetes/offline-admission v0.0.0
 	github.com/distribution/reference v0.6.0
 	github.com/virtual-kubelet/virtual-kubelet v1.12.0
 	go.etcd.io/etcd/server/v3 v3.7.3
@@ -88,7 +87,6 @@ require (
 
 // k8s.io/kubernetes names its staging modules v0.0.0; these are the published ones.
 replace (
-	flux-tenancy.local/lab/tools/kubernetes/offline-admission => ./offline-admission
 	k8s.io/api => k8s.io/api v0.37.2
 	k8s.io/apiextensions-apiserver => k8s.io/apiextensions-apiserver v0.37.2
 	k8s.io/apimachinery => k8s.io/apimachinery v0.37.2

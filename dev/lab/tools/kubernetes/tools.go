@@ -4,7 +4,6 @@
 package tools
 
 import (
-	_ "flux-tenancy.local/lab/tools/kubernetes/offline-admission"
 	_ "go.etcd.io/etcd/server/v3"
 	_ "k8s.io/kubernetes/cmd/kube-apiserver"
 	_ "k8s.io/kubernetes/cmd/kube-controller-manager"
