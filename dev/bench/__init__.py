@@ -1,1 +1,4 @@
-"""The benchmark: reviews, the real program against `kubectl`, policies against none, and a tenant beside another."""
+"""The measurements: reviews, the program against `kubectl`, policies against none, and a tenant beside another.
+
+Put here what `make bench` measures; docs/performance.md has its results.
+"""

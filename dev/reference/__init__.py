@@ -1,4 +1,4 @@
-"""Generates the reference pages of docs/ and the JSON Schemas from models, tables and messages.
+"""The generators of the reference pages of docs/, from models, tables and messages.
 
-Put a generated page here; the product imports nothing of it.
+Put here a generated page; a test of `tests/unit` fails if it is stale.
 """

@@ -136,8 +136,8 @@ def operator(
     import yaml
 
     from flux_tenancy.components.config.yaml_files import Dumper
-    from flux_tenancy.operations.described_stack import described_project
     from flux_tenancy.operations.fleet_file import operator_stacks, read_fleet
+    from flux_tenancy.project.described_stack import described_project
 
     folder = project_folder()
     name = described_project(folder).name

@@ -100,7 +100,7 @@ def isolation(
     """
     from flux_tenancy.components.config.messages import Message
     from flux_tenancy.isolation.run import Asked, Target, attack, show
-    from flux_tenancy.operations.errors import OperationError
+    from flux_tenancy.project.errors import OperationError
 
     if Layer.ROLE in without and not live:
         raise OperationError(

@@ -54,7 +54,7 @@ def _checked(names: Sequence[str]) -> None:
         OperationError: no stack may have such a name.
     """
     from flux_tenancy.components.stack.files.names import stack_file_name
-    from flux_tenancy.operations.errors import reading_files
+    from flux_tenancy.project.errors import reading_files
 
     with reading_files():
         for name in names:
@@ -69,8 +69,8 @@ def _check_files(names: Sequence[str]) -> None:
     """
     from functools import partial
 
-    from flux_tenancy.operations.described_stack import stack_path
-    from flux_tenancy.operations.errors import run_all
+    from flux_tenancy.project.described_stack import stack_path
+    from flux_tenancy.project.errors import run_all
 
     _checked(names)
     project = project_folder()
@@ -87,8 +87,8 @@ def _stack(given: str) -> str:
         _check_files([name])
         return name
     from flux_tenancy.components.config.messages import Message
-    from flux_tenancy.operations.described_stack import described_stacks
-    from flux_tenancy.operations.errors import OperationError
+    from flux_tenancy.project.described_stack import described_stacks
+    from flux_tenancy.project.errors import OperationError
 
     names = described_stacks(project_folder())
     if len(names) == 1:
@@ -133,7 +133,7 @@ def stack_of_shell() -> str:
         return ""
     from flux_tenancy.components.config.errors import ConfigurationError
     from flux_tenancy.components.stack.files.names import StackName
-    from flux_tenancy.operations.described_stack import described_stacks
+    from flux_tenancy.project.described_stack import described_stacks
 
     try:
         return name if StackName.parse(name).stack in described_stacks(folder) else ""
@@ -149,7 +149,7 @@ def _stacks(given: list[str]) -> list[str]:
     """
     if given:
         return _named_stacks(given)
-    from flux_tenancy.operations.described_stack import described_stacks
+    from flux_tenancy.project.described_stack import described_stacks
 
     return described_stacks(project_folder())
 

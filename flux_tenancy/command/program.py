@@ -96,7 +96,7 @@ def _lines(error: Exception) -> str | None:
     if hasattr(error, "format_message"):
         return _usage(error)
     from flux_tenancy.components.config.errors import ConfigurationError
-    from flux_tenancy.operations.errors import OperationError
+    from flux_tenancy.project.errors import OperationError
 
     if isinstance(error, OperationError):
         return error.report

@@ -26,7 +26,7 @@ def project_folder() -> Path:
     if (found := find_project()) is not None:
         return found
     from flux_tenancy.components.config.messages import Message
-    from flux_tenancy.operations.errors import OperationError
+    from flux_tenancy.project.errors import OperationError
 
     raise OperationError(
         Message(

@@ -44,8 +44,8 @@ def render(
 
       flux-tenancy review render --stack staging --out /tmp/render
     """
-    from flux_tenancy.operations.described_stack import described_file
-    from flux_tenancy.operations.errors import OperationError
+    from flux_tenancy.project.described_stack import described_file
+    from flux_tenancy.project.errors import OperationError
     from flux_tenancy.review.admission.check import check_admission
     from flux_tenancy.review.render.files import write_render
     from flux_tenancy.review.render.rendered import Render
@@ -98,7 +98,7 @@ def static_policies(
 
       flux-tenancy review static-policies --stack production
     """
-    from flux_tenancy.operations.described_stack import described_file
+    from flux_tenancy.project.described_stack import described_file
     from flux_tenancy.review.render.stack import render_stack
     from flux_tenancy.review.render.static_policies import static_policies as policies_of
     from flux_tenancy.review.render.static_policies import write_static_policies
@@ -139,9 +139,9 @@ def diff(
 
       flux-tenancy review diff --output markdown --file comment.md --summary "$GITHUB_STEP_SUMMARY"
     """
-    from flux_tenancy.operations.tables import report_console
     from flux_tenancy.review.render.files import writing
     from flux_tenancy.review.report.compare import compare
+    from flux_tenancy.review.words.tables import report_console
 
     report = compare(project_folder(), base, stack)
     whole_at = ""
@@ -226,10 +226,10 @@ def access(tenant: Tenant = "", *, stack: Stack, output: OutputOption = Output.T
 
       flux-tenancy review access shop --stack staging --output json
     """
-    from flux_tenancy.operations.described_stack import described_file, described_tenant
-    from flux_tenancy.operations.tables import report_console
+    from flux_tenancy.project.described_stack import described_file, described_tenant
     from flux_tenancy.review.access.summary import as_json, as_table, who_may_what
     from flux_tenancy.review.render.stack import render_stack
+    from flux_tenancy.review.words.tables import report_console
 
     project = project_folder()
     described_file(stack, project)  # An unknown stack is refused with the names of those that exist.

@@ -1,1 +1,4 @@
-"""The product: packages of which each imports only those below it (`make lint`; docs/architecture.md)."""
+"""What a stack is: reading and checking its files, its plan, its resources, and what is in the cluster beside them.
+
+Put here what `pulumi up` needs; what only a command needs is above.
+"""

@@ -16,7 +16,7 @@ from flux_tenancy.isolation.model import Access, Request
 from flux_tenancy.isolation.refusals import is_about_impersonation
 from flux_tenancy.operations.admission_answers import Answer
 from flux_tenancy.operations.dry_run import Kind
-from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.project.errors import OperationError
 
 _METHODS = {"create": "POST", "patch": "PATCH", "delete": "DELETE"}
 _REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"

@@ -20,7 +20,7 @@ from flux_tenancy.isolation.asking import Asker
 from flux_tenancy.isolation.choices import Layer
 from flux_tenancy.isolation.model import Access, Finding, Live, Request, State
 from flux_tenancy.isolation.scene import Scene
-from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.project.errors import OperationError
 
 LABEL = "flux-tenancy/isolation"
 """The label of everything that the suite creates; its value is the id of the run."""

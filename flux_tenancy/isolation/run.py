@@ -34,8 +34,8 @@ from flux_tenancy.isolation.report_table import WIDTH, as_table
 from flux_tenancy.isolation.scene import Tenancy
 from flux_tenancy.isolation.suite import Suite
 from flux_tenancy.operations.described_cluster import described_cluster
-from flux_tenancy.operations.errors import OperationError, invalid
 from flux_tenancy.operations.stack_cluster import checked_if_known
+from flux_tenancy.project.errors import OperationError, invalid
 from flux_tenancy.review.render.stack import load_and_render
 
 _INVENTORY = "inventory"

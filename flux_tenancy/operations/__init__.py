@@ -1,4 +1,4 @@
-"""Commands of the platform team in addition to `pulumi`: they change the stack's configuration, not the cluster.
+"""The logic of commands for platform admins: they change the stack's files or read the cluster; only repairs change it.
 
-Only `repair` changes the cluster: it removes what others have added to objects of the stack.
+Put here what a command of the groups `tenant`, `key`, `drift`, `fleet` and `releases` computes, and `flux-tenancy up`.
 """

@@ -16,7 +16,7 @@ from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.policy import Policy
 from flux_tenancy.components.policies.rendering import POLICIES
 from flux_tenancy.components.vocabulary.manifests import Manifest
-from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.project.errors import OperationError
 
 _ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 _KYVERNO_WEBHOOK = "vpol.validate.kyverno.svc"

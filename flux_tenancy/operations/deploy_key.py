@@ -14,10 +14,10 @@ from flux_tenancy.components.keys.ssh_keys import SshKeyError, generate, read_pr
 from flux_tenancy.components.stack.files.names import tenant_file_name
 from flux_tenancy.components.stack.files.validation_errors import message
 from flux_tenancy.operations.described_source import DescribedSource, platform_source, tenant_source
-from flux_tenancy.operations.described_stack import listed_tenants
-from flux_tenancy.operations.errors import OperationError, check_one_owner
 from flux_tenancy.operations.project_edits import ProjectEdits
 from flux_tenancy.operations.pulumi_config import PulumiConfig
+from flux_tenancy.project.described_stack import listed_tenants
+from flux_tenancy.project.errors import OperationError, check_one_owner
 
 _GIT_URL: TypeAdapter[str] = TypeAdapter(GitUrl)
 

@@ -24,9 +24,9 @@ from flux_tenancy.components.stack.files.stack_file import is_encrypted
 from flux_tenancy.components.stack.files.validation_errors import message
 from flux_tenancy.components.tenant.grants import Grant
 from flux_tenancy.components.tenant.kinds import OpenedKind
-from flux_tenancy.operations.described_stack import TENANTS, described_section, described_tenants
-from flux_tenancy.operations.errors import invalid
 from flux_tenancy.operations.pulumi_config import PulumiConfig
+from flux_tenancy.project.described_stack import TENANTS, described_section, described_tenants
+from flux_tenancy.project.errors import invalid
 
 _Section = TypeVar("_Section", bound=Section)
 _CONTENT = "kubeconfigContent"

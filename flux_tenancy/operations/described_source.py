@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from flux_tenancy.components.stack.files.names import stack_file_name
-from flux_tenancy.operations.described_stack import PLATFORM, TENANTS, described_platform, described_tenant
 from flux_tenancy.operations.yaml_edits import Keys
+from flux_tenancy.project.described_stack import PLATFORM, TENANTS, described_platform, described_tenant
 
 
 @dataclass(frozen=True)

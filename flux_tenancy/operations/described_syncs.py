@@ -5,16 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from flux_tenancy.components.vocabulary.manifests import value_at
 from flux_tenancy.operations.yaml_edits import Keys
 
 _SYNC, _SYNCS = "sync", "syncs"
-
-
-def value_at(value: Any, path: Keys) -> Any:
-    """The value at a path; None where there is none."""
-    for key in path:
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value
 
 
 def sync_paths(tenant: str, described: Mapping[str, Any]) -> dict[str, Keys]:

@@ -15,8 +15,8 @@ from flux_tenancy.components.config.messages import Message
 from flux_tenancy.operations.drift_search import find_drift
 from flux_tenancy.operations.drift_text import as_json as drift_json
 from flux_tenancy.operations.drift_text import as_text
-from flux_tenancy.operations.errors import OperationError
 from flux_tenancy.operations.recorded_state import read_recorded
+from flux_tenancy.project.errors import OperationError
 
 
 def show_drift(stack: str, project: Path, as_json: bool = False) -> bool:

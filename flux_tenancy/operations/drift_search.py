@@ -26,7 +26,6 @@ from flux_tenancy.components.tenant.further_access import FurtherBinding, read_f
 from flux_tenancy.components.vocabulary.manifests import RBAC_API, Manifest, name_of, resource_type
 from flux_tenancy.components.vocabulary.names import KUSTOMIZE_API, TENANT_LABEL
 from flux_tenancy.operations.differences import Difference, What, differences, missing, unowned
-from flux_tenancy.operations.errors import invalid
 from flux_tenancy.operations.foreign_grants import (
     GRANTING,
     applied_by_flux,
@@ -36,6 +35,7 @@ from flux_tenancy.operations.foreign_grants import (
 )
 from flux_tenancy.operations.recorded_state import RecordedState
 from flux_tenancy.operations.stack_cluster import check_cluster_of, connect_described
+from flux_tenancy.project.errors import invalid
 
 _NAMESPACE = "kubernetes:core/v1:Namespace"
 SECRET = "kubernetes:core/v1:Secret"

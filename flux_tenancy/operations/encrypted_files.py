@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from flux_tenancy.components.config.errors import reason_of
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.printable import printable
-from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.project.errors import OperationError
 
 _ENCRYPTED = "ENC[AES256_GCM,"
 # `recipient: age1…` in YAML, `"recipient": "age1…"` in JSON, `sops_age__list_0__map_recipient=age1…` in dotenv and INI.

@@ -26,12 +26,12 @@ from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.config.types import seconds
 from flux_tenancy.components.stack.files.names import StackName
 from flux_tenancy.operations.drift_search import find_drift
-from flux_tenancy.operations.errors import OperationError, invalid
 from flux_tenancy.operations.fleet_file import FILE, Fleet, Wave
 from flux_tenancy.operations.pulumi_cli import run_pulumi
 from flux_tenancy.operations.recorded_state import read_recorded
 from flux_tenancy.operations.stack_cluster import connect_described, recorded_cluster
 from flux_tenancy.operations.tenant_overview import Health, StackOverview, read_overview, said_of
+from flux_tenancy.project.errors import OperationError, invalid
 from flux_tenancy.review.render.digests import DIGESTS
 from flux_tenancy.review.render.stack import render_stack
 

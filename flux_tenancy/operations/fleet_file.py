@@ -19,8 +19,8 @@ from flux_tenancy.components.config.yaml_files import read_mapping
 from flux_tenancy.components.stack.files.names import StackName
 from flux_tenancy.components.stack.files.validation_errors import message
 from flux_tenancy.components.vocabulary.manifests import Manifest
-from flux_tenancy.operations.described_stack import described_stacks
-from flux_tenancy.operations.errors import OperationError, invalid
+from flux_tenancy.project.described_stack import described_stacks
+from flux_tenancy.project.errors import OperationError, invalid
 
 FILE = "fleet.yaml"
 NO_FILE = Wording("FT-CFG-870", "the project has no {file}", "list the stacks in waves there (docs/fleet.md)")

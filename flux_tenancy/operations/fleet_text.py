@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from flux_tenancy.operations.fleet import Row, State
-from flux_tenancy.operations.tables import empty_table
+from flux_tenancy.review.words.tables import empty_table
 
 _STYLES: Mapping[State, str] = {
     State.DONE: "green",

@@ -11,7 +11,7 @@ from flux_tenancy.components.config.errors import Problem
 from flux_tenancy.components.config.types import NamespaceName, RepositoryPath, TenantName
 from flux_tenancy.components.git.config import GitHubRepositoryName, GitReference, GitUrl
 from flux_tenancy.components.stack.files.validation_errors import message
-from flux_tenancy.operations.errors import invalid
+from flux_tenancy.project.errors import invalid
 
 _TYPES: Mapping[str, TypeAdapter[str]] = {
     "TENANT": TypeAdapter(TenantName),

@@ -15,10 +15,10 @@ from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.recovery.leftover_objects import delete_objects, leftover_secrets, paths_of
 from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.operations.drift_search import SECRET, Lists, read_lists
-from flux_tenancy.operations.errors import invalid
 from flux_tenancy.operations.recorded_state import RecordedState, read_recorded
 from flux_tenancy.operations.repair import repair
 from flux_tenancy.operations.stack_cluster import connect_described
+from flux_tenancy.project.errors import invalid
 
 _OF_FLUX = ".toolkit.fluxcd.io/"
 

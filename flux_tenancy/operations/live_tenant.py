@@ -26,10 +26,10 @@ from flux_tenancy.components.tenant.leaving.forced_removal import bindings_of
 from flux_tenancy.components.tenant.leaving.remaining_objects import goes_by_itself
 from flux_tenancy.components.vocabulary.manifests import name_of
 from flux_tenancy.components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION, KUSTOMIZE_API, TENANT_LABEL
-from flux_tenancy.operations.described_stack import described_tenant
-from flux_tenancy.operations.errors import OperationError, invalid
 from flux_tenancy.operations.foreign_grants import applied_by_flux
 from flux_tenancy.operations.stack_cluster import connect_to_read
+from flux_tenancy.project.described_stack import described_tenant
+from flux_tenancy.project.errors import OperationError, invalid
 
 # Set by kustomize-controller on what it applies.
 _NAME_LABEL, _NAMESPACE_LABEL = "kustomize.toolkit.fluxcd.io/name", "kustomize.toolkit.fluxcd.io/namespace"

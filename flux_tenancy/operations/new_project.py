@@ -14,7 +14,7 @@ from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.config.yaml_files import Dumper
 from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.stack.files.project_file import PROJECT_FILE
-from flux_tenancy.operations.errors import OperationError, reading_files
+from flux_tenancy.project.errors import OperationError, reading_files
 
 # Pulumi replaces it in every file of a template, but breaks the line after it where the file ends in `.yaml`, so the
 # example of a stack does not.

@@ -16,10 +16,10 @@ from flux_tenancy.components.keys.ssh_keys import SshKey, generate
 from flux_tenancy.components.stack.files.names import stack_file_name, tenant_file_name
 from flux_tenancy.components.tenant.tenancy_config import TenancyMode
 from flux_tenancy.operations.described_source import tenant_source
-from flux_tenancy.operations.described_stack import TENANTS, described_section, described_stacks, listed_tenants
-from flux_tenancy.operations.errors import OperationError, run_all
 from flux_tenancy.operations.given_values import value_checks
 from flux_tenancy.operations.project_edits import ProjectEdits
+from flux_tenancy.project.described_stack import TENANTS, described_section, described_stacks, listed_tenants
+from flux_tenancy.project.errors import OperationError, run_all
 
 _HEADER = """\
 # yaml-language-server: $schema=../schemas/tenant.schema.json

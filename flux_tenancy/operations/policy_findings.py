@@ -23,7 +23,7 @@ from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from flux_tenancy.operations.admission_answers import Answer, objections
 from flux_tenancy.operations.cluster_policies import PolicyInForce
 from flux_tenancy.operations.dry_run import Kind, objects, served_kinds, tenant_namespaces, would_be_created
-from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.project.errors import OperationError
 
 _WEBHOOK_IS_DOWN = re.compile(r'failed calling webhook "(?P<name>[^"]+)": (?P<reason>.*)', re.DOTALL)
 # The authorizer's message names the user; messages of admission do not.

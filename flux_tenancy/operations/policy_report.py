@@ -24,11 +24,11 @@ from flux_tenancy.operations.described_cluster import (
     described_kinds,
 )
 from flux_tenancy.operations.dry_run import tenant_namespaces
-from flux_tenancy.operations.errors import invalid
 from flux_tenancy.operations.policy_findings import closed_kinds, find
 from flux_tenancy.operations.policy_report_text import FurtherAccess, as_json, as_table, grant_lines
 from flux_tenancy.operations.stack_cluster import connect_to_read
-from flux_tenancy.operations.tables import report_console
+from flux_tenancy.project.errors import invalid
+from flux_tenancy.review.words.tables import report_console
 
 
 def show_violations(stack: str, project: Path, is_json: bool = False) -> bool:

@@ -20,7 +20,7 @@ from flux_tenancy.components.tenant.further_access import FurtherBinding
 from flux_tenancy.components.tenant.grants import Grant, has_expired, in_words
 from flux_tenancy.operations.cluster_policies import PolicyInForce
 from flux_tenancy.operations.policy_findings import Finding, Findings, Place
-from flux_tenancy.operations.tables import empty_table
+from flux_tenancy.review.words.tables import empty_table
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.yaml_files import Dumper
 from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.operations.described_cluster import described_previewers
-from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.project.errors import OperationError
 
 
 def previewer_manifests(stack: str, project: Path) -> str:

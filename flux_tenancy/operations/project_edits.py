@@ -17,10 +17,10 @@ from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.stack.files.config_keys import section_of
 from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.stack.offline import load_offline
-from flux_tenancy.operations.described_stack import described_file, described_project
-from flux_tenancy.operations.errors import OperationError, invalid, run_all
 from flux_tenancy.operations.pulumi_config import PulumiConfig
 from flux_tenancy.operations.yaml_edits import Keys, NotEditable, with_value, without
+from flux_tenancy.project.described_stack import described_file, described_project
+from flux_tenancy.project.errors import OperationError, invalid, run_all
 
 # Entries of tenants stay, even if they are empty.
 _TENANT_DEPTH = 3

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.printable import printable
-from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.project.errors import OperationError
 
 PULUMI_NOT_FOUND = Wording(
     "FT-OPS-010", "pulumi is not on PATH", "install the Pulumi CLI, or run `make up` first if the stack is in the lab"

@@ -12,8 +12,8 @@ from tempfile import TemporaryDirectory
 
 import yaml
 
-from flux_tenancy.operations.described_stack import described_file, described_project
 from flux_tenancy.operations.pulumi_cli import run_pulumi
+from flux_tenancy.project.described_stack import described_file, described_project
 
 # What a stack file says of its secrets provider, beside `config`.
 # Source: ProjectStack in sdk/go/common/workspace/project.go of Pulumi

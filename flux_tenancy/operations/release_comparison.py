@@ -21,9 +21,9 @@ from flux_tenancy.components.installs.flux.release import controller_images
 from flux_tenancy.components.installs.flux.release_decisions import DECISIONS
 from flux_tenancy.components.policies.fields import BELOW, FIELDS
 from flux_tenancy.components.vocabulary.names import Controller
-from flux_tenancy.operations.errors import OperationError
 from flux_tenancy.operations.go_types import read_definitions
 from flux_tenancy.operations.upstream import FLUX_INDEX, flux_releases, read
+from flux_tenancy.project.errors import OperationError
 
 Manifests = Sequence[Mapping[str, Any]]
 _DEFINITION = "CustomResourceDefinition"

@@ -17,7 +17,6 @@ from flux_tenancy.components.installs.flux.release import FLUX
 from flux_tenancy.components.installs.kyverno.config import KYVERNO
 from flux_tenancy.components.installs.product import Product
 from flux_tenancy.components.stack.files.stack_file import StackFile
-from flux_tenancy.operations.described_stack import described_file
 from flux_tenancy.operations.project_edits import ProjectEdits
 from flux_tenancy.operations.upstream import (
     CAPSULE_INDEX,
@@ -28,6 +27,7 @@ from flux_tenancy.operations.upstream import (
     flux_releases,
     newest,
 )
+from flux_tenancy.project.described_stack import described_file
 
 
 @dataclass(frozen=True)

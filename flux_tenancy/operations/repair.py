@@ -45,7 +45,6 @@ from flux_tenancy.operations.differences import (
 )
 from flux_tenancy.operations.drift_search import Drift, find_drift
 from flux_tenancy.operations.drift_text import as_text
-from flux_tenancy.operations.errors import OperationError
 from flux_tenancy.operations.managed_fields import MISSING, denormalized, pointer, put, remove, value_at
 from flux_tenancy.operations.pulumi_cli import refuse_if_locked, run_pulumi
 from flux_tenancy.operations.recorded_state import (
@@ -56,6 +55,7 @@ from flux_tenancy.operations.recorded_state import (
     read_previewed,
     read_recorded,
 )
+from flux_tenancy.project.errors import OperationError
 from flux_tenancy.review.approval.guard import VARIABLE, compare_with_approved
 
 DELETION_SECONDS = 120

@@ -11,7 +11,7 @@ from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.files.project_file import read_project_file
 from flux_tenancy.components.tenant.config import TenantConfig
-from flux_tenancy.operations.errors import OperationError, reading_files
+from flux_tenancy.project.errors import OperationError, reading_files
 
 FOLDER = "schemas"
 """Where a project has its schemas."""

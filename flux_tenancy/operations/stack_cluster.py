@@ -12,8 +12,8 @@ from flux_tenancy.components.cluster.client import connect, read_facts
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.operations.described_cluster import described_cluster
-from flux_tenancy.operations.errors import OperationError
 from flux_tenancy.operations.pulumi_cli import run_pulumi
+from flux_tenancy.project.errors import OperationError
 
 
 def connect_described(stack: str, project: Path) -> client.ApiClient:

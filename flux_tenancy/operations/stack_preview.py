@@ -10,9 +10,9 @@ import typer
 
 from flux_tenancy.components.cluster.client import ClusterUnavailable, read_facts
 from flux_tenancy.components.config.messages import Message
-from flux_tenancy.operations.errors import OperationError
 from flux_tenancy.operations.pulumi_cli import PULUMI_NOT_FOUND
 from flux_tenancy.operations.stack_cluster import connect_described
+from flux_tenancy.project.errors import OperationError
 
 OFFLINE_PREVIEW = (sys.executable, "-m", "flux_tenancy.command", "review", "diff", "--stack")
 

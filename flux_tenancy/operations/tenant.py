@@ -21,14 +21,14 @@ from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.stack.files.names import stack_file_name, tenant_file_name
 from flux_tenancy.operations import tenant_changes
 from flux_tenancy.operations.applied_place import not_applied
-from flux_tenancy.operations.described_stack import described_tenant
-from flux_tenancy.operations.errors import OperationError, invalid, run_all
 from flux_tenancy.operations.live_tenant import access_of, live_tenant
 from flux_tenancy.operations.new_tenant import NewTenant, Onboarded, onboard
 from flux_tenancy.operations.project_edits import ProjectEdits
 from flux_tenancy.operations.stack_cluster import connect_to
 from flux_tenancy.operations.stack_preview import show_preview
 from flux_tenancy.operations.tenant_backup import backup_files, read_contents, read_recipient, write_backup
+from flux_tenancy.project.described_stack import described_tenant
+from flux_tenancy.project.errors import OperationError, invalid, run_all
 
 _BACKUPS = ".backup"
 _NOT_BACKED_UP = Wording(

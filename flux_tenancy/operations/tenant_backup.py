@@ -24,7 +24,7 @@ from flux_tenancy.components.config.yaml_files import Dumper
 from flux_tenancy.components.tenant.leaving.remaining_objects import goes_by_itself, read_namespaces
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.operations.dry_run_copies import as_created
-from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.project.errors import OperationError
 
 _SECRETS = "/api/v1", "secrets"
 # This user may not list a kind, it cannot be listed, or the server of its API is away. Anything else may pass, and the

@@ -15,10 +15,10 @@ from rich.table import Table
 from rich.text import Text
 
 from flux_tenancy.components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION
-from flux_tenancy.operations.tables import empty_table, report_console
 from flux_tenancy.operations.tenant_details import FluxObject, TenantDetails, read_details
 from flux_tenancy.operations.tenant_overview import Health
 from flux_tenancy.operations.tenant_overview_text import STYLES, UNKNOWN, UNREACHABLE, short_revision
+from flux_tenancy.review.words.tables import empty_table, report_console
 
 _OBJECTS = ("kind", "namespace", "name", "state", "revision", "message")
 _QUOTAS = ("namespace", "resource", "used", "limit", "percent")

@@ -10,8 +10,8 @@ from dataclasses import asdict
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from flux_tenancy.operations.tables import empty_table
 from flux_tenancy.operations.tenant_overview import Health, QuotaUse, StackOverview, TenantLine
+from flux_tenancy.review.words.tables import empty_table
 
 LANE = "lane"
 HEADINGS = ("stack", "tenant", "state", "revision", "last change", "fullest quota", "refused", "message")

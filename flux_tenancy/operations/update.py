@@ -16,10 +16,10 @@ from flux_tenancy.components.config.errors import coded
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.git.github import GITHUB_TYPE
-from flux_tenancy.operations.errors import OperationError
 from flux_tenancy.operations.interrupted import finish
 from flux_tenancy.operations.pulumi_cli import PULUMI_NOT_FOUND, UNKNOWN_TO_PULUMI, refresh_root, run_pulumi
 from flux_tenancy.operations.repair import repair
+from flux_tenancy.project.errors import OperationError
 from flux_tenancy.review.approval.guard import VARIABLE
 
 _DIGEST = "sha256:"

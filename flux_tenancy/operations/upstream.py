@@ -26,7 +26,7 @@ from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.pinned_input import FETCH_TIMEOUT_SECONDS
 from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.installs.product import parse_version
-from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.project.errors import OperationError
 
 INDEX_UNREADABLE = Wording(
     "FT-OPS-060",

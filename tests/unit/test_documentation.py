@@ -96,7 +96,8 @@ def test_the_architecture_page_has_every_package_in_its_order_and_in_its_own_wor
         (folder.replace(".", "/"), package)
         for each in contracts
         for folder in each.get("containers", ())
-        for package in each["layers"]
+        for layer in each["layers"]
+        for package in layer.split(" | ")
     ]
     for folder, package in layers:
         if not (PROJECT / folder / package).is_dir():

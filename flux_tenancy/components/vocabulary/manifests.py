@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 Manifest = dict[str, Any]
@@ -16,6 +16,13 @@ Find = Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
 
 ResourceTable = Sequence[tuple[str, tuple[str, ...]]]
 """Pairs of an API group and names of its resources."""
+
+
+def value_at(value: Any, path: Iterable[str]) -> Any:
+    """The value at a path of keys; None where there is none."""
+    for key in path:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
 
 
 def resource_type(manifest: Manifest) -> str:

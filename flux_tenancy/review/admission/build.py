@@ -17,7 +17,7 @@ from pathlib import Path
 
 import flux_tenancy
 from flux_tenancy.components.config.messages import Message, Wording
-from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.project.errors import OperationError
 
 PROGRAM = "offline-admission"
 """Its name."""

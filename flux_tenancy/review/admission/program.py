@@ -16,7 +16,7 @@ from pathlib import Path
 
 from flux_tenancy.components.config.messages import Wording
 from flux_tenancy.components.vocabulary.manifests import Manifest
-from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.project.errors import OperationError
 from flux_tenancy.review.admission.build import COMMAND, PROGRAM, built_program
 
 ADMISSION_FAILED = Wording("FT-REV-302", "{program} failed: {reason}", f"remove it and run `{COMMAND}`")

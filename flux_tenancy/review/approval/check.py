@@ -16,7 +16,7 @@ from flux_tenancy.components.config.errors import ConfigurationError
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.stack.files.names import StackName
-from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.project.errors import OperationError
 from flux_tenancy.review.render.digests import Digests, differences, is_digest
 from flux_tenancy.review.render.stack import render_stack
 

@@ -11,10 +11,9 @@ from flux_tenancy.components.installs.flux.lanes import lane_of, selector_of
 from flux_tenancy.components.installs.flux.lockdown_environment import PROXY_VARIABLES
 from flux_tenancy.components.installs.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS
 from flux_tenancy.components.installs.flux.profile import FEATURE_GATES
-from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.manifests import Manifest, value_at
 from flux_tenancy.components.vocabulary.names import LANE_LABEL
 from flux_tenancy.components.vocabulary.object_meta import SecretPurpose
-from flux_tenancy.operations.described_syncs import value_at
 from flux_tenancy.review.access.boundaries import IDENTITIES
 from flux_tenancy.review.changes.fields import is_descriptive, is_meaningful
 

@@ -19,7 +19,7 @@ from github.WorkflowRun import WorkflowRun
 
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.git.github_access import TIMEOUT_SECONDS
-from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.project.errors import OperationError
 
 ARTIFACT_TOO_LARGE = Wording(
     "FT-REV-514",

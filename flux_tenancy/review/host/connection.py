@@ -18,7 +18,7 @@ from github.Repository import Repository
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.git.github_access import PUBLIC_API, TIMEOUT_SECONDS
-from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.project.errors import OperationError
 
 HOST_REFUSES = Wording(
     "FT-REV-511",

@@ -16,7 +16,7 @@ from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.stack.files.names import StackName
 from flux_tenancy.components.vocabulary.manifests import qualified
-from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.project.errors import OperationError
 from flux_tenancy.review.host.artifacts import read_artifact
 from flux_tenancy.review.host.connection import Host, connected
 from flux_tenancy.review.host.report_comment import LIMIT, REPORT_UNREADABLE, read_body

@@ -25,7 +25,7 @@ from github.WorkflowRun import WorkflowRun
 
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.stack.files.names import StackName
-from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.project.errors import OperationError
 from flux_tenancy.review.host.artifacts import read_artifact
 from flux_tenancy.review.host.connection import connected
 from flux_tenancy.review.host.report_comment import (

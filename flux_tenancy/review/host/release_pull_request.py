@@ -12,8 +12,8 @@ from pathlib import Path, PurePosixPath
 from github import GithubException, InputGitTreeElement
 from github.Repository import Repository
 
-from flux_tenancy.operations.described_stack import described_project
-from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.project.described_stack import described_project
+from flux_tenancy.project.errors import OperationError
 from flux_tenancy.review.host.connection import connected
 from flux_tenancy.review.host.report_comment import read_body
 from flux_tenancy.review.versions.trees import NOT_A_CLONE, run_git

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.stack.files.names import is_stack_name
-from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.project.errors import OperationError
 from flux_tenancy.review.host.artifacts import read_artifact
 from flux_tenancy.review.host.connection import Host, connected
 from flux_tenancy.review.render.digests import DIGESTS, Digests

@@ -11,8 +11,8 @@ from flux_tenancy.components.stack.config import is_production
 from flux_tenancy.components.stack.files.names import StackName
 from flux_tenancy.components.stack.files.project_file import read_project_file
 from flux_tenancy.components.stack.offline import load_offline
-from flux_tenancy.operations.described_stack import described_file, described_stacks
-from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.project.described_stack import described_file, described_stacks
+from flux_tenancy.project.errors import OperationError
 
 
 def step_outputs(chosen: str, project: Path) -> str:

@@ -12,7 +12,7 @@ import yaml
 
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.yaml_files import quoting
-from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.project.errors import OperationError
 from flux_tenancy.review.render.digests import DIGESTS, Digests
 from flux_tenancy.review.render.rendered import PROTECT, Render, RenderedObject
 

@@ -12,8 +12,8 @@ from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.stack.files.project_file import read_project_file
 from flux_tenancy.components.stack.files.stack_file import StackFile, read_stack_file
 from flux_tenancy.components.stack.written import read_written
-from flux_tenancy.operations.described_stack import UNKNOWN_STACK, described_name, described_stacks
-from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.project.described_stack import UNKNOWN_STACK, described_name, described_stacks
+from flux_tenancy.project.errors import OperationError
 from flux_tenancy.review.admission.answers import admission_answers
 from flux_tenancy.review.admission.build import PROGRAM
 from flux_tenancy.review.admission.check import NOT_CHECKED

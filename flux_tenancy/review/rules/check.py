@@ -9,8 +9,8 @@ from pathlib import Path
 from flux_tenancy.components.config.errors import Problem, coded
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.stack.files.names import StackName, stack_file_name
-from flux_tenancy.operations.described_stack import described_file, described_stacks
-from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.project.described_stack import described_file, described_stacks
+from flux_tenancy.project.errors import OperationError
 from flux_tenancy.review.render.rendered import Render
 from flux_tenancy.review.rules.findings import Finding
 from flux_tenancy.review.rules.stacks import NO_STACKS, read_stacks

@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.printable import printable
-from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.project.errors import OperationError
 from flux_tenancy.review.render.facts import PACKAGE
 
 NOT_A_CLONE = Wording("FT-REV-202", "{project} is not in a Git repository", "run the command in a clone")

@@ -11,7 +11,7 @@ from sample_project import write_project, write_stack
 from typer.testing import CliRunner, Result
 
 from flux_tenancy.command.app import app
-from flux_tenancy.operations.described_stack import described_stacks
+from flux_tenancy.project.described_stack import described_stacks
 
 
 @pytest.fixture

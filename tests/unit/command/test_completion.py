@@ -42,7 +42,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for file in ("Pulumi.eu.yaml", "Pulumi.us.yaml", "tenants/blog.yaml", "tenants/shop.yaml", "bin/flux-tenancy"):
         (folder / file).parent.mkdir(exist_ok=True)
         (folder / file).write_text("{}\n")
-    script = f'#!/bin/sh\nexec "{sys.executable}" -c "from command.app import main; main()" "$@"\n'
+    script = f'#!/bin/sh\nexec "{sys.executable}" -c "from flux_tenancy.command.app import main; main()" "$@"\n'
     (folder / "bin" / "flux-tenancy").write_text(script)
     (folder / "bin" / "flux-tenancy").chmod(0o755)
     return folder
@@ -107,8 +107,9 @@ def test_zsh_shows_the_help_beside_each_command(project):
 def test_completion_loads_nothing_that_reads_files_of_the_project(project):
     """Else each press of Tab takes a second, and a broken file leaves no completion."""
     loads = (
-        "import sys\nfrom command.app import main\ntry:\n    main()\nexcept SystemExit:\n"
-        "    print([each for each in ('components', 'operations', 'yaml') if each in sys.modules])"
+        "import sys\nfrom flux_tenancy.command.app import main\ntry:\n    main()\nexcept SystemExit:\n"
+        "    files = ('flux_tenancy.components', 'flux_tenancy.operations', 'yaml')\n"
+        "    print([each for each in files if each in sys.modules])"
     )
     answer = run(
         project,

@@ -15,7 +15,7 @@ from flux_tenancy.command.program import Program, found
 from flux_tenancy.command.project import find_project
 from flux_tenancy.components.config.errors import ConfigurationError, Problem
 from flux_tenancy.components.config.messages import Message
-from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.project.errors import OperationError
 
 app = typer.Typer(cls=Program, add_completion=False)
 

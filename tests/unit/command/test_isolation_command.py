@@ -18,7 +18,7 @@ from flux_tenancy.isolation import run
 from flux_tenancy.isolation.inventory.intent import Intent
 from flux_tenancy.isolation.model import Discrepancy
 from flux_tenancy.isolation.scene import Tenancy
-from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.project.errors import OperationError
 
 PROJECT = Path(__file__).parents[3]
 SERVER = "https://127.0.0.1:1"
@@ -317,6 +317,9 @@ def test_a_file_that_cannot_be_written_is_an_error(leaving, monkeypatch, tmp_pat
 
 
 def test_the_choices_are_importable_without_the_product():
-    loaded = "import isolation.choices, sys; print(*(name for name in sys.modules if name.startswith('components')))"
+    loaded = (
+        "import sys, flux_tenancy.isolation.choices\n"
+        "print(*(name for name in sys.modules if name.startswith('flux_tenancy.components')))"
+    )
 
     assert subprocess.run([sys.executable, "-c", loaded], cwd=PROJECT, capture_output=True, text=True).stdout == "\n"

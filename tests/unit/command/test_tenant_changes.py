@@ -13,7 +13,7 @@ from fake_cluster import FakeCluster, served
 from tenants_project import TenantsProject, tenants_project
 
 from flux_tenancy.components.config.messages import Message
-from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.project.errors import OperationError
 
 STAGING = ("--stack", "staging", "--no-preview")
 HOME = "/apis/kustomize.toolkit.fluxcd.io/v1/namespaces"

@@ -22,7 +22,6 @@ from flux_tenancy.components.config.yaml_files import read_mapping
 from flux_tenancy.components.stack.files import stack_file
 from flux_tenancy.components.vocabulary.names import LANE_LABEL
 from flux_tenancy.operations import tenant_list
-from flux_tenancy.operations.errors import OperationError
 from flux_tenancy.operations.tenant_overview import (
     Health,
     Observed,
@@ -34,6 +33,7 @@ from flux_tenancy.operations.tenant_overview import (
 )
 from flux_tenancy.operations.tenant_overview_text import HEADINGS, as_json, quota_text, short_revision
 from flux_tenancy.operations.tenant_page import as_html
+from flux_tenancy.project.errors import OperationError
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from tenants_project import TenantsProject, tenants_project
 
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.keys.age_keys import generate
-from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.project.errors import OperationError
 
 OFFBOARD = ("offboard", "ops-team", "--stack", "staging", "--no-preview")
 TOOLS = "namespaces/tools"

@@ -17,7 +17,7 @@ from flux_tenancy.isolation.attempts.objects import kustomization
 from flux_tenancy.isolation.live import LABEL, LiveObjects, removed_afterwards
 from flux_tenancy.isolation.model import Access, Live, Request, State
 from flux_tenancy.operations.admission_answers import Answer
-from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.project.errors import OperationError
 
 SCENE = scene()
 TENANT = SCENE.tenancy.user

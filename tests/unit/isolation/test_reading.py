@@ -10,7 +10,7 @@ from flux_tenancy.components.vocabulary.names import Controller
 from flux_tenancy.isolation import reading
 from flux_tenancy.isolation.reading import has_account, read, tenancy, tenants
 from flux_tenancy.operations.dry_run import Kind
-from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.project.errors import OperationError
 
 API = cast(Any, None)
 RBAC = "/apis/rbac.authorization.k8s.io/v1"

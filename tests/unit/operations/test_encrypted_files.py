@@ -7,7 +7,7 @@ import os
 import pytest
 
 from flux_tenancy.operations.encrypted_files import encrypted_files
-from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.project.errors import OperationError
 
 
 def test_a_folder_that_cannot_be_read_is_an_error(tmp_path, monkeypatch):

@@ -13,11 +13,11 @@ import pytest
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.operations import fleet as module
 from flux_tenancy.operations import stack_cluster
-from flux_tenancy.operations.errors import OperationError
 from flux_tenancy.operations.fleet import Row, Run, State, cluster_problems, ready_row, update_fleet
 from flux_tenancy.operations.fleet_file import Fleet
 from flux_tenancy.operations.pulumi_cli import UNKNOWN_TO_PULUMI
 from flux_tenancy.operations.tenant_overview import Health, StackOverview, TenantLine
+from flux_tenancy.project.errors import OperationError
 
 FLEET = Fleet.model_validate(
     {

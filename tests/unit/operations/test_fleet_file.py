@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from flux_tenancy.operations.errors import OperationError
 from flux_tenancy.operations.fleet_file import (
     FILE,
     OPERATOR_NAME_LIMIT,
@@ -17,6 +16,7 @@ from flux_tenancy.operations.fleet_file import (
     operator_stacks,
     read_fleet,
 )
+from flux_tenancy.project.errors import OperationError
 
 FLEET = """
 parallel: 2

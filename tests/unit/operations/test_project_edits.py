@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tenants_project import TenantsProject, write_tenants_project
 
-from flux_tenancy.operations.errors import OperationError
 from flux_tenancy.operations.project_edits import ProjectEdits
+from flux_tenancy.project.errors import OperationError
 
 
 @pytest.fixture

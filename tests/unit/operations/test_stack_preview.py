@@ -7,8 +7,8 @@ from fake_cluster import FakeCluster, served
 from tenants_project import TenantsProject, tenants_project
 
 from flux_tenancy.operations import stack_preview
-from flux_tenancy.operations.errors import OperationError
 from flux_tenancy.operations.stack_preview import show_preview
+from flux_tenancy.project.errors import OperationError
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from sample_project import encrypted, rendered, tenant, write_project, write_sta
 from sample_sops_keys import age_identity
 
 from flux_tenancy.components.config.errors import ConfigurationError
-from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.project.errors import OperationError
 from flux_tenancy.review.render.files import write_render
 from flux_tenancy.review.render.recorder import GENERATED
 from flux_tenancy.review.render.stack import TARGET, render_stack

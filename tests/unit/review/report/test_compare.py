@@ -20,7 +20,7 @@ from flux_tenancy.command.review import address_of_run
 from flux_tenancy.components.config.errors import ConfigurationError, Problem
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.stack.files.project_file import read_project_file
-from flux_tenancy.operations.errors import OperationError
+from flux_tenancy.project.errors import OperationError
 from flux_tenancy.review.render.rendered import Render
 from flux_tenancy.review.report.compare import compare
 from flux_tenancy.review.report.json_report import as_json

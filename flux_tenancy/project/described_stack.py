@@ -13,7 +13,7 @@ from flux_tenancy.components.stack.files.names import StackName, stack_file_name
 from flux_tenancy.components.stack.files.project_file import ProjectFile, read_project_file
 from flux_tenancy.components.stack.files.stack_file import StackFile, is_encrypted, read_stack_file
 from flux_tenancy.components.stack.files.tenant_files import MergedTenant, read_tenant
-from flux_tenancy.operations.errors import OperationError, invalid, reading_files
+from flux_tenancy.project.errors import OperationError, invalid, reading_files
 
 UNKNOWN_STACK = Wording(
     "FT-OPS-002", "stack {stack} has no {file}", "name one that has a file with `--stack`: {stacks}"
