@@ -92,7 +92,7 @@ def update_releases(
         Published(FLUX, "manifests", flux_releases(flux_index or FLUX_INDEX)),
         Published(KYVERNO, "chart", chart_releases(kyverno_index or KYVERNO_INDEX, KYVERNO.name)),
     ]
-    if any(_section(file.shared, CAPSULE.name) | _section(file.sections, CAPSULE.name) for file in files.values()):
+    if any(_section(file.merged, CAPSULE.name) for file in files.values()):
         published.append(Published(CAPSULE, "chart", chart_releases(capsule_index or CAPSULE_INDEX, CAPSULE.name)))
     edits = ProjectEdits(project)
     found = {}
@@ -119,7 +119,7 @@ def update(file: StackFile, published: Published) -> Update | None:
     """
     name = published.product.name
     own = _section(file.sections, name)
-    section = _section(file.shared, name) | own
+    section = _section(file.merged, name)
     before = section.get("version")
     if not isinstance(before, str) or (after := newest(published.releases, before, published.product.minors)) is None:
         return None

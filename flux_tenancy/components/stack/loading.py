@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from flux_tenancy.components.config.errors import ConfigurationError, MisplacedValueError, Problem, dotted
+from flux_tenancy.components.config.errors import ConfigurationError, KeyPath, MisplacedValueError, Problem, dotted
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.section import UnusableValueError
 from flux_tenancy.components.keys.known_hosts import read_known_hosts
@@ -20,7 +19,14 @@ from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.files.names import Origins
 from flux_tenancy.components.stack.files.project_file import read_project_file
 from flux_tenancy.components.stack.files.secrets import SecretValues, exposed, holds_a_secret, sops_values
-from flux_tenancy.components.stack.files.stack_file import StackFile, read_stack_file
+from flux_tenancy.components.stack.files.stack_file import (
+    ADDED,
+    CHANGED,
+    MISSING,
+    StackFile,
+    read_stack_file,
+    structured,
+)
 from flux_tenancy.components.stack.files.tenant_files import MergedTenant, read_tenant
 from flux_tenancy.components.stack.files.usable_parts import section_problems, usable_part, without_value
 from flux_tenancy.components.stack.files.validation_errors import KEY, message, path_of, value_of
@@ -46,11 +52,19 @@ def load_stack(
         ConfigurationError: with all errors of the stack, each with its file and path.
     """
     file = file or read_stack_file(stack, read_project_file(project))
-    return load_sections({key: structured(value) for key, value in values.items()}, secret_keys, project, file)
+    sections = {key: structured(value) for key, value in values.items()}
+    differences = [_difference(path, how, file.name) for path, how in file.differences(sections)]
+    return load_sections(sections, secret_keys, project, file, differences=differences)
 
 
 def load_sections(
-    sections: dict[str, Any], secret_keys: Collection[str], project: Path, file: StackFile, *, bases: bool = True
+    sections: dict[str, Any],
+    secret_keys: Collection[str],
+    project: Path,
+    file: StackFile,
+    *,
+    bases: bool = True,
+    differences: Iterable[Problem] = (),
 ) -> StackConfig:
     """Merge and check the configuration of one stack as a whole.
 
@@ -60,33 +74,20 @@ def load_sections(
         project: folder of the Pulumi project, which contains `tenants/`.
         file: the file with the values, which errors name.
         bases: whether each tenant has a base file; without, its entry is complete.
+        differences: where Pulumi passed other values than those in the file.
 
     Raises:
         ConfigurationError: with all errors of the stack, each with its file and path.
     """
     stack_file = file.name
-    differences = list(file.differences(sections))
     merged, problems = _tenants(sections.get("tenants") if bases else None, stack_file, project)
-    problems += file.problems
+    problems += [*file.problems, *differences]
     if bases and isinstance(sections.get("tenants"), Mapping):
         sections["tenants"] = {name: tenant.value for name, tenant in merged.items()}
     origins = Origins(stack_file, merged)
     secrets = SecretValues(secret_keys, file)
 
     misplaced = _once(sops_values(sections, origins) + exposed(sections, secrets, origins))
-    if differences:
-        problems.append(
-            Problem(
-                stack_file,
-                dotted(differences[0]),
-                Message(
-                    "FT-CFG-620",
-                    "does not match what Pulumi read: another file, an older version of this one, or a value that YAML "
-                    "parsers read in different ways",
-                    "put quotes around it, or run the command again, if necessary without `--config-file`",
-                ),
-            )
-        )
     known_hosts, unreadable = read_known_hosts(sections.get("git"), stack_file, project)
     problems += misplaced + unreadable
     try:
@@ -107,6 +108,25 @@ def load_sections(
     return config
 
 
+def _difference(path: KeyPath, how: str, file: str) -> Problem:
+    """A value that Pulumi passed and a review cannot know, or the other way round."""
+    text = {
+        ADDED: "is set by Pulumi, but in no file that a review reads",
+        CHANGED: "does not match what Pulumi read",
+        MISSING: "is written here, but Pulumi did not read it",
+    }[how]
+    return Problem(
+        file,
+        dotted(path),
+        Message(
+            "FT-CFG-620",
+            f"{text}: another file, an older version of this one, or a value that YAML parsers read in different ways",
+            "keep all values in this file and put quotes around texts, or run the command again, if necessary without "
+            "`--config-file`",
+        ),
+    )
+
+
 def _elsewhere(problems: Iterable[Problem], known: Iterable[Problem]) -> list[Problem]:
     """The problems of values that have none so far."""
     places = {(problem.file, problem.path) for problem in known}
@@ -116,14 +136,6 @@ def _elsewhere(problems: Iterable[Problem], known: Iterable[Problem]) -> list[Pr
 def _once(problems: Sequence[Problem]) -> list[Problem]:
     """The first problem of each value; one that has to be replaced needs no second remark."""
     return list({(problem.file, problem.path): problem for problem in reversed(problems)}.values())
-
-
-def structured(value: str) -> Any:
-    """Pulumi passes mappings and lists as JSON, and everything else unchanged."""
-    try:
-        return json.loads(value)
-    except ValueError:
-        return value
 
 
 def _tenants(entries: Any, stack_file: str, project: Path) -> tuple[dict[str, MergedTenant], list[Problem]]:

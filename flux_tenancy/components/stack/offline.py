@@ -62,10 +62,7 @@ def load_offline(stack: str, project: Path, described: ProjectFile) -> tuple[Sta
         raise ConfigurationError([document])
     problems: list[Problem] = []
     seal = sealing(document)
-    sections = {
-        key: sealed(value, (key,), seal, file.name, problems)
-        for key, value in {**described.config, **file.sections}.items()
-    }
+    sections = {key: sealed(value, (key,), seal, file.name, problems) for key, value in file.merged.items()}
     if problems:
         raise ConfigurationError(problems)
     return load_sections(sections, file.sections.keys(), project, file), file

@@ -17,9 +17,8 @@ from flux_tenancy.components.keys.known_hosts import read_known_hosts
 from flux_tenancy.components.stack.files.config_keys import section_of
 from flux_tenancy.components.stack.files.names import stack_file_name, tenant_file_name
 from flux_tenancy.components.stack.files.project_file import PROJECT_FILE, read_project_file
-from flux_tenancy.components.stack.files.stack_file import read_stack_file
+from flux_tenancy.components.stack.files.stack_file import read_stack_file, structured, with_shared
 from flux_tenancy.components.stack.files.tenant_files import overlay
-from flux_tenancy.components.stack.loading import structured
 from flux_tenancy.components.stack.offline import ENCRYPTION, sealed, sealing
 
 _CONFIG = "config"
@@ -33,6 +32,7 @@ class Written:
     Attributes:
         file: name of the stack's file.
         sections: this project's keys in it, without the project's name.
+        values: these keys, completed by those that `Pulumi.yaml` sets for all stacks.
         others: its further keys: Pulumi's own configuration, environments, and how its secrets are encrypted.
         project: `Pulumi.yaml`, in which `config` has this project's keys without its name.
         tenants: the base of each tenant that the stack lists.
@@ -41,6 +41,7 @@ class Written:
 
     file: str = ""
     sections: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)
     others: Mapping[str, Any] = field(default_factory=dict)
     project: Mapping[str, Any] = field(default_factory=dict)
     tenants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -48,15 +49,14 @@ class Written:
 
     @property
     def merged(self) -> dict[str, Any]:
-        """The sections that `Pulumi.yaml` and the stack's file set, each tenant merged over its base."""
-        sections = {**self.project.get(_CONFIG, {}), **self.sections}
+        """The sections of the stack, each tenant merged over its base."""
         # An entry without keys may be nothing, or the text `{}` (`files.tenant_files`).
         tenants = {
             name: overlay(base, tenant_file_name(name), entry if isinstance(entry, Mapping) else {}, self.file).value
             for name, base in self.tenants.items()
-            for entry in [_entries(sections)[name]]
+            for entry in [_entries(self.values)[name]]
         }
-        return sections | ({_TENANTS: tenants} if tenants else {})
+        return {**self.values} | ({_TENANTS: tenants} if tenants else {})
 
 
 def read_written(stack: str, project: Path) -> Written:
@@ -77,23 +77,26 @@ def read_written(stack: str, project: Path) -> Written:
         section: structured(value) if isinstance(value, str) else value
         for section, value in read_stack_file(stack, described).sections.items()
     }
-    sections = {key: sealed(value, (key,), seal, name, []) for key, value in plain.items()}
+    sections, values = (
+        {key: sealed(value, (key,), seal, name, []) for key, value in found.items()}
+        for found in (plain, with_shared(plain, described.config))
+    )
     config = document.get(_CONFIG)
     foreign = _foreign(config, described.name)
     others = {key: value for key, value in document.items() if key != _CONFIG}
     # A fingerprint tells that the encryption has changed.
     others |= {key: seal(key, str(value)) for key, value in others.items() if key in ENCRYPTION}
-    shared = {**_foreign(described.content.get(_CONFIG), described.name), **described.config}
+    shared = {**_foreign(described.content.get(_CONFIG), described.name), **with_shared({}, described.config)}
     of_project = sealed({**described.content, _CONFIG: shared}, (), seal, PROJECT_FILE, [])
     tenants = {
         tenant: sealed(_mapping(project / file, file), (_TENANTS, tenant), seal, file, [])
-        for tenant in _entries({**described.config, **sections})
+        for tenant in _entries(values)
         for file in [tenant_file_name(tenant)]
     }
-    git = {**described.config, **sections}.get("git")
+    git = values.get("git")
     lines, unreadable = read_known_hosts(git, name, project)
     hosts = {str(git["knownHostsFile"]): list(lines)} if lines and not unreadable and isinstance(git, Mapping) else {}
-    return Written(name, sections, sealed(others | foreign, (), seal, name, []), of_project, tenants, hosts)
+    return Written(name, sections, values, sealed(others | foreign, (), seal, name, []), of_project, tenants, hosts)
 
 
 def _mapping(file: Path, name: str) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from flux_tenancy.components.installs.capsule.config import CAPSULE
@@ -93,9 +92,5 @@ def release_changes(before: StackFile | None, after: StackFile | None) -> tuple[
 def _release(file: StackFile | None, section: str) -> Release | None:
     if file is None:
         return None
-    shared = file.shared.get(section)
-    values = {**(shared if isinstance(shared, Mapping) else {})}
-    for key in ("version", "sha256"):
-        if (own := file.at((section, key))) is not None:
-            values[key] = own
+    values = {key: value for key in ("version", "sha256") if (value := file.at((section, key))) is not None}
     return Release(str(values["version"]), str(values.get("sha256", ""))) if "version" in values else None

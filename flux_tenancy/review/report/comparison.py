@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,17 +104,13 @@ def stack_report(
 
 def acknowledgements(file: StackFile) -> tuple[str, ...]:
     """The entries of `review.acknowledge`."""
-    shared = file.shared.get("review")
-    listed: Any = file.at(("review", "acknowledge"))
-    if listed is None and isinstance(shared, Mapping):
-        listed = shared.get("acknowledge")
-    return ReviewConfig.model_validate({"acknowledge": listed or ()}).acknowledge
+    return ReviewConfig.model_validate({"acknowledge": file.at(("review", "acknowledge")) or ()}).acknowledge
 
 
 def _sections(side: Side) -> dict[str, Any]:
     """The configuration of a stack with its tenants' files; without them if an earlier program rendered it."""
     if side.render.facts is None:
-        return {**side.file.shared, **side.file.sections}
+        return side.file.merged
     return configuration(side.render.facts)
 
 

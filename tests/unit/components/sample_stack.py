@@ -65,7 +65,7 @@ def load(
     """Load the stack `staging` of a project; `sections` replace those of the stack that is in order.
 
     A section that is `...` is left out, a text is handed over as it is, and anything else as Pulumi does: as JSON.
-    Where there is a `Secret` among them, the stack's file is there too, and sections that hold one are secret.
+    The stack's file has them as well, unless Pulumi's service keeps them; sections that hold a `Secret` are secret.
     """
     folder = project / "tenants"
     folder.mkdir(exist_ok=True)
@@ -77,12 +77,11 @@ def load(
     values = {key: value if isinstance(value, str) else json.dumps(value) for key, value in stack.items()}
     encrypted = {key: _encrypted(value) for key, value in stack.items()}
     with_secrets = {key for key in stack if encrypted[key] != stack[key]}
-    if with_secrets:
-        config = {f"{PROJECT}:{key}": value for key, value in encrypted.items()}
-        (project / "Pulumi.staging.yaml").write_text(yaml.safe_dump({"config": config}))
     name = "Pulumi.staging.yaml"
     # What Pulumi calls a secret and no file holds is kept by its service.
     kept = secret_keys and not (project / name).exists()
+    if not kept and file is None:
+        _complete(project / name, {key: encrypted[key] for key in encrypted.keys() - secret_keys})
     return load_stack(
         "staging",
         values,
@@ -90,6 +89,37 @@ def load(
         project,
         file or (StackFile(name, {}, imports=True) if kept else None),
     )
+
+
+_WRITTEN = "# As a test has passed it.\n"
+
+
+def _complete(file: Path, sections: Mapping[str, Any]) -> None:
+    """Write the sections that a stack's file lacks; one that this has written is written anew."""
+    text = file.read_text() if file.exists() else ""
+    text = "" if text.startswith(_WRITTEN) else text
+    try:
+        content = yaml.safe_load(text) or {}
+    except yaml.YAMLError:
+        return
+    config = content.get("config", {}) if isinstance(content, dict) else None
+    if not isinstance(config, dict):
+        return
+    written = {str(key).rpartition(":")[2] for key in config}
+    project = yaml.safe_load((file.parent / "Pulumi.yaml").read_text())
+    shared = {str(key).rpartition(":")[2].split(".")[0].split("[")[0] for key in project.get("config", ())}
+    missing = [
+        f"  {project['name']}:{key}: {json.dumps(value)}\n"
+        for key, value in sections.items()
+        if key not in written | shared
+    ]
+    if not missing:
+        return
+    start = "" if text.endswith("\n") or not text else "\n"
+    if "\nconfig:\n" in f"\n{text}":
+        file.write_text(f"{text}{start}{''.join(missing)}")
+    elif "config" not in content:
+        file.write_text(f"{text or _WRITTEN}{start}config:\n{''.join(missing)}")
 
 
 def _encrypted(value: Any) -> Any:

@@ -6,17 +6,22 @@ Source: https://www.pulumi.com/docs/iac/concepts/projects/project-file/
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from flux_tenancy.components.config.errors import ConfigurationError, Problem
+from flux_tenancy.components.config.errors import ConfigurationError, KeyPath, Problem
+from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.yaml_files import read_mapping
 from flux_tenancy.components.stack.files.validation_errors import MISSING
 
 PROJECT_FILE = "Pulumi.yaml"
+_JSON_FILE = "Pulumi.json"
+"""Pulumi reads it, and the stacks' files with the same ending, instead of Pulumi.yaml."""
 
+SharedValues = tuple[tuple[KeyPath, Any], ...]
+"""Values that all stacks share, each with its path, in the order in which Pulumi sets them."""
 _SEGMENT = re.compile(r'"([^"]*)"|([^.\[\]"]+)')
 
 
@@ -27,13 +32,13 @@ class ProjectFile:
     Attributes:
         name: the project's name, the namespace of its keys in a stack's file.
         stack_folder: folder of the stacks' files.
-        config: the values that it sets for all stacks, nested by the project's keys; none of them is encrypted.
+        config: the values that it sets for all stacks; none of them is encrypted.
         content: the whole file.
     """
 
     name: str
     stack_folder: Path
-    config: Mapping[str, Any] = field(default_factory=dict)
+    config: SharedValues = ()
     content: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -47,6 +52,16 @@ def read_project_file(project: Path) -> ProjectFile:
         ConfigurationError: it cannot be read, or has no name.
     """
     project = next((folder for folder in (project, *project.parents) if (folder / PROJECT_FILE).is_file()), project)
+    if (project / _JSON_FILE).exists():
+        raise ConfigurationError(
+            [
+                Problem(
+                    _JSON_FILE,
+                    "",
+                    Message("FT-CFG-632", f"hides {PROJECT_FILE}: Pulumi would read this file instead", "remove it"),
+                )
+            ]
+        )
     content = read_mapping(project / PROJECT_FILE, PROJECT_FILE, as_pulumi=True)
     if isinstance(content, Problem):
         raise ConfigurationError([content])
@@ -56,24 +71,16 @@ def read_project_file(project: Path) -> ProjectFile:
     config = content.get("config")
     # In older versions of Pulumi, `config` was the folder.
     folder = content.get("stackConfigDir", config if isinstance(config, str) else "")
-    values = _values(config, name) if isinstance(config, Mapping) else {}
+    values = tuple(_values(config, name)) if isinstance(config, Mapping) else ()
     return ProjectFile(name, project / str(folder or ""), values, content)
 
 
-def _values(config: Mapping[str, Any], project: str) -> Mapping[str, Any]:
-    """The values by section; a key is a path such as `policies.engine`, with or without the project in front."""
-    found: dict[str, Any] = {}
-    for key, entry in config.items():
-        namespace, colon, path = str(key).rpartition(":")
+def _values(config: Mapping[str, Any], project: str) -> Iterator[tuple[KeyPath, Any]]:
+    """The values of this project; a key is a path such as `policies.engine`, with or without the project in front."""
+    for key, entry in sorted((str(key), entry) for key, entry in config.items()):
+        namespace, colon, path = key.rpartition(":")
         if colon and namespace not in (project, f"{project}:config"):
             continue
         value = entry.get("value", entry.get("default")) if isinstance(entry, Mapping) else entry
-        *parents, last = [quoted or plain for quoted, plain in _SEGMENT.findall(path)] or [path]
-        place = found
-        for parent in parents:
-            place = place.setdefault(parent, {})
-            if not isinstance(place, dict):
-                break
-        else:
-            place[last] = value
-    return found
+        if value is not None:
+            yield tuple(quoted or plain for quoted, plain in _SEGMENT.findall(path)) or (path,), value

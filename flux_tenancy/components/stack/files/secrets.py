@@ -20,7 +20,7 @@ from flux_tenancy.components.config.yaml_files import walk
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.files.names import Origins, tenant_file_name
 from flux_tenancy.components.stack.files.project_file import PROJECT_FILE
-from flux_tenancy.components.stack.files.stack_file import Presence, StackFile, is_encrypted
+from flux_tenancy.components.stack.files.stack_file import StackFile, is_encrypted, with_shared
 from flux_tenancy.components.tenant.config import TenantConfig
 
 _VALUE = "ENC[AES256_GCM,"
@@ -101,16 +101,6 @@ class SecretValues:
         """
         return bool(path) and path[0] in self.keys and self.file.at(path) != value
 
-    def presence(self, path: KeyPath) -> Presence:
-        """How the stack's file contains the value at a path of the stack's own configuration.
-
-        An absent one comes from another file, where it may or may not be encrypted.
-        """
-        presence = self.file.presence(path)
-        if path[0] not in self.keys:
-            return Presence.PLAIN
-        return Presence.ENCRYPTED if presence is Presence.ABSENT and self.file.imports else presence
-
 
 @cache
 def secret_keys(model: type[BaseModel]) -> tuple[tuple[str | None, ...], ...]:
@@ -139,14 +129,13 @@ def exposed(sections: Mapping[str, Any], secrets: SecretValues, origins: Origins
     problems = []
     option = secrets.file.option
     for key in secret_keys(StackConfig):
-        shared = dict(_values_at(secrets.file.shared, key))
+        shared = dict(_values_at(with_shared({}, secrets.file.shared), key))
         for path in shared:
             problems.append(Problem(PROJECT_FILE, dotted(path), _plain_text(path, origins.stack_file, option)))
         for path, value in _values_at(sections, key):
-            if value is None or origins.is_in_base(path) or secrets.file.at(path) is None and path in shared:
+            if value is None or origins.is_in_base(path) or path in shared and not secrets.file.sets(path):
                 continue
-            presence = secrets.presence(path)
-            if presence is Presence.PLAIN:
+            if key[0] not in secrets.keys or not secrets.file.encrypts(path):
                 problems.append(
                     origins.problem(
                         path,
@@ -155,18 +144,6 @@ def exposed(sections: Mapping[str, Any], secrets: SecretValues, origins: Origins
                             "is in plain text, and anyone who can read the file has it",
                             "rotate it, and set the new value with `pulumi config set --secret --path "
                             f"{dotted(path)}{option}`",
-                        ),
-                    )
-                )
-            elif presence is Presence.ABSENT:
-                problems.append(
-                    origins.problem(
-                        path,
-                        Message(
-                            "FT-CFG-642",
-                            "comes from another file that Pulumi read, where it may not be encrypted",
-                            f"set it here with `pulumi config set --secret --path {dotted(path)}{option}`, and run "
-                            "the command without that file",
                         ),
                     )
                 )

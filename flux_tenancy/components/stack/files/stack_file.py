@@ -2,7 +2,8 @@
 
 Pulumi passes decrypted values to the program and says which top-level keys contain a secret, but not where. One
 encrypted value makes all of `tenants` secret, so the file itself is read to see which of its values are encrypted.
-Values that Pulumi passed and the file does not contain come from another file, which has not been checked.
+A review reads the file alone. So what Pulumi passed has to be what the file says, as a whole: a value that was added,
+changed or left out comes from elsewhere, which nobody has reviewed.
 
 Source: https://www.pulumi.com/docs/iac/concepts/config/#structured-configuration
 """
@@ -11,9 +12,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from copy import deepcopy
+from dataclasses import dataclass
 from datetime import date
-from enum import Enum, auto
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,17 +24,13 @@ from flux_tenancy.components.config.errors import Problem
 from flux_tenancy.components.config.yaml_files import read_mapping
 from flux_tenancy.components.stack.files.config_keys import check_keys, section_of
 from flux_tenancy.components.stack.files.names import stack_file_name
+from flux_tenancy.components.stack.files.project_file import SharedValues
 
 if TYPE_CHECKING:
     from flux_tenancy.components.stack.files.project_file import ProjectFile
 
 
-class Presence(Enum):
-    """How the file contains a value."""
-
-    ENCRYPTED = auto()
-    PLAIN = auto()
-    ABSENT = auto()
+ADDED, CHANGED, MISSING = "added", "changed", "missing"
 
 
 def is_encrypted(value: Any) -> bool:
@@ -46,9 +44,11 @@ class StackFile:
 
     Attributes:
         name: its path relative to the project's folder, for messages.
+        path: its path.
         sections: its values by top-level key without the project; empty if there is no such file.
         problems: errors in its top-level keys.
-        shared: the values that `Pulumi.yaml` sets for all stacks, by top-level key.
+        shared: the values that `Pulumi.yaml` sets for all stacks.
+        others: its keys of other projects and of Pulumi itself, with those that `Pulumi.yaml` sets.
         imports: whether Pulumi has values from elsewhere as well: its service, or environments of ESC.
         option: the option that names the file to `pulumi`, with a space in front; empty for the stack's own.
         unreadable: why it cannot be read, if so.
@@ -57,29 +57,47 @@ class StackFile:
     name: str
     sections: Mapping[str, Any]
     problems: tuple[Problem, ...] = ()
-    shared: Mapping[str, Any] = field(default_factory=dict)
+    shared: SharedValues = ()
     imports: bool = False
     option: str = ""
     unreadable: tuple[Problem, ...] = ()
+    others: frozenset[str] = frozenset()
+    path: Path = Path()
+
+    @cached_property
+    def merged(self) -> dict[str, Any]:
+        """The values of the stack: the file's own, and those that all stacks share."""
+        return with_shared(self.sections, self.shared)
 
     def at(self, path: KeyPath) -> Any:
-        """The value at a path, encrypted ones as `{secure: …}`; None where there is none."""
-        return _walk(self.sections, path)[0]
+        """The value at a path of the stack, encrypted ones as `{secure: …}`; None where there is none."""
+        return _walk(self.merged, path)[0]
 
-    def presence(self, path: KeyPath) -> Presence:
-        """How the file contains the value at a path; inside an encrypted mapping, everything is encrypted."""
+    def sets(self, path: KeyPath) -> bool:
+        """Whether the file itself has a value at a path."""
         found, encrypted = _walk(self.sections, path)
-        if encrypted:
-            return Presence.ENCRYPTED
-        return Presence.ABSENT if found is None else Presence.PLAIN
+        return encrypted or found is not None
 
-    def differences(self, sections: Mapping[str, Any]) -> Iterator[KeyPath]:
-        """The paths of plain values in the file for which Pulumi passed another value, or none.
+    def encrypts(self, path: KeyPath) -> bool:
+        """Whether the value at a path of the stack is encrypted, by itself or with what contains it.
+
+        One that is in no file counts as encrypted: Pulumi's service and its environments are taken at their word, and
+        from elsewhere it is a difference.
+        """
+        found, encrypted = _walk(self.merged, path)
+        return encrypted or found is None
+
+    def differences(self, sections: Mapping[str, Any]) -> Iterator[tuple[KeyPath, str]]:
+        """Where what Pulumi passed is not what is written: the path, and `added`, `changed` or `missing`.
+
+        Values from Pulumi's service and its environments are added by definition.
 
         Args:
             sections: the values that Pulumi passed.
         """
-        return _differences(self.sections, sections, ())
+        for path, how in _differences(self.merged, sections, ()):
+            if how != ADDED or not self.imports:
+                yield path, how
 
 
 def read_stack_file(
@@ -105,8 +123,7 @@ def read_stack_file(
         option = ""
     document = read_mapping(file, name, as_pulumi=True)
     content: Mapping[str, Any] = {} if isinstance(document, Problem) else document
-    config = content.get("config")
-    config = config if isinstance(config, Mapping) else {}
+    config = _config(content)
     sections = {}
     for key, value in config.items():
         if (section := section_of(str(key), project.name)) is not None:
@@ -115,7 +132,22 @@ def read_stack_file(
     is_remote = is_all_that_was_read and given is None and not file.exists()
     imports = bool(content.get("environment")) or is_remote
     unreadable = (document,) if isinstance(document, Problem) else ()
-    return StackFile(name, sections, tuple(problems), project.config, imports, option, unreadable)
+    both = (*config, *_config(project.content))
+    others = frozenset(str(key) for key in both if section_of(str(key), project.name) is None)
+    return StackFile(name, sections, tuple(problems), project.config, imports, option, unreadable, others, file)
+
+
+def structured(value: str) -> Any:
+    """Pulumi passes mappings and lists as JSON, and everything else unchanged."""
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value
+
+
+def _config(content: Mapping[str, Any]) -> Mapping[Any, Any]:
+    config = content.get("config")
+    return config if isinstance(config, Mapping) else {}
 
 
 def _walk(sections: Any, path: KeyPath) -> tuple[Any, bool]:
@@ -143,19 +175,34 @@ def _child(value: Any, part: str | int) -> Any:
     return None
 
 
-def _differences(written: Any, read: Any, path: KeyPath) -> Iterator[KeyPath]:
-    if is_encrypted(written) or len(path) == 1 and not isinstance(written, Mapping | list):
+def _differences(written: Any, read: Any, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
+    if is_encrypted(written):
         return
-    if isinstance(written, Mapping):
-        found = {str(key): value for key, value in read.items()} if isinstance(read, Mapping) else {}
-        for key, value in written.items():
-            yield from _differences(value, found.get(str(key)), (*path, str(key)))
-    elif isinstance(written, list):
-        items = read if isinstance(read, list) else []
-        for index, value in enumerate(written):
-            yield from _differences(value, items[index] if index < len(items) else None, (*path, index))
+    if isinstance(written, str) and len(path) == 1:
+        # `pulumi config set tenants '{…}'` writes a string, which the program reads as JSON.
+        written = structured(written)
+    if isinstance(written, Mapping) and isinstance(read, Mapping):
+        # A key without a value is none.
+        own = {str(key): value for key, value in written.items() if value is not None}
+        passed = {str(key): value for key, value in read.items() if value is not None}
+        for key in {**own, **passed}:
+            below = (*path, key)
+            if key not in passed:
+                yield below, MISSING
+            elif key not in own:
+                yield below, ADDED
+            else:
+                yield from _differences(own[key], passed[key], below)
+    elif isinstance(written, list) and isinstance(read, list):
+        for index in range(max(len(written), len(read))):
+            if index >= len(read):
+                yield (*path, index), MISSING
+            elif index >= len(written):
+                yield (*path, index), ADDED
+            else:
+                yield from _differences(written[index], read[index], (*path, index))
     elif not _is_same(written, read):
-        yield path
+        yield path, CHANGED
 
 
 def _is_same(written: Any, read: Any) -> bool:
@@ -164,3 +211,28 @@ def _is_same(written: Any, read: Any) -> bool:
         return isinstance(read, str) and written.split() == read.split()
     # Pulumi has dates in forms of its own.
     return isinstance(written, date) or (written == read and isinstance(written, bool) == isinstance(read, bool))
+
+
+def with_shared(sections: Mapping[str, Any], shared: SharedValues) -> dict[str, Any]:
+    """The values of a stack's file, completed by those that all stacks share.
+
+    A shared value is set where the file has none at its path, whatever else the file has beside it.
+
+    Args:
+        sections: the file's values by top-level key.
+        shared: those of `Pulumi.yaml`.
+
+    Source: mergeConfig in pkg/workspace/config.go of Pulumi
+    """
+    found = deepcopy(dict(sections))
+    for path, value in shared:
+        place: Any = found
+        for part in path[:-1]:
+            place = place.setdefault(part, {}) if _is_open(place) else None
+        if _is_open(place):
+            place.setdefault(path[-1], value)
+    return found
+
+
+def _is_open(value: Any) -> bool:
+    return isinstance(value, dict) and not is_encrypted(value)

@@ -10,7 +10,7 @@ from flux_tenancy.review.changes.releases import Release, release_changes
 
 def file(version="2.9.4", sha256="a", section="flux", shared=None):
     sections = {section: {"version": version, "sha256": sha256}} if version else {}
-    return StackFile("Pulumi.staging.yaml", sections, shared=shared or {})
+    return StackFile("Pulumi.staging.yaml", sections, shared=shared or ())
 
 
 def only(before, after):
@@ -63,13 +63,14 @@ def test_a_release_that_is_removed_has_no_changelog():
 
 
 def test_a_release_that_all_stacks_share_counts():
-    shared = {"flux": {"version": "2.9.4", "sha256": "a"}}
+    shared = ((("flux",), {"version": "2.9.4", "sha256": "a"}),)
 
-    assert release_changes(file("", shared=shared), file("2.9.4")) == ()
-    assert only(file("", shared=shared), file("2.9.5")).before == Release("2.9.4", "a")
+    own = StackFile("Pulumi.staging.yaml", {}, shared=shared)
+    assert release_changes(own, file("2.9.4")) == ()
+    assert only(own, file("2.9.5")).before == Release("2.9.4", "a")
 
 
 def test_a_value_of_the_stack_wins_over_the_shared_one():
-    shared = {"flux": {"version": "2.9.3", "sha256": "a"}}
+    shared = ((("flux", "version"), "2.9.3"), (("flux", "sha256"), "b"))
 
     assert release_changes(file("2.9.4", shared=shared), file("2.9.4")) == ()

@@ -192,7 +192,7 @@ def test_an_acknowledgement_that_all_stacks_share_counts():
     before = side(kubernetes("Namespace", "a"))
     [missing] = compared(before, side()).deletions
     after = side()
-    shared = replace(after, file=replace(after.file, shared={"review": {"acknowledge": [missing.token]}}))
+    shared = replace(after, file=replace(after.file, shared=((("review", "acknowledge"), [missing.token]),)))
 
     assert not compared(before, shared).deletions[0].is_missing_acknowledgement
 
