@@ -22,6 +22,22 @@ _WITH_VALUE = frozenset(
 _PLANS = ("--save-plan", "--strict")
 _PLAN_VARIABLES = ("PULUMI_OPTION_SAVE_PLAN", "PULUMI_OPTION_STRICT", "PULUMI_EXPERIMENTAL")
 _FALSE = ("", "0", "false")
+_PREFIX = "PULUMI_OPTION_"
+_TARGET = "--target"
+# Options that say where the stack is, how the engine works and what it prints; what it applies is the same.
+# Source: pkg/cmd/pulumi/operations/up.go and preview.go of Pulumi
+_HARMLESS = frozenset(
+    {
+        *("--stack", "-s", "--cwd", "-C", "--config-file", "--message", "-m", "--parallel", "-p", "--debug", "-d"),
+        *("--yes", "-y", "--skip-preview", "-f", "--non-interactive", "--expect-no-changes", "--strict"),
+        *("--refresh", "-r", "--plan", "--save-plan", "--disable-integrity-checking", "--run-program"),
+        *("--color", "--diff", "--json", "-j", "--emoji", "-e", "--verbose", "-v", "--logtostderr", "--logflow"),
+        *("--suppress-outputs", "--suppress-permalink", "--suppress-progress", "--suppress-stream-logs"),
+        *("--show-config", "--show-full-output", "--show-reads", "--show-replacement-steps", "--show-sames"),
+        *("--show-secrets", "--tracing", "--profiling", "--memprofilerate", "--otel-traces", "--event-log"),
+        *("--client", "--exec-kind", "--exec-agent"),
+    }
+)
 
 
 def creates_nothing(processes: Iterable[Process] | None = None) -> bool:
@@ -55,6 +71,30 @@ def ignores_protection(processes: Iterable[Process] | None = None, environ: Mapp
         environ: the environment, which this process inherits from the command.
     """
     return _is_given(("--ignore-protect",), "PULUMI_OPTION_IGNORE_PROTECT", processes, environ)
+
+
+def changing_options(
+    harmless_targets: Collection[str] = (),
+    processes: Iterable[Process] | None = None,
+    environ: Mapping[str, str] = os.environ,
+) -> list[str]:
+    """The options of the command that change what it applies, or that this program does not know.
+
+    Args:
+        harmless_targets: values of `--target` that change nothing.
+        processes: the ancestors of this process, nearest first; None finds them.
+        environ: the environment, which this process inherits from the command.
+    """
+    named = [name for name, value in environ.items() if name.startswith(_PREFIX) and value.lower() not in _FALSE]
+    found = [f"--{name.removeprefix(_PREFIX).lower().replace('_', '-')}" for name in named]
+    if (command := pulumi_command(processes)) is None:
+        return sorted({*found} - _HARMLESS)
+    arguments = command.arguments[1:]
+    for argument in arguments[: arguments.index("--")] if "--" in arguments else arguments:
+        option, _, value = argument.partition("=")
+        if argument.startswith("-") and not (option == _TARGET and value in harmless_targets):
+            found.append(option)
+    return sorted({*found} - _HARMLESS)
 
 
 def refreshes(processes: Iterable[Process] | None = None, environ: Mapping[str, str] = os.environ) -> bool:

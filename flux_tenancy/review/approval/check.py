@@ -1,7 +1,5 @@
 """Compares what a stack would apply with the render that reviewers have approved, without a cluster or a passphrase.
 
-    python -m review.approval.check <project's folder> <stack> <what was approved>
-
 `review.approval.guard` runs it as a process, before the program registers anything.
 """
 
@@ -133,7 +131,3 @@ def main(project: str, stack: str, approved: str) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))

@@ -1,11 +1,14 @@
-"""What decides about an update and is neither an object nor a key: the program, its packages, a kubeconfig in Git."""
+"""What decides about an update and is neither an object nor a key.
+
+These are the program and its packages, workflows, and a kubeconfig in Git.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from flux_tenancy.review.changes.objects import ABSENT, FieldChange, field_changes
-from flux_tenancy.review.render.facts import KUBECONFIG, PACKAGES, PROGRAM
+from flux_tenancy.review.render.facts import KUBECONFIG, PACKAGES, PROGRAM, WORKFLOWS
 from flux_tenancy.review.render.rendered import PLATFORM, Render
 from flux_tenancy.review.words.lists import listed
 from flux_tenancy.review.words.statement import Statement
@@ -23,7 +26,7 @@ def fact_changes(before: Render, after: Render) -> tuple[FieldChange, ...]:
     if before.facts is None or after.facts is None:
         return ()
     both = [
-        {name: found[name] for name in (PROGRAM, PACKAGES, KUBECONFIG) if name in found}
+        {name: found[name] for name in (PROGRAM, PACKAGES, KUBECONFIG, WORKFLOWS) if name in found}
         for found in (before.facts, after.facts)
     ]
     return tuple(field_changes(*both))
@@ -37,9 +40,23 @@ def fact_statements(changes: Iterable[FieldChange]) -> Iterator[Statement]:
     program = [*(str(each.path[-1]) for each in by_fact.get(PROGRAM, ())), *map(_package, by_fact.get(PACKAGES, ()))]
     if program:
         yield Statement(PLATFORM, f"the program differs: {listed(program)}", names_owner=True)
+    if WORKFLOWS in by_fact:
+        names = listed([str(path) for each in by_fact[WORKFLOWS] for path in _paths(each)])
+        yield Statement(
+            PLATFORM, f"who approves changes, or how they are applied, may differ: {names}", risk=True, names_owner=True
+        )
     if KUBECONFIG in by_fact:
         text = "the kubeconfig in the repository has other content, so the cluster or the access to it may be another"
         yield Statement(PLATFORM, text, risk=True, names_owner=True)
+
+
+def _paths(change: FieldChange) -> Iterator[str]:
+    """The files of a change; the first or last one changes them all."""
+    if len(change.path) > 1:
+        yield str(change.path[-1])
+        return
+    for each in (change.before, change.after):
+        yield from each if isinstance(each, Mapping) else ()
 
 
 def _package(change: FieldChange) -> str:

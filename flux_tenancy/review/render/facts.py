@@ -1,4 +1,4 @@
-"""What decides about an update besides the objects: configuration, target, program and packages, as plain data.
+"""What decides about an update besides the objects: configuration, target, and the code that runs, as plain data.
 
 Nothing is in it that differs between the machine of the review and the one that applies: no absolute path, nothing of
 the environment.
@@ -9,14 +9,15 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from importlib import metadata
+from importlib.machinery import all_suffixes
 from pathlib import Path
 from typing import Any
 
-import flux_tenancy
+from flux_tenancy.components.config.errors import Problem
+from flux_tenancy.components.config.yaml_files import read_mapping
+from flux_tenancy.components.engine.code import PACKAGE, REQUIREMENTS, code_files, installed_packages, tracked
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.files.project_file import PROJECT_FILE
 from flux_tenancy.components.stack.written import Written
@@ -24,20 +25,23 @@ from flux_tenancy.version import VERSION
 
 Facts = Mapping[str, Any]
 """By name; each is plain data."""
-PROGRAM, PACKAGES, KUBECONFIG = "program", "packages", "kubeconfig"
+PROGRAM, PACKAGES, INSTALLED, KUBECONFIG, WORKFLOWS = "program", "packages", "installed", "kubeconfig", "workflows"
 """The facts that no key of the stack shows."""
 
-PACKAGE = Path(flux_tenancy.__file__).parent
-"""The folder of the product; in a checkout, it has links to the folders with its sources."""
 _CONFIG, _TENANT = "config/", "config/tenants/"
-_MAIN = "__main__.py"
-_REQUIREMENTS = "requirements.txt"
-# Of a project without locked requirements.
-_INSTALLED = ("pulumi", "pulumi-github", "pulumi-kubernetes")
+_DATA = (".yaml", ".txt")
 _HASH = re.compile(r"\s--hash[= ]\S+")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 # Keys of `Pulumi.yaml` that only describe the project, and the configuration, which is in the sections.
 _NOT_DECIDING = frozenset({"author", "config", "description", "license", "template", "website"})
+_INCLUDED = ("-r", "--requirement", "-c", "--constraint")
+_PLACES = ("-f", "--find-links", "-e", "--editable")
+_ARCHIVES = (".whl", ".tar.gz", ".zip")
+_LOCKS = {"uv": ("pyproject.toml", "uv.lock"), "poetry": ("pyproject.toml", "poetry.lock")}
+"""By `runtime.options.toolchain` of `Pulumi.yaml`, what Pulumi installs from instead of `requirements.txt`."""
+WORKFLOW_FILES = (".github/workflows", ".github/actions", "CODEOWNERS", ".github/CODEOWNERS", "docs/CODEOWNERS")
+_NAMES_A_FILE = frozenset({"certificate-authority", "client-certificate", "client-key", "tokenFile", "command", "args"})
+"""Keys of a kubeconfig whose values may be paths of files."""
 
 
 def stack_facts(config: StackConfig, written: Written, project: Path) -> dict[str, Any]:
@@ -49,13 +53,16 @@ def stack_facts(config: StackConfig, written: Written, project: Path) -> dict[st
         project: folder of the Pulumi project.
     """
     found: dict[str, Any] = {
-        PROGRAM: {"version": VERSION, "sources": sources_digest(), _MAIN: _file_digest(project / _MAIN)},
-        PACKAGES: _packages(project),
+        PROGRAM: {"version": VERSION, "sources": sources_digest(), **_own_code(written.project, project)},
+        PACKAGES: _packages(written.project, project),
+        INSTALLED: installed_packages(),
         PROJECT_FILE: {key: value for key, value in written.project.items() if key not in _NOT_DECIDING},
         written.file: written.others,
     }
     if (content := _kubeconfig(config.cluster.kubeconfig, project)) is not None:
         found[KUBECONFIG] = content
+    if workflows := _digests(_workflows(project)):
+        found[WORKFLOWS] = workflows
     sections = written.merged
     tenants = sections.pop("tenants", None)
     found |= {f"{_CONFIG}{name}": value for name, value in sections.items()}
@@ -85,54 +92,115 @@ def digest_of(value: Any) -> str:
 def sources_digest() -> str:
     """`sha256:…` of the product's own sources: the same in a checkout and in an installed package."""
     # A glob does not follow links by itself.
-    files = [*PACKAGE.glob("*.py"), *(file for folder in PACKAGE.iterdir() for file in folder.rglob("*.py"))]
-    return digest_of({file.relative_to(PACKAGE).as_posix(): _file_digest(file) for file in files})
+    files = [each for each in PACKAGE.iterdir() if each.is_file()]
+    files += [file for folder in PACKAGE.iterdir() for file in folder.rglob("*") if "__pycache__" not in file.parts]
+    loadable = (file for file in files if file.name.endswith((*all_suffixes(), *_DATA)))
+    return digest_of({file.relative_to(PACKAGE).as_posix(): _file_digest(file) for file in loadable})
 
 
-def _packages(project: Path) -> dict[str, str]:
-    """The Python packages of the program: as its project requires them, else the engine's that are installed."""
-    try:
-        text = (project / _REQUIREMENTS).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return dict(_installed(_INSTALLED))
-    return dict(_required(text))
+def _own_code(content: Mapping[str, Any], project: Path) -> dict[str, str]:
+    """The project's own modules, and the plugins that `Pulumi.yaml` has the engine start from a folder."""
+    found = dict(_digests((each.relative_to(project).as_posix(), each) for each in code_files(project)))
+    main = str(content.get("main") or "")
+    if (file := project / main).is_file():
+        found |= dict(_digests([(main, file)]))
+    plugins = content.get("plugins")
+    for kind in plugins.values() if isinstance(plugins, Mapping) else ():
+        for each in kind if isinstance(kind, list) else ():
+            path = str(each.get("path", "")) if isinstance(each, Mapping) else ""
+            found |= dict(_digests(_below(project / path, path))) if path else {}
+    return found
 
 
-def _required(text: str) -> Iterator[tuple[str, str]]:
-    """Each requirement by the name of its package; the digests of its files as one.
+def _packages(content: Mapping[str, Any], project: Path) -> dict[str, str]:
+    """What the project requires: each requirement by the name of its package, and each file that is read for it."""
+    found = dict(_required(project / REQUIREMENTS, project, set()))
+    runtime = content.get("runtime")
+    options = runtime.get("options") if isinstance(runtime, Mapping) else None
+    toolchain = options.get("toolchain") if isinstance(options, Mapping) else None
+    return found | _digests((name, project / name) for name in _LOCKS.get(str(toolchain), ()))
+
+
+def _required(file: Path, project: Path, seen: set[Path]) -> Iterator[tuple[str, str]]:
+    """Each requirement by the name of its package, the digests of its files as one; the same of files that it names.
 
     Source: https://pip.pypa.io/en/stable/reference/requirements-file-format/
     """
+    seen.add(file.resolve())
+    try:
+        text = file.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return
     for line in re.sub(r"\\\r?\n", " ", text).splitlines():
         line = re.sub(r"(^|\s)#.*", "", line).strip()
         hashes = sorted(each.split("--hash")[1][1:] for each in _HASH.findall(line))
         plain = " ".join(_HASH.sub("", line).split())
-        if plain and (name := _NAME.match(plain)):
+        if not plain:
+            continue
+        option, _, value = plain.replace("=", " ", 1).partition(" ") if plain.startswith("-") else ("", "", plain)
+        path = file.parent / value.strip().strip("'\"").partition("#")[0]
+        if option in _INCLUDED:
+            yield plain, "" if path.is_file() else "missing"
+            if path.resolve() not in seen:
+                yield from ((f"{value}: {name}", each) for name, each in _required(path, project, seen))
+        elif option in _PLACES or path.name.endswith(_ARCHIVES):
+            # The packages that pip takes from the project itself.
+            yield plain, digest_of(_digests(_below(path, "")))
+        elif option:
+            yield plain, ""
+        elif name := _NAME.match(plain):
             rest = plain[name.end() :].strip()
             yield name[0].lower(), f"{rest} ({digest_of(hashes)[:19]}…)" if hashes else rest
-        elif plain:
-            option, _, value = plain.partition(" ")
-            yield plain if not value else option, value
+        else:
+            yield plain, ""
 
 
-def _installed(names: Iterable[str]) -> Iterator[tuple[str, str]]:
-    for name in names:
-        try:
-            yield name, f"=={metadata.version(name)}"
-        except metadata.PackageNotFoundError:
-            continue
+def _kubeconfig(path: str | None, project: Path) -> Any:
+    """The digests of a kubeconfig that is a file of the repository, and of the files that it names there.
 
-
-def _kubeconfig(path: str | None, project: Path) -> str | None:
-    """The digest of a kubeconfig that is a file of the repository; None for any other, which each machine has."""
-    if path is None or Path(path).is_absolute():
+    None for any other: each machine has its own.
+    """
+    if path is None or Path(path).is_absolute() or not tracked(project, path):
         return None
-    command = ["git", "-C", str(project), "ls-files", "--error-unmatch", "--", path]
-    try:
-        listed = subprocess.run(command, capture_output=True, check=False).returncode == 0
-    except FileNotFoundError:
-        return None
-    return _file_digest(project / path) if listed else None
+    own = _file_digest(project / path)
+    content = read_mapping(project / path, path)
+    names = () if isinstance(content, Problem) else set(_named(content))
+    folders = {(project / path).parent, project}
+    files = ((name, folder / name) for name in names for folder in folders if (folder / name).is_file())
+    named = _digests(files)
+    return {"kubeconfig": own, **named} if named else own
+
+
+def _named(value: Any, key: str = "") -> Iterator[str]:
+    """The texts in a kubeconfig that may be the path of a file."""
+    if isinstance(value, Mapping):
+        for name, each in value.items():
+            yield from _named(each, str(name))
+    elif isinstance(value, list):
+        for each in value:
+            yield from _named(each, key)
+    elif isinstance(value, str) and value and key in _NAMES_A_FILE and not Path(value).is_absolute():
+        yield value
+
+
+def _workflows(project: Path) -> Iterator[tuple[str, Path]]:
+    """What of the repository decides who approves a change, and how it is applied."""
+    top = next((each for each in (project, *project.parents) if (each / ".git").exists()), project)
+    for name in WORKFLOW_FILES:
+        yield from _below(top / name, name)
+
+
+def _below(path: Path, name: str) -> Iterator[tuple[str, Path]]:
+    """A file, or all files in a folder, each with its name."""
+    if path.is_file():
+        yield name or path.name, path
+    elif path.is_dir():
+        files = (each for each in path.rglob("*") if each.is_file() and "__pycache__" not in each.parts)
+        yield from ((f"{name}/{each.relative_to(path).as_posix()}".lstrip("/"), each) for each in files)
+
+
+def _digests(files: Iterable[tuple[str, Path]]) -> dict[str, str]:
+    return {name: digest for name, file in files if (digest := _file_digest(file)) is not None}
 
 
 def _file_digest(file: Path) -> str | None:

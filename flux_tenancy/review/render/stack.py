@@ -10,12 +10,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from flux_tenancy.components.cluster.config import ClusterConfig
+from flux_tenancy.components.config.errors import ConfigurationError
+from flux_tenancy.components.engine.code import code_problems
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.files.names import StackName
 from flux_tenancy.components.stack.files.project_file import read_project_file
 from flux_tenancy.components.stack.offline import load_offline, offline_preflight
 from flux_tenancy.components.stack.platform import register_platform
 from flux_tenancy.components.stack.written import read_written
+from flux_tenancy.components.tenant.component import TENANT_COMPONENT
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from flux_tenancy.review.render.facts import stack_facts
@@ -26,12 +29,16 @@ from flux_tenancy.review.render.settings import AdmissionSettings
 TARGET = "pulumi:providers:kubernetes"
 """The type of the object that says for which cluster a stack is."""
 _PROVIDERS = "pulumi:"
-_TENANT = "flux-tenancy:index:Tenant"
 
 
 def render_stack(project: Path, stack: str) -> Render:
     """Render one stack; arguments and errors are those of `load_and_render`."""
     return load_and_render(project, stack)[0]
+
+
+def rendered_files(project: Path, stack: str) -> Render:
+    """Render one stack from its files, whatever packages they require; otherwise as `render_stack`."""
+    return _load_and_render(project, stack)[0]
 
 
 def load_and_render(project: Path, stack: str) -> tuple[Render, StackConfig]:
@@ -42,8 +49,15 @@ def load_and_render(project: Path, stack: str) -> tuple[Render, StackConfig]:
         stack: name of the stack, which has a file in it; the render goes by its last part.
 
     Raises:
-        ConfigurationError: with every problem of the stack's files and of its releases.
+        ConfigurationError: with every problem of the stack's files and of its releases, or because other code would run
+            than the one that is installed and reviewed.
     """
+    if problems := code_problems(project):
+        raise ConfigurationError(problems)
+    return _load_and_render(project, stack)
+
+
+def _load_and_render(project: Path, stack: str) -> tuple[Render, StackConfig]:
     stack = StackName.parse(stack).stack
     described = read_project_file(project)
     config, file = load_offline(stack, project, described)
@@ -100,7 +114,7 @@ def _readable(secret: Manifest) -> Manifest:
 
 def _owner(resource: Registered, manifest: Manifest) -> str:
     kind, name = resource.parent
-    if kind == _TENANT:
+    if kind == TENANT_COMPONENT:
         return name
     labels = manifest["metadata"].get("labels") or {}
     return str(labels.get(TENANT_LABEL, PLATFORM))

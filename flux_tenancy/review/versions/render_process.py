@@ -17,7 +17,9 @@ def main(program: str, project: str, file: str, *stacks: str) -> None:
     """Render the stacks; what is wrong with one is written in its place."""
     sys.path.insert(0, program)
     errors = import_module("flux_tenancy.components.config.errors")
-    render_stack = import_module("flux_tenancy.review.render.stack").render_stack
+    module = import_module("flux_tenancy.review.render.stack")
+    # What is installed is for the working tree, so it is not compared with what the earlier files require.
+    render_stack = getattr(module, "rendered_files", module.render_stack)
 
     found: dict[str, object] = {}
     for stack in stacks:

@@ -23,7 +23,7 @@ from typing import Any, Protocol
 from pydantic import ValidationError
 
 from flux_tenancy.components.config.printable import printable
-from flux_tenancy.review.render.facts import PACKAGE
+from flux_tenancy.components.engine.code import PACKAGE
 from flux_tenancy.review.render.rendered import Render, RenderedObject
 from flux_tenancy.review.render.settings import AdmissionSettings
 from flux_tenancy.review.versions import render_process

@@ -6,11 +6,9 @@ Python packages. Nothing of the repository or its working tree is changed.
 
 from __future__ import annotations
 
-import io
 import os
 import re
 import subprocess
-import tarfile
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,8 +17,9 @@ from pathlib import Path, PurePosixPath
 
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.engine.code import PACKAGE
 from flux_tenancy.project.errors import OperationError
-from flux_tenancy.review.render.facts import PACKAGE
+from flux_tenancy.review.render.facts import WORKFLOW_FILES
 
 NOT_A_CLONE = Wording("FT-REV-202", "{project} is not in a Git repository", "run the command in a clone")
 
@@ -58,10 +57,20 @@ def merge_base(project: Path, base: str) -> Iterator[Tree]:
     """
     commit = _merge_base(project, base)
     with tempfile.TemporaryDirectory(prefix="flux-tenancy-base-") as temporary:
-        folder = Path(temporary, project.name)
-        folder.mkdir()
-        archive = run_git(project, "archive", "--format=tar", commit)
-        if archive.returncode:
+        repository, prefix = (
+            Path(os.fsdecode(run_git(project, "rev-parse", option).stdout).rstrip("\n"))
+            for option in ("--show-toplevel", "--show-prefix")
+        )
+        top = Path(temporary, project.name)
+        folder = top / prefix
+        # So that a render can ask which files are the repository's.
+        run_git(repository, "init", "--quiet", "--template=", str(top))
+        index = top / ".git" / "index"
+        run_git(repository, "read-tree", commit, index=index)
+        # As a checkout writes them: an archive leaves files out, and changes others, as their attributes say.
+        listed = run_git(repository, "ls-files", "-z", "--", str(prefix), *WORKFLOW_FILES, index=index).stdout
+        written = run_git(repository, "checkout-index", "-z", "--stdin", f"--prefix={top}/", stdin=listed, index=index)
+        if written.returncode or not folder.is_dir():
             raise OperationError(
                 Message(
                     "FT-REV-206",
@@ -69,12 +78,6 @@ def merge_base(project: Path, base: str) -> Iterator[Tree]:
                     "run the command where the project is committed, or commit it first",
                 )
             )
-        with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as content:
-            # The filter for data would refuse links to elsewhere, which a repository may have.
-            content.extractall(folder, filter="tar")
-        # So that a render can ask which files are the repository's.
-        run_git(folder, "init", "--quiet", "--template=")
-        run_git(project, "read-tree", f"{commit}:./", GIT_INDEX_FILE=str(folder / ".git" / "index"))
         for path in _ignored(project):
             _link(project / path, folder / path)
         yield Tree(folder, commit, _has_todays_program(project, commit))
@@ -140,19 +143,23 @@ def _link(target: Path, link: Path) -> None:
         link.symlink_to(target)
 
 
-def run_git(project: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[bytes]:
+def run_git(
+    project: Path, *arguments: str, stdin: bytes | None = None, index: Path | None = None
+) -> subprocess.CompletedProcess[bytes]:
     """Run Git in a project; a caller looks at the exit code.
 
     Args:
         project: folder of the project.
         arguments: those of the command.
-        variables: further variables of its environment.
+        stdin: what it reads.
+        index: the file of another index than the repository's.
 
     Raises:
         OperationError: there is no Git.
     """
+    variables = {"GIT_INDEX_FILE": str(index)} if index else {}
     try:
         command = ["git", "-C", str(project), *arguments]
-        return subprocess.run(command, capture_output=True, check=False, env=os.environ | variables)
+        return subprocess.run(command, capture_output=True, check=False, input=stdin, env=os.environ | variables)
     except FileNotFoundError:
         raise OperationError(Message("FT-REV-201", "git is not on PATH", "install git")) from None

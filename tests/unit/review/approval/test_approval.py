@@ -12,8 +12,11 @@ from typer.testing import CliRunner, Result
 
 from flux_tenancy.command.app import app
 from flux_tenancy.components.config.errors import ConfigurationError, Problem
+from flux_tenancy.components.engine.config_file import Process
+from flux_tenancy.components.engine.pulumi_command import changing_options
 from flux_tenancy.components.stack.files.stack_file import StackFile
 from flux_tenancy.review.approval import check as check_module
+from flux_tenancy.review.approval import guard
 from flux_tenancy.review.approval.guard import VARIABLE, refuse_unapproved
 from flux_tenancy.review.render.digests import Digests
 from flux_tenancy.review.render.rendered import Render, RenderedObject
@@ -168,23 +171,20 @@ def test_the_process_of_the_program_tells_a_difference_from_an_error(applied, tm
 
 COMMAND = """
 import os, sys
-print("arguments:", *sys.argv[1:])
+print("arguments:", *sys.argv[2:])
 print("variables:", *sorted(name for name in os.environ if name.startswith("PULUMI_")))
+print("path:", *(each for each in sys.path if not each or each == os.getcwd()))
 print("error: somewhere else" if {status} else "as approved", file=sys.stderr)
 sys.exit({status})
 """
 
 
 @pytest.fixture
-def project(tmp_path: Path):
+def project(tmp_path: Path, monkeypatch):
     """A project whose check answers with a status."""
 
     def with_status(status: int) -> Path:
-        folder: Path = tmp_path / "flux_tenancy" / "review" / "approval"
-        folder.mkdir(parents=True)
-        for package in (folder.parent, folder):
-            (package / "__init__.py").touch()
-        (folder / "check.py").write_text(COMMAND.format(status=status))
+        monkeypatch.setattr(guard, "_CHECK", COMMAND.format(status=status))
         return tmp_path
 
     return with_status
@@ -208,7 +208,7 @@ def test_the_program_goes_on_with_what_was_approved(project, said, tmp_path):
 
     refuse_unapproved("staging", project(0), FILE, environ)
 
-    assert said == [f"arguments: {tmp_path} staging {APPROVED.digest}\nvariables:"]
+    assert said == [f"arguments: {tmp_path} staging {APPROVED.digest}\nvariables:\npath:"]
 
 
 @pytest.mark.parametrize("status", [1, 2])
@@ -235,3 +235,39 @@ def test_values_that_the_render_does_not_contain_cannot_be_approved(project, fil
         refuse_unapproved("staging", project(0), file, {VARIABLE: APPROVED.digest})
 
     assert codes([refused.value]) == ["FT-REV-505"]
+
+
+@pytest.mark.parametrize(
+    "name", ["REPLACE", "TARGET", "TARGETS", "EXCLUDE", "CONFIG", "TARGET_DEPENDENTS", "NOBODY_KNOWS"]
+)
+def test_options_of_the_engine_that_change_what_is_applied_cannot_be_approved(project, name):
+    with pytest.raises(pulumi.RunError) as refused:
+        refuse_unapproved(
+            "staging", project(0), FILE, {VARIABLE: APPROVED.digest, f"PULUMI_OPTION_{name}": "something"}
+        )
+
+    assert codes([refused.value]) == ["FT-REV-506"]
+    assert f"--{name.lower().replace('_', '-')} changes" in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["YES", "DIFF", "PARALLEL", "NON_INTERACTIVE", "SUPPRESS_OUTPUTS", "REFRESH"])
+def test_other_options_of_the_engine_can_be_used_with_an_approval(project, name, said):
+    refuse_unapproved("staging", project(0), FILE, {VARIABLE: APPROVED.digest, f"PULUMI_OPTION_{name}": "1"})
+
+    assert len(said) == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--target=a"], ["--replace", "b"], ["-c", "a=b"], ["--config=a=b"], ["--exclude", "a"]]
+)
+def test_the_same_holds_for_options_of_the_command(arguments):
+    command = Process(["/bin/pulumi", "up", "--yes", "--stack", "a", *arguments], Path("/"))
+
+    assert changing_options((), [command], {}) == [arguments[0].partition("=")[0]]
+
+
+def test_the_targets_of_a_first_update_change_nothing():
+    targets = [f"--target={each}" for each in guard.RECORDED_FIRST]
+    command = Process(["pulumi", "up", "--stack", "a", "-y", *targets], Path("/"))
+
+    assert changing_options(guard.RECORDED_FIRST, [command], {}) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
@@ -75,7 +76,9 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
     "encryption": ({"encryptionsalt": "v1:other"}, {"Pulumi.staging.yaml", "config/tenants/dev-team"}),
     "Pulumi": ({"Pulumi.yaml": "name: flux-tenancy\nruntime: python\nbackend: {url: s3://a}\n"}, {"Pulumi.yaml"}),
     "program": ({"__main__.py": "print()"}, {"program"}),
-    "packages": ({"requirements.txt": "pulumi==3.260.0"}, {"packages"}),
+    "packages": ({"requirements.txt": "a-package==3.260.0"}, {"packages"}),
+    "code": ({"helper.py": "print()"}, {"program"}),
+    "code in another form": ({"helper.cpython-311.pyc": ""}, {"program"}),
     "base": ({"base": "source: {interval: 5m}"}, {"config/tenants/dev-team"}),
 }
 
@@ -115,7 +118,7 @@ def test_the_place_of_a_key_comments_and_descriptions_do_not_change_the_digest(t
 
 @pytest.mark.parametrize("entry", ["{}", None, {}])
 def test_a_tenant_without_keys_in_the_stacks_file_is_its_base(entry):
-    written = Written("Pulumi.staging.yaml", {"tenants": {"a": entry}}, tenants={"a": {"role": "tenant"}})
+    written = Written("Pulumi.staging.yaml", values={"tenants": {"a": entry}}, tenants={"a": {"role": "tenant"}})
 
     assert written.merged == {"tenants": {"a": {"role": "tenant"}}}
 
@@ -179,20 +182,117 @@ def test_requirements_are_read_without_comments_and_with_one_digest_of_their_fil
     assert {name: each.partition(" (")[0] for name, each in found["packages"].items()} == {
         "pulumi": "==3.259.0",
         "flux-tenancy": '[a]==0.1.0 ; python_version > "3"',
-        "-r": "others.txt",
+        "-r others.txt": "missing",
     }
     assert {name for name in found["packages"] if found["packages"][name] != other["packages"][name]} == {"pulumi"}
 
 
-def test_without_requirements_the_installed_packages_of_the_engine_count(tmp_path):
-    found = render(tmp_path / "a").facts or {}
+def test_the_installed_packages_count_with_their_recorded_hashes(tmp_path):
+    found = (render(tmp_path / "a").facts or {})["installed"]
 
-    assert {"pulumi", "pulumi-github", "pulumi-kubernetes"} == found["packages"].keys()
+    assert {"pulumi", "pulumi-github", "pulumi-kubernetes", "pyyaml"} <= found.keys()
+    assert re.fullmatch(r"[0-9.]+ sha256:[0-9a-f]{12}…", found["pyyaml"])
+    assert not {"pip", "pytest"} & found.keys()
+
+
+@pytest.mark.parametrize(
+    ("requirements", "file"),
+    [
+        ("-r more/others.txt", "more/others.txt"),
+        ("-c constraints.txt", "constraints.txt"),
+        ("--constraint=constraints.txt", "constraints.txt"),
+        ("--find-links wheels", "wheels/a_package-1-py3-none-any.whl"),
+        ("-f ./wheels", "wheels/a_package-1-py3-none-any.whl"),
+        ("wheels/a_package-1-py3-none-any.whl", "wheels/a_package-1-py3-none-any.whl"),
+        ("-e ./own", "own/module.py"),
+    ],
+)
+def test_what_pip_reads_because_the_requirements_name_it_counts_by_its_content(tmp_path, requirements, file):
+    found = []
+    for name, content in (("a", "b==1"), ("b", "b==2")):
+        render(tmp_path / name, **{"requirements.txt": requirements})
+        (tmp_path / name / file).parent.mkdir(exist_ok=True)
+        (tmp_path / name / file).write_text(content)
+        found.append(render_stack(tmp_path / name, "staging"))
+
+    assert differing(*found) - {"program"} == {"packages"}
+
+
+def test_requirements_that_name_each_other_are_read_once(tmp_path):
+    texts = {"requirements.txt": "-r others.txt\na==1", "others.txt": "-r requirements.txt\nb==1"}
+
+    assert "others.txt: b" in (render(tmp_path / "a", **texts).facts or {})["packages"]
+
+
+@pytest.mark.parametrize(
+    ("kubeconfig", "file"),
+    [
+        ({"clusters": [{"cluster": {"certificate-authority": "keys/ca.crt"}}]}, "keys/ca.crt"),
+        ({"users": [{"user": {"exec": {"command": "./login.sh"}}}]}, "login.sh"),
+        ({"users": [{"user": {"exec": {"command": "sh", "args": ["-e", "login.sh"]}}}]}, "login.sh"),
+    ],
+)
+def test_files_that_a_kubeconfig_of_the_repository_names_count_by_their_content(tmp_path, kubeconfig, file):
+    found = []
+    for content in ("a", "b"):
+        folder = tmp_path / content
+        render(folder, kubeconfig="")
+        (folder / "kubeconfig").write_text(yaml.safe_dump(kubeconfig))
+        (folder / file).parent.mkdir(exist_ok=True)
+        (folder / file).write_text(content)
+        git(folder, "init", "-q")
+        git(folder, "add", "kubeconfig")
+        found.append(render_stack(folder, "staging"))
+
+    assert differing(*found) == {facts.KUBECONFIG}
+
+
+@pytest.mark.parametrize("file", [".github/workflows/apply.yaml", ".github/actions/a/action.yaml", "CODEOWNERS"])
+def test_workflows_and_owners_count_and_a_reviewer_reads_that_they_differ(tmp_path, file):
+    found = []
+    for content in ("a", "b"):
+        folder = tmp_path / content
+        render(folder)
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / file).write_text(content)
+        found.append(render_stack(folder, "staging"))
+
+    assert differing(*found) == {facts.WORKFLOWS}
+    [said] = fact_statements(fact_changes(*found))
+    assert said.risk and said.text == f"who approves changes, or how they are applied, may differ: {file}"
+
+
+def test_a_package_that_is_a_link_to_elsewhere_counts_by_its_content(tmp_path):
+    project = tmp_path / "a"
+    render(project)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "__init__.py").write_text("")
+    (project / "helper").symlink_to(tmp_path / "elsewhere")
+    git(project, "init", "-q")
+    git(project, "add", ".")
+    before = render_stack(project, "staging")
+
+    (tmp_path / "elsewhere" / "__init__.py").write_text("import os")
+
+    assert differing(before, render_stack(project, "staging")) == {"program"}
+
+
+def test_a_plugin_that_the_project_brings_along_counts_by_its_content(tmp_path):
+    text = "name: flux-tenancy\nruntime: python\nplugins: {providers: [{name: kubernetes, path: bin}]}\n"
+    found = []
+    for content in ("a", "b"):
+        folder = tmp_path / content
+        render(folder, **{"Pulumi.yaml": text})
+        (folder / "bin").mkdir()
+        (folder / "bin" / "pulumi-resource-kubernetes").write_text(content)
+        found.append(render_stack(folder, "staging"))
+
+    assert differing(*found) == {"program"}
 
 
 def test_the_sources_are_those_of_all_packages_of_the_product(tmp_path, monkeypatch):
     package = tmp_path / "flux_tenancy"
-    for name in ("__init__.py", "components/a.py", "components/__pycache__/a.pyc", "notes.txt"):
+    for name in ("__init__.py", "components/a.py", "components/__pycache__/a.pyc", "notes.md"):
         (tmp_path / "real" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "real" / name).write_text("x")
     package.mkdir()

@@ -457,3 +457,49 @@ class TestCommand:
 
 def test_a_report_without_stacks_is_about_nothing():
     assert Report("main", "0").headline == "No applied object changes"
+
+
+def test_attributes_of_the_repository_do_not_change_what_the_merge_base_says(tmp_path):
+    clone = Clone(tmp_path / "clone")
+    clone.stack("staging", "dev-team")
+    clone.write(".gitattributes", "Pulumi.staging.yaml export-subst\ntenants/gone.yaml export-ignore\n")
+    clone.write("tenants/gone.yaml", "role: admin\n")
+    clone.write("note", "$Format:%H$\n")
+    clone.commit()
+
+    with merge_base(clone.folder, "main") as tree:
+        for name in ("Pulumi.staging.yaml", "tenants/gone.yaml", "note"):
+            assert (tree.folder / name).read_text() == (clone.folder / name).read_text()
+
+
+def test_a_project_below_the_top_of_its_repository_is_compared_with_the_workflows_at_the_top(tmp_path):
+    top = tmp_path / "top"
+    clone = Clone(top)
+    inner = Clone(top / "platform")
+    subprocess.run(["rm", "-rf", str(inner.folder / ".git")], check=True)
+    inner.stack("staging", "dev-team")
+    clone.write(".github/workflows/apply.yaml", "name: apply\n")
+    (top / ".gitignore").unlink()
+    clone.commit()
+    clone.git("checkout", "-qb", "change")
+    clone.write(".github/workflows/apply.yaml", "name: other\n")
+    clone.commit()
+
+    report = compare(inner.folder, "main")
+
+    assert [each.text for each in report.stacks[0].statements] == [
+        "who approves changes, or how they are applied, may differ: .github/workflows/apply.yaml"
+    ]
+
+
+@pytest.mark.parametrize("name", ["yaml.py", "json/__init__.py", "requests.pyc"])
+def test_code_that_would_run_instead_of_the_program_ends_the_review(tmp_path, name):
+    clone = Clone(tmp_path / "clone")
+    clone.stack("staging", "dev-team")
+    clone.commit()
+    clone.write(name, "")
+
+    with pytest.raises(ConfigurationError) as refused:
+        compare(clone.folder, "main")
+
+    assert [each.code for each in refused.value.problems] == ["FT-CFG-633"]

@@ -1,0 +1,86 @@
+"""Code that Python would find before the program's own stops a run and a review."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from flux_tenancy.components.engine.code import code_files, code_problems, hiding
+
+
+def write(folder: Path, name: str) -> None:
+    file = folder / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("")
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("yaml.py", "yaml.py"),
+        ("json.py", "json.py"),
+        ("yaml.pyc", "yaml.pyc"),
+        ("yaml.cpython-311-x86_64-linux-gnu.so", None),
+        ("yaml.abi3.so", "yaml.abi3.so"),
+        ("yaml/__init__.py", "yaml"),
+        ("yaml/__init__.pyc", "yaml"),
+        ("flux_tenancy/__init__.py", "flux_tenancy"),
+        ("semver.py", "semver.py"),
+        ("google/protobuf/__init__.py", "google/protobuf"),
+        ("__main__.pyc", "__main__.pyc"),
+        ("__main__.abi3.so", "__main__.abi3.so"),
+    ],
+)
+def test_a_module_by_the_name_of_another_one_is_refused_in_every_form(tmp_path, name, found):
+    write(tmp_path, "__main__.py")
+    write(tmp_path, name)
+
+    problems = code_problems(tmp_path)
+
+    if found is not None:
+        assert [(each.file, each.code) for each in problems] == [(found, "FT-CFG-633")]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "helper.py",
+        "helper/__init__.py",
+        "yaml.txt",
+        "yaml/values.yaml",
+        "json/notes.md",
+        "docs/yaml.py",
+        "scripts/conftest.py",
+    ],
+)
+def test_other_files_hide_nothing(tmp_path, name):
+    write(tmp_path, "__main__.py")
+    write(tmp_path, name)
+
+    assert code_problems(tmp_path) == []
+
+
+def test_a_link_to_the_installed_product_hides_nothing(tmp_path):
+    import flux_tenancy
+
+    (tmp_path / "flux_tenancy").symlink_to(Path(flux_tenancy.__file__).parent)
+
+    assert list(hiding(tmp_path)) == []
+    assert code_files(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "refused"),
+    [
+        ("PyYAML==0.0.1", True),
+        ("pyyaml == 0.0.1 \\\n    --hash=sha256:aa", True),
+        ("pyyaml>=5", False),
+        ("no-such-package==1", False),
+        ("pyyaml==6.*", False),
+    ],
+)
+def test_another_version_than_the_project_requires_is_refused(tmp_path, line, refused):
+    (tmp_path / "requirements.txt").write_text(line)
+
+    assert [each.code for each in code_problems(tmp_path)] == (["FT-CFG-634"] if refused else [])
