@@ -9,6 +9,7 @@ import pulumi
 
 from flux_tenancy.components.cluster.readable import finder
 from flux_tenancy.components.config.errors import ConfigurationError
+from flux_tenancy.components.engine.code import code_problems
 from flux_tenancy.components.engine.log import leave_out_debugging
 from flux_tenancy.components.engine.state import read_state
 from flux_tenancy.components.git.github_gone import gone_registrations
@@ -40,10 +41,12 @@ def run(project: Path) -> None:
 async def _platform(project: Path) -> dict[str, object]:
     leave_out_debugging()
     try:
+        if problems := code_problems(project):
+            raise ConfigurationError(problems)
         file = stack_file(project)
         config = read_stack(project, file)
         state = await read_state()
-        found = preflight(config, state, file.name, project)
+        found = preflight(config, state, file, project)
     except ConfigurationError as error:
         raise pulumi.RunError(str(error)) from None
     refuse_unapproved(pulumi.get_stack(), project, file)
@@ -64,4 +67,4 @@ async def _platform(project: Path) -> dict[str, object]:
         find=find,
         rotating=lambda progress: rotations(config.git_sources, previous, progress, find),
     )
-    return report(config, found.cluster.facts, platform, look)
+    return report(config, found.cluster.facts, platform, look) | {"applied": dict(found.applied)}

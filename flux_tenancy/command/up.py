@@ -31,6 +31,13 @@ def up(
             "after this one.",
         ),
     ] = False,
+    older: Annotated[
+        bool,
+        typer.Option(
+            "--older",
+            help="Apply files that do not descend from those of the previous update, and take back what came since.",
+        ),
+    ] = False,
 ) -> None:
     """Repair drift, then run `pulumi up`. Refuses a stack that differs from what was approved.
 
@@ -44,5 +51,5 @@ def up(
     """
     from flux_tenancy.operations.update import update
 
-    if update(stack, project_folder(), approved, yes, fail_on_not_ready):
+    if update(stack, project_folder(), approved, yes, fail_on_not_ready, older):
         raise typer.Exit(ExitCode.FOUND)

@@ -11,16 +11,16 @@ from typing import Any
 
 import typer
 
-from flux_tenancy.components.cluster.component import CLUSTER_TYPE
 from flux_tenancy.components.config.errors import coded
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.printable import printable
-from flux_tenancy.components.git.github import GITHUB_TYPE
+from flux_tenancy.components.engine.pulumi_command import changing_options
+from flux_tenancy.components.stack.cluster.absence import OLDER
 from flux_tenancy.operations.interrupted import finish
 from flux_tenancy.operations.pulumi_cli import PULUMI_NOT_FOUND, UNKNOWN_TO_PULUMI, refresh_root, run_pulumi
 from flux_tenancy.operations.repair import repair
 from flux_tenancy.project.errors import OperationError
-from flux_tenancy.review.approval.guard import VARIABLE
+from flux_tenancy.review.approval.guard import RECORDED_FIRST, UNAPPROVABLE, VARIABLE
 
 _DIGEST = "sha256:"
 # By default, the engine also writes the whole state twice for each object: a first update costs the square of these.
@@ -31,9 +31,6 @@ _STATE_AT_THE_END = {"PULUMI_SKIP_CHECKPOINTS": "true"}
 # API server protects itself, by priority and fairness.
 # Source: PULUMI_K8S_CLIENT_QPS in provider/pkg/provider/provider.go of pulumi-kubernetes
 _REQUESTS = {"PULUMI_K8S_CLIENT_QPS": "200", "PULUMI_K8S_CLIENT_BURST": "400"}
-# By the cluster in the state, an update recognizes the objects of one that was killed (`components.cluster.ownership`).
-# Providers are never left out, so their component goes with them.
-_RECORDED_FIRST = (f"**{CLUSTER_TYPE}::**", f"**{GITHUB_TYPE}::**", "**:providers:**")
 
 
 def environment(environ: Mapping[str, str]) -> dict[str, str]:
@@ -42,7 +39,12 @@ def environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def update(
-    stack: str, project: Path, approved: str | None = None, yes: bool = False, compare_ready: bool = False
+    stack: str,
+    project: Path,
+    approved: str | None = None,
+    yes: bool = False,
+    compare_ready: bool = False,
+    older: bool = False,
 ) -> dict[str, str]:
     """Repair a stack and update it.
 
@@ -56,6 +58,7 @@ def update(
             None leaves it to the environment.
         yes: whether to apply without a preview and without asking.
         compare_ready: whether to compare which syncs are ready with the previous update.
+        older: whether to apply files that do not descend from those of the previous update.
 
     Returns:
         The syncs that were ready after the previous update and are not after this one, by name, each with Flux's
@@ -70,12 +73,17 @@ def update(
         # The repair and the program of the stack read it; a path counts from the project's folder there.
         is_path = approved and not approved.startswith(_DIGEST)
         os.environ[VARIABLE] = str(Path(approved).absolute()) if is_path else approved
+    if older:
+        os.environ[OLDER] = "true"
+    if VARIABLE in os.environ and (options := changing_options(processes=())):
+        raise OperationError(UNAPPROVABLE(option=" and ".join(options)))
     earlier = repair(stack, project, update_follows=True)
     before = _statuses(stack, project) if compare_ready else {}
     options = ["--stack", stack, *(("--yes", "--skip-preview", "--non-interactive") if yes else ())]
     if not earlier.cluster:
+        # By the cluster in the state, an update recognizes the objects of one that was killed (`cluster.ownership`).
         typer.echo("The first update records the cluster in the state before it creates anything.", err=True)
-        _up([*options, "--suppress-outputs", *(f"--target={each}" for each in _RECORDED_FIRST)], stack, project)
+        _up([*options, "--suppress-outputs", *(f"--target={each}" for each in RECORDED_FIRST)], stack, project)
     _up(options, stack, project)
     if earlier.interrupted:
         finish(stack, project)

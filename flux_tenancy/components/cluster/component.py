@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pulumi
 import pulumi_kubernetes
@@ -131,11 +131,13 @@ class ClusterArgs:
         config: the `cluster` section of the stack.
         uid: the cluster's identity; the preflight has compared it with what the stack expects.
         protected: the resources of the stack that are protected, recorded for the next update.
+        applied: the files from which the stack is applied, recorded for the next update.
     """
 
     config: ClusterConfig
     uid: str
     protected: Collection[ProtectedResource] = ()
+    applied: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Cluster(pulumi.ComponentResource):
@@ -167,6 +169,8 @@ class Cluster(pulumi.ComponentResource):
         outputs: pulumi.Inputs = {"uid": self.uid, "program": VERSION}
         if args.protected:
             outputs = {**outputs, "protected": sorted(map(str, args.protected))}
+        if args.applied:
+            outputs = {**outputs, "applied": dict(args.applied)}
         self.register_outputs(outputs)
 
 
@@ -178,6 +182,11 @@ def known_cluster_uid(state: State) -> str | None:
 def program_before(state: State) -> str | None:
     """The version of the program that this stack was last applied by, or None before the first time and before 0.1."""
     return next((outputs["program"] for outputs in state.outputs(CLUSTER_TYPE) if "program" in outputs), None)
+
+
+def applied_before(state: State) -> Mapping[str, Any] | None:
+    """The files that this stack was last applied from, or None where no update has recorded them."""
+    return next((outputs["applied"] for outputs in state.outputs(CLUSTER_TYPE) if "applied" in outputs), None)
 
 
 def protected_before(state: State) -> frozenset[ProtectedResource]:

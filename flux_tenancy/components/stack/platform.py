@@ -92,7 +92,7 @@ def register_platform(config: StackConfig, found: Preflight, previous: PreviousK
     """
     api, facts = found.cluster.api, found.cluster.facts
     protect(found.protected)
-    cluster = Cluster("cluster", ClusterArgs(config.cluster, facts.uid, found.protected))
+    cluster = Cluster("cluster", ClusterArgs(config.cluster, facts.uid, found.protected, found.applied))
     on_cluster = partial(pulumi.ResourceOptions, provider=cluster.provider)
     kyverno = kyverno_installation(config, found, on_cluster)
     serving = serves(kyverno)

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from flux_tenancy.components.vocabulary.manifests import Manifest
 
 
+TENANT_COMPONENT = "flux-tenancy:index:Tenant"
+"""Type token of the component."""
+
+
 def no_options(_: Manifest) -> pulumi.ResourceOptions:
     """No further options for any object."""
     return pulumi.ResourceOptions()
@@ -67,7 +71,7 @@ class Tenant(pulumi.ComponentResource):
     applied: Registered
 
     def __init__(self, name: str, args: TenantArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("flux-tenancy:index:Tenant", name, None, opts)
+        super().__init__(TENANT_COMPONENT, name, None, opts)
         planned = [self._created_again(args, each) for each in args.planned]
         self.registered = register_planned(planned, lambda each: self._options(args, each), args.early)
         self.applied = {

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pulumi
 
 from flux_tenancy.components.cluster.component import ProtectedResource
+from flux_tenancy.components.cluster.ownership import names_cluster
 from flux_tenancy.components.config.errors import ConfigurationError, Problem
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.pinned_input import PinnedInputError
@@ -32,10 +33,12 @@ from flux_tenancy.components.installs.flux.release import read_release
 from flux_tenancy.components.installs.kyverno.objects import kyverno_chart
 from flux_tenancy.components.recovery.github_leftovers import Leftover, github_leftovers
 from flux_tenancy.components.stack.checks.grants import expiring_grants
+from flux_tenancy.components.stack.cluster.absence import absent_tenants, applied_files, older_files
 from flux_tenancy.components.stack.cluster.checks import ClusterFindings, check_cluster
 from flux_tenancy.components.stack.cluster.program_version import version_problems
 from flux_tenancy.components.stack.cluster.protection import deletion_problems, protected_resources
 from flux_tenancy.components.stack.config import StackConfig
+from flux_tenancy.components.stack.files.stack_file import StackFile
 from flux_tenancy.components.vocabulary.manifests import Manifest
 
 _T = TypeVar("_T")
@@ -54,6 +57,7 @@ class Preflight:
         protected: the resources that this update protects.
         capsule: Capsule's chart and definitions, digest verified; None if the stack has no Capsule.
         lost: what cannot be registered at GitHub, since a repository is gone that was there before.
+        applied: the files from which the stack is applied, as the state has them.
     """
 
     release: list[Manifest]
@@ -64,20 +68,22 @@ class Preflight:
     protected: frozenset[ProtectedResource] = frozenset()
     capsule: CapsuleRelease | None = None
     lost: frozenset[Registration] = frozenset()
+    applied: Mapping[str, Any] = field(default_factory=dict)
 
 
-def preflight(config: StackConfig, state: State, stack_file: str, project: Path) -> Preflight:
+def preflight(config: StackConfig, state: State, file: StackFile, project: Path) -> Preflight:
     """Check the releases, the cluster, and the repositories where something is to be registered.
 
     Args:
         config: the stack.
         state: the stack's state.
-        stack_file: name of the stack's file.
+        file: the stack's file.
         project: folder of the Pulumi project.
 
     Raises:
         ConfigurationError: with every problem of any of them.
     """
+    stack_file = file.name
     release, chart, capsule, problems = read_releases(config, stack_file, project)
     problems += version_problems(state, stack_file)
     described, deleting = config, creates_nothing()
@@ -89,6 +95,12 @@ def preflight(config: StackConfig, state: State, stack_file: str, project: Path)
     objects = [*(release or ()), *(capsule.definitions if capsule else ())]
     if release is not None and cluster is not None and not deleting and not ignores_protection():
         problems += deletion_problems(config, objects, cluster.facts, state, stack_file)
+    applied, before = applied_files(described, project, file.path, state)
+    unclear: list[Message] = []
+    if not deleting and cluster is not None and names_cluster(state, cluster.facts.uid):
+        problems += absent_tenants(config, state, stack_file)
+        older, unclear = older_files(applied, before, project, stack_file)
+        problems += older
     if problems := [*problems, *of_cluster, *of_github]:
         raise ConfigurationError(problems)
     assert release is not None and cluster is not None  # Each that is missing is a problem.
@@ -96,9 +108,9 @@ def preflight(config: StackConfig, state: State, stack_file: str, project: Path)
     unregistrable = frozenset(each for name in lost for each in new_registrations(name, by_name[name], state))
     of_owners = unneeded_owners(config.git_sources, stack_file)
     of_hosts = host_key_warnings(config.git_sources)
-    warnings = (*cluster.warnings, *lost.values(), *of_owners, *of_hosts, *expiring_grants(config))
+    warnings = (*cluster.warnings, *lost.values(), *of_owners, *of_hosts, *expiring_grants(config), *unclear)
     protected = protected_resources(described, objects, pulumi.get_stack(), cluster.facts, state)
-    return Preflight(release, chart, cluster, leftovers, warnings, protected, capsule, unregistrable)
+    return Preflight(release, chart, cluster, leftovers, warnings, protected, capsule, unregistrable, applied.outputs)
 
 
 def read_releases(

@@ -17,7 +17,7 @@ from flux_tenancy.components.cluster.client import ClusterFacts
 from flux_tenancy.components.cluster.component import ProtectedResource, known_cluster_uid, protected_before
 from flux_tenancy.components.cluster.ownership import names_cluster
 from flux_tenancy.components.config.errors import Problem
-from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.installs.capsule.objects import CAPSULE_GROUP
 from flux_tenancy.components.installs.chart import RELEASE_TYPE
@@ -110,27 +110,17 @@ def deletion_problems(
     known = protected_before(state) & state.resources.keys()
     for resource in sorted(known - protectable_resources(config, release)):
         if tenant := _tenant_of(resource, state):
-            wording, path = (
-                Wording(
-                    "FT-TEN-110",
-                    "namespace {namespace} of tenant {tenant} is protected, and removing its tenant would delete "
-                    "everything in it",
-                    "restore the entry with `state: leaving` and run `pulumi up` before you remove it "
-                    f"(docs/tenants.md), or, to delete everything at once, {_DELETE_ON_PURPOSE}",
-                ),
-                f"tenants.{tenant}",
-            )
-            if tenant in config.tenants:
-                wording, path = (
-                    Wording(
+            if tenant in config.tenants:  # Others are absent (`absent_tenants`), or leaving.
+                yield Problem(
+                    stack_file,
+                    f"tenants.{tenant}.namespaces",
+                    Message(
                         "FT-TEN-111",
-                        "namespace {namespace} of tenant {tenant} is protected, and removing it from the list "
+                        f"namespace {resource.name} of tenant {tenant} is protected, and removing it from the list "
                         "would delete everything in it",
                         f"list it again, or, to delete it on purpose, {_DELETE_ON_PURPOSE}",
                     ),
-                    f"{path}.namespaces",
                 )
-            yield Problem(stack_file, path, wording(namespace=resource.name, tenant=tenant))
         else:
             yield Problem(
                 stack_file,

@@ -16,6 +16,7 @@ from flux_tenancy.components.stack.cluster.foreign_installations import foreign_
 from flux_tenancy.components.stack.cluster.legacy_policies import legacy_policies
 from flux_tenancy.components.stack.cluster.namespaces import held_namespaces, terminating
 from flux_tenancy.components.stack.cluster.preflight import existing_only, preflight
+from flux_tenancy.components.stack.files.stack_file import StackFile
 from flux_tenancy.components.tenant.leaving.blocked_namespaces import Held, NamespaceHolds
 
 THIS = "11111111-1111-1111-1111-111111111111"
@@ -252,7 +253,7 @@ def test_a_missing_release_an_unreachable_cluster_and_a_missing_token_are_report
     )
 
     with pytest.raises(ConfigurationError) as refused:
-        preflight(config, state(), "Pulumi.staging.yaml", tmp_path)
+        preflight(config, state(), StackFile("Pulumi.staging.yaml", {}), tmp_path)
 
     unreachable, missing, no_token = refused.value.problems
     assert unreachable.path == "cluster.kubeconfig" and server in unreachable.message

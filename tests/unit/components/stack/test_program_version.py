@@ -12,6 +12,7 @@ from flux_tenancy.components.config.errors import ConfigurationError
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.stack.cluster.preflight import preflight
 from flux_tenancy.components.stack.cluster.program_version import version_problems
+from flux_tenancy.components.stack.files.stack_file import StackFile
 from flux_tenancy.version import VERSION
 
 FILE = "Pulumi.staging.yaml"
@@ -45,7 +46,7 @@ def test_the_preflight_refuses_it(tmp_path):
     config = load(tmp_path, tenants={"dev-team": {}})
 
     with pytest.raises(ConfigurationError) as error:
-        preflight(config, applied_by("99.0.0"), FILE, tmp_path)
+        preflight(config, applied_by("99.0.0"), StackFile(FILE, {}), tmp_path)
 
     assert "FT-CFG-850" in {each.code for each in error.value.problems}
 

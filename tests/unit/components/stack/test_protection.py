@@ -139,14 +139,6 @@ def test_an_update_that_deletes_nothing_protected_is_accepted() -> None:
     assert refused(State({})) == []
 
 
-def test_removing_a_tenant_of_a_protected_stack_is_refused_with_the_two_steps() -> None:
-    [problem] = refused(applied(OF_FLUX | {APPS, TOOLS}, apps="dev-team", tools="ops-team"))
-
-    assert (problem.file, problem.path, problem.code) == (FILE, "tenants.ops-team", "FT-TEN-110")
-    for part in ("namespace tools of tenant ops-team", "`state: leaving`", "--ignore-protect", "cluster.protect"):
-        assert part in problem.message
-
-
 def test_removing_a_namespace_of_a_tenant_is_refused() -> None:
     [problem] = refused(applied(OF_FLUX | {APPS, TOOLS}, apps="dev-team", tools="dev-team"))
 
@@ -166,9 +158,11 @@ def test_what_would_be_deleted_of_flux_and_kyverno_is_refused_all_at_once() -> N
 
 def test_protection_holds_in_the_update_that_ends_it() -> None:
     """The engine still has the flag in its state, and would refuse the deletion as the update's last step."""
-    [problem] = refused(applied(OF_FLUX | {APPS}, apps="dev-team"), cluster={"protect": False}, tenants={})
+    state = applied(OF_FLUX | {APPS, TOOLS}, apps="dev-team", tools="dev-team")
 
-    assert problem.code == "FT-TEN-110"
+    [problem] = refused(state, cluster={"protect": False})
+
+    assert problem.code == "FT-TEN-111"
 
 
 def test_what_was_recorded_and_never_created_may_be_removed() -> None:

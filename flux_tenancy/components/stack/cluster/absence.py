@@ -1,0 +1,188 @@
+"""Updates that would delete a tenant because the files no longer have it, or that come from older files.
+
+A tenant leaves in two steps: `state: leaving` removes its access, and then its entry goes. Files that simply lack a
+tenant are older ones, or a mistake.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pulumi
+
+from flux_tenancy.components.cluster.component import applied_before
+from flux_tenancy.components.config.errors import Problem
+from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.engine.state import State
+from flux_tenancy.components.stack.config import StackConfig
+from flux_tenancy.components.stack.files.names import tenant_file_name
+from flux_tenancy.components.stack.files.project_file import PROJECT_FILE
+from flux_tenancy.components.tenant.component import TENANT_COMPONENT
+from flux_tenancy.components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION, TENANT_LABEL
+
+OLDER = "FLUX_TENANCY_OLDER"
+"""Set, it applies files that do not descend from the applied ones."""
+# What a tenant has until it is leaving.
+_OF_ACTIVE = frozenset({"ServiceAccount", "RoleBinding", KUSTOMIZATION, HELM_RELEASE})
+_SHOWN = 10
+_OLDER_FILES = Wording(
+    "FT-CFG-856",
+    "was last applied from {before}, which {now} does not contain, so this update could take back what came since",
+    "use the newer files (`git pull`); to apply these all the same, run `flux-tenancy up --older`, or set "
+    f"{OLDER}=true for `pulumi`",
+)
+
+
+def absent_tenants(config: StackConfig, state: State, stack_file: str) -> Iterator[Problem]:
+    """A problem for each tenant that the last update had, that was not leaving, and that the stack no longer lists.
+
+    Args:
+        config: the stack.
+        state: the stack's state.
+        stack_file: name of the stack's file.
+    """
+    absent = state.names(TENANT_COMPONENT) - config.tenants.keys()
+    active = _with_access(state) if absent else set()
+    for tenant in sorted(absent & active):
+        yield Problem(
+            stack_file,
+            f"tenants.{tenant}",
+            Message(
+                "FT-TEN-112",
+                "is missing, but the last update had this tenant, so its namespaces would be deleted with all objects",
+                "to offboard it, restore the entry with `state: leaving` and run `pulumi up` before you remove it "
+                "(docs/tenants.md); if the files are older than that update, use the newer ones",
+            ),
+        )
+
+
+def _with_access(state: State) -> set[str]:
+    """The tenants that had access or syncs after the last update."""
+    found = set()
+    for (kind, _), outputs in state.resources.items():
+        if kind.rpartition(":")[2] in _OF_ACTIVE:
+            metadata = outputs.get("metadata") or {}
+            found.add((metadata.get("labels") or {}).get(TENANT_LABEL, ""))
+    return found
+
+
+@dataclass(frozen=True)
+class Applied:
+    """The files from which a stack was applied.
+
+    Attributes:
+        configuration: `sha256:…` of the stack's file, the tenants' files and `Pulumi.yaml`.
+        time: when they were first applied, in UTC.
+        commit: the commit that was checked out; empty without Git.
+        date: when that commit was made.
+        modified: whether files of the project differed from it.
+    """
+
+    configuration: str
+    time: str
+    commit: str = ""
+    date: str = ""
+    modified: bool = False
+
+    @property
+    def outputs(self) -> dict[str, Any]:
+        """As the state has them."""
+        return {key: value for key, value in asdict(self).items() if value}
+
+    def __str__(self) -> str:
+        return f"commit {printable(self.commit)[:_SHOWN]} of {printable(self.date)[:_SHOWN]}"
+
+
+def applied_files(config: StackConfig, project: Path, stack_file: Path, state: State) -> tuple[Applied, Applied | None]:
+    """The files of this update, and those of the last one; the time stays as long as the files do.
+
+    Args:
+        config: the stack.
+        project: folder of the Pulumi project.
+        stack_file: path of the stack's file.
+        state: the stack's state.
+    """
+    digest = hashlib.sha256()
+    for file in (project / PROJECT_FILE, stack_file, *(project / tenant_file_name(name) for name in config.tenants)):
+        digest.update(file.read_bytes() if file.is_file() else b"")
+        digest.update(b"\0")
+    now = Applied(f"sha256:{digest.hexdigest()}", datetime.now(UTC).isoformat(timespec="seconds"))
+    commit, _, date = _git(project, "log", "-1", "--format=%H %cI").partition(" ")
+    if commit:
+        changed = _git(project, "status", "--porcelain", "--untracked-files=no", "--", ".")
+        now = replace(now, commit=commit, date=date, modified=bool(changed))
+    before = _parsed(applied_before(state))
+    if before is not None and replace(now, time=before.time) == before:
+        now = before
+    return now, before
+
+
+def _parsed(recorded: Mapping[str, Any] | None) -> Applied | None:
+    if recorded is None:
+        return None
+    known = {name: recorded[name] for name in Applied.__dataclass_fields__ if name in recorded}
+    return Applied(**{"configuration": "", "time": ""} | known)
+
+
+def older_files(
+    now: Applied, before: Applied | None, project: Path, stack_file: str, environ: Mapping[str, str] = os.environ
+) -> tuple[list[Problem], list[Message]]:
+    """That the files do not descend from those of the last update, as a problem or, in a preview, as a warning.
+
+    Args:
+        now: the files of this update.
+        before: those of the last one.
+        project: folder of the Pulumi project.
+        stack_file: name of the stack's file.
+        environ: the environment.
+    """
+    if before is None or not before.commit or now.configuration == before.configuration:
+        return [], []
+    if not now.commit:
+        text = "this project is not in a Git repository, so whether its files are newer"
+        return [], [_unknown(f"{text} than {before} is not known")]
+    if (contains := _contains(project, now, before)) is None:
+        return [], [_unknown(f"this clone does not have {before}, from which the stack was applied")]
+    if contains:
+        return [], []
+    older = _OLDER_FILES(before=before, now=now)
+    if pulumi.runtime.is_dry_run() or environ.get(OLDER, "").lower() not in ("", "0", "false"):
+        return [], [older]
+    return [Problem(stack_file, "", older)], []
+
+
+def _unknown(text: str) -> Message:
+    return Message("FT-CFG-857", text, "compare them yourself, or fetch the whole history with `git fetch --unshallow`")
+
+
+def _contains(project: Path, now: Applied, before: Applied) -> bool | None:
+    """Whether the files contain those of the last update; None if that cannot be told."""
+    if not _git_status(project, "merge-base", "--is-ancestor", before.commit, now.commit):
+        return True
+    if not _git_status(project, "cat-file", "-e", f"{before.commit}^{{commit}}"):
+        # A squashed or rebased change is another commit with the same files.
+        return not _git_status(project, "diff", "--quiet", before.commit, now.commit, "--", ".")
+    if datetime.fromisoformat(now.date) < datetime.fromisoformat(before.date):
+        return False
+    return None if _git(project, "rev-parse", "--is-shallow-repository") == "true" else False
+
+
+def _git(project: Path, *arguments: str) -> str:
+    """What Git prints; empty where it fails, or is missing."""
+    try:
+        done = subprocess.run(["git", "-C", str(project), *arguments], capture_output=True, check=False, text=True)
+    except FileNotFoundError:
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def _git_status(project: Path, *arguments: str) -> int:
+    return subprocess.run(["git", "-C", str(project), *arguments], capture_output=True, check=False).returncode
