@@ -22,16 +22,18 @@ from flux_tenancy.project.errors import OperationError, reading_files
 _NAME = "${PROJECT}"
 _SECTION = "template"
 _EXAMPLE = "Pulumi.stack.example"
+_PRODUCTION = "    production: true\n"
 # Source: ValidateProjectName in sdk/go/common/tokens/project.go of Pulumi
 _PROJECT_NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 
 
-def new_project(folder: Path, stack: str) -> list[Path]:
+def new_project(folder: Path, stack: str, production: bool = True) -> list[Path]:
     """Write the files of a new project, named like its folder; returns them.
 
     Args:
         folder: where to write; it is created, and must be empty if it exists.
         stack: name of its first stack.
+        production: whether its cluster is a production environment.
 
     Raises:
         OperationError: the folder is not empty or cannot be written, or a name is not valid.
@@ -54,6 +56,8 @@ def new_project(folder: Path, stack: str) -> list[Path]:
             )
         texts = dict(_template(files("flux_tenancy").joinpath("template")))
         texts[stack_file] = texts[_EXAMPLE]
+        if not production:
+            texts[stack_file] = texts[stack_file].replace(_PRODUCTION, "    production: false\n")
         return [_write(folder / path, _filled(path, text, name)) for path, text in sorted(texts.items())]
     except OSError as error:
         raise OperationError(
