@@ -20,7 +20,7 @@ from flux_tenancy.components.installs.kyverno.config import KYVERNO
 from flux_tenancy.components.installs.product import Product
 
 PROJECT = Path(__file__).parents[1]
-_FOLDERS = ("command", "components", "isolation", "operations", "policy", "review")
+_FOLDERS = ("command", "components", "isolation", "operations", "review")
 # Installed by a chart: a message with the area of a `product` in its code is said of each.
 _PRODUCTS = (CAPSULE, KYVERNO)
 

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
@@ -17,11 +17,8 @@ import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import LanguageRuntimeServicer, language_pb2, language_pb2_grpc, plugin_pb2
 
-from lab.language_host.policy_pack import PolicyPackRun, inherited
-
 # The engine sends whole configurations and component inputs in one message; this is its own limit.
 MESSAGE_LIMIT_BYTES = 400 * 1024 * 1024
-_POLICY_PACK = "analyzer"
 
 
 class PythonLanguageHost(LanguageRuntimeServicer):
@@ -96,12 +93,6 @@ class PythonLanguageHost(LanguageRuntimeServicer):
         self, request: language_pb2.RunPluginRequest, context: grpc.ServicerContext
     ) -> Iterator[language_pb2.RunPluginResponse]:
         folder = Path(request.info.program_directory)
-        if request.kind == _POLICY_PACK:
-            command = [str(_interpreter(request.info)), "-u", "-m", "pulumi.policy", *request.args, str(folder)]
-            run = PolicyPackRun(command, folder, inherited(request.env))
-            context.add_callback(run.end)
-            yield from run.responses()
-            return
         # A component package, which prints its port by itself.
         plugin = subprocess.Popen(
             [str(_interpreter(request.info)), "-u", str(folder), *request.args],
@@ -127,6 +118,17 @@ class PythonLanguageHost(LanguageRuntimeServicer):
         for signum in (signal.SIGINT, signal.SIGTERM):
             signal.signal(signum, lambda *_: self._stopped.set())
         self._stopped.wait()
+
+
+def inherited(environment: Sequence[str]) -> dict[str, str]:
+    """The environment of a process for the user: the host's without the lab's own path, with what the engine sets.
+
+    Args:
+        environment: what the engine sets, as `NAME=value`.
+    """
+    pairs = (entry.partition("=") for entry in environment)
+    host = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return {**host, **{name: value for name, _, value in pairs}}
 
 
 def _interpreter(info: language_pb2.ProgramInfo) -> Path:
