@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from flux_tenancy.components.config.errors import ConfigurationError, Problem
+from flux_tenancy.components.config.errors import MISSING, ConfigurationError, Problem
 from flux_tenancy.components.config.yaml_files import read_mapping
-from flux_tenancy.components.stack.files.validation_errors import MISSING
 
 PROJECT_FILE = "Pulumi.yaml"
 
