@@ -8,6 +8,7 @@ import runpy
 from pathlib import Path
 from typing import Any
 
+import pulumi
 import pytest
 import sample_kyverno
 import yaml
@@ -51,11 +52,12 @@ def sections() -> dict[str, Any]:
 
 
 def before(name: str, registered: dict[str, Registration]) -> set[str]:
-    """Everything that a resource is registered after."""
+    """Everything that a resource, or a component around it, is registered after."""
     found: set[str] = set()
     todo = {name}
     while todo:
-        todo = {after for each in todo for after in registered[each].after} - found
+        todo = {other for each in todo for other in (*registered[each].after, registered[each].parent)} - found
+        todo &= registered.keys()  # The stack is its own.
         found |= todo
     return found
 
@@ -89,8 +91,7 @@ def test_the_program_of_the_page_registers_the_platform_in_order(
         probe = "ValidatingAdmissionPolicy flux-tenancy-probe"
         assert {probe, "Deployment flux-system/kustomize-controller"} <= before(name, registered), name
         assert "native-policies-in-force" in registered[name].hooks["before_create"]
-    shared = {each.parent for name, each in registered.items() if name.startswith("ClusterRole flux-tenancy-tenant")}
-    assert shared == {"NativePolicies policies"}
+    assert "ClusterRole flux-tenancy-tenant" in before("Namespace apps", registered)
 
 
 def test_kyvernos_policies_are_built_once_it_serves(tmp_path: Path) -> None:
@@ -103,8 +104,8 @@ def test_kyvernos_policies_are_built_once_it_serves(tmp_path: Path) -> None:
     def program() -> None:
         installed = KyvernoInstall("kyverno", KyvernoInstallArgs(config.kyverno, chart, api))
         policy_set = enabled_policies(config, PolicyEngine.KYVERNO, release)
-        args = PoliciesArgs(policy_set, api, ready=[installed.serving], after=[installed.release])
-        KyvernoPolicies("policies", args)
+        after = pulumi.ResourceOptions(depends_on=[installed.release])
+        KyvernoPolicies("policies", PoliciesArgs(policy_set, api, ready=[installed.serving]), after)
 
     probe = run(program)["ValidatingPolicy flux-tenancy-probe"]
 
