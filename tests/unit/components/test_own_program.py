@@ -97,12 +97,12 @@ def test_the_program_of_the_page_registers_the_platform_in_order(
 def test_kyvernos_policies_are_built_once_it_serves(tmp_path: Path) -> None:
     kyverno = pinned(tmp_path, sample_kyverno, sample_kyverno.KYVERNO)
     config = StackConfig.model_validate(sections() | {"kyverno": kyverno, "tenants": {}})
-    assert config.kyverno is not None
-    chart, release = kyverno_chart(config.kyverno, tmp_path), read_release(config.flux, tmp_path)
+    assert (section := config.kyverno) is not None
+    chart, release = kyverno_chart(section, tmp_path), read_release(config.flux, tmp_path)
     api: Any = None
 
     def program() -> None:
-        installed = KyvernoInstall("kyverno", KyvernoInstallArgs(config.kyverno, chart, api))
+        installed = KyvernoInstall("kyverno", KyvernoInstallArgs(section, chart, api))
         policy_set = enabled_policies(config, PolicyEngine.KYVERNO, release)
         after = pulumi.ResourceOptions(depends_on=[installed.release])
         KyvernoPolicies("policies", PoliciesArgs(policy_set, api, ready=[installed.serving]), after)
