@@ -12,10 +12,9 @@ if TYPE_CHECKING:
     from flux_tenancy.components.installs.flux import FluxInstall
     from flux_tenancy.components.installs.kyverno import KyvernoInstall
     from flux_tenancy.components.policies.component import KyvernoPolicies, NativePolicies
-    from flux_tenancy.components.stack.described import describe
     from flux_tenancy.components.tenant import Tenant
 
-__all__ = ["FluxInstall", "KyvernoInstall", "KyvernoPolicies", "NativePolicies", "Tenant", "describe"]
+__all__ = ["FluxInstall", "KyvernoInstall", "KyvernoPolicies", "NativePolicies", "Tenant"]
 
 _MODULES = {
     "FluxInstall": "installs.flux",
@@ -23,7 +22,6 @@ _MODULES = {
     "KyvernoPolicies": "policies.component",
     "NativePolicies": "policies.component",
     "Tenant": "tenant",
-    "describe": "stack.described",
 }
 
 

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from flux_tenancy.command.options import File, OptionalStack, Tenants, stack_of_shell
+from flux_tenancy.command.options import File, OptionalStack, Output, OutputOption, Tenants, stack_of_shell
 from flux_tenancy.command.program import failed, found
 from flux_tenancy.command.project import project_folder
-from flux_tenancy.isolation.choices import Layer, Profile, ReportFormat
+from flux_tenancy.isolation.choices import Layer, Profile
 
 
 def isolation(
@@ -75,7 +75,7 @@ def isolation(
     live: Annotated[
         bool, typer.Option("--live", help="Also create labelled objects, and remove them afterwards.")
     ] = False,
-    output: Annotated[ReportFormat, typer.Option("--output", "-o", help="Format of the report.")] = ReportFormat.TABLE,
+    output: OutputOption = Output.TABLE,
     file: File = None,
 ) -> None:
     """Attack a cluster as a tenant could, and show which layer blocks each attempt.
@@ -94,7 +94,7 @@ def isolation(
 
       flux-tenancy isolation --namespace apps --service-account flux
 
-      flux-tenancy isolation --stack staging -o junit -f isolation.xml
+      flux-tenancy isolation --stack staging -o json -f isolation.json
 
       flux-tenancy isolation --stack staging --tenant shop --live
     """
@@ -129,7 +129,7 @@ def isolation(
     layers, prefixes = tuple(dict.fromkeys(without)), tuple(only)
     asked = Asked(tenant, namespace, service_account, flux_namespace, live, layers, prefixes)
     outcome = attack(target, asked)
-    show(outcome.reports, output, file)
+    show(outcome.reports, file, programs=output is Output.JSON)
     if not outcome.safe:
         found()
     if outcome.unclear:

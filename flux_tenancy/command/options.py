@@ -7,7 +7,6 @@ for `pulumi`, or the only one of the project. Reports cover all stacks of the pr
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -15,12 +14,10 @@ from typing import Annotated
 
 import typer
 
-from flux_tenancy.command.project import PROJECT_FILE, find_project, project_folder
+from flux_tenancy.command.project import find_project, project_folder
 
 STACK_VARIABLE = "PULUMI_STACK"
 """The current stack of a shell, as `pulumi` reads it: https://www.pulumi.com/docs/iac/cli/environment-variables/"""
-
-_STACK_FOLDER = re.compile(r"""^stackConfigDir: *["']?([^"'#\s]+)""", re.MULTILINE)
 
 
 def _completed_project(context: typer.Context) -> Path | None:
@@ -32,10 +29,14 @@ def _completed_project(context: typer.Context) -> Path | None:
 def _completed_stacks(context: typer.Context, incomplete: str) -> list[str]:
     if (project := _completed_project(context)) is None:
         return []
-    # To import what reads this file takes a second.
-    found = _STACK_FOLDER.search((project / PROJECT_FILE).read_text(encoding="utf-8", errors="replace"))
-    files = (project / (found[1] if found else "")).glob("Pulumi.*.yaml")
-    names = sorted(file.name.removeprefix("Pulumi.").removesuffix(".yaml") for file in files)
+    from flux_tenancy.components.config.errors import ConfigurationError
+    from flux_tenancy.components.stack.files.names import stack_names
+    from flux_tenancy.components.stack.files.project_file import read_project_file
+
+    try:
+        names = stack_names(read_project_file(project).stack_folder)
+    except ConfigurationError:
+        return []
     return [name for name in names if name.startswith(incomplete)]
 
 

@@ -86,33 +86,6 @@ def build_admission() -> None:
 
 
 @app.command()
-def static_policies(
-    stack: Stack,
-    out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path(".static-policies"),
-) -> None:
-    """Write a stack's native policies as files that an API server loads itself, so that no user can delete them.
-
-    The file goes into a folder on each API server's machine, and that folder into its admission configuration.
-
-    Examples:
-
-      flux-tenancy review static-policies --stack production
-    """
-    from flux_tenancy.project.described_stack import described_file
-    from flux_tenancy.review.render.stack import render_stack
-    from flux_tenancy.review.render.static_policies import static_policies as policies_of
-    from flux_tenancy.review.render.static_policies import write_static_policies
-
-    project = project_folder()
-    described_file(stack, project)
-    rendered = render_stack(project, stack)
-    policies = list(policies_of(rendered.objects))
-    file = write_static_policies(rendered.stack, policies, out)
-    typer.echo(f"{len(policies)} policies and bindings in {file}")
-    typer.echo("Next: copy it to each API server (docs/policies-rollout.md#policies-that-nobody-can-delete).")
-
-
-@app.command()
 def diff(
     stack: ComparedStacks,
     base: Annotated[str, typer.Option(help="Branch or commit that the change is to be merged into.")] = "main",

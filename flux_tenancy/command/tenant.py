@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -16,14 +15,6 @@ app = typer.Typer(
     help="Onboard, show, suspend, move and offboard tenants. Changes files of the project, and no cluster.",
     no_args_is_help=True,
 )
-
-
-class ListOutput(StrEnum):
-    """The format of the list of tenants; `html` is one page that loads nothing."""
-
-    TABLE = "table"
-    JSON = "json"
-    HTML = "html"
 
 
 _GitHub = Annotated[
@@ -69,7 +60,7 @@ def new(
 @app.command("list")
 def list_(
     stack: Stacks,
-    output: Annotated[ListOutput, typer.Option("--output", "-o", help="Format of the report.")] = ListOutput.TABLE,
+    output: OutputOption = Output.TABLE,
     policies: Annotated[
         bool, typer.Option("--policies/--no-policies", help="Count objects that the policies would refuse.")
     ] = True,
@@ -84,11 +75,11 @@ def list_(
 
       flux-tenancy tenant list
 
-      flux-tenancy tenant list -s staging -o html > tenants.html
+      flux-tenancy tenant list -s staging -o json
     """
     from flux_tenancy.operations.tenant_list import show_tenants
 
-    if show_tenants(stack, project_folder(), output.value, policies) and exit_code:
+    if show_tenants(stack, project_folder(), output is Output.JSON, policies) and exit_code:
         found()
 
 

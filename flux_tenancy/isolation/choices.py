@@ -28,12 +28,3 @@ class Profile(StrEnum):
 
     BASELINE = "baseline"
     RESTRICTED = "restricted"
-
-
-class ReportFormat(StrEnum):
-    """The format of a report."""
-
-    TABLE = "table"
-    JSON = "json"
-    JUNIT = "junit"
-    HTML = "html"

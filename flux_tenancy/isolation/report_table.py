@@ -15,13 +15,13 @@ from flux_tenancy.isolation.model import AttemptResult, Discrepancy, Report, Sta
 
 WIDTH = 180
 """Columns of a report that is not for a terminal."""
-WORDS = {
+_WORDS = {
     Verdict.REFUSED: "refused",
     Verdict.PASSED: "PASSED",
     Verdict.NOT_APPLICABLE: "n/a",
     Verdict.UNPROVEN: "unproven",
 }
-STYLES = {
+_STYLES = {
     Verdict.PASSED: "bold red",
     Verdict.UNPROVEN: "yellow",
     Verdict.NOT_APPLICABLE: "dim",
@@ -29,9 +29,7 @@ STYLES = {
 }
 
 
-AS_INTENDED = "everything in the cluster is as intended"
-"""What is said of an inventory that has found nothing."""
-INVENTORY = ("object", "problem", "found", "intended", "remedy")
+_INVENTORY = ("object", "problem", "found", "intended", "remedy")
 """The headings of an inventory."""
 
 
@@ -40,7 +38,7 @@ def as_table(reports: Sequence[Report]) -> RenderableType:
     return Group(*(part for report in reports for part in _parts(report)))
 
 
-def alone(result: AttemptResult) -> str:
+def _alone(result: AttemptResult) -> str:
     """What each layer alone does, e.g. `role ✓ admission ✗`."""
     signs = {State.HOLDS: "✓", State.OPEN: "✗", State.UNPROVEN: "?", State.NOT_REACHED: "?"}
     return " ".join(
@@ -50,21 +48,21 @@ def alone(result: AttemptResult) -> str:
     )
 
 
-def refused_by(result: AttemptResult) -> str:
+def _refused_by(result: AttemptResult) -> str:
     """The layer and the part of it that refused."""
     if result.layer is None or result.verdict is not Verdict.REFUSED:
         return ""
     return f"{result.layer}: {result.by}" if result.by else str(result.layer)
 
 
-def place(each: Discrepancy) -> str:
+def _place(each: Discrepancy) -> str:
     """The object of a discrepancy with its namespace."""
     return f"{each.namespace}: {each.target}" if each.namespace else each.target
 
 
-def in_cells(each: Discrepancy) -> tuple[str, ...]:
-    """A discrepancy under the headings of `INVENTORY`."""
-    return place(each), each.what, each.found, each.intended, f"{each.remedy} ({each.code})"
+def _in_cells(each: Discrepancy) -> tuple[str, ...]:
+    """A discrepancy under the headings of `_INVENTORY`."""
+    return _place(each), each.what, each.found, each.intended, f"{each.remedy} ({each.code})"
 
 
 def inventory(report: Report) -> str:
@@ -74,10 +72,10 @@ def inventory(report: Report) -> str:
     return f"Inventory: {len(report.inventory)} not as intended."
 
 
-def summary(report: Report) -> str:
+def _summary(report: Report) -> str:
     """One sentence about a report."""
     found = Counter(result.verdict for result in report.attempts)
-    counts = ", ".join(f"{found[verdict]} {WORDS[verdict].lower()}" for verdict in Verdict)
+    counts = ", ".join(f"{found[verdict]} {_WORDS[verdict].lower()}" for verdict in Verdict)
     controls = Counter(result.verdict for result in report.controls)
     return (
         f"{len(report.attempts)} attempts: {counts}. "
@@ -86,7 +84,7 @@ def summary(report: Report) -> str:
     )
 
 
-def title(report: Report) -> str:
+def _title(report: Report) -> str:
     """The tenant of a report, and how the report was made."""
     without = f", without {', '.join(report.without)}" if report.without else ""
     return (
@@ -103,21 +101,23 @@ def _parts(report: Report) -> list[RenderableType]:
         attempts.add_row(
             Text(str(result.attempt.threat)),
             Text(result.attempt.name),
-            Text(WORDS[result.verdict], STYLES[result.verdict]),
-            Text(refused_by(result)),
-            Text(alone(result)),
+            Text(_WORDS[result.verdict], _STYLES[result.verdict]),
+            Text(_refused_by(result)),
+            Text(_alone(result)),
             Text(result.message),
         )
     controls = _table("control", "verdict", "seen")
     for control in report.controls:
         style = {Verdict.PASSED: "green", Verdict.REFUSED: "bold red"}.get(control.verdict, "yellow")
-        controls.add_row(Text(control.control.name), Text(WORDS[control.verdict].lower(), style), Text(control.message))
+        controls.add_row(
+            Text(control.control.name), Text(_WORDS[control.verdict].lower(), style), Text(control.message)
+        )
     found = []
     if report.inventory:
-        found = [_table(*INVENTORY)]
+        found = [_table(*_INVENTORY)]
         for each in report.inventory:
-            found[0].add_row(*(Text(cell, "bold red" if at == 1 else "") for at, cell in enumerate(in_cells(each))))
-    return [Text(title(report), "bold"), attempts, controls, *found, Text(summary(report), "bold"), Text("")]
+            found[0].add_row(*(Text(cell, "bold red" if at == 1 else "") for at, cell in enumerate(_in_cells(each))))
+    return [Text(_title(report), "bold"), attempts, controls, *found, Text(_summary(report), "bold"), Text("")]
 
 
 def _table(*headings: str) -> Table:

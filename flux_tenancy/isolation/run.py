@@ -20,16 +20,14 @@ from flux_tenancy.components.cluster.config import ClusterConfig
 from flux_tenancy.components.config.errors import ConfigurationError
 from flux_tenancy.components.config.messages import Message, message_of
 from flux_tenancy.components.config.printable import printable
-from flux_tenancy.isolation.choices import Layer, Profile, ReportFormat
+from flux_tenancy.isolation.choices import Layer, Profile
 from flux_tenancy.isolation.inventory.intent import Intent
 from flux_tenancy.isolation.inventory.lists import read_lists
 from flux_tenancy.isolation.inventory.profile import against_profile
 from flux_tenancy.isolation.inventory.stack import StackInventory
 from flux_tenancy.isolation.model import AttemptResult, ControlResult, Discrepancy, Report
 from flux_tenancy.isolation.reading import has_account, labelled_namespaces, read, tenancy, tenants, version
-from flux_tenancy.isolation.report_html import as_html
 from flux_tenancy.isolation.report_json import as_json
-from flux_tenancy.isolation.report_junit import as_junit
 from flux_tenancy.isolation.report_table import WIDTH, as_table
 from flux_tenancy.isolation.scene import Tenancy
 from flux_tenancy.isolation.suite import Suite
@@ -40,7 +38,6 @@ from flux_tenancy.review.render.stack import load_and_render
 
 _INVENTORY = "inventory"
 """The name of the inventory for `--only`."""
-_RENDERED = {ReportFormat.JSON: as_json, ReportFormat.JUNIT: as_junit, ReportFormat.HTML: as_html}
 
 
 @dataclass(frozen=True)
@@ -303,31 +300,29 @@ def _unavailable(error: ClusterUnavailable, stack: str) -> OperationError:
     return OperationError(Message("FT-ISO-006", f"{where}: {said}", "correct that, or make the cluster reachable"))
 
 
-def show(reports: list[Report], output: ReportFormat, file: Path | None) -> None:
+def show(reports: list[Report], file: Path | None, *, programs: bool) -> None:
     """Print the reports, or write them to a file.
+
+    Args:
+        reports: of a run.
+        file: where to write them; None prints them.
+        programs: whether they are for programs, as JSON, or for people, as a table.
 
     Raises:
         OperationError: the file cannot be written.
     """
-    if output in _RENDERED:
-        text = _RENDERED[output](reports)
-        if file is None:
-            typer.echo(text)
-        else:
-            _write(file, text)
-        return
-    if file is None:
-        # In a pipe the table is as wide as it needs.
-        Console(width=None if sys.stdout.isatty() else WIDTH).print(as_table(reports))
-        return
     out = io.StringIO()
-    Console(file=out, width=WIDTH).print(as_table(reports))
-    _write(file, out.getvalue())
-
-
-def _write(file: Path, text: str) -> None:
+    if programs:
+        out.write(f"{as_json(reports)}\n")
+    else:
+        # In a pipe and in a file, the table is as wide as it needs.
+        is_terminal = file is None and sys.stdout.isatty()
+        Console(file=sys.stdout if is_terminal else out, width=None if is_terminal else WIDTH).print(as_table(reports))
+    if file is None:
+        typer.echo(out.getvalue(), nl=False)
+        return
     try:
-        file.write_text(text, encoding="utf-8")
+        file.write_text(out.getvalue(), encoding="utf-8")
     except OSError as error:
         raise OperationError(
             Message("FT-ISO-005", f"{file} cannot be written: {error.strerror}", "name another file with --file")

@@ -11,7 +11,7 @@ from flux_tenancy.components.config.errors import Problem
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.stack.files.names import StackName, stack_file_name, stack_names, tenant_file_name
 from flux_tenancy.components.stack.files.project_file import ProjectFile, read_project_file
-from flux_tenancy.components.stack.files.stack_file import StackFile, is_encrypted, read_stack_file
+from flux_tenancy.components.stack.files.stack_file import StackFile, is_encrypted, read_stack_file, structured
 from flux_tenancy.components.stack.files.tenant_files import MergedTenant, read_tenant
 from flux_tenancy.project.errors import OperationError, invalid, reading_files
 
@@ -155,7 +155,7 @@ def described_platform(stack: str, project: Path) -> Mapping[str, Any]:
     Raises:
         OperationError: the stack does not exist or has no such sync.
     """
-    sync = described_file(stack, project).at(PLATFORM)
+    sync = described_section(stack, PLATFORM[0], project).get(PLATFORM[1])
     if not isinstance(sync, Mapping):
         raise OperationError(
             Message("FT-OPS-005", f"{stack_file_name(stack)} has no flux.sync", "set flux.sync.source.url first")
@@ -169,8 +169,7 @@ def described_section(stack: str, section: str, project: Path) -> Mapping[str, A
     Raises:
         OperationError: the stack does not exist.
     """
-    found = described_file(stack, project).at((section,))
-    return found if isinstance(found, Mapping) else {}
+    return _section(described_file(stack, project), section)
 
 
 def described_file(stack: str, project: Path) -> StackFile:
@@ -188,5 +187,11 @@ def described_file(stack: str, project: Path) -> StackFile:
 
 def _listed(file: StackFile) -> Mapping[str, Any]:
     """The tenants of a stack with their entries; none if all of them are encrypted together."""
-    tenants = file.at((TENANTS,))
-    return tenants if isinstance(tenants, Mapping) and not is_encrypted(tenants) else {}
+    return _section(file, TENANTS)
+
+
+def _section(file: StackFile, key: str) -> Mapping[str, Any]:
+    """A section as Pulumi passes it: that of the stack's file, or else the project's own; either may be JSON."""
+    found = file.merged.get(key)
+    found = structured(found) if isinstance(found, str) else found
+    return found if isinstance(found, Mapping) and not is_encrypted(found) else {}

@@ -21,11 +21,6 @@ def test_it_runs_the_same_program_as_this_repository() -> None:
     assert (TEMPLATE / "__main__.py").read_text() == (CHECKOUT / "__main__.py").read_text()
 
 
-@pytest.mark.parametrize("file", ["__main__.py", "PulumiPolicy.yaml"])
-def test_it_runs_the_same_policy_pack_as_this_repository(file: str) -> None:
-    assert (TEMPLATE / "policy" / file).read_text() == (CHECKOUT / "flux_tenancy" / "policy" / file).read_text()
-
-
 @pytest.mark.parametrize(
     ("file", "schema"),
     [("Pulumi.stack.example", stack_schema("my-platform")), ("tenants/my-team.yaml", tenant_schema())],

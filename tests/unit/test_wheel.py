@@ -123,19 +123,6 @@ def test_a_project_gets_the_schemas_of_its_own_keys(command: Path, tmp_path: Pat
     assert (project / "schemas" / "tenant.schema.json").is_file()
 
 
-def test_the_policy_pack_of_a_project_runs_with_the_wheel_alone(command: Path, tmp_path: Path) -> None:
-    run(command, "new", "my-platform", folder=tmp_path)
-    # Without an engine it ends when it would serve; until then it has imported everything.
-    program = (
-        "import pulumi_policy; pulumi_policy.PolicyPack = print; import runpy; runpy.run_path('policy/__main__.py')"
-    )
-    done = subprocess.run(
-        [command.parent / "python", "-c", program], cwd=tmp_path / "my-platform", capture_output=True, text=True
-    )
-
-    assert done.stdout.startswith("flux-tenancy "), done.stderr
-
-
 def test_a_change_of_a_project_is_compared_with_the_wheel_alone(command: Path, tmp_path: Path) -> None:
     test_a_new_project_renders_with_the_wheel_alone(command, tmp_path)
     project = tmp_path / "my-platform"

@@ -17,11 +17,8 @@ import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import LanguageRuntimeServicer, language_pb2, language_pb2_grpc, plugin_pb2
 
-from dev.lab.language_host.policy_pack import PolicyPackRun, inherited
-
 # The engine sends whole configurations and component inputs in one message; this is its own limit.
 MESSAGE_LIMIT_BYTES = 400 * 1024 * 1024
-_POLICY_PACK = "analyzer"
 
 
 class PythonLanguageHost(LanguageRuntimeServicer):
@@ -59,7 +56,7 @@ class PythonLanguageHost(LanguageRuntimeServicer):
             if not folder.exists():
                 subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
         command = [str(_interpreter(request.info)), "-m", "pip", "install", "-r", "requirements.txt"]
-        done = subprocess.run(command, cwd=request.directory, env=inherited([]), capture_output=True, check=False)
+        done = subprocess.run(command, cwd=request.directory, env=_inherited(), capture_output=True, check=False)
         yield language_pb2.InstallDependenciesResponse(stdout=done.stdout, stderr=done.stderr)
         if done.returncode:
             context.abort(grpc.StatusCode.INTERNAL, f"pip ended with exit code {done.returncode}")
@@ -72,7 +69,7 @@ class PythonLanguageHost(LanguageRuntimeServicer):
                 [str(_interpreter(request.info)), "-P", str(Path(__file__).with_name("program.py")), str(writing)],
                 stdin=subprocess.PIPE,
                 cwd=request.info.program_directory or request.pwd,
-                env=inherited([]),
+                env=_inherited(),
                 pass_fds=[writing],
             )
             os.close(writing)
@@ -92,30 +89,6 @@ class PythonLanguageHost(LanguageRuntimeServicer):
             return language_pb2.RunResponse(error=f"the program ended with exit code {program.returncode}")
         return language_pb2.RunResponse.FromString(response)
 
-    def RunPlugin(
-        self, request: language_pb2.RunPluginRequest, context: grpc.ServicerContext
-    ) -> Iterator[language_pb2.RunPluginResponse]:
-        folder = Path(request.info.program_directory)
-        if request.kind == _POLICY_PACK:
-            command = [str(_interpreter(request.info)), "-u", "-m", "pulumi.policy", *request.args, str(folder)]
-            run = PolicyPackRun(command, folder, inherited(request.env))
-            context.add_callback(run.end)
-            yield from run.responses()
-            return
-        # A component package, which prints its port by itself.
-        plugin = subprocess.Popen(
-            [str(_interpreter(request.info)), "-u", str(folder), *request.args],
-            cwd=request.pwd or folder,
-            env=inherited(request.env),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-        )
-        context.add_callback(plugin.terminate)
-        assert plugin.stdout is not None  # since it is a pipe
-        while line := plugin.stdout.readline():
-            yield language_pb2.RunPluginResponse(stdout=line)
-        yield language_pb2.RunPluginResponse(exitcode=plugin.wait())
-
     def Cancel(self, request: empty_pb2.Empty, context: grpc.ServicerContext) -> empty_pb2.Empty:
         for program in list(self._programs):
             program.send_signal(signal.SIGINT)
@@ -127,6 +100,11 @@ class PythonLanguageHost(LanguageRuntimeServicer):
         for signum in (signal.SIGINT, signal.SIGTERM):
             signal.signal(signum, lambda *_: self._stopped.set())
         self._stopped.wait()
+
+
+def _inherited() -> dict[str, str]:
+    """The environment of a process for the user: the host's without the lab's own path."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
 def _interpreter(info: language_pb2.ProgramInfo) -> Path:

@@ -6,11 +6,12 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from flux_tenancy.components.config.messages import code_of
+from flux_tenancy.components.config.messages import Wording, code_of
 from flux_tenancy.components.config.printable import without_controls
 
 KeyPath = tuple[str | int, ...]
 """The path of a value in the configuration: keys and indices."""
+MISSING = Wording("FT-CFG-605", "is required and missing")
 # A key with one of these is quoted in a path.
 _SPECIAL = frozenset('.[]" ')
 

@@ -30,15 +30,11 @@ class PoliciesArgs:
         policies: their objects (`components.policies.table.policy_set`).
         api: a client for the cluster, to test whether they are in force.
         ready: hooks that wait until the engine takes policies.
-        shared: objects that the policies refer to, registered before them if the stack has no other place for them.
-        after: resources that all of it is registered after.
     """
 
     policies: PolicySet
     api: client.ApiClient
     ready: Sequence[pulumi.ResourceHook] = ()
-    shared: Sequence[Manifest] = ()
-    after: Sequence[pulumi.Resource] = ()
 
 
 class _Policies(pulumi.ComponentResource):
@@ -60,10 +56,7 @@ class _Policies(pulumi.ComponentResource):
         asked = partial(refusal, args.api, PROBE_PATH)
         name_in_state = f"{self.ENGINE.value}-policies-in-force"
         self.in_force = ready_hook(name_in_state, lambda: wait_until_in_force(self.ENGINE, args.policies.digest, asked))
-        beside = pulumi.ResourceOptions(parent=self, depends_on=[*args.after])
-        shared = [register(manifest, beside) for manifest in args.shared]
-        hooks = before_changes(args.ready)
-        self._waiting = pulumi.ResourceOptions(parent=self, depends_on=[*args.after, *shared], hooks=hooks)
+        self._waiting = pulumi.ResourceOptions(parent=self, hooks=before_changes(args.ready))
         registered = [self._register(manifest) for manifest in args.policies.manifests]
         # The probe's policy comes last: it changes with every other policy and shows which set the engine has loaded,
         # so an update waits for its policies even if they guard nothing new.

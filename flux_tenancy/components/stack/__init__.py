@@ -2,7 +2,3 @@
 
 Put here what needs more than one section of the configuration.
 """
-
-from flux_tenancy.components.stack.config import StackConfig
-
-__all__ = ["StackConfig"]

@@ -62,8 +62,6 @@ def load_sections(
     secret_keys: Collection[str],
     project: Path,
     file: StackFile,
-    *,
-    bases: bool = True,
     differences: Iterable[Problem] = (),
 ) -> StackConfig:
     """Merge and check the configuration of one stack as a whole.
@@ -73,16 +71,15 @@ def load_sections(
         secret_keys: those of the keys that are or contain a secret.
         project: folder of the Pulumi project, which contains `tenants/`.
         file: the file with the values, which errors name.
-        bases: whether each tenant has a base file; without, its entry is complete.
         differences: where Pulumi passed other values than those in the file.
 
     Raises:
         ConfigurationError: with all errors of the stack, each with its file and path.
     """
     stack_file = file.name
-    merged, problems = _tenants(sections.get("tenants") if bases else None, stack_file, project)
+    merged, problems = _tenants(sections.get("tenants"), stack_file, project)
     problems += [*file.problems, *differences]
-    if bases and isinstance(sections.get("tenants"), Mapping):
+    if isinstance(sections.get("tenants"), Mapping):
         sections["tenants"] = {name: tenant.value for name, tenant in merged.items()}
     origins = Origins(stack_file, merged)
     secrets = SecretValues(secret_keys, file)

@@ -14,8 +14,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from flux_tenancy.review.report.room import Items, share, size_of
 from flux_tenancy.review.words.escaping import code, inline
+from flux_tenancy.review.words.lists import fitting, size_of
 
 LIMIT = 3_000
 """Bytes of the blocks of all stacks in a comment, which are not in the limit of the report."""
@@ -23,6 +23,8 @@ _UNCHANGED = frozenset({"same", "read", "refresh", "import"})
 _CHARACTERS = 300
 """Characters of an error that are shown."""
 _ERRORS = 5
+_AROUND = 100
+"""Bytes of what is around the steps, at most."""
 _APPROVE = "\n### Approve\n"
 
 
@@ -68,11 +70,8 @@ def preview_block(stack: str, output: str, limit: int = LIMIT) -> str:
     lines += [_line(each) for each in found.steps if each.op not in _UNCHANGED]
     if not lines:
         return first
-    details = Items(lines, lambda left: f"- … and {left} more", beside=90 + size_of(first))
-    share([details], limit)
-    if not details.shown:
-        return first
-    shown = "\n".join(details.text())
+    room = limit - size_of(first) - _AROUND
+    shown = "\n".join(fitting(lines, room, lambda left: f"- … and {len(left)} more"))
     return f"{first}\n\n<details><summary>Steps</summary>\n\n{shown}\n\n</details>"
 
 

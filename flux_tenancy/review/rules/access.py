@@ -25,16 +25,14 @@ from flux_tenancy.review.render.rendered import PLATFORM, RenderedObject
 from flux_tenancy.review.rules.findings import WAIVE, Finding, resource_of
 from flux_tenancy.review.rules.setting import RuleSetting
 
-BINDINGS = ("RoleBinding", "ClusterRoleBinding")
-ROLES = ("Role", "ClusterRole")
-MARKED_AS_SECRET = "<secret>"
-"""What stands for a value that Pulumi knows as a secret."""
+_BINDINGS = ("RoleBinding", "ClusterRoleBinding")
+_ROLES = ("Role", "ClusterRole")
 
 _CLUSTER_ADMIN: RoleReference = ("ClusterRole", "", "cluster-admin")
 _ALL_RIGHTS: Rules = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]
 # As `components.config.sealed` writes it; a render has it as text.
 _SEALED = r"<encrypted \S+ [0-9a-f]{16}>"
-_STAND_IN = re.compile(f"{_SEALED}|{re.escape(GENERATED)}|{re.escape(MARKED_AS_SECRET)}")
+_STAND_IN = re.compile(f"{_SEALED}|{re.escape(GENERATED)}")
 # Entries of Flux's Secrets that are no secret. Source: https://fluxcd.io/flux/components/source/gitrepositories/
 _PUBLIC_ENTRIES = frozenset(
     {
@@ -56,15 +54,15 @@ _COSIGN_SUFFIX = ".pub"
 def admin_bindings(objects: Sequence[RenderedObject], setting: RuleSetting) -> Iterator[Finding]:
     """Bindings in tenants' namespaces, or of tenants' accounts, to a role that allows everything."""
     tenants = _tenants(objects)
-    rules = {reference_of(each.manifest): each.manifest.get("rules") or () for each in objects if each.kind in ROLES}
+    rules = {_reference_of(each.manifest): each.manifest.get("rules") or () for each in objects if each.kind in _ROLES}
 
     def all_or_none(role: RoleReference) -> Rules:
         return _ALL_RIGHTS if role == _CLUSTER_ADMIN or _allows_everything(rules.get(role, ())) else []
 
-    by_name = {(each.kind, each.namespace, each.name): each for each in objects if each.kind in BINDINGS}
+    by_name = {(each.kind, each.namespace, each.name): each for each in objects if each.kind in _BINDINGS}
     within = {each.key for each in by_name.values() if each.kind == "RoleBinding" and each.namespace in tenants}
     for binding in by_name.values():
-        role = role_of(binding.manifest)
+        role = _role_of(binding.manifest)
         if binding.key in within and all_or_none(role):
             yield _of_namespace(binding, tenants[binding.namespace], role)
     accesses = {name: TenantAccess(namespaces, ()) for name, namespaces in _by_tenant(tenants).items()}
@@ -155,13 +153,13 @@ def _of_namespace(binding: RenderedObject, tenant: str, role: RoleReference) -> 
     return Finding(RuleName.ADMIN_BINDING, tenant, resource_of(binding), message)
 
 
-def reference_of(role: Manifest) -> RoleReference:
+def _reference_of(role: Manifest) -> RoleReference:
     """What bindings call a role."""
     metadata = role["metadata"]
     return role["kind"], metadata.get("namespace", "") if role["kind"] == "Role" else "", metadata["name"]
 
 
-def role_of(binding: Manifest) -> RoleReference:
+def _role_of(binding: Manifest) -> RoleReference:
     """The role that a binding binds."""
     role = binding["roleRef"]
     return role["kind"], binding["metadata"].get("namespace", "") if role["kind"] == "Role" else "", role["name"]

@@ -60,26 +60,3 @@ def protected_deletions(before: Iterable[RenderedObject], after: Iterable[Render
                 )
             )
             yield Finding(rule, each.owner, resource_of(each), message)
-
-
-def unprotected(subject: RenderedObject, is_protected: bool, setting: RuleSetting) -> Iterator[Finding]:
-    """A namespace or CRD of a protected stack that is registered without protection.
-
-    That is on purpose for the namespaces of a leaving tenant, and rare otherwise: if a namespace is lost, or if the
-    cluster was replaced, the program protects what it has replaced in the next update.
-
-    Args:
-        subject: an object.
-        is_protected: whether it has Pulumi's option `protect`.
-        setting: the stack.
-    """
-    is_leaving = subject.kind == "Namespace" and subject.name in setting.leaving
-    if setting.protected and subject.kind in TAKEN_ALONG and not is_protected and not is_leaving:
-        rule = RuleName.PROTECTED_DELETION
-        message = Message(
-            "FT-REV-113",
-            f"is not protected, so this update may delete or replace it, with {TAKEN_ALONG[subject.kind]}",
-            "run `pulumi up`, which protects every object that it need not replace; for a replacement, agree on a "
-            f"waiver in review.waivers: {rule} with a reason and an expiry date",
-        )
-        yield Finding(rule, subject.owner, resource_of(subject), message)

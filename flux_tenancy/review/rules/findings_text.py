@@ -45,15 +45,10 @@ def record(finding: Finding) -> dict[str, object]:
     }
 
 
-def statement_of(finding: Finding) -> str:
-    """What is wrong with what, with the code, on one line."""
-    return f"{finding.resource} {coded(finding.message.sentence)}"
-
-
 def described(finding: Finding) -> str:
     """The rule that is broken, whose object breaks it, and how, on one line."""
     owner = "" if finding.owner == PLATFORM else f" of tenant {printable(finding.owner)}"
-    return f"{finding.rule}{owner}: {statement_of(finding)}"
+    return f"{finding.rule}{owner}: {finding.resource} {coded(finding.message.sentence)}"
 
 
 def waiver_text(waiver: Waiver) -> str:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from flux_tenancy.components.installs.flux.config import Profile
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
-from flux_tenancy.components.stack.cluster.protection import is_protected
 from flux_tenancy.components.stack.config import StackConfig, is_production
 from flux_tenancy.components.stack.review import Waiver
 
@@ -18,8 +17,6 @@ class RuleSetting:
 
     Attributes:
         production: whether it is a production environment.
-        protected: whether its namespaces and CRDs are protected.
-        leaving: the namespaces of tenants that are leaving, which are not.
         engine: what enforces its policies.
         weakened: the policies that refuse nothing: by the key of the stack file that says so, its mode.
         locked_down: whether Flux has the multi-tenant profile.
@@ -28,8 +25,6 @@ class RuleSetting:
     """
 
     production: bool = False
-    protected: bool = False
-    leaving: frozenset[str] = frozenset()
     engine: PolicyEngine = PolicyEngine.NATIVE
     weakened: Mapping[str, PolicyMode] = field(default_factory=dict)
     locked_down: bool = True
@@ -44,11 +39,8 @@ class RuleSetting:
             stack: its name.
             config: the stack.
         """
-        leaving = (tenant.namespace_names for tenant in config.tenants.values() if tenant.is_leaving)
         return cls(
             production=is_production(stack, config),
-            protected=is_protected(config, stack),
-            leaving=frozenset(name for names in leaving for name in names),
             engine=config.policies.engine,
             weakened=dict(_weakened(config.policies)),
             locked_down=config.flux.profile is Profile.MULTI_TENANT,

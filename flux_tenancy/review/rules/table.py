@@ -1,9 +1,8 @@
 """The rules that reviewers hold every stack to, as pure functions over what it would apply.
 
 They are in `review`, since nothing that is applied depends on them; `flux-tenancy review policy` runs them over an
-offline render, and the pack in `policy/` over what Pulumi registers. What the configuration itself refuses
-(`components.stack.loading`) is held by a rule, too, where the damage would be great: rules see what the builders
-made of it.
+offline render. What the configuration itself refuses (`components.stack.loading`) is held by a rule, too, where the
+damage would be great: rules see what the builders made of it.
 """
 
 from __future__ import annotations

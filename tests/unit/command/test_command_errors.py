@@ -81,7 +81,6 @@ CASES = {
     "review policy": Case(no_stack=""),
     "review previewer-role": Case(),
     "review render": Case(("--out", "out"), no_stack=""),
-    "review static-policies": Case(("--out", "out")),
     "tenant list": Case(("--no-policies",), no_stack="", no_cluster="FT-CLU-001", is_report=True),
     "tenant move": Case(
         (TENANT, "--branch", "next", "--no-preview"), unknown_tenant="FT-OPS-004", no_cluster="FT-CLU-001"

@@ -82,6 +82,12 @@ def test_stacks_may_have_a_folder_of_their_own(tmp_path, project, written):
     assert completed(project, ["drift", "show", "-s", ""], tmp_path) == ["eu"]
 
 
+def test_a_project_that_cannot_be_read_has_no_completion(tmp_path, project):
+    (tmp_path / "Pulumi.yaml").write_text("name: [\n")
+
+    assert completed(project, ["drift", "show", "-s", ""], tmp_path) == []
+
+
 @pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
 @pytest.mark.parametrize(("words", "expected"), CASES[3:5], ids=lambda each: " ".join(each))
 def test_bash_completes_after_the_script_was_sourced(project, words, expected):
@@ -104,12 +110,12 @@ def test_zsh_shows_the_help_beside_each_command(project):
     assert '"show":"Show which fields' in answer
 
 
-def test_completion_loads_nothing_that_reads_files_of_the_project(project):
-    """Else each press of Tab takes a second, and a broken file leaves no completion."""
+def test_completion_loads_no_models(project):
+    """Else each press of Tab takes a second."""
+    heavy = ("flux_tenancy.components.stack.config", "pulumi", "kubernetes")
     loads = (
         "import sys\nfrom flux_tenancy.command.app import main\ntry:\n    main()\nexcept SystemExit:\n"
-        "    files = ('flux_tenancy.components', 'flux_tenancy.operations', 'yaml')\n"
-        "    print([each for each in files if each in sys.modules])"
+        f"    print([each for each in {heavy} if each in sys.modules])"
     )
     answer = run(
         project,

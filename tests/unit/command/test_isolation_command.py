@@ -249,13 +249,12 @@ def test_the_report_names_the_cluster_that_was_attacked(leaving, monkeypatch, tm
     monkeypatch.setattr(run, "read_lists", lambda _: None)
     monkeypatch.setattr(run, "against_profile", lambda *_: ())
 
-    for output in ("json", "table", "junit", "html"):
+    for output in ("json", "table"):
         end("--profile", "restricted", "--context", "prod", "-o", output, "-f", str(tmp_path / output))
 
     [report, _] = json.loads((tmp_path / "json").read_text())["reports"]
     assert (report["context"], report["server"]) == ("prod", f"{SERVER}/prod")
-    for output in ("table", "junit", "html"):
-        assert f"of prod ({SERVER}/prod), Kubernetes v1.36.3" in " ".join((tmp_path / output).read_text().split())
+    assert f"of prod ({SERVER}/prod), Kubernetes v1.36.3" in " ".join((tmp_path / "table").read_text().split())
 
 
 def test_a_selection_that_selects_nothing_is_an_error(leaving, monkeypatch):

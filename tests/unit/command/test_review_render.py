@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
-import yaml
 from sample_project import write_project, write_stack
 from typer.testing import CliRunner
 
 from flux_tenancy.command.app import app
 from flux_tenancy.review.admission import check
 from flux_tenancy.review.admission.program import Answer, FieldError
-from flux_tenancy.review.render.static_policies import SUFFIX
 
 
 @pytest.fixture
@@ -100,16 +98,3 @@ def test_a_folder_that_cannot_be_written_is_an_error(project):
     done = render("--out", "file")
 
     assert done.exit_code == 2 and "FT-REV-205" in done.stderr
-
-
-def test_native_policies_are_written_under_static_names(project):
-    write_stack(project, "staging")
-
-    done = CliRunner().invoke(app, ["review", "static-policies", "--stack", "staging", "--out", "policies"])
-
-    written = list(yaml.safe_load_all((project / "policies" / "staging-policies.yaml").read_text()))
-    assert done.exit_code == 0 and str(len(written)) in done.stdout
-    assert {each["kind"] for each in written} == {"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
-    assert all(each["metadata"].keys() == {"name"} and each["metadata"]["name"].endswith(SUFFIX) for each in written)
-    policies = {each["metadata"]["name"] for each in written if each["kind"] == "ValidatingAdmissionPolicy"}
-    assert {each["spec"]["policyName"] for each in written if "policyName" in each["spec"]} == policies

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterator
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -31,8 +29,7 @@ from flux_tenancy.operations.tenant_overview import (
     fullest,
     tenant_line,
 )
-from flux_tenancy.operations.tenant_overview_text import HEADINGS, as_json, quota_text, short_revision
-from flux_tenancy.operations.tenant_page import as_html
+from flux_tenancy.operations.tenant_overview_text import as_json, quota_text, short_revision
 from flux_tenancy.project.errors import OperationError
 
 
@@ -243,65 +240,6 @@ HOSTILE = StackOverview(
     (TenantLine("shop", Health.FAILED, message="</td><script>alert(1)</script>&amp;"),),
     violations_error="<i>",
 )
-
-
-class Page(HTMLParser):
-    """The text of each cell, and what a page could load or run."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.rows: list[list[str]] = []
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.open: list[str] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        if tag == "tr":
-            self.rows.append([])
-        if tag in ("td", "th"):
-            self.rows[-1].append("")
-        if tag not in ("meta", "link", "img", "br"):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if self.open and self.open[-1] in ("td", "th"):
-            self.rows[-1][-1] += data
-
-
-def test_the_page_shows_hostile_text_as_text():
-    page = Page(as_html([HOSTILE], "now"))
-
-    assert page.rows == [
-        list(HEADINGS),
-        ["prod\"'<", "shop", "failed", "–", "–", "–", "–", "</td><script>alert(1)</script>&amp;"],
-    ]
-    assert [tag for tag, _ in page.tags].count("script") == 1 and page.open == []
-
-
-def test_the_page_loads_nothing_and_allows_only_its_own_script_and_style():
-    text = as_html([HOSTILE], "now")
-    page = Page(text)
-
-    [policy] = [found["content"] for tag, found in page.tags if found.get("http-equiv") == "Content-Security-Policy"]
-    assert re.fullmatch(
-        r"default-src 'none'; style-src 'sha256-[\w+/]{43}='; script-src 'sha256-[\w+/]{43}='; base-uri 'none'",
-        str(policy),
-    )
-    assert not [found for _, found in page.tags if {"src", "href", "style", "onclick", "onload"} & found.keys()]
-    assert "http:" not in text and "https:" not in text and "url(" not in text
-
-
-def test_the_page_is_a_table_that_assistive_technology_can_read():
-    page = Page(as_html([HOSTILE], "now"))
-
-    assert ("html", {"lang": "en"}) in page.tags
-    heads = [found for tag, found in page.tags if tag == "th"]
-    assert [found["scope"] for found in heads] == ["col"] * len(HEADINGS) + ["row"]
-    assert "caption" in [tag for tag, _ in page.tags]
 
 
 def test_programs_get_text_as_it_is():

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from flux_tenancy.components.config.errors import MISSING
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.installs.flux.config import Profile
 from flux_tenancy.components.installs.flux.lockdown_flags import EXTERNAL_ARTIFACT, enables
 from flux_tenancy.components.sources.config import ExternalArtifactSource
-from flux_tenancy.components.stack.files.validation_errors import MISSING
 from flux_tenancy.components.vocabulary.names import APPLIED_SOURCES, Controller
 
 if TYPE_CHECKING:

@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from flux_tenancy.components.config.errors import ConfigurationError, KeyPath, Problem
+from flux_tenancy.components.config.errors import MISSING, ConfigurationError, KeyPath, Problem
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.yaml_files import read_mapping
-from flux_tenancy.components.stack.files.validation_errors import MISSING
 
 PROJECT_FILE = "Pulumi.yaml"
 _JSON_FILE = "Pulumi.json"

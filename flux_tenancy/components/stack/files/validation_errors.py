@@ -10,14 +10,11 @@ from typing import Any
 
 from pydantic_core import ErrorDetails
 
-from flux_tenancy.components.config.errors import SecretValueError, dotted
+from flux_tenancy.components.config.errors import MISSING, SecretValueError, dotted
 from flux_tenancy.components.config.messages import Message, Wording, message_of
 from flux_tenancy.components.config.section import KIND, Section, kind_of, section_of_kind, sections_in
 from flux_tenancy.components.config.types import EMPTY
 from flux_tenancy.components.stack.config import StackConfig
-
-MISSING = Wording("FT-CFG-605", "is required and missing")
-
 
 UNKNOWN_KEY_LIKE = Wording("FT-CFG-602", "is an unknown key", "did you mean {suggestion!r}?")
 

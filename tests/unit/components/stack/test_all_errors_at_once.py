@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 from sample_stack import CLUSTER, DEV_TEAM_BASE, FLUX, load, problems
 
-from flux_tenancy.components.config.errors import ConfigurationError
+from flux_tenancy.components.config.errors import MISSING, ConfigurationError
 from flux_tenancy.components.config.yaml_files import UNREADABLE_FILE
-from flux_tenancy.components.stack.files.validation_errors import MISSING
 from flux_tenancy.components.tenant.config import FOREIGN_TARGET_NAMESPACE
 from tests.support.messages import said
 

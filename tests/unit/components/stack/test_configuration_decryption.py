@@ -4,8 +4,8 @@ import pytest
 from sample_sops_keys import age_identity, openpgp_key, with_age, with_passphrase
 from sample_stack import DEV_TEAM_BASE, FLUX, Secret, load, problems
 
+from flux_tenancy.components.config.errors import MISSING
 from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.stack.files.validation_errors import MISSING
 from flux_tenancy.components.sync.decryption import Decryption, WorkloadIdentity
 from flux_tenancy.components.sync.workload_identity import PROVIDERS
 from tests.support.messages import said

@@ -8,12 +8,11 @@ import pytest
 from sample_sources import own_source
 from sample_stack import CLUSTER, CLUSTER_KEYS, DEV_TEAM_BASE, FLUX, Secret, load, problems
 
-from flux_tenancy.components.config.errors import ConfigurationError
+from flux_tenancy.components.config.errors import MISSING, ConfigurationError
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.types import EMPTY
 from flux_tenancy.components.config.yaml_files import UNREADABLE_FILE
 from flux_tenancy.components.installs.flux.lockdown_flags import FORBIDDEN_FLAGS
-from flux_tenancy.components.stack.files.validation_errors import MISSING
 from flux_tenancy.components.tenant.config import FOREIGN_TARGET_NAMESPACE, TenantConfig
 from flux_tenancy.components.vocabulary.names import Controller
 from tests.support.messages import said

@@ -8,12 +8,12 @@ from pydantic import ValidationError
 from sample_sources import own_source
 from sample_stack import DEV_TEAM_BASE, FLUX, Secret, load, problems
 
-from flux_tenancy.components.config.errors import ConfigurationError
+from flux_tenancy.components.config.errors import MISSING, ConfigurationError
 from flux_tenancy.components.config.types import EMPTY
 from flux_tenancy.components.config.yaml_files import UNREADABLE_FILE
 from flux_tenancy.components.git.config import GitSource
 from flux_tenancy.components.keys.ssh_keys import generate, read_private_key
-from flux_tenancy.components.stack.files.validation_errors import MISSING, message
+from flux_tenancy.components.stack.files.validation_errors import message
 from tests.support.messages import said
 
 KEY = generate().private

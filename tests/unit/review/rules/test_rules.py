@@ -114,21 +114,6 @@ def test_the_setting_is_read_from_the_stack():
     assert [each.rule for each in found.waivers] == [RuleName.NO_POLICY_ENGINE]
 
 
-def test_protection_is_that_of_the_stack():
-    tenants = {name: tenant_keys(name) for name in ("dev-team", "ops-team")}
-    tenants["ops-team"]["state"] = "leaving"
-
-    found = setting("production", tenants=tenants)
-
-    assert (found.protected, found.leaving) == (True, frozenset({"ops-team"}))
-    assert not setting("production", cluster=CLUSTER | {"protect": False}).protected
-    assert setting("staging", cluster=CLUSTER | {"protect": True}).protected
-
-
-def tenant_keys(name: str) -> dict[str, Any]:
-    return {"namespaces": [{"name": name}], "source": {"url": f"https://git.example.com/{name}/apps"}}
-
-
 def audited(*waivers: Waiver) -> list[Finding]:
     """The findings of a production environment with two audited policies."""
     modes = {f"policies.modes.{name}": PolicyMode.AUDIT for name in ("allowed-sources", "no-kubeconfig")}

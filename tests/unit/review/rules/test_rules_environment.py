@@ -8,16 +8,10 @@ import pytest
 from sample_rules import cluster_object, namespace, rendered_object
 
 from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
-from flux_tenancy.review.rules.environment import (
-    missing_engine,
-    policies_not_enforced,
-    protected_deletions,
-    unprotected,
-)
+from flux_tenancy.review.rules.environment import missing_engine, policies_not_enforced, protected_deletions
 from flux_tenancy.review.rules.setting import RuleSetting
 from tests.support.messages import values_of
 
-PROTECTED = RuleSetting(protected=True)
 CRD = cluster_object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "gitrepositories.source.toolkit.fluxcd.io")
 FLUX_NAMESPACE = cluster_object("v1", "Namespace", "flux-system")
 SYNC = cluster_object("kustomize.toolkit.fluxcd.io/v1", "Kustomization", "dev-team", "apps", "dev-team")
@@ -84,22 +78,3 @@ def test_the_replacement_of_a_namespace_or_crd_breaks_the_rule():
 
 def test_what_is_not_protected_may_be_deleted():
     assert deleted(before=[replace(each, protected=False) for each in STANDING]) == []
-
-
-@pytest.mark.parametrize("subject", [CRD, FLUX_NAMESPACE, namespace()])
-def test_a_namespace_or_crd_has_to_be_registered_with_protection(subject):
-    [found] = unprotected(subject, False, PROTECTED)
-
-    assert (found.owner, found.message.code) == (subject.owner, "FT-REV-113")
-    assert list(unprotected(subject, True, PROTECTED)) == list(unprotected(subject, False, RuleSetting())) == []
-
-
-def test_the_namespaces_of_a_leaving_tenant_need_no_protection():
-    leaving = RuleSetting(protected=True, leaving=frozenset({"apps"}))
-
-    assert list(unprotected(namespace(), False, leaving)) == []
-    assert len(list(unprotected(FLUX_NAMESPACE, False, leaving))) == 1
-
-
-def test_other_kinds_need_no_protection():
-    assert list(unprotected(CONFIG_MAP, False, PROTECTED)) == []
