@@ -6,9 +6,9 @@ import json
 
 import pytest
 import yaml
-from flux_tenancy.operations.described_stack import described_platform, listed_tenants
 
 from flux_tenancy.operations.described_cluster import described_cluster
+from flux_tenancy.project.described_stack import described_platform, listed_tenants
 
 SECTIONS = {
     "cluster": {"kubeconfig": "kubeconfig"},

@@ -39,6 +39,11 @@ _OLDER_FILES = Wording(
     "use the newer files (`git pull`); to apply these all the same, run `flux-tenancy up --older`, or set "
     f"{OLDER}=true for `pulumi`",
 )
+_NOT_COMPARED = Wording(
+    "FT-CFG-857",
+    "whether these files are newer than the applied ones is unknown: {reason}",
+    "compare them yourself, or fetch the whole history with `git fetch --unshallow`",
+)
 
 
 def absent_tenants(config: StackConfig, state: State, stack_file: str) -> Iterator[Problem]:
@@ -147,20 +152,15 @@ def older_files(
     if before is None or not before.commit or now.configuration == before.configuration:
         return [], []
     if not now.commit:
-        text = "this project is not in a Git repository, so whether its files are newer"
-        return [], [_unknown(f"{text} than {before} is not known")]
+        return [], [_NOT_COMPARED(reason=f"this project is not in a Git repository, and the stack has {before}")]
     if (contains := _contains(project, now, before)) is None:
-        return [], [_unknown(f"this clone does not have {before}, from which the stack was applied")]
+        return [], [_NOT_COMPARED(reason=f"this clone lacks {before}, from which the stack was applied")]
     if contains:
         return [], []
     older = _OLDER_FILES(before=before, now=now)
     if pulumi.runtime.is_dry_run() or environ.get(OLDER, "").lower() not in ("", "0", "false"):
         return [], [older]
     return [Problem(stack_file, "", older)], []
-
-
-def _unknown(text: str) -> Message:
-    return Message("FT-CFG-857", text, "compare them yourself, or fetch the whole history with `git fetch --unshallow`")
 
 
 def _contains(project: Path, now: Applied, before: Applied) -> bool | None:
