@@ -19,8 +19,7 @@ import yaml
 from bench.measure import Sample, checked, measure
 from bench.report import Results
 from bench.rig import UsersPulumi, releases, repositories, write_tenants
-from flux_tenancy.operations.fleet import FOLDER
-from flux_tenancy.operations.fleet_file import FILE
+from flux_tenancy.operations.fleet import FILE, FOLDER
 from lab.cluster import Cluster
 from lab.settings import Settings
 from tests.support.lab import Lab
@@ -82,7 +81,7 @@ class _Fleet:
         self.configure(TENANTS + 1)
         yield ONE_MORE, up
         if self.runs_whole:
-            for command in ("preview", "drift", "status"):
+            for command in ("preview", "status"):
                 yield command, partial(self._run, "fleet", command)
 
     @property

@@ -63,7 +63,6 @@ CASES = {
     "ci stacks": Case(),
     "drift repair": Case(no_cluster="FT-CLU-001"),
     "drift show": Case(no_cluster="FT-CLU-001"),
-    "fleet drift": Case(no_stack="", unknown_stack=""),
     "fleet matrix": Case(no_stack="", unknown_stack=""),
     "fleet operator": Case(("--repository", URL), no_stack="", unknown_stack=""),
     "fleet preview": Case(no_stack="", unknown_stack=""),
