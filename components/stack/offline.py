@@ -19,7 +19,6 @@ from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.sealed import SealedText
 from flux_tenancy.components.config.yaml_files import read_mapping
 from flux_tenancy.components.engine.state import State
-from flux_tenancy.components.recovery.leftover_releases import LeftoverRelease
 from flux_tenancy.components.recovery.missing_namespaces import LostNamespaces
 from flux_tenancy.components.stack.cluster.checks import ClusterFindings
 from flux_tenancy.components.stack.cluster.preflight import Preflight, read_releases
@@ -90,7 +89,7 @@ def offline_preflight(config: StackConfig, stack: str, stack_file: str, project:
     facts = ClusterFacts(uid=config.cluster.uid or "", version="", namespaces={})
     lost = LostNamespaces(_EMPTY, existing=None)
     api = cast("client.ApiClient", _NoCluster())
-    cluster = ClusterFindings(api, facts, lost, (), [], LeftoverRelease(), [])
+    cluster = ClusterFindings(api, facts, lost, (), [], [])
     objects = [*release, *(capsule.definitions if capsule else ())]
     protected = protected_resources(config, objects, stack, facts, _EMPTY)
     return Preflight(release, chart, cluster, [], (), protected, capsule)

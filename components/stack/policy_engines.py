@@ -60,9 +60,9 @@ def kyverno_installation(
     if config.kyverno is None:
         return None
     assert found.chart is not None  # The preflight reads it for every Kyverno.
-    rules, description = kyverno_rules(config.policies, config.flux), found.cluster.kyverno_release.description
+    rules = kyverno_rules(config.policies, config.flux)
     further_kinds = config.makes_namespaces and config.policies.engine.kyverno
-    args = KyvernoInstallArgs(config.kyverno, found.chart, found.cluster.api, rules, description, further_kinds)
+    args = KyvernoInstallArgs(config.kyverno, found.chart, found.cluster.api, rules, further_kinds)
     return KyvernoInstall("kyverno", args, on_cluster())
 
 
@@ -83,8 +83,8 @@ def capsule_installation(
     if config.capsule is None:
         return None
     assert found.capsule is not None  # The preflight reads it for every Capsule.
-    roles, description = bound_roles(config.active_tenants.values()), found.cluster.capsule_release.description
-    args = CapsuleInstallArgs(config.capsule, found.capsule, found.cluster.api, roles, description)
+    roles = bound_roles(config.active_tenants.values())
+    args = CapsuleInstallArgs(config.capsule, found.capsule, found.cluster.api, roles)
     return CapsuleInstall("capsule", args, on_cluster(depends_on=[*after]))
 
 
