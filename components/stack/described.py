@@ -17,6 +17,7 @@ from flux_tenancy.components.cluster.client import ClusterUnavailable, connect
 from flux_tenancy.components.cluster.config import ClusterConfig
 from flux_tenancy.components.cluster.hooks import before_changes, hooked
 from flux_tenancy.components.config.errors import ConfigurationError, Problem
+from flux_tenancy.components.config.invariants import present
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.engine.log import leave_out_debugging, run_error
 from flux_tenancy.components.engine.state import State
@@ -97,9 +98,8 @@ class Description:
 
     def __init__(self, config: StackConfig, kubeconfig: pulumi.Input[str], project: Path) -> None:
         release, self._chart, _, problems = read_releases(config, NAME, project)
-        if problems:
+        if problems or release is None:  # One that is missing is a problem.
             raise ConfigurationError(problems)
-        assert release is not None  # Otherwise it is a problem.
         self._config, self._release = config, release
         self._api = cast("client.ApiClient", _LateClient(kubeconfig))
 
@@ -118,8 +118,8 @@ class Description:
         config = self._config
         if config.kyverno is None:
             raise run_error(Message("FT-CFG-852", f"{NAME}: kyverno is missing", "add the section"))
-        assert self._chart is not None  # It is read for every Kyverno.
-        return KyvernoInstallArgs(config.kyverno, self._chart, self._api, kyverno_rules(config.policies, config.flux))
+        chart = present(self._chart, "it is read for every Kyverno")
+        return KyvernoInstallArgs(config.kyverno, chart, self._api, kyverno_rules(config.policies, config.flux))
 
     def native_policies(self, flux: FluxInstall) -> PoliciesArgs:
         """The arguments of NativePolicies, which are registered after Flux."""

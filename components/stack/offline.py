@@ -83,9 +83,8 @@ def offline_preflight(config: StackConfig, stack: str, stack_file: str, project:
         ConfigurationError: a release cannot be read, or has another digest.
     """
     release, chart, capsule, problems = read_releases(config, stack_file, project)
-    if problems:
+    if problems or release is None:  # One that is missing is a problem.
         raise ConfigurationError(problems)
-    assert release is not None  # Otherwise it is a problem.
     facts = ClusterFacts(uid=config.cluster.uid or "", version="", namespaces={})
     lost = LostNamespaces(_EMPTY, existing=None)
     api = cast("client.ApiClient", _NoCluster())

@@ -89,9 +89,9 @@ def preflight(config: StackConfig, state: State, stack_file: str, project: Path)
     objects = [*(release or ()), *(capsule.definitions if capsule else ())]
     if release is not None and cluster is not None and not deleting and not ignores_protection():
         problems += deletion_problems(config, objects, cluster.facts, state, stack_file)
-    if problems := [*problems, *of_cluster, *of_github]:
+    problems = [*problems, *of_cluster, *of_github]
+    if problems or release is None or cluster is None:  # Each that is missing is a problem.
         raise ConfigurationError(problems)
-    assert release is not None and cluster is not None  # Each that is missing is a problem.
     by_name = config.git_sources.by_name
     unregistrable = frozenset(each for name in lost for each in new_registrations(name, by_name[name], state))
     of_owners = unneeded_owners(config.git_sources, stack_file)
