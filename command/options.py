@@ -15,7 +15,8 @@ from typing import Annotated
 
 import typer
 
-from flux_tenancy.command.project import PROJECT_FILE, find_project, project_folder
+from flux_tenancy.command.project import find_project, project_folder
+from flux_tenancy.components.engine.project import PROJECT_FILE
 
 STACK_VARIABLE = "PULUMI_STACK"
 """The current stack of a shell, as `pulumi` reads it: https://www.pulumi.com/docs/iac/cli/environment-variables/"""

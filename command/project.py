@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-PROJECT_FILE = "Pulumi.yaml"
+from flux_tenancy.components.engine.project import PROJECT_FILE
 
 
 def find_project(folder: Path | None = None) -> Path | None:

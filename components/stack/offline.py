@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from flux_tenancy.components.cluster.client import ClusterFacts
-from flux_tenancy.components.config.errors import ConfigurationError, Problem, dotted
-from flux_tenancy.components.config.errors import KeyPath as KeyPath
+from flux_tenancy.components.config.errors import ConfigurationError, KeyPath, Problem, dotted
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.sealed import SealedText
 from flux_tenancy.components.config.yaml_files import read_mapping

@@ -24,7 +24,7 @@ from flux_tenancy.components.vocabulary.names import (
     KUSTOMIZATION,
     KUSTOMIZE_API,
     MANAGER,
-    PLATFORM,
+    PLATFORM_META,
     SOURCE_API,
     TENANT_LABEL,
 )
@@ -152,6 +152,6 @@ def _read(api: client.ApiClient, kind: str) -> list[dict[str, Any]]:
     with explaining(api):
         found = items(api, f"/apis/{api_version}/{plural}", labelSelector=TENANT_LABEL)
         if kind in ALWAYS:
-            path = f"/apis/{api_version}/namespaces/{PLATFORM.namespace}/{plural}"
-            found += items(api, path, fieldSelector=f"metadata.name={PLATFORM.name}")
+            path = f"/apis/{api_version}/namespaces/{PLATFORM_META.namespace}/{plural}"
+            found += items(api, path, fieldSelector=f"metadata.name={PLATFORM_META.name}")
     return found

@@ -24,7 +24,7 @@ Source: https://fluxcd.io/flux/components/kustomize/kustomizations/#source-refer
 """
 
 FLUX_NAMESPACE = "flux-system"
-PLATFORM = ObjectMeta(name="flux-system", namespace=FLUX_NAMESPACE, labels={})
+PLATFORM_META = ObjectMeta(name="flux-system", namespace=FLUX_NAMESPACE, labels={})
 """The platform's own sync, with the same names as `flux bootstrap` uses."""
 
 TENANT_LABEL = "toolkit.fluxcd.io/tenant"
@@ -92,4 +92,4 @@ def sync_label(name: str) -> str:
     tenant, _, source = name.partition(".")
     if source:
         return f"source {source} of tenant {tenant}"
-    return "the platform's own sync" if name == PLATFORM.name else f"tenant {name}"
+    return "the platform's own sync" if name == PLATFORM_META.name else f"tenant {name}"

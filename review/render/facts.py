@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import flux_tenancy
+from flux_tenancy.components.engine.project import PROJECT_FILE
 from flux_tenancy.components.stack.config import StackConfig
-from flux_tenancy.components.stack.files.project_file import PROJECT_FILE
 from flux_tenancy.components.stack.written import Written
 from flux_tenancy.version import VERSION
 

@@ -30,7 +30,7 @@ from flux_tenancy.components.installs.capsule.config import CAPSULE
 from flux_tenancy.components.installs.capsule.values import administrator_problems
 from flux_tenancy.components.installs.flux.release import needed_kubernetes
 from flux_tenancy.components.installs.kyverno.config import KYVERNO
-from flux_tenancy.components.installs.kyverno.objects import MANAGED_BY_LABEL
+from flux_tenancy.components.installs.kyverno.objects import WEBHOOK_LABEL
 from flux_tenancy.components.installs.product import Product, minor
 from flux_tenancy.components.recovery.field_owners import CoOwner, co_owners
 from flux_tenancy.components.recovery.github_leftovers import receivers_by_hand
@@ -125,7 +125,7 @@ def check_cluster(
         legacy = if_readable(partial(read_legacy_policies, api), []) if config.kyverno is not None else []
         foreign: list[Problem] = []
         if config.kyverno is not None:
-            webhooks = read_webhook_configurations(api, MANAGED_BY_LABEL)
+            webhooks = read_webhook_configurations(api, WEBHOOK_LABEL)
             foreign = foreign_kyverno(facts, webhooks, state, stack_file)
         problems += foreign or _unfinished_release(api, KYVERNO, state, stack_file, config.kyverno is not None)
         foreign = []

@@ -13,9 +13,8 @@ from typing import Any
 
 from flux_tenancy.components.config.errors import ConfigurationError, Problem
 from flux_tenancy.components.config.yaml_files import read_mapping
+from flux_tenancy.components.engine.project import PROJECT_FILE
 from flux_tenancy.components.stack.files.validation_errors import MISSING
-
-PROJECT_FILE = "Pulumi.yaml"
 
 _SEGMENT = re.compile(r'"([^"]*)"|([^.\[\]"]+)')
 

@@ -127,8 +127,13 @@ def test_run_again_a_fleet_goes_on_where_it_stopped(world):
 
 
 def test_an_update_has_the_approved_render_of_its_stack(world, monkeypatch):
-    options = []
-    monkeypatch.setattr(module, "update_stack", lambda stack, given, *_: options.append(given) or "")
+    options: list[list[str]] = []
+
+    def update(_: str, given: list[str], *__: object) -> str:
+        options.append(given)
+        return ""
+
+    monkeypatch.setattr(module, "update_stack", update)
 
     update_fleet(
         Fleet.model_validate({"waves": [{"name": "all", "stacks": ["acme/eu"]}]}), world.project, world.project

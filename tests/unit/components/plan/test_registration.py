@@ -6,8 +6,9 @@ import pytest
 from flux_tenancy.components.config.invariants import BrokenInvariantError
 from flux_tenancy.components.plan.planned import Planned, Stage
 from flux_tenancy.components.plan.registration import register_planned
+from flux_tenancy.components.vocabulary.manifests import Manifest
 
-NAMED = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings", "namespace": "apps"}}
+NAMED: Manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings", "namespace": "apps"}}
 
 
 def test_of_two_objects_with_one_name_none_is_registered():

@@ -11,7 +11,7 @@ from flux_tenancy.isolation.kinds import RESOURCES
 @pytest.mark.parametrize(
     ("kind", "plural"),
     [
-        *((kind, resource) for kind, (_, resource) in (RESOURCES | FLUX_KINDS).items()),
+        *((kind, resource) for kind, (_, resource) in {**RESOURCES, **FLUX_KINDS}.items()),
         ("Endpoints", "endpoints"),
         ("IngressClass", "ingressclasses"),
         ("ValidatingWebhookConfiguration", "validatingwebhookconfigurations"),
