@@ -21,8 +21,7 @@ from dev.bench.report import Results
 from dev.bench.rig import UsersPulumi, releases, repositories, write_tenants
 from dev.lab.cluster import Cluster
 from dev.lab.settings import Settings
-from flux_tenancy.operations.fleet import FOLDER
-from flux_tenancy.operations.fleet_file import FILE
+from flux_tenancy.operations.fleet import FILE, FOLDER
 from tests.support.lab import Lab
 from tests.support.policy_cases import made
 from tests.support.project import Project
@@ -82,7 +81,7 @@ class _Fleet:
         self.configure(TENANTS + 1)
         yield ONE_MORE, up
         if self.runs_whole:
-            for command in ("preview", "drift", "status"):
+            for command in ("preview", "status"):
                 yield command, partial(self._run, "fleet", command)
 
     @property

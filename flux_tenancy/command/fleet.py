@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -11,13 +12,8 @@ from flux_tenancy.command.options import HasExitCode, Output, OutputOption
 from flux_tenancy.command.program import failed, found
 from flux_tenancy.command.project import project_folder
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from flux_tenancy.operations.fleet import Run, Show
-    from flux_tenancy.operations.fleet_file import Fleet
-
-app = typer.Typer(help="Preview, update and compare all stacks of fleet.yaml, in waves.", no_args_is_help=True)
+app = typer.Typer(help="Preview and update all stacks of fleet.yaml, in waves.", no_args_is_help=True)
+_APPROVED = "Refuse to apply anything else than these renders, as `flux-tenancy review render` writes them."
 
 
 @app.command()
@@ -26,46 +22,33 @@ def preview(output: OutputOption = Output.TABLE) -> None:
 
     Examples:
 
-      flux-tenancy fleet preview
-
       flux-tenancy fleet preview -o json
     """
-    from flux_tenancy.operations.fleet import preview_fleet
+    from flux_tenancy.operations.fleet import preview_stack, read_fleet, run
 
-    if not _run(preview_fleet, output).succeeded:
+    folder = project_folder()
+    if not _shown(run(read_fleet(folder), lambda row: preview_stack(row, folder), stops=False), output):
         failed()
 
 
 @app.command()
 def up(
-    approved: Annotated[
-        Path | None,
-        typer.Option(
-            "--approved",
-            metavar="FOLDER",
-            help="Refuse to apply anything else than these renders, as `flux-tenancy review render` writes them.",
-            show_default=False,
-        ),
-    ] = None,
+    approved: Annotated[Path | None, typer.Option(metavar="FOLDER", help=_APPROVED, show_default=False)] = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Update all stacks, wave by wave.
+    """Update all stacks, wave by wave: run `flux-tenancy up --yes`, and wait until all tenants are ready.
 
-    Runs `flux-tenancy up --yes` for each stack. A wave starts when all tenants of the wave before are ready. A wave
-    that fails, or whose tenants are not ready within `readyTimeout`, is the last one. Run the command again to go on:
-    stacks that are done are left out unless their configuration has changed.
+    Nothing more is started after a stack that fails, or whose tenants are not ready within `readyTimeout`. Run the
+    command again to go on.
 
     Examples:
 
-      flux-tenancy fleet up
-
       flux-tenancy fleet up --approved .approved -o json
     """
-    from functools import partial
+    from flux_tenancy.operations.fleet import read_fleet, update_fleet
 
-    from flux_tenancy.operations.fleet import update_fleet
-
-    if not _run(partial(update_fleet, approved=approved), output).succeeded:
+    folder = project_folder()
+    if not _shown(update_fleet(read_fleet(folder), folder, approved), output):
         failed()
 
 
@@ -75,32 +58,12 @@ def status(output: OutputOption = Output.TABLE, exit_code: HasExitCode = False) 
 
     Examples:
 
-      flux-tenancy fleet status
-
       flux-tenancy fleet status -o json --exit-code
     """
-    from flux_tenancy.operations.fleet import status_of_fleet
+    from flux_tenancy.operations.fleet import read_fleet, run, stack_row
 
-    if not _run(status_of_fleet, output).succeeded and exit_code:
-        found()
-
-
-@app.command()
-def drift(output: OutputOption = Output.TABLE, exit_code: HasExitCode = False) -> None:
-    """Count what differs from each stack in its cluster. Changes nothing.
-
-    Examples:
-
-      flux-tenancy fleet drift
-
-      flux-tenancy fleet drift -o json --exit-code
-    """
-    from flux_tenancy.operations.fleet import drift_of_fleet
-
-    run = _run(drift_of_fleet, output)
-    if not run.succeeded:
-        failed()
-    if exit_code and any(each.found for each in run.rows.values()):
+    folder = project_folder()
+    if not _shown(run(read_fleet(folder), lambda row: stack_row(row, folder), stops=False), output) and exit_code:
         found()
 
 
@@ -112,20 +75,16 @@ def matrix() -> None:
 
       flux-tenancy fleet matrix
     """
-    import json
-
-    from flux_tenancy.operations.fleet_file import ci_matrix, read_fleet
+    from flux_tenancy.operations.fleet import ci_matrix, read_fleet
 
     typer.echo(json.dumps(ci_matrix(read_fleet(project_folder()))))
 
 
 @app.command()
 def operator(
-    repository: Annotated[str, typer.Option("--repository", metavar="URL", help="URL of the project's repository.")],
-    branch: Annotated[str, typer.Option("--branch", help="Branch of the repository.")] = "main",
-    organization: Annotated[
-        str, typer.Option("--organization", help="Owner of the stacks in Pulumi's backend.")
-    ] = "organization",
+    repository: Annotated[str, typer.Option(metavar="URL", help="URL of the project's repository.")],
+    branch: Annotated[str, typer.Option(help="Branch of the repository.")] = "main",
+    organization: Annotated[str, typer.Option(help="Owner of the stacks in Pulumi's backend.")] = "organization",
 ) -> None:
     """Print the stacks as objects of the Pulumi Kubernetes Operator, each after those of the wave before.
 
@@ -136,24 +95,17 @@ def operator(
     import yaml
 
     from flux_tenancy.components.config.yaml_files import Dumper
-    from flux_tenancy.operations.fleet_file import operator_stacks, read_fleet
+    from flux_tenancy.operations.fleet import operator_stacks, read_fleet
     from flux_tenancy.project.described_stack import described_project
 
     folder = project_folder()
-    name = described_project(folder).name
-    stacks = operator_stacks(read_fleet(folder), name, organization, repository, branch)
+    stacks = operator_stacks(read_fleet(folder), described_project(folder).name, organization, repository, branch)
     typer.echo(yaml.dump_all(stacks, Dumper=Dumper, sort_keys=False), nl=False)
 
 
-def _run(act: Callable[[Fleet, Path, Show], Run], output: Output) -> Run:
-    from flux_tenancy.operations.fleet import as_json
-    from flux_tenancy.operations.fleet_file import read_fleet
-    from flux_tenancy.operations.fleet_text import shown
-
-    folder, is_json = project_folder(), output is Output.JSON
-    fleet = read_fleet(folder)
-    with shown(is_json) as show:
-        run = act(fleet, folder, show)
-    if is_json:
-        typer.echo(as_json(run))
-    return run
+def _shown(rows: list[Any], output: Output) -> bool:
+    """Print the rows of a run; returns whether all stacks are done."""
+    succeeded = all(row.state == "done" for row in rows)
+    report = {"succeeded": succeeded, "stacks": [vars(row) for row in rows]}
+    typer.echo(json.dumps(report, indent=2) if output is Output.JSON else "\n".join(map(str, rows)))
+    return succeeded

@@ -50,7 +50,6 @@ def sops(
     tenant: _Tenant = "",
     platform: _Platform = False,
     openpgp: Annotated[bool, typer.Option("--openpgp", help="An OpenPGP key instead of an age identity.")] = False,
-    post_quantum: Annotated[bool, typer.Option("--post-quantum", help="A hybrid post-quantum age identity.")] = False,
     withdraw: Annotated[
         str,
         typer.Option("--withdraw", metavar="KEY", help="Remove the key with this recipient or fingerprint."),
@@ -76,7 +75,6 @@ def sops(
         project_folder(),
         platform=platform,
         openpgp=openpgp,
-        post_quantum=post_quantum,
         withdraw=withdraw,
         repo=repo,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from flux_tenancy.components.stack.files.project_file import PROJECT_FILE
+from flux_tenancy.components.engine.project import PROJECT_FILE
 
 
 def find_project(folder: Path | None = None) -> Path | None:

@@ -10,8 +10,7 @@ from pydantic import ValidationError
 
 from flux_tenancy.components.cluster.config import ClusterConfig
 from flux_tenancy.components.cluster.subjects import Subject
-from flux_tenancy.components.config.errors import KeyPath as KeyPath
-from flux_tenancy.components.config.errors import MisplacedValueError, Problem, dotted
+from flux_tenancy.components.config.errors import KeyPath, MisplacedValueError, Problem, dotted
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.sealed import SealedText
 from flux_tenancy.components.config.section import Section

@@ -21,12 +21,12 @@ from typing import Any
 
 from flux_tenancy.components.cluster.ownership import FIELD_MANAGER, applying_managers
 from flux_tenancy.components.installs.capsule.objects import CREATED_BY_LABEL
-from flux_tenancy.components.installs.kyverno.objects import MANAGED_BY_LABEL
+from flux_tenancy.components.installs.kyverno.objects import WEBHOOK_LABEL
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.operations.managed_fields import (
     MISSING,
+    FieldPath,
     Manager,
-    Path,
     managers,
     normalized,
     put,
@@ -36,10 +36,10 @@ from flux_tenancy.operations.managed_fields import (
 )
 from flux_tenancy.operations.recorded_state import Recorded, is_sealed, is_secret
 
-HIDDEN = "(secret)"
+SECRET_VALUE = "(secret)"
 
 _METADATA = "f:metadata"
-MANAGERS: Path = (_METADATA, "f:managedFields")
+MANAGERS: FieldPath = (_METADATA, "f:managedFields")
 """Where the API server records who has written which field."""
 # `kubectl scale` takes this field from its owner, and need not become one.
 _REPLICAS = ("f:spec", "f:replicas")
@@ -81,7 +81,7 @@ _FILLED_IN = ("webhooks", "rules", "subjects")
 _BY_NAME = frozenset(f"f:{name}" for name in ("containers", "initContainers", "env", "volumes", "webhooks", "versions"))
 _KEYS = ("f:labels", "f:annotations")
 # Lists of metadata without an order, to which controllers add items of their own; with the key of an item.
-_SETS: dict[Path, str] = {(_METADATA, "f:finalizers"): "", (_METADATA, "f:ownerReferences"): "uid"}
+_SETS: dict[FieldPath, str] = {(_METADATA, "f:finalizers"): "", (_METADATA, "f:ownerReferences"): "uid"}
 
 
 class What(StrEnum):
@@ -106,8 +106,8 @@ class Difference:
         namespace: its namespace; empty for a cluster-scoped object.
         name: its name.
         field: the field, e.g. `spec.replicas`; empty for a whole object.
-        stack: the value in the stack, MISSING if it sets none; HIDDEN for a secret.
-        cluster: the value in the cluster, MISSING if there is none; HIDDEN for a secret.
+        stack: the value in the stack, MISSING if it sets none; SECRET_VALUE for a secret.
+        cluster: the value in the cluster, MISSING if there is none; SECRET_VALUE for a secret.
         by: the field manager that has made the difference, Pulumi's own if a killed update has; empty if the cluster
             does not record it.
         since: when that manager last wrote to the object, as an RFC 3339 time in UTC; empty if it is not recorded.
@@ -132,11 +132,11 @@ class Change:
 
     Attributes:
         path: the field.
-        before: its value as the stack has applied it; MISSING if it sets none, HIDDEN for a secret.
-        now: its value in the cluster; MISSING if there is none, HIDDEN for a secret.
+        before: its value as the stack has applied it; MISSING if it sets none, SECRET_VALUE for a secret.
+        now: its value in the cluster; MISSING if there is none, SECRET_VALUE for a secret.
     """
 
-    path: Path
+    path: FieldPath
     before: Any
     now: Any
 
@@ -223,14 +223,14 @@ def is_refreshed(recorded: Recorded) -> bool:
     return not own or bool(taken_fields(recorded) or foreign_fields(recorded, recorded.manifest))
 
 
-def foreign_fields(recorded: Recorded, found: Manifest) -> list[Path]:
+def foreign_fields(recorded: Recorded, found: Manifest) -> list[FieldPath]:
     """The fields of an object that only other managers have written, without what they are expected to write."""
     rest = without_expected(found, recorded)
     added = _added(_own(recorded, found), _others(recorded, found))
     return [path for path in added if value_at(rest, path) is not MISSING]
 
 
-def taken_fields(recorded: Recorded) -> frozenset[Path]:
+def taken_fields(recorded: Recorded) -> frozenset[FieldPath]:
     """The fields of the stack that others had written when a refresh has copied the object into the state."""
     by_others = {path for each in _others(recorded, recorded.manifest) for path in each.fields}
     ours = _own(recorded, recorded.manifest)
@@ -241,7 +241,7 @@ def without_expected(manifest: Manifest, recorded: Recorded) -> Manifest:
     """A copy without what the API server and known controllers write, and the stack does not set."""
     inputs = recorded.inputs
     # The label counts only if the stack sets it: after a refresh, the manifest also has what others have added.
-    filled = bool({MANAGED_BY_LABEL, CREATED_BY_LABEL} & (inputs["metadata"].get("labels") or {}).keys())
+    filled = bool({WEBHOOK_LABEL, CREATED_BY_LABEL} & (inputs["metadata"].get("labels") or {}).keys())
     left_out = {*_OF_TYPE, *(_FILLED_IN if filled else ())}
     if recorded.manifest["kind"] == "ServiceAccount":
         left_out |= {name for name in _OF_ACCOUNTS if name not in inputs}
@@ -317,7 +317,7 @@ def _matches(text: str, patterns: Iterable[str]) -> bool:
     return any(fnmatchcase(text, each) for each in patterns)
 
 
-def _compared(before: Any, now: Any, path: Path) -> Iterator[Change]:
+def _compared(before: Any, now: Any, path: FieldPath) -> Iterator[Change]:
     """The outermost fields that differ between two values."""
     if path and path[-1] in _KEYS:
         before, now = ({} if each is MISSING else each for each in (before, now))
@@ -355,7 +355,7 @@ def _by_name(values: Any) -> dict[str, Any]:
     return found
 
 
-def _repeated(value: Any, path: Path) -> Iterator[Path]:
+def _repeated(value: Any, path: FieldPath) -> Iterator[FieldPath]:
     """The lists of items by name that have one name twice."""
     if isinstance(value, Mapping):
         for name, each in value.items():
@@ -381,13 +381,13 @@ def _changed_secrets(recorded: Recorded, found: Manifest) -> Iterator[Change]:
     ours, still = _own(recorded, recorded.manifest) | taken_fields(recorded), _own(recorded, found)
     for path in ours - still:
         if _is_hidden(recorded, path):
-            yield Change(path, HIDDEN, HIDDEN)
+            yield Change(path, SECRET_VALUE, SECRET_VALUE)
     for path in _added(ours | still, _others(recorded, found)):
         if _is_hidden(recorded, path) and path[0] != "f:status":
-            yield Change(path, MISSING, HIDDEN)
+            yield Change(path, MISSING, SECRET_VALUE)
 
 
-def _is_hidden(recorded: Recorded, path: Path) -> bool:
+def _is_hidden(recorded: Recorded, path: FieldPath) -> bool:
     """Whether a value is secret; of a Secret nothing but the metadata is read."""
     if recorded.manifest["kind"] == _SECRET:
         return path[0] != _METADATA
@@ -395,12 +395,12 @@ def _is_hidden(recorded: Recorded, path: Path) -> bool:
     return is_sealed(value_at(recorded.manifest, path)) or any(map(is_secret, around))
 
 
-def _is_input(recorded: Recorded, path: Path) -> bool:
+def _is_input(recorded: Recorded, path: FieldPath) -> bool:
     """Whether the stack sets a field; of what is secret, whether it sets the part of the object."""
     return value_at(recorded.inputs, path[:1] if _is_hidden(recorded, path) else path) is not MISSING
 
 
-def _own(recorded: Recorded, manifest: Manifest) -> frozenset[Path]:
+def _own(recorded: Recorded, manifest: Manifest) -> frozenset[FieldPath]:
     """The fields of Pulumi's field manager: it applies objects, and replaces definitions."""
     return frozenset(path for each in managers(manifest) if each.name == recorded.manager for path in each.fields)
 
@@ -415,7 +415,7 @@ def _ahead(recorded: Recorded, found: Manifest) -> list[Manager]:
     return [each for each in managers(found) if each.name == recorded.manager and each.time not in known]
 
 
-def _added(ours: frozenset[Path], others: Iterable[Manager]) -> list[Path]:
+def _added(ours: frozenset[FieldPath], others: Iterable[Manager]) -> list[FieldPath]:
     """The fields that others have added to an object; of a new part of it, only the part."""
     parts = {path[:end] for path in ours for end in range(len(path) + 1)}
     added = {
@@ -426,12 +426,12 @@ def _added(ours: frozenset[Path], others: Iterable[Manager]) -> list[Path]:
     return sorted(path for path in added if path)
 
 
-def _related(one: Path, other: Path) -> bool:
+def _related(one: FieldPath, other: FieldPath) -> bool:
     """Whether one field is the other, or inside of it."""
     return one[: len(other)] == other or other[: len(one)] == one
 
 
-def _author(others: Iterable[Manager], paths: Iterable[Path]) -> Manager | None:
+def _author(others: Iterable[Manager], paths: Iterable[FieldPath]) -> Manager | None:
     """The last manager that has written one of the fields; None if nobody owns them, as after they were removed."""
     owners = [each for each in others if any(each.owns(path) for path in paths)]
     return max(owners, key=lambda each: each.time, default=None)

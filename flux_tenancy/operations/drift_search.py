@@ -20,6 +20,7 @@ from flux_tenancy.components.cluster.client import (
     read_facts,
 )
 from flux_tenancy.components.cluster.ownership import carries_marks
+from flux_tenancy.components.config.invariants import present
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.tenant.further_access import FurtherBinding, read_further_access, tenants_of
@@ -92,8 +93,7 @@ def read_lists(api: client.ApiClient, types: Iterable[str]) -> tuple[Lists, list
     """All objects of some types, and the types that this user may not list; of Secrets, only the metadata."""
 
     def read(type_: str) -> list[Manifest] | None:
-        path = collection_of(type_)
-        assert path is not None  # Each is an object of the cluster.
+        path = present(collection_of(type_), "each is an object of the cluster")
         try:
             return items(api, path, **({"accept": METADATA_LIST} if type_ == SECRET else {}))
         except ApiException as error:

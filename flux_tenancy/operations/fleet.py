@@ -1,366 +1,230 @@
-"""Runs a command for all stacks of a fleet: in waves, a bounded number at once.
+"""`fleet.yaml`, the stacks of a project in waves: for a bounded loop over them, for CI and for Pulumi's operator.
 
-Each stack is updated by `flux-tenancy up`, as by hand. A run that was stopped goes on where it was: a stack is left out
-if it was done in that run and would apply the same render again. Once all are done, the next run updates all of them.
+Each stack is updated by `flux-tenancy up`, as by hand. After a failure, run it again: what is done does not change.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import asdict, dataclass, field, replace
-from enum import StrEnum
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
+
+import typer
+from pydantic import Field, ValidationError
 
 from flux_tenancy.components.cluster.client import ClusterUnavailable, read_facts
-from flux_tenancy.components.config.errors import ConfigurationError, Problem
+from flux_tenancy.components.config.errors import Problem, dotted
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.printable import printable
-from flux_tenancy.components.config.types import seconds
+from flux_tenancy.components.config.section import Section
+from flux_tenancy.components.config.types import DnsLabel, Duration, seconds
+from flux_tenancy.components.config.yaml_files import read_mapping
 from flux_tenancy.components.stack.files.names import StackName
-from flux_tenancy.operations.drift_search import find_drift
-from flux_tenancy.operations.fleet_file import FILE, Fleet, Wave
+from flux_tenancy.components.stack.files.validation_errors import message
+from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.operations.pulumi_cli import run_pulumi
-from flux_tenancy.operations.recorded_state import read_recorded
-from flux_tenancy.operations.stack_cluster import connect_described, recorded_cluster
-from flux_tenancy.operations.tenant_overview import Health, StackOverview, read_overview, said_of
-from flux_tenancy.project.errors import OperationError, invalid
+from flux_tenancy.operations.stack_cluster import connect_to
+from flux_tenancy.operations.tenant_overview import Health, read_overview, said_of
+from flux_tenancy.project.described_stack import described_stacks
+from flux_tenancy.project.errors import OperationError, invalid, reading_files, run_all
 from flux_tenancy.review.render.digests import DIGESTS
-from flux_tenancy.review.render.stack import render_stack
 
+FILE = "fleet.yaml"
 FOLDER = ".fleet"
-"""The folder of the project with the output of each stack's last update, and the progress of a run."""
-_PROGRESS = "progress.json"
+"""The folder of the project with the output of each stack's last update."""
+OPERATOR_NAME_LIMIT = 42  # The operator appends to a Stack's name. Source: docs of pulumi-kubernetes-operator 2
 _COMMAND = (sys.executable, "-m", "flux_tenancy.command")
+_VERBS = ("create", "update", "replace", "delete", "import")
 _POLL_SECONDS = 5.0
-_NOT_READY = (Health.FAILED, Health.RECONCILING, Health.ABSENT)
-# The render replaces parts of Pulumi's SDK, for all threads.
-_rendering = threading.Lock()
 
 
-class State(StrEnum):
-    """How far a stack is in a run."""
+class Wave(Section):
+    """Stacks that are updated at the same time."""
 
-    WAITING = "waiting"
-    RUNNING = "running"
-    DONE = "done"
-    SKIPPED = "done before"
-    NOT_READY = "not ready"
-    FAILED = "failed"
+    name: DnsLabel = Field(description="Name of the wave.")
+    stacks: tuple[str, ...] = Field(
+        min_length=1, description="Names of its stacks, with organization and project if the backend needs them."
+    )
 
 
-_ENDED_WELL = (State.DONE, State.SKIPPED)
+class Fleet(Section):
+    """The file `fleet.yaml`."""
+
+    waves: tuple[Wave, ...] = Field(min_length=1, description="The waves in their order.")
+    parallel: int = Field(4, ge=1, le=100, description="How many stacks of a wave run at the same time.")
+    ready_timeout: Duration = Field("10m", description="How long the tenants of a stack may take to become ready.")
+
+
+def read_fleet(project: Path) -> Fleet:
+    """The file in the project's folder; raises OperationError with every problem of it."""
+    document = read_mapping(project / FILE, FILE)
+    if isinstance(document, Problem):
+        raise invalid(document)
+    try:
+        fleet = Fleet.model_validate(document)
+    except ValidationError as error:
+        # Below a key that no stack has, so that no key of a stack is suggested.
+        found = [(each["loc"], message(each | {"loc": (FILE, *each["loc"])}, True)) for each in error.errors()]
+        raise invalid(*(Problem(FILE, dotted(path), said) for path, said in found)) from None
+    with reading_files():
+        stacks = [StackName.parse(stack) for wave in fleet.waves for stack in wave.stacks]
+    names = [wave.name for wave in fleet.waves], [each.stack for each in stacks]
+    twice = [name for several in names for name, times in Counter(several).items() if times > 1]
+    missing = [each for each in stacks if each.stack not in described_stacks(project)]
+    problems = [
+        *(Message("FT-CFG-871", f"{each!r} is listed twice", "remove or rename one of the two") for each in twice),
+        *(Message("FT-CFG-872", f"stack {each.stack!r} has no {each.file}", "correct the name") for each in missing),
+    ]
+    if problems:
+        raise invalid(*(Problem(FILE, "waves", each) for each in problems))
+    return fleet
+
+
+def ci_matrix(fleet: Fleet) -> dict[str, Any]:
+    """The waves as strategies of a workflow's jobs, by name: each job needs that of the wave before."""
+    options = {"fail-fast": True, "max-parallel": fleet.parallel}
+    return {wave.name: options | {"matrix": {"stack": [*wave.stacks]}} for wave in fleet.waves}
+
+
+def operator_stacks(fleet: Fleet, project: str, organization: str, repository: str, branch: str) -> Iterator[Manifest]:
+    """Stacks of Pulumi's operator, each after those of the wave before; `organization` owns those without an owner."""
+    before: list[Manifest] = []
+    for wave in fleet.waves:
+        stacks = {operator_name(project, each.stack): each for each in map(StackName.parse, wave.stacks)}
+        for name, each in stacks.items():
+            owned = f"{each.organization or organization}/{project}/{each.stack}"
+            spec = {"stack": owned, "projectRepo": repository, "branch": branch, "destroyOnFinalize": False}
+            spec |= {"prerequisites": before} if before else {}
+            metadata = {"name": name, "labels": {"flux-tenancy/wave": wave.name}}
+            yield {"apiVersion": "pulumi.com/v1", "kind": "Stack", "metadata": metadata, "spec": spec}
+        before = [{"name": name} for name in stacks]
+
+
+def operator_name(project: str, stack: str) -> str:
+    """The name of a stack's object: a DNS label of at most OPERATOR_NAME_LIMIT characters, different for each stack."""
+    plain = f"{project}-{stack}"
+    name = re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-")
+    if name == plain and len(name) <= OPERATOR_NAME_LIMIT:
+        return name
+    mark = sha256(plain.encode()).hexdigest()[:8]
+    return f"{name[: OPERATOR_NAME_LIMIT - len(mark) - 1].rstrip('-')}-{mark}"
 
 
 @dataclass(frozen=True)
 class Row:
-    """One stack in a run.
-
-    Attributes:
-        wave: name of its wave.
-        stack: its name.
-        state: how far it is.
-        seconds: how long it took.
-        found: numbers that were found, by what is counted.
-        message: why it has failed, or what is not ready; on one line.
-    """
+    """One stack in a run: `waiting`, `done`, `not ready` or `failed`, with what was counted, and the reasons."""
 
     wave: str
     stack: str
-    state: State = State.WAITING
+    state: str = "waiting"
     seconds: float = 0.0
     found: Mapping[str, int] = field(default_factory=dict)
     message: str = ""
 
-
-Act = Callable[[Row], Row]
-"""Does something for a stack, and returns its row with what has come of it."""
-Show = Callable[[Sequence[Row]], None]
-"""Shows all rows, whenever one has changed."""
-
-
-class Run:
-    """A run over a fleet.
-
-    Attributes:
-        rows: each stack with how far it is, in the order of the fleet.
-    """
-
-    def __init__(self, fleet: Fleet, show: Show) -> None:
-        self._fleet, self._show = fleet, show
-        self.rows = {stack: Row(wave, stack) for stack, wave in fleet.wave_of.items()}
-
-    @property
-    def succeeded(self) -> bool:
-        """Whether every stack is done."""
-        return all(each.state in _ENDED_WELL for each in self.rows.values())
-
-    def everywhere(self, act: Act) -> None:
-        """Do something for all stacks, whether or not it fails for some."""
-        self._do(list(self.rows), act, stops=False)
-
-    def by_wave(self, act: Act, settle: Callable[[Sequence[Row]], Iterator[Row]]) -> None:
-        """Do something wave by wave; nothing more is started after a stack that has failed or does not get ready.
-
-        Args:
-            act: what to do for a stack.
-            settle: yields the rows of a wave again as they become ready, or do not in time.
-        """
-        for wave in self._fleet.waves:
-            self._do(wave.stacks, act, stops=True)
-            if self._ended_well(wave):
-                for row in settle([self.rows[stack] for stack in wave.stacks]):
-                    self._put(row)
-            if not self._ended_well(wave):
-                return
-
-    def _ended_well(self, wave: Wave) -> bool:
-        return all(self.rows[stack].state in _ENDED_WELL for stack in wave.stacks)
-
-    def _do(self, stacks: Iterable[str], act: Act, *, stops: bool) -> None:
-        waiting, running = list(stacks), set[Future[Row]]()
-        failed = False
-        with ThreadPoolExecutor(self._fleet.parallel) as pool:
-            while running or (waiting and not failed):
-                while waiting and not failed and len(running) < self._fleet.parallel:
-                    row = replace(self.rows[waiting.pop(0)], state=State.RUNNING)
-                    self._put(row)
-                    running.add(pool.submit(_timed, act, row))
-                done, running = wait(running, return_when=FIRST_COMPLETED)
-                for each in done:
-                    self._put(each.result())
-                    failed = failed or (stops and each.result().state not in _ENDED_WELL)
-
-    def _put(self, row: Row) -> None:
-        self.rows[row.stack] = row
-        self._show(list(self.rows.values()))
+    def __str__(self) -> str:
+        counted = ", ".join(f"{count} {what}" for what, count in self.found.items())
+        parts = (f"{self.state} ({self.seconds:.1f} s)", counted, self.message)
+        return f"{self.wave} {self.stack}: {'; '.join(filter(None, parts))}"
 
 
-def _timed(act: Act, row: Row) -> Row:
-    """Act for a stack; an error that the user can correct is its result."""
-    begin = time.monotonic()
-    try:
-        row = act(row)
-    except OperationError as error:
-        row = replace(row, state=State.FAILED, message=said_of(error))
-    except ClusterUnavailable as error:
-        row = replace(row, state=State.FAILED, message=printable(str(error)))
-    return replace(row, seconds=round(time.monotonic() - begin, 1))
+def run(fleet: Fleet, act: Callable[[Row], Row], *, stops: bool) -> list[Row]:
+    """Do something for all stacks, wave by wave; with `stops`, start nothing more after a stack that is not done."""
+    stopped = threading.Event()
 
-
-class Progress:
-    """The stacks that are done in a run, each with the digest of its render; kept in a file, which outlives a kill."""
-
-    def __init__(self, project: Path) -> None:
-        self._file = project / FOLDER / _PROGRESS
-        self._lock = threading.Lock()
+    def attempt(row: Row) -> Row:
+        if stopped.is_set():
+            return row
+        begin = time.monotonic()
         try:
-            found = json.loads(self._file.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            found = {}
-        self.done: dict[str, str] = found if isinstance(found, dict) else {}
+            row = act(row)
+        except OperationError as error:
+            row = replace(row, state="failed", message=said_of(error))
+        if stops and row.state != "done":
+            stopped.set()
+        row = replace(row, seconds=round(time.monotonic() - begin, 1))
+        typer.echo(row, err=True)
+        return row
 
-    def note(self, stack: str, digest: str) -> None:
-        """Note that a stack is done."""
-        with self._lock:
-            self.done[stack] = digest
-            new = self._file.with_suffix(".new")
-            new.write_text(json.dumps(self.done), encoding="utf-8")
-            new.replace(self._file)
-
-    def forget(self) -> None:
-        """Forget the run, since all of it is done."""
-        self._file.unlink(missing_ok=True)
+    rows: list[Row] = []
+    for wave in fleet.waves:
+        with ThreadPoolExecutor(fleet.parallel) as pool:
+            rows += pool.map(attempt, [Row(wave.name, stack) for stack in wave.stacks])
+    return rows
 
 
-def update_fleet(fleet: Fleet, project: Path, show: Show, approved: Path | None = None) -> Run:
-    """Update all stacks, wave by wave.
+def update_fleet(fleet: Fleet, project: Path, approved: Path | None) -> list[Row]:
+    """Run `flux-tenancy up` for each stack, and wait until its tenants are ready; raises as `check_clusters`.
 
     Args:
         fleet: the fleet.
         project: folder of the Pulumi project.
-        show: shows the rows.
         approved: folder of the approved renders, as `flux-tenancy review render` writes it; None leaves out the check.
-
-    Raises:
-        OperationError: a stack is unknown to Pulumi, or its cluster is not its own; nothing was started.
     """
     check_clusters(fleet, project)
-    folder = project / FOLDER
-    folder.mkdir(exist_ok=True)
-    progress, digests = Progress(project), dict[str, str]()
+    (project / FOLDER).mkdir(exist_ok=True)
 
     def act(row: Row) -> Row:
-        with _rendering:
-            try:
-                digests[row.stack] = render_stack(project, row.stack).digest
-            except ConfigurationError as error:
-                return replace(row, state=State.FAILED, message=printable(str(error)))
-        if progress.done.get(row.stack) == digests[row.stack]:
-            return replace(row, state=State.SKIPPED)
         name = StackName.parse(row.stack).stack
-        return _update(row, project, folder / f"{name}.log", approved / name / DIGESTS if approved else None)
+        options = ["--approved", str((approved / name / DIGESTS).absolute())] if approved else []
+        if reasons := update_stack(row.stack, options, project, Path(FOLDER, f"{name}.log")):
+            return replace(row, state="failed", message=reasons)
+        deadline = time.monotonic() + seconds(fleet.ready_timeout)
+        while (ready := stack_row(row, project)).state != "done" and time.monotonic() < deadline:
+            time.sleep(_POLL_SECONDS)
+        return ready
 
-    def settle(rows: Sequence[Row]) -> Iterator[Row]:
-        # Their clusters were checked before.
-        look = partial(read_overview, project=project, violations=None, connecting=connect_described)
-        for row in _settle(rows, look, seconds(fleet.ready_timeout)):
-            if row.state in _ENDED_WELL:
-                progress.note(row.stack, digests[row.stack])
-            yield row
-
-    run = Run(fleet, show)
-    run.by_wave(act, settle)
-    if run.succeeded:
-        progress.forget()
-    return run
-
-
-def _update(row: Row, project: Path, log: Path, approved: Path | None) -> Row:
-    options = ["--approved", str(approved.absolute())] if approved else []
-    with log.open("w", encoding="utf-8") as out:
-        command = [*_COMMAND, "up", "--stack", row.stack, "--yes", *options]
-        done = subprocess.run(command, cwd=project, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
-    if done.returncode == 0:
-        return replace(row, state=State.DONE)
-    said = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if "error: " in line]
-    reason = said[0].strip() if said else f"`flux-tenancy up` ended with {done.returncode}"
-    return replace(row, state=State.FAILED, message=f"{printable(reason)}; see {FOLDER}/{log.name}")
-
-
-def _settle(rows: Sequence[Row], look: Callable[[str], StackOverview], timeout: float) -> Iterator[Row]:
-    """The rows of a wave as their tenants become ready; after the timeout, those whose tenants are not."""
-    deadline = time.monotonic() + timeout
-    left = {row.stack: row for row in rows}
-    while left:
-        looked = {stack: ready_row(row, look(stack)) for stack, row in left.items()}
-        late = time.monotonic() >= deadline
-        for stack, row in looked.items():
-            if row.state is not State.NOT_READY or late:
-                del left[stack]
-                yield row
-        if left:
-            time.sleep(min(_POLL_SECONDS, max(0.0, deadline - time.monotonic())))
-
-
-def ready_row(row: Row, overview: StackOverview) -> Row:
-    """The row of an updated stack, by how its tenants are."""
-    waiting = [each for each in overview.tenants if each.health in _NOT_READY]
-    found = {"tenants": len(overview.tenants), "ready": len(overview.tenants) - len(waiting)}
-    if overview.error:
-        return replace(row, state=State.NOT_READY, message=overview.error)
-    if waiting:
-        said = f"{waiting[0].name} is {waiting[0].health}{f': {waiting[0].message}' if waiting[0].message else ''}"
-        return replace(row, state=State.NOT_READY, found=found, message=said)
-    return replace(row, found=found)
-
-
-def preview_fleet(fleet: Fleet, project: Path, show: Show) -> Run:
-    """Count what `pulumi preview` of each stack would change.
-
-    Raises:
-        OperationError: a stack is unknown to Pulumi, or its cluster is not its own.
-    """
-    check_clusters(fleet, project)
-
-    def act(row: Row) -> Row:
-        steps = json.loads(run_pulumi(["preview", "--json"], row.stack, project))["steps"]
-        counted = Counter(_VERBS.get(step["op"], step["op"]) for step in steps if step["op"] in _VERBS)
-        return replace(row, state=State.DONE, found=dict(sorted(counted.items())))
-
-    return _run_everywhere(fleet, act, show)
-
-
-_VERBS = {"create": "create", "update": "update", "replace": "replace", "delete": "delete", "import": "import"}
-
-
-def drift_of_fleet(fleet: Fleet, project: Path, show: Show) -> Run:
-    """Count what differs from each stack, by the way in which it does."""
-
-    def act(row: Row) -> Row:
-        recorded = read_recorded(row.stack, project)
-        if not recorded.objects:
-            return replace(row, state=State.DONE, message="not applied yet")
-        found, _ = find_drift(recorded, row.stack, project)
-        counted = dict(Counter(each.what.value for each in found.differences))
-        unread = f"not compared: {', '.join(found.unread)}" if found.unread else ""
-        return replace(row, state=State.DONE, found=counted, message=printable(unread))
-
-    return _run_everywhere(fleet, act, show)
-
-
-def status_of_fleet(fleet: Fleet, project: Path, show: Show) -> Run:
-    """Count the tenants that are ready in each stack."""
-    return _run_everywhere(
-        fleet,
-        lambda row: ready_row(replace(row, state=State.DONE), read_overview(row.stack, project, None)),
-        show,
-    )
-
-
-def _run_everywhere(fleet: Fleet, act: Act, show: Show) -> Run:
-    run = Run(fleet, show)
-    run.everywhere(act)
-    return run
-
-
-def as_json(run: Run) -> str:
-    """For programs: every stack with its wave, state, numbers and message."""
-    return json.dumps({"succeeded": run.succeeded, "stacks": [asdict(each) for each in run.rows.values()]}, indent=2)
+    return run(fleet, act, stops=True)
 
 
 def check_clusters(fleet: Fleet, project: Path) -> None:
-    """Check that each stack has a cluster of its own, and the one that its state is of.
+    """Raises OperationError with all stacks whose cluster is not theirs alone; one that does not answer is left out."""
+    owners: dict[str, str] = {}
 
-    A cluster that does not answer is left to its stack's own update.
+    def check(stack: str) -> None:
+        with suppress(ClusterUnavailable):
+            if (owner := owners.setdefault(read_facts(connect_to(stack, project)).uid, stack)) != stack:
+                said = f"stacks {owner} and {stack} lead to the same cluster"
+                raise OperationError(Message("FT-OPS-370", f"{said}", "correct cluster.kubeconfig or cluster.context"))
 
-    Raises:
-        OperationError: with every stack that does not.
-    """
-
-    def read(stack: str) -> tuple[str, str]:
-        """Identity of the cluster that the kubeconfig leads to, and of that of the last update; empty if unknown."""
-        recorded = recorded_cluster(stack, project)
-        try:
-            uid = read_facts(connect_described(stack, project)).uid
-        except ClusterUnavailable:
-            uid = ""
-        return uid, recorded
-
-    stacks = list(fleet.wave_of)
     with ThreadPoolExecutor(fleet.parallel) as pool:
-        found = dict(zip(stacks, pool.map(read, stacks), strict=True))
-    if problems := list(cluster_problems(found)):
-        raise invalid(*problems)
+        run_all([pool.submit(check, stack).result for wave in fleet.waves for stack in wave.stacks])
 
 
-def cluster_problems(clusters: Mapping[str, tuple[str, str]]) -> Iterator[Problem]:
-    """Stacks that share a cluster, or whose state is of another one.
+def update_stack(stack: str, options: list[str], project: Path, log: Path) -> str:
+    """Run `flux-tenancy up` with its output in a file below the project; returns why it fails, if it does."""
+    command = [*_COMMAND, "up", "--stack", stack, "--yes", *options]
+    with (project / log).open("w", encoding="utf-8") as out:
+        done = subprocess.run(command, cwd=project, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
+    if done.returncode == 0:
+        return ""
+    lines = (line.strip() for line in (project / log).read_text(encoding="utf-8", errors="replace").splitlines())
+    said = dict.fromkeys(printable(line) for line in lines if line.startswith("error: "))
+    return "; ".join([*said, f"exit code {done.returncode}, see {log}"])
 
-    Args:
-        clusters: of each stack, the identity of the cluster and of that in its state; empty if unknown.
-    """
-    first: dict[str, str] = {}
-    for stack, (uid, known) in clusters.items():
-        if uid and uid in first:
-            said = Message(
-                "FT-OPS-370",
-                f"stacks {first[uid]} and {stack} lead to the same cluster, {uid}",
-                "correct cluster.kubeconfig or cluster.context of one of them",
-            )
-            yield Problem(FILE, f"stack {stack}", said)
-        elif uid and known and uid != known:
-            said = Message(
-                "FT-OPS-371",
-                f"stack {stack} leads to cluster {uid}, but its state is of cluster {known}",
-                "correct its cluster.kubeconfig or cluster.context, or select its own backend",
-            )
-            yield Problem(FILE, f"stack {stack}", said)
-        first.setdefault(uid, stack)
+
+def stack_row(row: Row, project: Path) -> Row:
+    """The row of a stack by how its tenants are."""
+    overview = read_overview(row.stack, project, None)
+    if overview.error:
+        return replace(row, state="not ready", message=overview.error)
+    late = [each for each in overview.tenants if each.health in (Health.FAILED, Health.RECONCILING, Health.ABSENT)]
+    found = {"tenants": len(overview.tenants), "ready": len(overview.tenants) - len(late)}
+    said = "; ".join(f"{each.name} is {each.health}{f': {each.message}' if each.message else ''}" for each in late)
+    return replace(row, state="not ready" if late else "done", found=found, message=said)
+
+
+def preview_stack(row: Row, project: Path) -> Row:
+    """The row of a stack with what `pulumi preview` would change."""
+    steps = json.loads(run_pulumi(["preview", "--json"], row.stack, project))["steps"]
+    return replace(row, state="done", found=Counter(sorted(each["op"] for each in steps if each["op"] in _VERBS)))

@@ -16,13 +16,13 @@ from typing import Any
 from flux_tenancy.components.vocabulary.manifests import RBAC, RBAC_API, Manifest, qualified
 from flux_tenancy.operations.differences import Difference, What, unowned
 
-EXCEPTIONS = ("kubernetes:policies.kyverno.io/v1:PolicyException", "kubernetes:kyverno.io/v2:PolicyException")
+EXCEPTION_TYPES = ("kubernetes:policies.kyverno.io/v1:PolicyException", "kubernetes:kyverno.io/v2:PolicyException")
 """The types of an exception from Kyverno's policies; one in any namespace may exempt objects in all."""
 GRANTING = frozenset(
     {
         f"kubernetes:{RBAC_API}:RoleBinding",
         "kubernetes:networking.k8s.io/v1:NetworkPolicy",
-        *EXCEPTIONS,
+        *EXCEPTION_TYPES,
     }
 )
 """The types of which an additional object allows more."""

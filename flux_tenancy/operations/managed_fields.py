@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from flux_tenancy.components.config.errors import dotted
 
-Path = tuple[str, ...]
+FieldPath = tuple[str, ...]
 """A field as FieldsV1 writes it: `f:<name>`, `k:<keys of a list item>`, `v:<value of a set>` or `i:<index>` each."""
 
 _FIELD, _KEYS, _VALUE, _INDEX = "f:", "k:", "v:", "i:"
@@ -50,9 +50,9 @@ class Manager:
     name: str
     time: str
     subresource: str
-    fields: frozenset[Path]
+    fields: frozenset[FieldPath]
 
-    def owns(self, path: Path) -> bool:
+    def owns(self, path: FieldPath) -> bool:
         """Whether it owns a field, something inside of the field, or something that the field is inside of."""
         return any(each[: len(path)] == path or path[: len(each)] == each for each in self.fields)
 
@@ -79,7 +79,7 @@ def value_at(value: Any, path: Sequence[str]) -> Any:
     return value
 
 
-def shown(path: Path) -> str:
+def shown(path: FieldPath) -> str:
     """A path as people write it, e.g. `spec.template.spec.containers[manager].args`."""
     return dotted(map(_shown, path))
 
@@ -93,7 +93,7 @@ def _shown(step: str) -> str:
     return f"[{json.loads(rest) if kind == _VALUE else rest}]"
 
 
-def pointer(value: Any, path: Path) -> str:
+def pointer(value: Any, path: FieldPath) -> str:
     """The JSON Pointer of a field of an object that has it.
 
     Source: https://www.rfc-editor.org/rfc/rfc6901
@@ -106,13 +106,13 @@ def pointer(value: Any, path: Path) -> str:
     return text
 
 
-def remove(value: Any, path: Path) -> None:
+def remove(value: Any, path: FieldPath) -> None:
     """Remove a field from an object that has it."""
     inside = value_at(value, path[:-1])
     del inside[_key(inside, path[-1])]
 
 
-def put(value: Any, path: Path, new: Any) -> None:
+def put(value: Any, path: FieldPath, new: Any) -> None:
     """Set a field of an object, or append an item to a list; where the part around it is missing, nothing is set."""
     inside, step = value_at(value, path[:-1]), path[-1]
     if new is MISSING or inside is MISSING:
@@ -123,7 +123,7 @@ def put(value: Any, path: Path, new: Any) -> None:
         inside[_key(inside, step)] = new
 
 
-def _leaves(fields: Mapping[str, Any], path: Path) -> Iterator[Path]:
+def _leaves(fields: Mapping[str, Any], path: FieldPath) -> Iterator[FieldPath]:
     inside = {name: each for name, each in fields.items() if name != _ITSELF}
     if not inside and path:
         yield path

@@ -34,8 +34,8 @@ from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.recovery.field_owners import co_owner, relinquish
 from flux_tenancy.components.vocabulary.manifests import Manifest, qualified
 from flux_tenancy.operations.differences import (
-    HIDDEN,
     MANAGERS,
+    SECRET_VALUE,
     Change,
     Difference,
     What,
@@ -268,7 +268,7 @@ def correction(found: Manifest, changed: Iterable[Change], intended: Manifest) -
     rest, patch = copy.deepcopy(found), []
     for each in changed:
         now = value_at(rest, each.path)
-        if each.path == MANAGERS or each.before is HIDDEN:
+        if each.path == MANAGERS or each.before is SECRET_VALUE:
             continue
         if each.before is MISSING:
             if now is MISSING or value_at(intended, each.path) is not MISSING:

@@ -20,7 +20,7 @@ from flux_tenancy.operations.described_sync import DescribedSync, described_sync
 from flux_tenancy.operations.encrypted_files import EncryptedFile, encrypted_files
 from flux_tenancy.operations.project_edits import ProjectEdits
 from flux_tenancy.operations.pulumi_config import PulumiConfig
-from flux_tenancy.operations.sops_keys import AGE, OPENPGP, POST_QUANTUM, KeyKind, SopsKey, kind_of
+from flux_tenancy.operations.sops_keys import AGE, OPENPGP, KeyKind, SopsKey, kind_of
 from flux_tenancy.project.errors import OperationError, check_one_owner
 
 
@@ -31,7 +31,6 @@ def sops_key(
     *,
     platform: bool = False,
     openpgp: bool = False,
-    post_quantum: bool = False,
     withdraw: str = "",
     repo: Path | None = None,
 ) -> None:
@@ -43,26 +42,21 @@ def sops_key(
         project: folder of the Pulumi project.
         platform: whether it is for the platform's own sync, `flux.sync`.
         openpgp: whether the new key is an OpenPGP key instead of an age identity.
-        post_quantum: whether the new key is a hybrid post-quantum age identity.
         withdraw: recipient or fingerprint of the key to withdraw; empty creates one.
         repo: folder of a checkout whose encrypted files are listed; None lists none.
 
     Raises:
-        OperationError: both or neither of tenant and platform are named, the options contradict each other, the stack,
-            the tenant, the key or the checkout does not exist, or Pulumi fails.
+        OperationError: both or neither of tenant and platform are named, the stack, the tenant,
+            the key or the checkout does not exist, or Pulumi fails.
     """
     check_one_owner(tenant, platform, "key sops")
-    if openpgp and post_quantum:
-        raise OperationError(
-            Message("FT-OPS-030", "OpenPGP keys are not post-quantum", "use either --openpgp or --post-quantum")
-        )
     sync = described_sync(stack, tenant, project)
     files = encrypted_files(repo) if repo is not None else None
     config = PulumiConfig(stack, project)
     if withdraw:
         _withdraw(withdraw, sync, files, config)
     else:
-        _add(OPENPGP if openpgp else POST_QUANTUM if post_quantum else AGE, sync, files, config)
+        _add(OPENPGP if openpgp else AGE, sync, files, config)
 
 
 def _add(kind: KeyKind, sync: DescribedSync, files: Sequence[EncryptedFile] | None, config: PulumiConfig) -> None:
@@ -149,7 +143,7 @@ def _stored(kind: KeyKind, sync: DescribedSync, config: PulumiConfig) -> list[So
     if value_at(sync.decryption, kind.secret) is None:
         return []
     try:
-        return kind.read(config.get(_path(kind, sync)))
+        return kind.read(config.get(_path(kind, sync)), _listed(value_at(sync.decryption, kind.public)))
     except ValueError as error:
         raise OperationError(
             Message(
@@ -158,6 +152,11 @@ def _stored(kind: KeyKind, sync: DescribedSync, config: PulumiConfig) -> list[So
                 "remove it or set the right key, and run the command again",
             )
         ) from None
+
+
+def _listed(value: object) -> list[str]:
+    """The public halves that the stack lists."""
+    return [str(each) for each in value] if isinstance(value, list) else []
 
 
 def _store(kind: KeyKind, keys: list[SopsKey], sync: DescribedSync, config: PulumiConfig) -> None:

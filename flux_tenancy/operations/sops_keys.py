@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from flux_tenancy.components.keys import age_keys, openpgp_keys
@@ -32,7 +32,8 @@ class KeyKind:
         secret: path below `decryption` of the private keys.
         public: path below `decryption` of the list of public halves.
         option: name of the option of `sops`.
-        read: reads the keys in a text, newest first; its ValueError repeats nothing of the text.
+        read: reads the keys in a text, newest first, with the public halves that the stack lists; its ValueError
+            repeats nothing of the text.
         generate: creates a key for the named owner.
     """
 
@@ -41,7 +42,7 @@ class KeyKind:
     secret: Keys
     public: Keys
     option: str
-    read: Callable[[str], list[SopsKey]]
+    read: Callable[[str, Sequence[str]], list[SopsKey]]
     generate: Callable[[str], SopsKey]
 
     def joined(self, keys: list[SopsKey]) -> str:
@@ -57,27 +58,28 @@ def _of_openpgp(key: openpgp_keys.OpenPgpKey) -> SopsKey:
     return SopsKey(key.private, key.fingerprint)
 
 
-def _age(name: str, post_quantum: bool) -> KeyKind:
-    return KeyKind(
-        name=name,
-        public_name="Recipient",
-        secret=("age", "identities"),
-        public=("age", "recipients"),
-        option="age",
-        read=lambda text: [_of_age(identity) for identity in age_keys.read_identities(text)],
-        generate=lambda _: _of_age(age_keys.generate(post_quantum)),
-    )
+def _stored_identities(text: str, recipients: Sequence[str]) -> list[SopsKey]:
+    identities = age_keys.with_recipients(age_keys.read_identities(text), recipients)
+    age_keys.check_recipients(identities)
+    return [_of_age(each) for each in identities]
 
 
-AGE = _age("age identity", post_quantum=False)
-POST_QUANTUM = _age("post-quantum age identity", post_quantum=True)
+AGE = KeyKind(
+    name="age identity",
+    public_name="Recipient",
+    secret=("age", "identities"),
+    public=("age", "recipients"),
+    option="age",
+    read=_stored_identities,
+    generate=lambda _: _of_age(age_keys.generate()),
+)
 OPENPGP = KeyKind(
     name="OpenPGP key",
     public_name="Fingerprint",
     secret=("openpgp", "privateKeys"),
     public=("openpgp", "fingerprints"),
     option="pgp",
-    read=lambda text: [_of_openpgp(key) for key in openpgp_keys.read_private_keys(text)],
+    read=lambda text, _: [_of_openpgp(key) for key in openpgp_keys.read_private_keys(text)],
     generate=lambda owner: _of_openpgp(openpgp_keys.generate(owner)),
 )
 

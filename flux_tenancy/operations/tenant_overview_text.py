@@ -13,7 +13,7 @@ from rich.text import Text
 from flux_tenancy.operations.tenant_overview import Health, QuotaUse, StackOverview, TenantLine
 from flux_tenancy.review.words.tables import empty_table
 
-LANE = "lane"
+LANE_HEADING = "lane"
 HEADINGS = ("stack", "tenant", "state", "revision", "last change", "fullest quota", "refused", "message")
 UNREACHABLE = "unknown"
 """The state of a stack of which nothing is known."""
@@ -31,7 +31,7 @@ STYLES: Mapping[str, str] = {
 def headings(overviews: Sequence[StackOverview]) -> list[str]:
     """The columns: one more if a tenant has a lane."""
     lanes = any(line.lane for each in overviews for line in each.tenants)
-    return [*HEADINGS[:3], *([LANE] if lanes else []), *HEADINGS[3:]]
+    return [*HEADINGS[:3], *([LANE_HEADING] if lanes else []), *HEADINGS[3:]]
 
 
 def rows(overviews: Sequence[StackOverview]) -> list[tuple[str, ...]]:
@@ -107,7 +107,7 @@ def _cells(stack: str, line: TenantLine) -> Mapping[str, str]:
         "stack": stack,
         "tenant": line.name,
         "state": line.health,
-        LANE: line.lane or UNKNOWN,
+        LANE_HEADING: line.lane or UNKNOWN,
         "revision": short_revision(line.revision),
         "last change": line.changed or UNKNOWN,
         "fullest quota": quota_text(line.quota),

@@ -16,7 +16,6 @@ from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.engine.pulumi_command import changing_options
 from flux_tenancy.components.stack.cluster.absence import OLDER
-from flux_tenancy.operations.interrupted import finish
 from flux_tenancy.operations.pulumi_cli import PULUMI_NOT_FOUND, UNKNOWN_TO_PULUMI, refresh_root, run_pulumi
 from flux_tenancy.operations.repair import repair
 from flux_tenancy.project.errors import OperationError
@@ -86,7 +85,8 @@ def update(
         _up([*options, "--suppress-outputs", *(f"--target={each}" for each in RECORDED_FIRST)], stack, project)
     _up(options, stack, project)
     if earlier.interrupted:
-        finish(stack, project)
+        # What a killed update has written and this one does not want; before it, that was left to it.
+        repair(stack, project)
     _clear_interrupted(stack, project)
     if not compare_ready:
         return {}

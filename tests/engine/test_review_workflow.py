@@ -269,7 +269,7 @@ def test_a_pull_request_of_a_fork_that_looks_for_secrets_finds_none(lab: Lab, tm
     fork.change(
         "dev/lab/__main__.py", "from __future__ import annotations\n", f"from __future__ import annotations\n{theft}"
     )
-    (bundles,) = [step for step in commands(job("review", "report")) if step["run"].endswith(" -m lab bundles")]
+    (bundles,) = [step for step in commands(job("review", "report")) if step["run"].endswith(" -m dev.lab bundles")]
     context = {"github.token": SECRET, "secrets.PULUMI_CONFIG_PASSPHRASE": SECRET, "vars.PULUMI_BACKEND_URL": SECRET}
 
     for step in commands(job("review", "report")):

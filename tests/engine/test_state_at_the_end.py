@@ -199,9 +199,9 @@ class TestStateAtTheEnd:
         for part in self.moments():
             unrecorded.kill(UP, int(part * unrecorded.operations[which]))
         unrecorded.up()
-        if which == "changed":
-            # The previous keys go when Flux has fetched with the new ones.
-            unrecorded.up()
+        # The previous keys go when Flux has fetched with the new ones, and Secrets of the killed ones, to which nothing
+        # refers any more.
+        unrecorded.up()
         unrecorded.has_come_to(which)
 
     def test_the_next_offboarding_recovers(self, unrecorded: Unrecorded) -> None:

@@ -23,7 +23,7 @@ from flux_tenancy.components.cluster.ownership import carries_marks
 from flux_tenancy.components.config.errors import UNREADABLE, Problem, reason_of
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.printable import printable
-from flux_tenancy.components.vocabulary.manifests import name_of
+from flux_tenancy.components.vocabulary.manifests import name_of, plural_of
 
 if TYPE_CHECKING:
     from kubernetes import client
@@ -238,7 +238,7 @@ def path_of(manifest: Mapping[str, Any]) -> str:
     version, metadata = manifest["apiVersion"], manifest["metadata"]
     root = f"/apis/{version}" if "/" in version else f"/api/{version}"
     within = f"/namespaces/{metadata['namespace']}" if metadata.get("namespace") else ""
-    return f"{root}{within}/{_plural(manifest['kind'])}/{metadata['name']}"
+    return f"{root}{within}/{plural_of(manifest['kind'])}/{metadata['name']}"
 
 
 def collection_of(resource_type: str) -> str | None:
@@ -248,7 +248,7 @@ def collection_of(resource_type: str) -> str | None:
     if package != "kubernetes" or not group_version or group_version.startswith("helm.sh/"):
         return None
     root = "/api/v1" if group_version == "core/v1" else f"/apis/{group_version}"
-    return f"{root}/{_plural(kind)}"
+    return f"{root}/{plural_of(kind)}"
 
 
 def read_names(api: client.ApiClient, path: str) -> set[str]:
@@ -259,14 +259,6 @@ def read_names(api: client.ApiClient, path: str) -> set[str]:
     """
     with explaining(api):
         return {name_of(found) for found in items(api, path)}
-
-
-def _plural(kind: str) -> str:
-    """The plural of a kind in the API; Kubernetes' and Flux's kinds have regular ones."""
-    lower = kind.lower()
-    if lower.endswith("y"):
-        return f"{lower.removesuffix('y')}ies"
-    return f"{lower}es" if lower.endswith("s") else f"{lower}s"
 
 
 def read_quota(api: client.ApiClient, namespace: str, name: str) -> dict[str, Any] | None:

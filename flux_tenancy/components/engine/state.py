@@ -28,6 +28,7 @@ from google.protobuf import struct_pb2
 from pulumi.runtime import rpc
 from pulumi.runtime.proto import resource_pb2
 
+from flux_tenancy.components.config.invariants import present
 from flux_tenancy.components.engine.pulumi_command import makes_plan
 
 T = TypeVar("T")
@@ -83,8 +84,7 @@ async def read_state() -> State:
     It is read from the resources and not from the stack's outputs, since a failed update records no outputs.
     """
     # The engine answers for the stack's root resource after it has written the state; until then, it may be incomplete.
-    root = pulumi.runtime.get_root_resource()
-    assert root is not None  # Every program that the engine runs has a root resource.
+    root = present(pulumi.runtime.get_root_resource(), "the engine runs the program")
     await root.urn.future()
     stack = f"{pulumi.get_organization()}/{pulumi.get_project()}/{pulumi.get_stack()}"
     resources = (await _ask_engine(_READ, stackName=stack))["outputs"]
@@ -94,8 +94,7 @@ async def read_state() -> State:
 
 async def _ask_engine(function: str, **arguments: str) -> Mapping[str, Any]:
     """The result of a function. The SDK's `invoke` would translate a whole state, of which the program reads little."""
-    monitor = pulumi.runtime.settings.get_monitor()
-    assert monitor is not None  # The engine has answered for the stack's root resource.
+    monitor = present(pulumi.runtime.settings.get_monitor(), "the engine has answered for the stack's root resource")
     request = resource_pb2.ResourceInvokeRequest(tok=function)
     request.args.update(arguments)
     answer = await asyncio.get_running_loop().run_in_executor(None, monitor.Invoke, request)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import requests
 from github import Auth, Github, GithubException
 
+from flux_tenancy.components.config.invariants import present
 from flux_tenancy.components.config.messages import Message, Wording
 
 if TYPE_CHECKING:
@@ -163,9 +164,8 @@ def _client(base_url: str, auth: Auth.Auth) -> Github:
 
 def _auth(identity: GitHubOwner) -> Auth.Auth | None:
     if identity.app is not None:
-        assert identity.app.installation_id is not None  # GitHubOwner requires it.
         app = Auth.AppAuth(identity.app.app_id, identity.app.private_key.get_secret_value())
-        return app.get_installation_auth(identity.app.installation_id)
+        return app.get_installation_auth(present(identity.app.installation_id, "GitHubOwner requires it"))
     token = identity.token.get_secret_value() if identity.token is not None else environ.get("GITHUB_TOKEN")
     return Auth.Token(token) if token else None
 

@@ -100,8 +100,7 @@ def _touched(sources: Sources, previous: PreviousKeys, state: State) -> Iterator
     for name, source in sources.by_name.items():
         for each in registrations(name, source) & state.resources.keys():
             outputs = state.resources[each]
-            assert source.github is not None  # Otherwise nothing is registered for it.
-            moves = outputs.get("repository") != source.github.name
+            moves = source.github is None or outputs.get("repository") != source.github.name
             if not moves and (each[0] == DEPLOY_KEY_TYPE or _url(outputs).startswith(own_url)):
                 stays.add(each)
     for (kind, name), outputs in state.resources.items():

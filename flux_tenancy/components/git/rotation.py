@@ -19,6 +19,7 @@ import pulumi
 from pulumi.output import UNKNOWN
 
 from flux_tenancy.components.cluster.client import ClusterUnavailable
+from flux_tenancy.components.config.invariants import present
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.engine import log
 from flux_tenancy.components.git.fetch_status import lacking_proof, secret_name
@@ -130,8 +131,7 @@ def _read_rotation(sources: Sources, name: str, find: Find) -> _Rotation:
     def find_here(version: str, kind: str, name: str) -> Mapping[str, Any] | None:
         return find({"apiVersion": version, "kind": kind, "metadata": {"namespace": home, "name": name}})
 
-    key = registered_key(source)
-    assert key is not None  # Only a source with a key has previous keys.
+    key = present(registered_key(source), "only a source with a key has previous keys")
     try:
         found = find_here(SOURCE_API, GIT_REPOSITORY, object_name(name))
         secret = find_here("v1", "Secret", referred) if (referred := secret_name(found)) else None
@@ -145,8 +145,8 @@ def _read_rotation(sources: Sources, name: str, find: Find) -> _Rotation:
 
 
 def _log(name: str, source: GitSource, keys: Sequence[RegisteredKey], lacking: str | None) -> None:
-    new = registered_key(source)
-    assert new is not None and source.github is not None  # Only a source with a key has previous keys.
+    new = present(registered_key(source), "only a source with a key has previous keys")
+    repository = present(source.github, "only a source with a repository has such keys").repository
     previous = ", ".join(fingerprint(key.public) for key in keys)
     if lacking is None:
         log.info(
@@ -154,7 +154,7 @@ def _log(name: str, source: GitSource, keys: Sequence[RegisteredKey], lacking: s
                 "FT-GIT-030",
                 f"{sync_label(name)}: Flux has fetched with the new deploy key {new.fingerprint}; the "
                 f"next `pulumi up` removes the previous one, {previous}, "
-                f"from {source.github.repository}",
+                f"from {repository}",
             )
         )
     else:
@@ -163,7 +163,7 @@ def _log(name: str, source: GitSource, keys: Sequence[RegisteredKey], lacking: s
                 "FT-GIT-031",
                 f"{sync_label(name)}: Flux has not fetched with the new deploy key {new.fingerprint}: "
                 f"{lacking}; the previous key, {previous}, "
-                f"stays registered at {source.github.repository}",
+                f"stays registered at {repository}",
                 "once Flux has fetched, run `pulumi up` again to remove it",
             )
         )

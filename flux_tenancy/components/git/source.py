@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
+from flux_tenancy.components.config.invariants import present
 from flux_tenancy.components.engine.state import made_once
 from flux_tenancy.components.git.github import (
     DEPLOY_KEY_TYPE,
@@ -230,8 +231,7 @@ def git_access(
     owners = sources.github_owners or gone.owners
     github = GitHub("github", GitHubArgs(gone.github if gone.urns else sources.github, owners)) if owners else None
     for each, urn in gone.urns.items():
-        assert github is not None  # The owners of what is gone are known.
-        github.forget(each, urn)
+        present(github, "the owners of what is gone are known").forget(each, urn)
     return GitAccess(sources.known_hosts, github, sources.webhook_url, previous_keys or {}, {*lost, *gone.urns})
 
 
@@ -321,8 +321,7 @@ def _webhook(
     opts: pulumi.ResourceOptions,
     registered: Registered,
 ) -> pulumi.CustomResource:
-    url = webhook_url(meta, access.webhook_url, registered)
-    assert url is not None  # The Secret with the token comes before.
+    url = present(webhook_url(meta, access.webhook_url, registered), "the Secret with the token comes before")
     token = _token_in(registered[key_of(webhook_secret(meta, ""))])
     return github.webhook(meta.prefix, url, token, repository, opts)
 

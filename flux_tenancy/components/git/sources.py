@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from flux_tenancy.components.git.config import GitHubConfig, GitSource
-from flux_tenancy.components.vocabulary.names import PLATFORM
+from flux_tenancy.components.vocabulary.names import PLATFORM_META
 
 WEBHOOK_ROOT = "/hook/"
 """The beginning of the paths of all Receivers."""
@@ -40,7 +40,7 @@ class Sources:
 
 def github_key_path(name: str) -> str:
     """The key in the stack file that names a source's repository at GitHub, e.g. `tenants.shop.source.github`."""
-    if name == PLATFORM.name:
+    if name == PLATFORM_META.name:
         return "flux.sync.source.github"
     tenant, _, source = name.partition(".")
     return f"tenants.{tenant}.sources.{source}.github" if source else f"tenants.{tenant}.source.github"

@@ -117,7 +117,6 @@ def release(
     product: Product,
     chart: Chart,
     values: Manifest,
-    description: str | None,
     opts: pulumi.ResourceOptions,
     **inputs: Any,
 ) -> pulumi.CustomResource:
@@ -127,11 +126,9 @@ def release(
         product: the product.
         chart: its chart.
         values: values of the chart; Pulumi drops an empty list, so that the chart would use its default.
-        description: description of the release in Helm's record; a new one makes Pulumi upgrade the release.
         opts: options of the resource.
         inputs: further inputs of the resource.
     """
-    described = {"description": description} if description else {}
     properties: dict[str, Any] = {
         "name": product.name,
         "namespace": product.namespace,
@@ -140,4 +137,6 @@ def release(
         "maxHistory": KEPT_REVISIONS,
         "timeout": TIMEOUT_SECONDS,
     }
-    return pulumi.CustomResource(RELEASE_TYPE, product.name, properties | described | inputs, opts)
+    # Earlier versions of the program set one after a killed update; without it, Pulumi would upgrade the release.
+    opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(ignore_changes=["description"]))
+    return pulumi.CustomResource(RELEASE_TYPE, product.name, properties | inputs, opts)

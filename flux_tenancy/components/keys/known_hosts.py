@@ -29,7 +29,7 @@ _HOST_LINE = "write it like git.example.com ssh-ed25519 AAAA… or [git.example.
 
 PINNED = Path(__file__).with_name("known_hosts.txt")
 
-SHORTEST_RSA = 2048
+SHORTEST_HOST_RSA = 2048
 """Minimum bits of an RSA host key; shorter ones can be broken with enough resources."""
 
 _TYPES = ("ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa")
@@ -182,7 +182,7 @@ def _check_key(kind: str, key: str) -> None:
         public = load_ssh_public_key(f"{kind} {key}".encode())
     except (ValueError, UnsupportedAlgorithm):
         raise KnownHostError(Message("FT-CFG-110", "has an incomplete or damaged key", "copy the whole line")) from None
-    if isinstance(public, rsa.RSAPublicKey) and public.key_size < SHORTEST_RSA:
+    if isinstance(public, rsa.RSAPublicKey) and public.key_size < SHORTEST_HOST_RSA:
         raise KnownHostError(
             Message("FT-CFG-111", f"has an RSA key of only {public.key_size} bits", "use another key of the host")
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from flux_tenancy.components.vocabulary.manifests import Manifest, name_of
+from flux_tenancy.components.vocabulary.manifests import Manifest, name_of, plural_of
 from flux_tenancy.components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION
 
 if TYPE_CHECKING:
@@ -155,8 +155,7 @@ def counted_as(manifest: Manifest) -> str:
     Source: https://kubernetes.io/docs/concepts/policy/resource-quotas/#quota-on-object-count
     """
     group, _, _ = manifest["apiVersion"].rpartition("/")
-    kind: str = manifest["kind"].lower()
-    plural = f"{kind.removesuffix('y')}ies" if kind.endswith("y") else f"{kind}s"
+    plural = plural_of(manifest["kind"])
     return f"count/{plural}.{group}" if group else f"count/{plural}"
 
 

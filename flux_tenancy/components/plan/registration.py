@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 import pulumi
 
+from flux_tenancy.components.config.invariants import BrokenInvariantError
 from flux_tenancy.components.plan.generated_names import generated_names, referring
 from flux_tenancy.components.plan.planned import Make, Planned, Registered, Stage, of_stage
 from flux_tenancy.components.vocabulary.manifests import Manifest, former_type, name_of, resource_type
@@ -41,7 +42,8 @@ def register_planned(
         The resources by key.
     """
     wanted = {each.key: each for each in planned}
-    assert len(wanted) == len(planned)  # The checks of the stack refuse two objects with one name.
+    if len(wanted) != len(planned):
+        raise BrokenInvariantError("two objects have one name, although the checks of the stack refuse that")
     by_stage = {stage: of_stage(wanted.values(), stage) for stage in Stage}
     registered: dict[str, pulumi.CustomResource] = {}
     names: dict[str, pulumi.Output[str]] = {}

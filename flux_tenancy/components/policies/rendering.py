@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 OBJECT_PREFIX = "flux-tenancy-"
 ACTIONS: Mapping[PolicyMode, tuple[str, ...]] = {PolicyMode.ENFORCE: ("Deny",), PolicyMode.AUDIT: ("Audit", "Warn")}
 
-PLATFORM, PLATFORM_OBJECT = "platform", "platform_object"
+PLATFORM_VARIABLE, PLATFORM_OBJECT = "platform", "platform_object"
 """Variables: whether the user belongs to the platform, and whether the object is the platform's, too."""
 _OR_PLATFORM_OBJECT = f" || variables.{PLATFORM_OBJECT}"
 
@@ -61,12 +61,15 @@ def spec(policy: Policy, *, may_change: str, updater: str, by_scan: str = "") ->
         conditions = {"changes-content": changes(policy.reads)} | of_spec | conditions
         if any(each.exempts_platform_objects for each in policy.validations):
             platform = f"{by_scan} || {platform}" if by_scan else platform
-            variables |= {PLATFORM: platform, PLATFORM_OBJECT: f"{labelled('object')} && variables.{PLATFORM}"}
+            variables |= {
+                PLATFORM_VARIABLE: platform,
+                PLATFORM_OBJECT: f"{labelled('object')} && variables.{PLATFORM_VARIABLE}",
+            }
     else:
         conditions = {"not-by-a-controller": NOT_BY_A_CONTROLLER, "not-by-a-node": NOT_BY_A_NODE} | conditions
         # Evaluated last: it is expensive, and most requests pass without it.
-        variables |= {PLATFORM: platform}
-        guard = f" || variables.{PLATFORM}"
+        variables |= {PLATFORM_VARIABLE: platform}
+        guard = f" || variables.{PLATFORM_VARIABLE}"
         if policy.subject is Subject.PATCHERS:
             variables |= {"updater": updater}
             guard = f"{guard} || variables.updater"

@@ -1,7 +1,8 @@
 """Deploy keys and webhooks that a killed update has registered at GitHub without recording them.
 
 They are at GitHub and not in the state. GitHub would refuse to register the same key again, deliver each push twice to
-the same webhook, and keep a key valid that nothing removes any more.
+the same webhook, and keep a key valid that nothing removes any more. This is so after each kill, since
+`flux-tenancy up` writes the state only at its end.
 """
 
 from __future__ import annotations

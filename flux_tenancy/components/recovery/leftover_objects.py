@@ -1,7 +1,8 @@
 """Leftover objects: created with generated names by an update that was killed before it recorded them in the state.
 
-The next update would generate other names and leave them behind. They are Services whose names no tenant can
-guess, and Secrets of sources, syncs and notifications.
+The next update generates other names, and the one after that deletes what nothing refers to any more. They are Services
+whose names no tenant can guess, and Secrets of sources, syncs and notifications: copies of credentials that would stay
+for ever, after each kill, since `flux-tenancy up` writes the state only at its end.
 """
 
 from __future__ import annotations
@@ -72,8 +73,8 @@ def read_leftover_objects(
         apis = (PROVIDER_API, BETA_PROVIDER_API) if notifying else ()
         providers = [each for version in apis for each in items(api, f"/apis/{version}/providers")]
     return [
-        *paths_of("services", leftover_services((each["metadata"] for each in services), state)),
-        *paths_of("secrets", leftover_secrets((each["metadata"] for each in secrets), [*syncs, *providers], state)),
+        *_paths_of("services", leftover_services((each["metadata"] for each in services), state)),
+        *_paths_of("secrets", leftover_secrets((each["metadata"] for each in secrets), [*syncs, *providers], state)),
     ]
 
 
@@ -116,24 +117,15 @@ def clear_objects(api: client.ApiClient, paths: Iterable[str]) -> None:
     """
     if pulumi.runtime.is_dry_run():
         return
-    try:
-        delete_objects(api, paths)
-    except ClusterUnavailable as error:
-        raise run_error(error) from None
-
-
-def delete_objects(api: client.ApiClient, paths: Iterable[str]) -> None:
-    """Delete objects that may be gone already.
-
-    Raises:
-        ClusterUnavailable: the cluster refuses or does not answer.
-    """
     from kubernetes.dynamic.exceptions import NotFoundError
 
-    with explaining(api):
-        for path in paths:
-            with suppress(NotFoundError):
-                ask(api, "DELETE", path)
+    try:
+        with explaining(api):
+            for path in paths:
+                with suppress(NotFoundError):  # It may be gone already.
+                    ask(api, "DELETE", path)
+    except ClusterUnavailable as error:
+        raise run_error(error) from None
 
 
 def _recorded_names(state: State, kind: str) -> set[tuple[str, str]]:
@@ -151,7 +143,7 @@ def _unrecorded(found: Iterable[Metadata], name: re.Pattern[str], known: set[tup
     ]
 
 
-def paths_of(plural: str, found: Iterable[Metadata]) -> list[str]:
+def _paths_of(plural: str, found: Iterable[Metadata]) -> list[str]:
     """The API paths of objects of a core kind.
 
     Args:

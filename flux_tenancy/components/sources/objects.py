@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+from flux_tenancy.components.config.invariants import present
 from flux_tenancy.components.git.config import GitSource
 from flux_tenancy.components.git.source import GitAccess, SourceObjects, planned_source, source_objects
 from flux_tenancy.components.plan.planned import Planned, Stage
@@ -184,8 +185,9 @@ def _bucket(meta: ObjectMeta, source: BucketSource) -> SourceObjects:
 def _registry_login(url: str, credentials: RegistryCredentials) -> str:
     if credentials.docker_config is not None:
         return credentials.docker_config.get_secret_value()
-    assert credentials.username is not None and credentials.password is not None  # Otherwise there is a config.
-    return docker_config(registry_of(url), credentials.username, credentials.password.get_secret_value().strip())
+    username = present(credentials.username, "there is no config")
+    password = present(credentials.password, "there is no config")
+    return docker_config(registry_of(url), username, password.get_secret_value().strip())
 
 
 def _certificates(authority: str | None, client: ClientCertificate | None) -> dict[str, str]:

@@ -25,7 +25,7 @@ from flux_tenancy.components.tenant.config import TenantConfig
 from flux_tenancy.components.tenant.scope import further_source_meta, source_meta
 from flux_tenancy.components.tenant.tenancy_config import TenancyConfig, TenancyMode
 from flux_tenancy.components.vocabulary.manifests import Manifest
-from flux_tenancy.components.vocabulary.names import PLATFORM, SOURCE_API
+from flux_tenancy.components.vocabulary.names import PLATFORM_META, SOURCE_API
 
 
 class StackConfig(Section):
@@ -113,7 +113,7 @@ class StackConfig(Section):
         by_name: dict[str, GitSource] = {}
         homes: dict[str, str] = {}
         if self.flux.sync is not None:
-            by_name[PLATFORM.name], homes[PLATFORM.name] = self.flux.sync.source, PLATFORM.namespace
+            by_name[PLATFORM_META.name], homes[PLATFORM_META.name] = self.flux.sync.source, PLATFORM_META.namespace
         for name, tenant in self.active_tenants.items():
             for key, source in tenant.git_sources.items():
                 meta = source_meta(name, tenant) if key is None else further_source_meta(name, tenant, key)

@@ -13,13 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from flux_tenancy.components.cluster.client import ClusterFacts
-from flux_tenancy.components.config.errors import ConfigurationError, Problem, dotted
-from flux_tenancy.components.config.errors import KeyPath as KeyPath
+from flux_tenancy.components.config.errors import ConfigurationError, KeyPath, Problem, dotted
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.sealed import SealedText
 from flux_tenancy.components.config.yaml_files import read_mapping
 from flux_tenancy.components.engine.state import State
-from flux_tenancy.components.recovery.leftover_releases import LeftoverRelease
 from flux_tenancy.components.recovery.missing_namespaces import LostNamespaces
 from flux_tenancy.components.stack.cluster.checks import ClusterFindings
 from flux_tenancy.components.stack.cluster.preflight import Preflight, read_releases
@@ -81,13 +79,12 @@ def offline_preflight(config: StackConfig, stack: str, stack_file: str, project:
         ConfigurationError: a release cannot be read, or has another digest.
     """
     release, chart, capsule, problems = read_releases(config, stack_file, project)
-    if problems:
+    if problems or release is None:  # One that is missing is a problem.
         raise ConfigurationError(problems)
-    assert release is not None  # Otherwise it is a problem.
     facts = ClusterFacts(uid=config.cluster.uid or "", version="", namespaces={})
     lost = LostNamespaces(_EMPTY, existing=None)
     api = cast("client.ApiClient", _NoCluster())
-    cluster = ClusterFindings(api, facts, lost, (), [], LeftoverRelease(), [])
+    cluster = ClusterFindings(api, facts, lost, (), [], [])
     objects = [*release, *(capsule.definitions if capsule else ())]
     protected = protected_resources(config, objects, stack, facts, _EMPTY)
     return Preflight(release, chart, cluster, [], (), protected, capsule)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pulumi
 
 from flux_tenancy.components.cluster.hooks import before_changes
+from flux_tenancy.components.config.invariants import present
 from flux_tenancy.components.installs.capsule import CapsuleInstall, CapsuleInstallArgs
 from flux_tenancy.components.installs.flux.controller_rights import shared_impersonation
 from flux_tenancy.components.installs.kyverno.component import KyvernoInstall, KyvernoInstallArgs
@@ -59,10 +60,10 @@ def kyverno_installation(
     """
     if config.kyverno is None:
         return None
-    assert found.chart is not None  # The preflight reads it for every Kyverno.
-    rules, description = kyverno_rules(config.policies, config.flux), found.cluster.kyverno_release.description
+    chart = present(found.chart, "the preflight reads it for every Kyverno")
+    rules = kyverno_rules(config.policies, config.flux)
     further_kinds = config.makes_namespaces and config.policies.engine.kyverno
-    args = KyvernoInstallArgs(config.kyverno, found.chart, found.cluster.api, rules, description, further_kinds)
+    args = KyvernoInstallArgs(config.kyverno, chart, found.cluster.api, rules, further_kinds)
     return KyvernoInstall("kyverno", args, on_cluster())
 
 
@@ -82,9 +83,9 @@ def capsule_installation(
     """
     if config.capsule is None:
         return None
-    assert found.capsule is not None  # The preflight reads it for every Capsule.
-    roles, description = bound_roles(config.active_tenants.values()), found.cluster.capsule_release.description
-    args = CapsuleInstallArgs(config.capsule, found.capsule, found.cluster.api, roles, description)
+    capsule = present(found.capsule, "the preflight reads it for every Capsule")
+    roles = bound_roles(config.active_tenants.values())
+    args = CapsuleInstallArgs(config.capsule, capsule, found.cluster.api, roles)
     return CapsuleInstall("capsule", args, on_cluster(depends_on=[*after]))
 
 
@@ -121,7 +122,7 @@ def policies_in_force(
         components.append(NativePolicies("native-policies", args, on_cluster(depends_on=[*after])))
     if policies.engine.kyverno:
         args = PoliciesArgs(enabled_policies(config, PolicyEngine.KYVERNO, found.release), api, guard.ready)
-        assert kyverno is not None  # The configuration refuses the engine without it.
+        present(kyverno, "the configuration refuses the engine without it")
         opts = on_cluster(depends_on=[*after, *guard.after])
         components.append(KyvernoPolicies("kyverno-policies", args, opts))
     return Guard(

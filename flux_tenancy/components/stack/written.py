@@ -13,10 +13,11 @@ from typing import Any
 
 from flux_tenancy.components.config.errors import Problem
 from flux_tenancy.components.config.yaml_files import read_mapping
+from flux_tenancy.components.engine.project import PROJECT_FILE
 from flux_tenancy.components.keys.known_hosts import read_known_hosts
 from flux_tenancy.components.stack.files.config_keys import section_of
 from flux_tenancy.components.stack.files.names import stack_file_name, tenant_file_name
-from flux_tenancy.components.stack.files.project_file import PROJECT_FILE, read_project_file
+from flux_tenancy.components.stack.files.project_file import read_project_file
 from flux_tenancy.components.stack.files.stack_file import read_stack_file, structured, with_shared
 from flux_tenancy.components.stack.files.tenant_files import overlay
 from flux_tenancy.components.stack.offline import ENCRYPTION, sealed, sealing

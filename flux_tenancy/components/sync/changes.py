@@ -17,7 +17,7 @@ import pulumi
 from flux_tenancy.components.vocabulary.names import (
     HELM_RELEASE,
     KUSTOMIZATION,
-    PLATFORM,
+    PLATFORM_META,
     SOURCE_RESOURCES,
     TENANT_LABEL,
 )
@@ -58,7 +58,7 @@ class Changes:
         properties = changed.new_inputs or {}
         metadata = properties.get("metadata") or {}
         if PLATFORM_TYPE in changed.urn:
-            self._syncs.add(PLATFORM.name)
+            self._syncs.add(PLATFORM_META.name)
         elif (tenant := (metadata.get("labels") or {}).get(TENANT_LABEL)) is not None:
             self._syncs.add(tenant)
         else:

@@ -9,10 +9,16 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field, model_validator
 
 from flux_tenancy.components.config.errors import MisplacedValueError
-from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.messages import Message, message_of
 from flux_tenancy.components.config.sealed import is_sealed
 from flux_tenancy.components.config.section import Section
-from flux_tenancy.components.keys.age_keys import AgeIdentity, read_identities
+from flux_tenancy.components.keys.age_keys import (
+    AgeIdentity,
+    AgeKeyError,
+    check_recipients,
+    read_identities,
+    with_recipients,
+)
 from flux_tenancy.components.keys.openpgp_keys import OpenPgpKey, read_private_keys
 from flux_tenancy.components.keys.types import AgeIdentities, AgeRecipient, OpenPgpFingerprint, OpenPgpPrivateKeys
 from flux_tenancy.components.sync.workload_identity import PROVIDERS
@@ -31,16 +37,21 @@ class AgeKeys(Section):
     )
     recipients: tuple[AgeRecipient, ...] = Field(
         (),
-        description="Their public keys in the same order, for those who encrypt; `flux-tenancy key sops` writes them.",
+        description="Their public keys in the same order, for those who encrypt; `flux-tenancy key sops` writes them. "
+        "Required for a post-quantum identity.",
     )
 
     @property
     def parsed(self) -> tuple[AgeIdentity, ...]:
-        return read_identities(self.identities.get_secret_value())
+        return with_recipients(read_identities(self.identities.get_secret_value()), self.recipients)
 
     @model_validator(mode="after")
     def _recipients_fit(self) -> AgeKeys:
         if not is_sealed(self.identities):
+            try:
+                check_recipients(self.parsed)
+            except AgeKeyError as error:
+                raise MisplacedValueError(("recipients",), message_of(error)) from None
             _check_public_halves("recipients", self.recipients, [each.recipient for each in self.parsed])
         return self
 

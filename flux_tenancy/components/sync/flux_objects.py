@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from flux_tenancy.components.cluster.client import ask, explaining, items, path_of
 from flux_tenancy.components.cluster.readable import if_readable
 from flux_tenancy.components.sync.status import REQUESTED_AT
+from flux_tenancy.components.vocabulary.manifests import plural_of
 from flux_tenancy.components.vocabulary.names import (
     APPLIED_SOURCES,
     GIT_REPOSITORY,
@@ -23,9 +24,8 @@ from flux_tenancy.components.vocabulary.names import (
     KUSTOMIZATION,
     KUSTOMIZE_API,
     MANAGER,
-    PLATFORM,
+    PLATFORM_META,
     SOURCE_API,
-    SOURCE_RESOURCES,
     TENANT_LABEL,
 )
 
@@ -34,15 +34,13 @@ if TYPE_CHECKING:
 
 ALWAYS = frozenset({GIT_REPOSITORY, KUSTOMIZATION})
 """The kinds that are read of every stack."""
-# Kind -> (API version, resource).
-_RESOURCES = {
-    **{kind: (SOURCE_API, SOURCE_RESOURCES[kind]) for kind in APPLIED_SOURCES},
-    HELM_CHART: (SOURCE_API, "helmcharts"),
-    KUSTOMIZATION: (KUSTOMIZE_API, "kustomizations"),
-    HELM_RELEASE: (HELM_API, "helmreleases"),
+_API_VERSIONS = {
+    **dict.fromkeys((*APPLIED_SOURCES, HELM_CHART), SOURCE_API),
+    KUSTOMIZATION: KUSTOMIZE_API,
+    HELM_RELEASE: HELM_API,
 }
 
-ALL = frozenset(_RESOURCES)
+ALL = frozenset(_API_VERSIONS)
 """The kinds that a tenant can be given by its configuration."""
 
 
@@ -142,7 +140,7 @@ def read_syncs(api: client.ApiClient, kinds: Iterable[str] = ALWAYS) -> list[dic
         ClusterUnavailable: the cluster does not answer.
     """
     found: list[dict[str, Any]] = []
-    for kind in sorted(kinds, key=list(_RESOURCES).index):
+    for kind in sorted(kinds, key=list(_API_VERSIONS).index):
         read = partial(_read, api, kind)
         # Who may preview stacks need not be allowed to read what only some of them have.
         found += read() if kind in ALWAYS else if_readable(read, [])
@@ -150,10 +148,10 @@ def read_syncs(api: client.ApiClient, kinds: Iterable[str] = ALWAYS) -> list[dic
 
 
 def _read(api: client.ApiClient, kind: str) -> list[dict[str, Any]]:
-    api_version, plural = _RESOURCES[kind]
+    api_version, plural = _API_VERSIONS[kind], plural_of(kind)
     with explaining(api):
         found = items(api, f"/apis/{api_version}/{plural}", labelSelector=TENANT_LABEL)
         if kind in ALWAYS:
-            path = f"/apis/{api_version}/namespaces/{PLATFORM.namespace}/{plural}"
-            found += items(api, path, fieldSelector=f"metadata.name={PLATFORM.name}")
+            path = f"/apis/{api_version}/namespaces/{PLATFORM_META.namespace}/{plural}"
+            found += items(api, path, fieldSelector=f"metadata.name={PLATFORM_META.name}")
     return found

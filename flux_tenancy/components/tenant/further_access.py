@@ -21,7 +21,7 @@ from flux_tenancy.components.tenant.capsule.names import BOUND_BY, BOUND_BY_LABE
 from flux_tenancy.components.tenant.delegation import delegation_name
 from flux_tenancy.components.tenant.grants import cluster_grants_name, grants_name
 from flux_tenancy.components.tenant.role import TENANT_ROLE
-from flux_tenancy.components.vocabulary.manifests import RBAC_API, Manifest, name_of
+from flux_tenancy.components.vocabulary.manifests import RBAC_API, Manifest, name_of, plural_of
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, TENANT_LABEL
 
 if TYPE_CHECKING:
@@ -337,8 +337,8 @@ def read_bindings(api: client.ApiClient) -> list[dict[str, Any]]:
     with explaining(api):
         return [
             {"kind": kind, **found}
-            for kind, plural in (("ClusterRoleBinding", "clusterrolebindings"), ("RoleBinding", "rolebindings"))
-            for found in items(api, f"{_RBAC}/{plural}")
+            for kind in ("ClusterRoleBinding", "RoleBinding")
+            for found in items(api, f"{_RBAC}/{plural_of(kind)}")
         ]
 
 
@@ -387,7 +387,7 @@ def _read_rules(api: client.ApiClient, role: RoleReference) -> list[dict[str, An
     within = f"namespaces/{namespace}/" if namespace else ""
     with explaining(api):
         try:
-            found = get(api, f"{_RBAC}/{within}{kind.lower()}s/{name}")
+            found = get(api, f"{_RBAC}/{within}{plural_of(kind)}/{name}")
         except NotFoundError:
             return []
         rules: list[dict[str, Any]] = found.get("rules") or []

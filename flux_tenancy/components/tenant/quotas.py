@@ -20,6 +20,7 @@ import pulumi
 from flux_tenancy.components.cluster.client import read_definition_age, read_quota
 from flux_tenancy.components.cluster.hooks import Once, ready_hook
 from flux_tenancy.components.cluster.waiting import NotReady, wait_for
+from flux_tenancy.components.config.invariants import present
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.tenant.limits import room_of
 
@@ -135,8 +136,8 @@ class QuotaHooks:
         return pulumi.ResourceHookBinding(before_create=[self._counting])
 
     async def _count(self, args: pulumi.ResourceHookArgs) -> None:
-        assert args.new_inputs is not None  # There are always some before something is created.
-        for wait in self._waits[args.new_inputs["metadata"]["namespace"]]:
+        inputs = present(args.new_inputs, "something is created")
+        for wait in self._waits[inputs["metadata"]["namespace"]]:
             await wait()
 
 

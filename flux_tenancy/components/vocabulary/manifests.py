@@ -54,6 +54,16 @@ def former_type(manifest: Manifest) -> str | None:
     return _FORMER_VERSIONS.get(resource_type(manifest))
 
 
+def plural_of(kind: str) -> str:
+    """The name of a kind's resource in the API, e.g. `networkpolicies`; all but one are regular."""
+    lower = kind.lower()
+    if lower == "endpoints":
+        return lower
+    if lower.endswith("y"):
+        return f"{lower.removesuffix('y')}ies"
+    return f"{lower}es" if lower.endswith("s") else f"{lower}s"
+
+
 def qualified(namespace: str | None, name: str) -> str:
     """`namespace/name`, or `name` without a namespace."""
     return f"{namespace}/{name}" if namespace else name

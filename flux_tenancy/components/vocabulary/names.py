@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from flux_tenancy.components.vocabulary.manifests import plural_of
 from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 
 SOURCE_API = "source.toolkit.fluxcd.io/v1"
@@ -13,11 +14,7 @@ KUSTOMIZATION, HELM_RELEASE, HELM_CHART = "Kustomization", "HelmRelease", "HelmC
 GIT_REPOSITORY, HELM_REPOSITORY, OCI_REPOSITORY = "GitRepository", "HelmRepository", "OCIRepository"
 BUCKET, EXTERNAL_ARTIFACT = "Bucket", "ExternalArtifact"
 SOURCE_RESOURCES = {
-    GIT_REPOSITORY: "gitrepositories",
-    OCI_REPOSITORY: "ocirepositories",
-    HELM_REPOSITORY: "helmrepositories",
-    BUCKET: "buckets",
-    EXTERNAL_ARTIFACT: "externalartifacts",
+    kind: plural_of(kind) for kind in (GIT_REPOSITORY, OCI_REPOSITORY, HELM_REPOSITORY, BUCKET, EXTERNAL_ARTIFACT)
 }
 """The resource of each kind of source."""
 APPLIED_SOURCES = (GIT_REPOSITORY, OCI_REPOSITORY, BUCKET, EXTERNAL_ARTIFACT)
@@ -27,7 +24,7 @@ Source: https://fluxcd.io/flux/components/kustomize/kustomizations/#source-refer
 """
 
 FLUX_NAMESPACE = "flux-system"
-PLATFORM = ObjectMeta(name="flux-system", namespace=FLUX_NAMESPACE, labels={})
+PLATFORM_META = ObjectMeta(name="flux-system", namespace=FLUX_NAMESPACE, labels={})
 """The platform's own sync, with the same names as `flux bootstrap` uses."""
 
 TENANT_LABEL = "toolkit.fluxcd.io/tenant"
@@ -95,4 +92,4 @@ def sync_label(name: str) -> str:
     tenant, _, source = name.partition(".")
     if source:
         return f"source {source} of tenant {tenant}"
-    return "the platform's own sync" if name == PLATFORM.name else f"tenant {name}"
+    return "the platform's own sync" if name == PLATFORM_META.name else f"tenant {name}"

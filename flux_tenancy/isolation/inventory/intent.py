@@ -9,7 +9,7 @@ from functools import cached_property
 from flux_tenancy.components.cluster.subjects import rbac_subject
 from flux_tenancy.components.config.types import is_reserved
 from flux_tenancy.components.installs.capsule.objects import CAPSULE_GROUP, CREATED_BY_LABEL, NAMESPACE_DELETER
-from flux_tenancy.components.installs.kyverno.objects import MANAGED_BY_LABEL as KYVERNO_LABEL
+from flux_tenancy.components.installs.kyverno.objects import WEBHOOK_LABEL
 from flux_tenancy.components.policies.config import PolicyMode
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.onboarding import tenant_template
@@ -32,7 +32,7 @@ _GROUPS = (RBAC, "admissionregistration.k8s.io", "networking.k8s.io", CAPSULE_GR
 _KYVERNO = "kyverno.io"
 _CORE = ("Namespace", "ResourceQuota", "LimitRange")
 # What Capsule and Kyverno fill in, and keep up to date, has these labels.
-_FILLED_IN = (CREATED_BY_LABEL, KYVERNO_LABEL)
+_FILLED_IN = (CREATED_BY_LABEL, WEBHOOK_LABEL)
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,11 @@ from kubernetes import client
 
 from flux_tenancy.components.cluster.adoption import WORKERS
 from flux_tenancy.components.cluster.client import collection_of, items
+from flux_tenancy.components.config.invariants import present
 from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest
 from flux_tenancy.components.vocabulary.names import KUSTOMIZE_API, TENANT_LABEL
 from flux_tenancy.isolation.inventory.intent import NAMESPACE
-from flux_tenancy.operations.foreign_grants import EXCEPTIONS
+from flux_tenancy.operations.foreign_grants import EXCEPTION_TYPES
 
 CLUSTER_ROLE = f"kubernetes:{RBAC}/v1:ClusterRole"
 ROLE_BINDING = f"kubernetes:{RBAC}/v1:RoleBinding"
@@ -35,7 +36,7 @@ READ = frozenset(
         WEBHOOKS,
         NATIVE_BINDING,
         KYVERNO_POLICY,
-        *EXCEPTIONS,
+        *EXCEPTION_TYPES,
         SYNC,
     }
 )
@@ -53,8 +54,7 @@ def read_lists(api: client.ApiClient, more: Iterable[str] = ()) -> Lists:
     types = sorted(READ | set(more))
 
     def read(type_: str) -> list[Manifest]:
-        path = collection_of(type_)
-        assert path is not None  # Each is an object of the cluster.
+        path = present(collection_of(type_), "each is an object of the cluster")
         group_version, _, kind = type_.removeprefix("kubernetes:").rpartition(":")
         version = group_version.removeprefix("core/")
         return [{"apiVersion": version, "kind": kind, **each} for each in items(api, path)]

@@ -13,8 +13,7 @@ from flux_tenancy.components.installs.capsule.serving import DENIALS, FOREIGN_PR
 from flux_tenancy.components.policies.config import PolicyEngine
 from flux_tenancy.components.policies.probe import PROBE_NAME, PROBE_PATH, probe_request
 from flux_tenancy.components.recovery.missing_namespaces import CREATED_AGAIN
-from flux_tenancy.components.tenant.annotations import EXCEPTIONS as EXCEPTIONS_ANNOTATION
-from flux_tenancy.components.tenant.annotations import PREFIX, SERVICE_TYPES
+from flux_tenancy.components.tenant.annotations import EXCEPTIONS, PREFIX, SERVICE_TYPES
 from flux_tenancy.components.tenant.capsule.names import BOUND_BY, BOUND_BY_LABEL, CAPSULE_TENANT_LABEL
 from flux_tenancy.components.tenant.further_access import subjects_within
 from flux_tenancy.components.tenant.role import Role
@@ -44,7 +43,7 @@ from flux_tenancy.isolation.inventory.stored import NotComparable, Stored
 from flux_tenancy.isolation.kinds import served
 from flux_tenancy.isolation.model import Discrepancy, Request
 from flux_tenancy.isolation.scene import Tenancy
-from flux_tenancy.operations.foreign_grants import EXCEPTIONS, applied_by_flux, entry_of, grant_of
+from flux_tenancy.operations.foreign_grants import EXCEPTION_TYPES, applied_by_flux, entry_of, grant_of
 
 DIFFERS = Message(
     "FT-ISO-100",
@@ -60,7 +59,7 @@ NOT_ENFORCED = Message(
 # Keys of a namespace that decide something, wherever they come from.
 _DECISIVE = (POD_SECURITY, PREFIX, TENANT_LABEL, MANAGED_BY_LABEL, CAPSULE_TENANT_LABEL)
 # What a namespace gets by grants, which only files of the stack have.
-_GRANTED = (EXCEPTIONS_ANNOTATION, SERVICE_TYPES)
+_GRANTED = (EXCEPTIONS, SERVICE_TYPES)
 _POLICIES = {PolicyEngine.NATIVE: NATIVE_POLICY, PolicyEngine.KYVERNO: KYVERNO_POLICY}
 _KYVERNO_WEBHOOK = "vpol.validate.kyverno.svc-fail"
 # Labels that add a ClusterRole's rules to Kubernetes' roles for users, and what marks Kubernetes' own.
@@ -291,7 +290,7 @@ class StackInventory:
         return others and not self._asker.dry_run(request, tenant.user).refused
 
     def _exemptions(self, lists: Lists) -> Iterator[Discrepancy]:
-        for type_ in EXCEPTIONS:
+        for type_ in EXCEPTION_TYPES:
             for each in lists[type_]:
                 if (type_, name_of(each)) not in self._intent.objects:
                     found, _ = described([("spec", None, each.get("spec"))])

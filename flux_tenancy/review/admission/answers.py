@@ -8,7 +8,7 @@ from typing import Any
 
 from flux_tenancy.components.policies import native
 from flux_tenancy.components.policies.kyverno import KYVERNO_API
-from flux_tenancy.components.policies.rendering import PLATFORM, PLATFORM_OBJECT, POLICIES
+from flux_tenancy.components.policies.rendering import PLATFORM_OBJECT, PLATFORM_VARIABLE, POLICIES
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.review.admission.kyverno_kinds import kyverno_kinds
 from flux_tenancy.review.admission.program import Answer, Request, Surroundings, ask
@@ -91,9 +91,11 @@ def _from_kyverno(manifest: Manifest) -> Iterator[Manifest]:
     spec = manifest["spec"]
     names = {variable["name"] for variable in spec["variables"]}
     # A policy about users allows the platform everything, and the platform is who applies a render.
-    if PLATFORM in names and PLATFORM_OBJECT not in names:
+    if PLATFORM_VARIABLE in names and PLATFORM_OBJECT not in names:
         return
-    variables = [each | ({"expression": "true"} if each["name"] == PLATFORM else {}) for each in spec["variables"]]
+    variables = [
+        each | ({"expression": "true"} if each["name"] == PLATFORM_VARIABLE else {}) for each in spec["variables"]
+    ]
     shared = {key: spec[key] for key in _SHARED if key in spec} | {"variables": variables}
     yield from native.manifests(name, shared, spec["validationActions"])
 

@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 
 import flux_tenancy
+from flux_tenancy.components.config.invariants import present
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.project.errors import OperationError
 
@@ -71,8 +72,8 @@ def build_admission(environ: Mapping[str, str] = os.environ) -> Path:
 
 def linker_flags() -> str:
     """What makes the program answer as its version of Kubernetes; without, it would be an unknown one."""
-    version = re.search(r"^\tk8s\.io/kubernetes (v(\d+)\.(\d+)\S*)$", (SOURCES / "go.mod").read_text(), re.MULTILINE)
-    assert version is not None  # It is built from this module.
+    found = re.search(r"^\tk8s\.io/kubernetes (v(\d+)\.(\d+)\S*)$", (SOURCES / "go.mod").read_text(), re.MULTILINE)
+    version = present(found, "the program is built from this module")
     package = "k8s.io/component-base/version"
     fields = {"gitVersion": version[1], "gitMajor": version[2], "gitMinor": version[3]}
     return " ".join(["-s", "-w", *(f"-X {package}.{key}={value}" for key, value in fields.items())])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 from flux_tenancy.components.config.types import seconds
@@ -17,13 +17,7 @@ _RARE_SECONDS = 86_400.0
 """From this interval on, nobody can count on the correction of drift."""
 _HASTY_SECONDS = 10.0
 """Below it, hardly any timeout is long enough for a fetch or an apply."""
-_SUFFIXES = {"": 1.0, "m": 1e-3, "u": 1e-6, "n": 1e-9} | {
-    f"{letter}{binary}": float(base**power)
-    for binary, base in (("", 1000), ("i", 1024))
-    for power, letters in enumerate(("kK", "M", "G", "T", "P", "E"), 1)
-    for letter in letters
-}
-_QUANTITY = re.compile(r"([0-9.]+(?:[eE][+-]?[0-9]+)?)([a-zA-Z]*)")
+_ENDLESS = Decimal("Infinity")
 
 
 def differs(_before: Any, _after: Any) -> bool:
@@ -121,12 +115,17 @@ def many_workers(before: Any, after: Any) -> bool:
     return quantity(after) >= _MANY_WORKERS or is_multiplied(before, after)
 
 
-def quantity(value: Any) -> float:
+def quantity(value: Any) -> Decimal:
     """A quantity of Kubernetes; endless if it cannot be read.
 
     Source: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/
     """
-    found = _QUANTITY.fullmatch(str(value))
-    if found is None or found[2] not in _SUFFIXES:
-        return float("inf")
-    return float(found[1]) * _SUFFIXES[found[2]]
+    # Reviews in which no quantity differs do not wait for the client.
+    from kubernetes.utils.quantity import parse_quantity
+
+    try:
+        found: Decimal = parse_quantity(str(value))
+    except ValueError:
+        return _ENDLESS
+    # The client reads `1K`, which Kubernetes refuses.
+    return found if found.is_finite() and not str(value).endswith("K") else _ENDLESS

@@ -11,8 +11,8 @@ from typing import Any
 
 from flux_tenancy.components.config.printable import HIDDEN, without_passwords
 from flux_tenancy.components.config.sealed import SealedText
+from flux_tenancy.components.engine.project import PROJECT_FILE
 from flux_tenancy.components.stack.files.names import tenant_file_name
-from flux_tenancy.components.stack.files.project_file import PROJECT_FILE
 from flux_tenancy.components.stack.files.secrets import takes_a_secret
 from flux_tenancy.components.stack.written import Written
 from flux_tenancy.review.changes.objects import ABSENT, FieldChange, field_changes

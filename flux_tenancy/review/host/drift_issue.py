@@ -19,7 +19,7 @@ from flux_tenancy.components.vocabulary.manifests import qualified
 from flux_tenancy.project.errors import OperationError
 from flux_tenancy.review.host.artifacts import read_artifact
 from flux_tenancy.review.host.connection import Host, connected
-from flux_tenancy.review.host.report_comment import LIMIT, REPORT_UNREADABLE, read_body
+from flux_tenancy.review.host.report_comment import BODY_LIMIT, REPORT_UNREADABLE, read_body
 from flux_tenancy.review.words.untrusted_markdown import code, cut
 
 MARKER = "<!-- flux-tenancy: drift -->"
@@ -131,7 +131,7 @@ def described(drifts: Mapping[str, Drift | None], url: str) -> str:
             parts.append(f"## {code(stack)}\n\nIt could not be compared; the run says why.")
         elif drift.differences:
             parts.append(f"## {code(stack)}\n\n{_table(drift.differences)}")
-    return cut("\n\n".join([*parts, *_unread(drifts)]), LIMIT, CUT)
+    return cut("\n\n".join([*parts, *_unread(drifts)]), BODY_LIMIT, CUT)
 
 
 def _unread(drifts: Mapping[str, Drift | None]) -> list[str]:

@@ -35,7 +35,7 @@ REPORT_UNREADABLE = Wording(
 
 MARKER = "<!-- flux-tenancy: review -->"
 """By its first line, the comment is found again."""
-LIMIT = 65_536
+BODY_LIMIT = 65_536
 """Characters of a comment that GitHub accepts."""
 
 ARTIFACT, REPORT = "review", "comment.md"
@@ -328,7 +328,7 @@ def written(report: str, footer: Sequence[str], warnings: Sequence[str] = ()) ->
     """
     begin = "\n\n".join([f"{MARKER}", *warnings, ""]) if warnings else f"{MARKER}\n"
     end = "\n".join(["", "", "---", *footer]) if footer else ""
-    room = LIMIT - _MARK_ROOM - len(begin) - len(end)
+    room = BODY_LIMIT - _MARK_ROOM - len(begin) - len(end)
     return f"{begin}{cut(neutralized(report).strip(), room, _CUT)}{end}"
 
 

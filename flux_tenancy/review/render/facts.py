@@ -18,8 +18,8 @@ from typing import Any
 from flux_tenancy.components.config.errors import Problem
 from flux_tenancy.components.config.yaml_files import read_mapping
 from flux_tenancy.components.engine.code import PACKAGE, REQUIREMENTS, code_files, installed_packages, tracked
+from flux_tenancy.components.engine.project import PROJECT_FILE
 from flux_tenancy.components.stack.config import StackConfig
-from flux_tenancy.components.stack.files.project_file import PROJECT_FILE
 from flux_tenancy.components.stack.written import Written
 from flux_tenancy.version import VERSION
 

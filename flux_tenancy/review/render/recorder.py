@@ -20,6 +20,7 @@ from pulumi.runtime.mocks import MockCallArgs, MockMonitor, MockResourceArgs, Mo
 from pulumi.runtime.proto import resource_pb2
 from pulumi.runtime.settings import ROOT, SETTINGS, get_root_resource
 
+from flux_tenancy.components.config.invariants import present
 from flux_tenancy.components.engine.log import leave_out_debugging
 from flux_tenancy.review.render.plain_resources import taking_plain_resources
 
@@ -100,8 +101,7 @@ def record(program: Callable[[], Any], project: str, stack: str) -> list[Registe
     plain: list[Registered] = []
 
     def take(resource: pulumi.CustomResource, opts: pulumi.ResourceOptions, properties: Mapping[str, Any]) -> None:
-        parent = opts.parent or get_root_resource()
-        assert parent is not None  # The stack is the parent of all that have no other.
+        parent = present(opts.parent or get_root_resource(), "the stack is the parent of all that have no other")
         of = parent.pulumi_resource_type, parent.pulumi_resource_name
         name = resource.pulumi_resource_name
         plain.append(Registered(of, resource.pulumi_resource_type, name, _plain(properties), bool(opts.protect)))

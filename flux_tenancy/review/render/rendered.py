@@ -14,7 +14,7 @@ from flux_tenancy.review.render.settings import AdmissionSettings
 
 PLATFORM = "platform"
 """The owner of every object that belongs to no tenant."""
-CLUSTER = "cluster"
+CLUSTER_FOLDER = "cluster"
 """The folder of objects without a namespace."""
 PROTECT = "protect"
 """Pulumi's option for resources that are not to be deleted or replaced."""
@@ -72,7 +72,7 @@ class RenderedObject:
     @property
     def path(self) -> PurePosixPath:
         """Its file below the stack's folder: `<owner>/<namespace or provider>/<kind>-<name>.yaml`."""
-        folder = self.namespace or (CLUSTER if self.is_kubernetes else self.type.partition(":")[0])
+        folder = self.namespace or (CLUSTER_FOLDER if self.is_kubernetes else self.type.partition(":")[0])
         # The resource's name, unlike the object's, is known before an update has generated it. A colon, as in the names
         # of roles, is refused by Windows and by archives of CI systems.
         name = self.resource.rpartition("/")[2].replace(":", "_")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
+from flux_tenancy.components.config.invariants import present
 from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.review.changes.deletions import Deletion
 from flux_tenancy.review.changes.objects import Action
@@ -105,8 +106,7 @@ def violation(finding: Finding) -> str:
 
 def waiver(finding: Finding) -> str:
     """What a waiver allows, until when and why."""
-    assert finding.waiver is not None
-    return f"{described(finding)}; {waiver_text(finding.waiver)}"
+    return f"{described(finding)}; {waiver_text(present(finding.waiver, 'the finding is waived'))}"
 
 
 def deleted(deletion: Deletion) -> str:

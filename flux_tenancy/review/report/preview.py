@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from flux_tenancy.review.words.escaping import code, inline
 from flux_tenancy.review.words.lists import fitting, size_of
 
-LIMIT = 3_000
+PREVIEW_LIMIT = 3_000
 """Bytes of the blocks of all stacks in a comment, which are not in the limit of the report."""
 _UNCHANGED = frozenset({"same", "read", "refresh", "import"})
 _CHARACTERS = 300
@@ -48,7 +48,7 @@ class _Preview(BaseModel):
     summary: dict[str, int] = Field(default={}, alias="changeSummary")
 
 
-def preview_block(stack: str, output: str, limit: int = LIMIT) -> str:
+def preview_block(stack: str, output: str, limit: int = PREVIEW_LIMIT) -> str:
     """The result of a preview as Markdown, with at most this many bytes.
 
     Args:
@@ -75,7 +75,7 @@ def preview_block(stack: str, output: str, limit: int = LIMIT) -> str:
     return f"{first}\n\n<details><summary>Steps</summary>\n\n{shown}\n\n</details>"
 
 
-def with_previews(report: str, blocks: Mapping[str, str], limit: int = LIMIT) -> str:
+def with_previews(report: str, blocks: Mapping[str, str], limit: int = PREVIEW_LIMIT) -> str:
     """A report with the results of previews, before its last section.
 
     Args:

@@ -20,6 +20,7 @@ import yaml
 from flux_tenancy.components.keys import age_keys, openpgp_keys
 from flux_tenancy.components.sync.sops_config import Environment as Folder
 from flux_tenancy.components.sync.sops_config import sops_config as sops_rules
+from tests.support import post_quantum_key
 from tests.support.environment import Environment
 from tests.support.flux_tenancy import flux_tenancy
 from tests.support.lab import Lab, Reconciling, eventually
@@ -60,7 +61,8 @@ class Tenant:
         """Write identities into the stack file of staging, as somebody would by hand."""
         [stack] = self.stacks
         text = "".join(f"{identity.private}\n" for identity in identities)
-        keys = {"age": {"identities": stack.secret(text)}}
+        recipients = [identity.recipient for identity in identities]
+        keys = {"age": {"identities": stack.secret(text), "recipients": recipients}}
         stack.config["tenants"][self.name]["sync"]["decryption"] = keys
 
     def commit(self, files: dict[str, str]) -> str:
@@ -149,7 +151,6 @@ class Teams:
 
     Attributes:
         sealed: the file of the tenant whose file is changed later, as it was encrypted.
-        hybrid_recipient: whom is encrypted for in the hybrid way.
         broken_identity: what decrypts the file that has the MAC of another.
         said: what Pulumi printed when they came to staging.
     """
@@ -163,7 +164,6 @@ class Teams:
     changed: Tenant
     broken_mac: Tenant
     sealed: str = ""
-    hybrid_recipient: str = ""
     broken_identity: str = ""
     said: str = ""
 
@@ -233,10 +233,9 @@ def commit_platform_secret(lab: Lab, commands: Commands, folder: Path) -> None:
 
 
 def commit_hybrid(teams: Teams) -> None:
-    hybrid = age_keys.generate(post_quantum=True)
+    hybrid = age_keys.AgeIdentity(post_quantum_key.IDENTITY, post_quantum_key.RECIPIENT)
     teams.hybrid.commit({STAGING: teams.hybrid.encrypt("for-later", hybrid.recipient)})
     teams.hybrid.decrypt_with(hybrid)
-    teams.hybrid_recipient = hybrid.recipient
 
 
 def commit_for_tampering(teams: Teams) -> None:
@@ -317,7 +316,7 @@ def test_without_a_key_encrypted_files_are_not_applied(teams: Teams, staging_sta
 
 def test_a_hybrid_post_quantum_identity_decrypts(teams: Teams, staging_stack: Environment) -> None:
     eventually(lambda: teams.hybrid.password(staging_stack) == "for-later")
-    assert staging_stack.outputs()["tenants"]["hybrid"]["sops"]["age"] == [teams.hybrid_recipient]
+    assert staging_stack.outputs()["tenants"]["hybrid"]["sops"]["age"] == [post_quantum_key.RECIPIENT]
 
 
 def test_an_openpgp_key_decrypts(teams: Teams, staging_stack: Environment) -> None:

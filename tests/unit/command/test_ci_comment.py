@@ -16,8 +16,8 @@ from flux_tenancy.review.host.artifacts import unpacked
 from flux_tenancy.review.host.report_comment import (
     ARTIFACT,
     BASE_MOVED,
+    BODY_LIMIT,
     HEAD_MOVED,
-    LIMIT,
     MARKER,
     PROGRAM_CHANGED,
     RUN_FAILED,
@@ -223,7 +223,7 @@ def test_a_longest_comment_can_be_marked(host):
 
     CliRunner().invoke(app, ["ci", "outdated", "--branch", "main"])
 
-    assert BASE_MOVED in bodies(host)[0] and len(bodies(host)[0]) <= LIMIT
+    assert BASE_MOVED in bodies(host)[0] and len(bodies(host)[0]) <= BODY_LIMIT
 
 
 def test_a_failed_run_without_a_report_replaces_the_benign_one(host):
@@ -488,7 +488,7 @@ def test_a_report_that_repeats_itself_takes_no_longer_than_others(text):
     """Within seconds for the largest file that is read; minutes if a pattern looks at the rest again and again."""
     began = time.process_time()
 
-    cut(neutralized(text * 100_000), LIMIT, "cut")
+    cut(neutralized(text * 100_000), BODY_LIMIT, "cut")
 
     assert time.process_time() - began < 5
 
@@ -521,5 +521,5 @@ def test_the_comment_is_never_longer_than_the_host_accepts(host):
     post()
 
     [body] = bodies(host)
-    assert LIMIT - 400 < len(body) <= LIMIT
+    assert BODY_LIMIT - 400 < len(body) <= BODY_LIMIT
     assert "longer than a comment may be" in body and DIGEST in body

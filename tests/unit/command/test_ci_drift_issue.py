@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from flux_tenancy.command.app import app
 from flux_tenancy.review.host.drift_issue import MARKER, SHOWN
-from flux_tenancy.review.host.report_comment import LIMIT
+from flux_tenancy.review.host.report_comment import BODY_LIMIT
 from tests.support.fake_github import BOT, FakeGitHub, archive, github
 
 RUN = 41
@@ -150,7 +150,7 @@ def test_an_issue_is_never_longer_than_the_host_accepts(host):
     compared(host, (), **{f"stack-{number}": [long] * SHOWN for number in range(5)})
 
     body = issues(host)[0]["body"]
-    assert len(body) <= LIMIT and "shows all of it" in body
+    assert len(body) <= BODY_LIMIT and "shows all of it" in body
 
 
 def test_an_artifact_has_no_values_and_is_read_again(host, tmp_path):

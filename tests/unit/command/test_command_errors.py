@@ -20,7 +20,6 @@ from typer.testing import CliRunner
 
 from flux_tenancy.command.app import app
 from flux_tenancy.command.exits import ExitCode
-from tests.support.project import CHECKOUT
 
 STACK, TENANT = "staging", "dev-team"
 
@@ -51,7 +50,6 @@ class Case:
 
 
 URL = "https://git.example.com/shop"
-MANIFEST = str(CHECKOUT / "dev" / "lab" / "sample" / "dev-team" / "apps" / "base" / "deployment.yaml")
 CASES = {
     "ci approved": Case(("--commit", "0" * 40, "--out", "out"), no_stack="", unknown_stack="", no_project=""),
     "ci comment": Case(("--run", "1"), no_project=""),
@@ -63,7 +61,6 @@ CASES = {
     "ci stacks": Case(),
     "drift repair": Case(no_cluster="FT-CLU-001"),
     "drift show": Case(no_cluster="FT-CLU-001"),
-    "fleet drift": Case(no_stack="", unknown_stack=""),
     "fleet matrix": Case(no_stack="", unknown_stack=""),
     "fleet operator": Case(("--repository", URL), no_stack="", unknown_stack=""),
     "fleet preview": Case(no_stack="", unknown_stack=""),
@@ -73,7 +70,6 @@ CASES = {
     "key deploy": Case((TENANT,), unknown_tenant="FT-OPS-004"),
     "key sops": Case((TENANT,), unknown_tenant="FT-OPS-004"),
     "key sops-config": Case((TENANT,), unknown_tenant="FT-OPS-036"),
-    "releases compare": Case((MANIFEST, MANIFEST), no_stack="", unknown_stack="", no_project=""),
     "releases update": Case(no_stack=""),
     "review access": Case((TENANT,), unknown_tenant="FT-OPS-004"),
     "review approval": Case(("--approved", "sha256:" + "0" * 64)),

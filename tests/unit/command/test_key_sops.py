@@ -9,6 +9,7 @@ from sops_project import Project, sealed
 
 from flux_tenancy.components.keys.age_keys import read_identities
 from flux_tenancy.components.keys.openpgp_keys import read_private_keys
+from tests.support.post_quantum_key import IDENTITY, RECIPIENT
 
 AGE = "tenants.dev-team.sync.decryption.age"
 STRANGER = "age1lvyvwawkr0mcnnnncaghunadrqkmuf9e6507x9y920xxpp866cnql7dp2z"
@@ -94,9 +95,19 @@ def test_the_platform_has_a_key_of_its_own(project):
     assert project.said("flux", "sync", "decryption", "age", "recipients") == [identity.recipient]
 
 
-def test_a_post_quantum_identity_is_created_on_request(project):
-    assert "Recipient: age1pq1" in make(project, "--post-quantum")
-    assert recipients(project)[0].startswith("age1pq1")
+def test_a_post_quantum_identity_stays_when_a_new_one_is_created_and_when_that_is_withdrawn(project):
+    decryption = f"{{age: {{identities: {{secure: {sealed(IDENTITY)}}}, recipients: [{RECIPIENT}]}}}}"
+    file = project.folder / "Pulumi.staging.yaml"
+    file.write_text(file.read_text().replace("./staging}", f"./staging, decryption: {decryption}}}"))
+
+    make(project)
+    public = project.said(*AGE.split("."), "recipients")
+    assert public[1:] == [RECIPIENT]
+    assert project.kept(f"{AGE}.identities").splitlines()[1:] == [IDENTITY]
+
+    withdraw(project, public[0])
+    assert project.said(*AGE.split("."), "recipients") == [RECIPIENT]
+    assert project.kept(f"{AGE}.identities") == f"{IDENTITY}\n"
 
 
 def test_an_openpgp_key_names_its_owner(project):
@@ -270,7 +281,6 @@ def test_a_value_that_is_not_a_key_is_an_error_that_does_not_repeat_it(project):
         ((), "FT-OPS-006", "`flux-tenancy key sops TENANT`"),
         (("dev-team", "--platform"), "FT-OPS-007", "`flux-tenancy key sops TENANT`"),
         (("dev-taem",), "FT-OPS-004", "it has dev-team, ops-team"),
-        (("dev-team", "--openpgp", "--post-quantum"), "FT-OPS-030", "--openpgp"),
         (("dev-team", "--repo", "nowhere"), "FT-OPS-008", "nowhere"),
     ],
 )

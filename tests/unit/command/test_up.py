@@ -39,7 +39,7 @@ class Program:
         folder: of the project.
         repaired: each stack that was repaired, with what was approved then.
         earlier: what the repair has found of earlier updates.
-        finished: each stack of which the leftovers of an interrupted update were ended.
+        finished: each stack that was repaired after its update.
     """
 
     folder: Path
@@ -89,13 +89,14 @@ def program(tmp_path, monkeypatch) -> Program:
     for name in ("PULUMI_STACK", "PULUMI_OPTION_CWD"):
         monkeypatch.delenv(name, raising=False)
 
-    def repair(stack: str, _: Path, *, update_follows: bool) -> Earlier:
-        assert update_follows
-        program.repaired.append((stack, os.environ.get(VARIABLE)))
+    def repair(stack: str, _: Path, *, update_follows: bool = False) -> Earlier:
+        if update_follows:
+            program.repaired.append((stack, os.environ.get(VARIABLE)))
+        else:
+            program.finished.append(stack)
         return program.earlier
 
     monkeypatch.setattr("flux_tenancy.operations.update.repair", repair)
-    monkeypatch.setattr("flux_tenancy.operations.update.finish", lambda stack, _: program.finished.append(stack))
     monkeypatch.chdir(program.folder)
     return program
 
@@ -137,7 +138,7 @@ def test_the_first_update_records_the_cluster_before_it_creates_anything(program
 
 
 @pytest.mark.parametrize("interrupted", [True, False])
-def test_what_an_interrupted_update_has_left_is_ended_after_the_next_one(program, interrupted):
+def test_what_an_interrupted_update_has_changed_is_repaired_after_the_next_one(program, interrupted):
     program.earlier = Earlier("uid", interrupted)
 
     program.run("up", "--stack", "staging")
@@ -145,7 +146,7 @@ def test_what_an_interrupted_update_has_left_is_ended_after_the_next_one(program
     assert program.finished == ["staging"] * interrupted
 
 
-def test_nothing_is_ended_after_an_update_that_failed(program):
+def test_nothing_is_repaired_after_an_update_that_failed(program):
     program.earlier = Earlier("uid", interrupted=True)
     (program.folder.parent / "fails").touch()
 

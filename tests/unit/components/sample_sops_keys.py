@@ -18,9 +18,9 @@ _ENCRYPTED_TAGS = (5, 7)
 
 
 @cache
-def age_identity(which: str, post_quantum: bool = False) -> age_keys.AgeIdentity:
+def age_identity(which: str) -> age_keys.AgeIdentity:
     """An identity; the same for the same word."""
-    return age_keys.generate(post_quantum)
+    return age_keys.generate()
 
 
 @cache

@@ -25,7 +25,7 @@ from sample_state import (
 )
 
 from flux_tenancy.operations.differences import (
-    HIDDEN,
+    SECRET_VALUE,
     Difference,
     What,
     changes,
@@ -190,7 +190,9 @@ def test_a_key_of_a_secret_that_a_refresh_has_copied_is_not_taken_for_an_additio
     now["metadata"]["managedFields"].append(managed({"f:data": {"f:token": {}}}, "kubectl-edit", EDITED))
     before = Recorded("urn", "type", {**copy.deepcopy(SECRET), **copy.deepcopy(now)}, PULUMI, applied(SECRET))
 
-    assert brief(list(differences(before, now))) == [(What.CHANGED, "data.token", HIDDEN, HIDDEN, "kubectl-edit")]
+    assert brief(list(differences(before, now))) == [
+        (What.CHANGED, "data.token", SECRET_VALUE, SECRET_VALUE, "kubectl-edit")
+    ]
 
 
 def test_a_scaled_deployment_names_the_manager_of_the_subresource(controller):
@@ -302,14 +304,14 @@ def test_a_secret_is_compared_by_who_owns_its_fields_and_no_value_is_shown():
     own(now)["f:data"] = {}
     now["metadata"]["managedFields"].append(managed({"f:data": {"f:token": {}}}, "kubectl-edit", EDITED))
 
-    assert brief(compared(SECRET, now)) == [(What.CHANGED, "data.token", HIDDEN, HIDDEN, "kubectl-edit")]
+    assert brief(compared(SECRET, now)) == [(What.CHANGED, "data.token", SECRET_VALUE, SECRET_VALUE, "kubectl-edit")]
 
 
 def test_an_added_key_of_a_secret_is_a_difference_without_its_value():
     now = {"metadata": copy.deepcopy(SECRET["metadata"])}
     now["metadata"]["managedFields"].append(managed({"f:data": {"f:more": {}}}, "kubectl-edit", EDITED))
 
-    assert brief(compared(SECRET, now)) == [(What.ADDED, "data.more", MISSING, HIDDEN, "kubectl-edit")]
+    assert brief(compared(SECRET, now)) == [(What.ADDED, "data.more", MISSING, SECRET_VALUE, "kubectl-edit")]
 
 
 def test_extensions_of_a_schema_compare_equal_under_the_names_of_the_state():

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from flux_tenancy.components.cluster.client import ClusterUnavailable
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.operations import fleet as module
-from flux_tenancy.operations import stack_cluster
-from flux_tenancy.operations.fleet import Row, Run, State, cluster_problems, ready_row, update_fleet
-from flux_tenancy.operations.fleet_file import Fleet
+from flux_tenancy.operations.fleet import Fleet, Row, check_clusters, preview_stack, run, stack_row, update_fleet
 from flux_tenancy.operations.pulumi_cli import UNKNOWN_TO_PULUMI
 from flux_tenancy.operations.tenant_overview import Health, StackOverview, TenantLine
 from flux_tenancy.project.errors import OperationError
@@ -32,12 +31,21 @@ FLEET = Fleet.model_validate(
 )
 
 
-def states(run: Run) -> dict[str, str]:
-    return {name: row.state.value for name, row in run.rows.items()}
+def states(rows: list[Row]) -> dict[str, str]:
+    return {row.stack: row.state for row in rows}
 
 
-def done(row: Row) -> Row:
-    return replace(row, state=State.DONE)
+def failing(stack: str, seconds: float = 0.0):
+    """What fails for this stack alone, in half of the seconds that the others take."""
+
+    def act(row: Row) -> Row:
+        if row.stack == stack:
+            time.sleep(seconds / 2)
+            raise OperationError(Message("FT-OPS-315", "it failed", "do this"))
+        time.sleep(seconds)
+        return replace(row, state="done")
+
+    return act
 
 
 def test_no_more_run_at_once_than_allowed_and_no_wave_before_its_turn():
@@ -51,182 +59,159 @@ def test_no_more_run_at_once_than_allowed_and_no_wave_before_its_turn():
         time.sleep(0.02)
         with lock:
             now[0] -= 1
-        return done(row)
+        return replace(row, state="done")
 
-    run = Run(FLEET, lambda _: None)
-    run.by_wave(act, iter)
+    rows = run(FLEET, act, stops=True)
 
-    assert (most[0], order, run.succeeded) == (2, ["staging", "regions", "regions", "regions", "rest"], True)
-
-
-def test_nothing_is_started_after_a_stack_that_failed():
-    def act(row: Row) -> Row:
-        if row.stack == "eu-1":
-            raise OperationError(Message("FT-OPS-315", "it failed", "do this"))
-        time.sleep(0.05)
-        return done(row)
-
-    run = Run(FLEET, lambda _: None)
-    run.by_wave(act, iter)
-
-    assert states(run) == {"staging": "done", "eu-1": "failed", "eu-2": "done", "us-1": "waiting", "ap-1": "waiting"}
-    assert (run.rows["eu-1"].message, run.succeeded) == ("it failed (FT-OPS-315)", False)
+    assert (most[0], order) == (2, ["staging", "regions", "regions", "regions", "rest"])
+    assert set(states(rows).values()) == {"done"}
 
 
-def test_kinds_that_were_not_compared_are_named(monkeypatch):
-    monkeypatch.setattr(module, "read_recorded", lambda *_: SimpleNamespace(objects=[1]))
-    drift = SimpleNamespace(differences=(), unread=("RoleBinding", "Secret"))
-    monkeypatch.setattr(module, "find_drift", lambda *_: (drift, None))
+def test_nothing_is_started_after_a_stack_that_failed(capsys):
+    rows = run(FLEET, failing("eu-1", 0.08), stops=True)
 
-    run = module.drift_of_fleet(FLEET, Path(), lambda _: None)
-
-    assert {row.message for row in run.rows.values()} == {"not compared: RoleBinding, Secret"}
+    assert states(rows) == {"staging": "done", "eu-1": "failed", "eu-2": "done", "us-1": "waiting", "ap-1": "waiting"}
+    assert rows[1].message == "it failed (FT-OPS-315)"
+    said = capsys.readouterr().err
+    assert "regions eu-1: failed (" in said and " s); it failed (FT-OPS-315)\n" in said
 
 
 def test_what_only_looks_goes_on_after_a_failure():
-    def act(row: Row) -> Row:
-        if row.stack == "staging":
-            raise OperationError(Message("FT-OPS-315", "it failed", "do this"))
-        return done(row)
+    rows = run(FLEET, failing("staging"), stops=False)
 
-    run = Run(FLEET, lambda _: None)
-    run.everywhere(act)
-
-    assert list(states(run).values()) == ["failed", "done", "done", "done", "done"]
+    assert list(states(rows).values()) == ["failed", "done", "done", "done", "done"]
 
 
 @pytest.fixture
 def world(tmp_path, monkeypatch):
     """Stacks whose updates and tenants a test decides about, and the updates that were run."""
-    world = SimpleNamespace(project=tmp_path, updated=[], failing=set(), waiting=set(), digests={}, killed=None)
+    world = SimpleNamespace(project=tmp_path, updated=[], failing=set(), healths={})
 
-    def update(row, *_):
-        world.updated.append(row.stack)
-        if row.stack == world.killed:
-            raise KeyboardInterrupt
-        return replace(row, state=State.FAILED if row.stack in world.failing else State.DONE)
+    def update(stack, *_):
+        world.updated.append(stack)
+        return "error: it failed" if stack in world.failing else ""
 
-    def overview(stack, **_):
-        health = Health.RECONCILING if stack in world.waiting else Health.READY
+    def overview(stack, *_):
+        health = next(world.healths.get(stack, iter(())), Health.READY)
         return StackOverview(stack, (TenantLine("shop", health, message="fetching"),))
 
     monkeypatch.setattr(module, "check_clusters", lambda *_: None)
-    monkeypatch.setattr(module, "_update", update)
+    monkeypatch.setattr(module, "update_stack", update)
     monkeypatch.setattr(module, "read_overview", overview)
-    monkeypatch.setattr(
-        module, "render_stack", lambda _, stack: SimpleNamespace(digest=world.digests.get(stack, f"of {stack}"))
-    )
     monkeypatch.setattr(module, "_POLL_SECONDS", 0.01)
     return world
 
 
-def test_a_wave_whose_tenants_are_not_ready_in_time_is_the_last(world):
-    world.waiting.add("staging")
+def test_a_stack_whose_tenants_are_not_ready_in_time_is_the_last(world):
+    world.healths["staging"] = iter(lambda: Health.RECONCILING, None)
 
-    run = update_fleet(FLEET, world.project, lambda _: None)
+    rows = update_fleet(FLEET, world.project, None)
 
     assert world.updated == ["staging"]
-    assert (run.rows["staging"].state, run.rows["staging"].message) == ("not ready", "shop is reconciling: fetching")
+    assert (rows[0].state, rows[0].message) == ("not ready", "shop is reconciling: fetching")
 
 
-def test_a_wave_is_given_time_to_become_ready(world, monkeypatch):
-    healths = iter([Health.RECONCILING, Health.RECONCILING])
-    monkeypatch.setattr(
-        module,
-        "read_overview",
-        lambda stack, **_: StackOverview(stack, (TenantLine("shop", next(healths, Health.READY)),)),
+def test_a_stack_is_given_time_to_become_ready(world):
+    world.healths["staging"] = iter([Health.RECONCILING, Health.RECONCILING])
+
+    assert set(states(update_fleet(FLEET, world.project, None)).values()) == {"done"}
+
+
+def test_run_again_a_fleet_goes_on_where_it_stopped(world):
+    world.failing.add("us-1")
+    assert states(update_fleet(FLEET, world.project, None))["ap-1"] == "waiting"
+    world.failing.clear()
+
+    assert set(states(update_fleet(FLEET, world.project, None)).values()) == {"done"}
+    assert world.updated[-1] == "ap-1"
+
+
+def test_an_update_has_the_approved_render_of_its_stack(world, monkeypatch):
+    options: list[list[str]] = []
+
+    def update(_: str, given: list[str], *__: object) -> str:
+        options.append(given)
+        return ""
+
+    monkeypatch.setattr(module, "update_stack", update)
+
+    update_fleet(
+        Fleet.model_validate({"waves": [{"name": "all", "stacks": ["acme/eu"]}]}), world.project, world.project
     )
 
-    assert update_fleet(FLEET, world.project, lambda _: None).succeeded
+    assert options == [["--approved", str(world.project / "eu" / "digest.json")]]
 
 
-def test_a_run_goes_on_where_it_stopped(world):
-    world.failing.add("us-1")
-    update_fleet(FLEET, world.project, lambda _: None)
-    assert sorted(world.updated) == ["eu-1", "eu-2", "staging", "us-1"]
-    world.failing.clear()
-    world.updated.clear()
+def test_every_error_of_an_update_is_told_and_no_line_that_only_mentions_one(tmp_path, monkeypatch):
+    log = (
+        "  +  kubernetes:core/v1:Pod  shop  the tenant says error: nothing\n"
+        "Diagnostics:\n    error: first\n    error: second\n    error: first\nerror: last (FT-OPS-315)\n"
+    )
+    program = f"import sys; print({log!r}); sys.exit(2)"
+    monkeypatch.setattr(module, "_COMMAND", (sys.executable, "-c", program))
 
-    run = update_fleet(FLEET, world.project, lambda _: None)
+    reasons = module.update_stack("eu", [], tmp_path, tmp_path / "eu.log")
 
-    # The other regions were updated, but nobody has seen their tenants ready.
-    assert (world.updated, run.succeeded) == (["eu-1", "eu-2", "us-1", "ap-1"], True)
-    assert run.rows["staging"].state == "done before"
-
-
-def test_a_stack_that_has_changed_since_is_updated_again(world):
-    world.failing.add("us-1")
-    update_fleet(FLEET, world.project, lambda _: None)
-    world.updated.clear()
-    world.digests["staging"] = "another"
-
-    update_fleet(FLEET, world.project, lambda _: None)
-
-    assert world.updated[0] == "staging"
+    assert reasons.startswith("error: first; error: second; error: last (FT-OPS-315); exit code 2, see ")
 
 
-def test_a_killed_run_goes_on_where_it_was(world):
-    world.killed = "ap-1"
-    with pytest.raises(KeyboardInterrupt):
-        update_fleet(FLEET, world.project, lambda _: None)
-    world.killed = None
-    world.updated.clear()
+def test_changes_are_counted_by_their_kind(tmp_path, monkeypatch):
+    steps = '{"steps": [{"op": "same"}, {"op": "update"}, {"op": "create"}, {"op": "update"}]}'
+    monkeypatch.setattr(module, "run_pulumi", lambda *_: steps)
 
-    assert update_fleet(FLEET, world.project, lambda _: None).succeeded
-    assert world.updated == ["ap-1"]
-
-
-def test_after_a_whole_run_the_next_one_updates_everything(world):
-    update_fleet(FLEET, world.project, lambda _: None)
-    world.updated.clear()
-
-    update_fleet(FLEET, world.project, lambda _: None)
-
-    assert len(world.updated) == 5
+    assert preview_stack(Row("all", "eu"), tmp_path).found == {"create": 1, "update": 2}
 
 
 @pytest.mark.parametrize(
-    ("clusters", "codes"),
+    ("clusters", "errors"),
     [
-        ({"eu": ("1", "1"), "us": ("2", "")}, []),
-        ({"eu": ("1", "1"), "us": ("1", "")}, ["FT-OPS-370"]),
-        ({"eu": ("1", "2")}, ["FT-OPS-371"]),
-        ({"eu": ("", "1"), "us": ("", "2")}, []),
+        ({}, []),
+        ({"eu-2": "eu-1"}, ["FT-OPS-370"]),
+        ({"staging": None, "us-1": None}, []),
+        ({"eu-1": "unknown", "eu-2": "unknown"}, ["FT-OPS-011", "FT-OPS-011"]),
+        ({"eu-1": "unknown", "ap-1": "us-1"}, ["FT-OPS-011", "FT-OPS-370"]),
     ],
 )
-def test_each_stack_has_its_own_cluster_and_its_own_state(clusters, codes):
-    assert [each.code for each in cluster_problems(clusters)] == codes
+def test_every_stack_without_a_cluster_of_its_own_is_told_before_a_run_starts(tmp_path, monkeypatch, clusters, errors):
+    def connect(stack, _):
+        cluster = clusters.get(stack, stack)
+        if cluster is None:
+            raise ClusterUnavailable("", Message("FT-CLU-001", "no answer"))
+        if cluster == "unknown":
+            raise OperationError(UNKNOWN_TO_PULUMI(stack=stack))
+        return cluster
 
+    monkeypatch.setattr(module, "connect_to", connect)
+    monkeypatch.setattr(module, "read_facts", lambda api: SimpleNamespace(uid=api))
 
-def test_a_stack_that_pulumi_does_not_know_ends_a_run_before_it_starts(tmp_path, monkeypatch):
-    def unknown(_: object, stack: str, __: object) -> str:
-        raise OperationError(UNKNOWN_TO_PULUMI(stack=stack))
-
-    monkeypatch.setattr(stack_cluster, "run_pulumi", unknown)
-    monkeypatch.setattr(module, "connect_described", lambda *_: None)
-    monkeypatch.setattr(module, "read_facts", lambda _: SimpleNamespace(uid="1"))
-
-    with pytest.raises(OperationError, match="Pulumi has no stack"):
-        update_fleet(FLEET, tmp_path, lambda _: None)
+    if not errors:
+        check_clusters(FLEET, tmp_path)
+        return
+    with pytest.raises(OperationError) as refused:
+        update_fleet(FLEET, tmp_path, None)
+    assert [each.rpartition("(")[2].partition(")")[0] for each in refused.value.problems] == errors
     assert not (tmp_path / ".fleet").exists()
 
 
 @pytest.mark.parametrize(
     ("healths", "state"),
     [
-        ([Health.READY, Health.SUSPENDED, Health.LEAVING], State.DONE),
-        ([Health.READY, Health.FAILED], State.NOT_READY),
-        ([Health.ABSENT], State.NOT_READY),
-        ([], State.DONE),
+        ([Health.READY, Health.SUSPENDED, Health.LEAVING], "done"),
+        ([Health.READY, Health.FAILED], "not ready"),
+        ([Health.ABSENT], "not ready"),
+        ([], "done"),
     ],
 )
-def test_a_stack_is_ready_when_its_tenants_are(healths, state):
+def test_a_stack_is_ready_when_its_tenants_are(tmp_path, monkeypatch, healths, state):
     overview = StackOverview("eu", tuple(TenantLine(str(number), each) for number, each in enumerate(healths)))
+    monkeypatch.setattr(module, "read_overview", lambda *_: overview)
 
-    assert ready_row(Row("all", "eu", State.DONE), overview).state is state
+    assert stack_row(Row("all", "eu"), tmp_path).state == state
 
 
-def test_a_stack_whose_cluster_does_not_answer_is_not_ready():
-    row = ready_row(Row("all", "eu", State.DONE), StackOverview("eu", error="no answer"))
+def test_a_stack_whose_cluster_does_not_answer_is_not_ready(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "read_overview", lambda *_: StackOverview("eu", error="no answer"))
 
-    assert (row.state, row.message) == (State.NOT_READY, "no answer")
+    row = stack_row(Row("all", "eu"), tmp_path)
+
+    assert (row.state, row.message) == ("not ready", "no answer")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from flux_tenancy.operations.fleet_file import (
+from flux_tenancy.operations.fleet import (
     FILE,
     OPERATOR_NAME_LIMIT,
     Fleet,
@@ -38,24 +38,23 @@ def project(tmp_path: Path) -> Path:
 def test_a_fleet_has_its_stacks_in_waves(project):
     fleet = read_fleet(project)
 
-    assert list(fleet.wave_of.items()) == [("staging", "staging"), ("eu-1", "regions"), ("us-1", "regions")]
+    assert [(each.name, each.stacks) for each in fleet.waves] == [
+        ("staging", ("staging",)),
+        ("regions", ("eu-1", "us-1")),
+    ]
     assert (fleet.parallel, fleet.ready_timeout) == (2, "10m")
 
 
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [
-        (
-            "[staging]",
-            "[stagin]",
-            "waves[0].stacks[0]: stack 'stagin' has no Pulumi.stagin.yaml; did you mean 'staging'?",
-        ),
-        ("[staging]", "[eu-1]", "waves[1].stacks[0]: stack 'eu-1' is already in wave 'staging'; remove one of the two"),
-        ("[staging]", "[acme/eu-1]", "waves[1].stacks[0]: stack 'eu-1' is already in wave 'staging'; remove one of"),
-        ("[staging]", "[acme/stagin]", "waves[0].stacks[0]: stack 'acme/stagin' has no Pulumi.stagin.yaml; did you"),
-        ("[staging]", "[acme/p/../staging]", "waves[0].stacks[0]: 'acme/p/../staging' is not a valid stack name"),
-        ("[eu-1, us-1]", "[eu-1, eu-1]", "waves[1].stacks[1]: stack 'eu-1' is already in wave 'regions'"),
-        ("name: regions", "name: staging", "waves[1].name: wave 'staging' is listed twice"),
+        ("[staging]", "[stagin]", "waves: stack 'stagin' has no Pulumi.stagin.yaml"),
+        ("[staging]", "[eu-1]", "waves: 'eu-1' is listed twice; remove"),
+        ("[staging]", "[acme/eu-1]", "waves: 'eu-1' is listed twice; remove"),
+        ("[staging]", "[acme/stagin]", "waves: stack 'stagin' has no Pulumi.stagin.yaml"),
+        ("[staging]", "[acme/p/../staging]", "'acme/p/../staging' is not a valid stack name"),
+        ("[eu-1, us-1]", "[eu-1, eu-1]", "waves: 'eu-1' is listed twice"),
+        ("name: regions", "name: staging", "waves: 'staging' is listed twice"),
         ("[staging]", "[]", "waves[0].stacks: "),
         ("parallel: 2", "parallel: 0", "parallel: must be at least 1, got 0"),
         ("parallel: 2", "paralell: 2", "paralell: is an unknown key"),
@@ -69,13 +68,22 @@ def test_bad_input_is_refused_with_its_place(project, before, after, said):
     with pytest.raises(OperationError) as refused:
         read_fleet(project)
 
-    assert refused.value.report.startswith(f"error: {FILE}: ") and said in refused.value.report
+    assert refused.value.report.startswith("error: ") and said in refused.value.report
+
+
+def test_all_problems_of_the_file_are_told(project):
+    (project / FILE).write_text(FLEET.replace("[staging]", "[stagin, eu-1]"))
+
+    with pytest.raises(OperationError) as refused:
+        read_fleet(project)
+
+    assert len(refused.value.problems) == 2
 
 
 def test_a_project_without_the_file_is_told_so(project):
     (project / FILE).unlink()
 
-    with pytest.raises(OperationError, match="no fleet.yaml"):
+    with pytest.raises(OperationError, match="fleet.yaml: cannot be read"):
         read_fleet(project)
 
 

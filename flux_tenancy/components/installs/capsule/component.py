@@ -34,14 +34,12 @@ class CapsuleInstallArgs:
             (`components.installs.capsule.objects.read_capsule`).
         api: a client for the cluster, to check whether Capsule serves.
         bindable_roles: names of the ClusterRoles that Capsule may bind in tenants' namespaces, besides its own.
-        description: description of the release in Helm's record; a new one makes Pulumi upgrade the release.
     """
 
     config: CapsuleConfig
     release: CapsuleRelease
     api: client.ApiClient
     bindable_roles: Sequence[str] = ()
-    description: str | None = None
 
 
 class CapsuleInstall(pulumi.ComponentResource):
@@ -75,7 +73,6 @@ class CapsuleInstall(pulumi.ComponentResource):
             CAPSULE,
             args.release.chart,
             helm_values(args.config, args.bindable_roles),
-            args.description,
             pulumi.ResourceOptions(parent=self, depends_on=[*base, *filled], hooks=after_changes(self.serving)),
             skipCrds=True,
         )

@@ -32,7 +32,7 @@ from flux_tenancy.components.vocabulary.names import (
     FLUX_NAMESPACE,
     LANE_LABEL,
     LANED,
-    PLATFORM,
+    PLATFORM_META,
     RECONCILERS,
     Controller,
     account_of,
@@ -169,7 +169,7 @@ def restricted(manifests: Iterable[Manifest], config: FluxConfig) -> list[Manife
     if accounts or config.sync is not None:
         named += _serving_bindings(here, config, receivers=False)
     if config.sync is not None and config.sync.source.webhook is not None:
-        named += _webhook_objects(here, [PLATFORM.name])
+        named += _webhook_objects(here, [PLATFORM_META.name])
     return [*kept, *own, *serving_roles(config), *named]
 
 
@@ -317,7 +317,7 @@ def _account(controller: Controller, config: FluxConfig, lane: str) -> str:
 
 def platform_meta(namespace: str) -> ObjectMeta:
     """Metadata of the objects for accounts that `flux.impersonate` names in a namespace."""
-    return ObjectMeta(name=PLATFORM.name, namespace=namespace, labels={})
+    return ObjectMeta(name=PLATFORM_META.name, namespace=namespace, labels={})
 
 
 def _accounts_and_rights(controller: Controller, config: FluxConfig) -> list[Manifest]:
@@ -361,7 +361,7 @@ def _home_rules(controller: Controller, config: FluxConfig, lane: str) -> list[M
     if controller is Controller.KUSTOMIZE and config.sync is not None and not lane:
         accounts = (Controller.KUSTOMIZE.value, config.default_service_account)
         rules += _impersonation_rules(config, accounts)
-        rules += [_token_rule((decryption_account(PLATFORM.name),))] if config.workload_identity else []
+        rules += [_token_rule((decryption_account(PLATFORM_META.name),))] if config.workload_identity else []
     return rules
 
 

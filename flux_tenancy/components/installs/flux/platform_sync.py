@@ -17,7 +17,7 @@ from flux_tenancy.components.plan.registration import register_planned
 from flux_tenancy.components.sync.decryption import decryption_objects
 from flux_tenancy.components.sync.kustomization import kustomization
 from flux_tenancy.components.sync.notifications import BETA_PROVIDER_API, Notification, planned_notification
-from flux_tenancy.components.vocabulary.names import PLATFORM, Controller
+from flux_tenancy.components.vocabulary.names import PLATFORM_META, Controller
 
 if TYPE_CHECKING:
     from flux_tenancy.components.installs.flux.config import PlatformSyncConfig
@@ -71,12 +71,12 @@ def planned_platform_sync(
         notifications: the messages about it, by name.
         provider_api: the API of Alerts and Providers.
     """
-    yield from planned_source(PLATFORM, config.source, access)
-    decryption = decryption_objects(PLATFORM, config.decryption)
+    yield from planned_source(PLATFORM_META, config.source, access)
+    decryption = decryption_objects(PLATFORM_META, config.decryption)
     for manifest in decryption.manifests:
         yield Planned(Stage.CONTENT, manifest)
     for key, each in notifications.items():
-        yield from planned_notification(PLATFORM, key, each, config.source.url, provider_api)
+        yield from planned_notification(PLATFORM_META, key, each, config.source.url, provider_api)
     yield Planned(Stage.SYNCS, platform_kustomization(config, path, decryption.spec))
 
 
@@ -96,7 +96,7 @@ def platform_kustomization(config: PlatformSyncConfig, path: str, decryption: Ma
     It names a service account, since under the multi-tenant profile the default one has no rights.
     """
     return kustomization(
-        PLATFORM.metadata(PLATFORM.name),
+        PLATFORM_META.metadata(PLATFORM_META.name),
         config,
         path=path,
         service_account=Controller.KUSTOMIZE.value,

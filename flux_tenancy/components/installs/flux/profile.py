@@ -28,7 +28,7 @@ from flux_tenancy.components.installs.flux.lockdown_flags import HELM_INDEX_LIMI
 from flux_tenancy.components.installs.flux.network_policies import restrict_egress, separate_lanes
 from flux_tenancy.components.installs.flux.release import component_of
 from flux_tenancy.components.sync.decryption import decryption_account
-from flux_tenancy.components.vocabulary.names import PLATFORM, Controller, account_of
+from flux_tenancy.components.vocabulary.names import PLATFORM_META, Controller, account_of
 
 if TYPE_CHECKING:
     from flux_tenancy.components.vocabulary.manifests import Manifest
@@ -111,8 +111,8 @@ def configured(manifests: Iterable[Manifest], config: FluxConfig, facts: StackFa
     if not config.impersonates:
         platform = config.sync.decryption if config.sync is not None else None
         needs_token = platform is not None and platform.workload_identity is not None
-        accounts = [decryption_account(PLATFORM.name)] if needs_token else []
-        return [*result, *token_objects(PLATFORM, accounts, config)]
+        accounts = [decryption_account(PLATFORM_META.name)] if needs_token else []
+        return [*result, *token_objects(PLATFORM_META, accounts, config)]
     annotating = annotations_only() if Controller.NOTIFICATION in config.components else []
     return [*restricted(result, config), *annotating, *own_objects_only(config)]
 

@@ -38,7 +38,6 @@ class KyvernoInstallArgs:
         chart: the chart of that release, digest already checked (`components.installs.kyverno.objects.kyverno_chart`).
         api: a client for the cluster, to check whether Kyverno serves.
         background_rules: RBAC rules for what the platform's policies generate and mutate in the background.
-        description: description of the release in Helm's record; a new one makes Pulumi upgrade the release.
         further_kinds: whether the stack installs further kinds while Kyverno serves.
     """
 
@@ -46,7 +45,6 @@ class KyvernoInstallArgs:
     chart: Chart
     api: client.ApiClient
     background_rules: Sequence[Manifest] = ()
-    description: str | None = None
     further_kinds: bool = False
 
 
@@ -78,7 +76,6 @@ class KyvernoInstall(pulumi.ComponentResource):
             KYVERNO,
             args.chart,
             helm_values(args.config, args.background_rules, args.further_kinds),
-            args.description,
             pulumi.ResourceOptions(parent=self, depends_on=[home], hooks=after_changes(self.serving)),
         )
         self.version = pulumi.Output.from_input(args.config.version)

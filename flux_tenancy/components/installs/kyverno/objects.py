@@ -30,8 +30,8 @@ def kyverno_chart(config: KyvernoConfig, project: Path) -> Chart:
 
 # Kyverno's label on each of its webhook configurations.
 # Source: LabelWebhookManagedBy in api/kyverno/constants.go of Kyverno 1.19.
-MANAGED_BY_LABEL = "webhook.kyverno.io/managed-by"
-MANAGED_BY = {MANAGED_BY_LABEL: "kyverno"}
+WEBHOOK_LABEL = "webhook.kyverno.io/managed-by"
+MANAGED_BY = {WEBHOOK_LABEL: "kyverno"}
 
 # Source: the chart's own default for config.webhookAnnotations; without it AKS changes namespace selectors.
 WEBHOOK_ANNOTATIONS = OWNERSHIP | BACKGROUND | {"admissions.enforcer/disabled": "true"}

@@ -133,7 +133,7 @@ def _shared_decryption_keys(config: StackConfig) -> Iterator[Finding]:
     for path, decryption in config.decryptions.items():
         keys: dict[KeyPath, list[str]] = {}
         if decryption.age is not None:
-            keys[(*path, "age", "identities")] = [each.recipient for each in decryption.age.parsed]
+            keys[(*path, "age", "identities")] = [each.recipient for each in decryption.age.parsed if each.recipient]
         if decryption.openpgp is not None:
             keys[(*path, "openpgp", "privateKeys")] = [each.fingerprint for each in decryption.openpgp.parsed]
         for key, several in keys.items():

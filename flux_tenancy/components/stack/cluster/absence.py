@@ -21,10 +21,10 @@ from flux_tenancy.components.cluster.component import applied_before
 from flux_tenancy.components.config.errors import Problem
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.engine.project import PROJECT_FILE
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.files.names import tenant_file_name
-from flux_tenancy.components.stack.files.project_file import PROJECT_FILE
 from flux_tenancy.components.tenant.component import TENANT_COMPONENT
 from flux_tenancy.components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION, TENANT_LABEL
 

@@ -30,17 +30,12 @@ from flux_tenancy.components.installs.capsule.config import CAPSULE
 from flux_tenancy.components.installs.capsule.values import administrator_problems
 from flux_tenancy.components.installs.flux.release import needed_kubernetes
 from flux_tenancy.components.installs.kyverno.config import KYVERNO
-from flux_tenancy.components.installs.kyverno.objects import MANAGED_BY_LABEL
+from flux_tenancy.components.installs.kyverno.objects import WEBHOOK_LABEL
 from flux_tenancy.components.installs.product import Product, minor
 from flux_tenancy.components.recovery.field_owners import CoOwner, co_owners
 from flux_tenancy.components.recovery.github_leftovers import receivers_by_hand
 from flux_tenancy.components.recovery.leftover_objects import read_leftover_objects
-from flux_tenancy.components.recovery.leftover_releases import (
-    LeftoverRelease,
-    assumed_release,
-    half_installed,
-    read_leftover_release,
-)
+from flux_tenancy.components.recovery.leftover_releases import unfinished_release
 from flux_tenancy.components.recovery.missing_namespaces import LostNamespaces
 from flux_tenancy.components.stack.checks.grants import namespaced_objects
 from flux_tenancy.components.stack.cluster.closed_objects import closed_objects, read_unmarked
@@ -81,9 +76,7 @@ class ClusterFindings:
         lost: namespaces of earlier updates that are missing.
         warnings: what the user should know and does not stop the update.
         co_owners: field managers that own fields of the stack's objects.
-        kyverno_release: what a killed update has left of Kyverno's release.
         leftovers: API paths of objects with generated names that a killed update has left.
-        capsule_release: what a killed update has left of Capsule's release.
         receivers_by_hand: URL paths of Receivers that this program registers nowhere; only read if the stack has a
             URL for webhooks.
     """
@@ -93,9 +86,7 @@ class ClusterFindings:
     lost: LostNamespaces
     warnings: tuple[Message, ...]
     co_owners: list[CoOwner]
-    kyverno_release: LeftoverRelease
     leftovers: list[str]
-    capsule_release: LeftoverRelease = LeftoverRelease()
     receivers_by_hand: Set[str] = frozenset()
 
 
@@ -132,20 +123,20 @@ def check_cluster(
             else ()
         )
         legacy = if_readable(partial(read_legacy_policies, api), []) if config.kyverno is not None else []
+        foreign: list[Problem] = []
         if config.kyverno is not None:
-            webhooks = read_webhook_configurations(api, MANAGED_BY_LABEL)
-            problems += foreign_kyverno(facts, webhooks, state, stack_file)
-        kyverno_release = _leftover_release(api, KYVERNO, config.kyverno is not None, state)
-        problems += half_installed(KYVERNO, kyverno_release, stack_file) if config.kyverno is None else []
+            webhooks = read_webhook_configurations(api, WEBHOOK_LABEL)
+            foreign = foreign_kyverno(facts, webhooks, state, stack_file)
+        problems += foreign or _unfinished_release(api, KYVERNO, state, stack_file, config.kyverno is not None)
+        foreign = []
         if config.capsule is not None:
-            problems += foreign_capsule(facts, partial(read_capsules, api), state, stack_file)
+            foreign = foreign_capsule(facts, partial(read_capsules, api), state, stack_file)
             if not pulumi.runtime.is_dry_run():
                 problems += administrator_problems(config.capsule, read_identity(api), stack_file)
         receivers: Set[str] = frozenset()
         if config.flux.webhook_url is not None:
             receivers = if_readable(partial(receivers_by_hand, api, config.git_sources), receivers)
-        capsule_release = _leftover_release(api, CAPSULE, config.capsule is not None, state)
-        problems += half_installed(CAPSULE, capsule_release, stack_file) if config.capsule is None else []
+        problems += foreign or _unfinished_release(api, CAPSULE, state, stack_file, config.capsule is not None)
     except ClusterUnavailable as error:
         return None, [*problems, error.as_problem(stack_file)]
     listed = config.tenant_of_namespaces
@@ -155,15 +146,16 @@ def check_cluster(
     warnings = (*warnings, *surplus_namespaces(config, facts), *closed, *legacy_policies(legacy))
     lost = lost_namespaces(facts, state)
     owners = co_owners(syncs, state)
-    found = ClusterFindings(api, facts, lost, warnings, owners, kyverno_release, leftovers, capsule_release, receivers)
-    return found, problems
+    return ClusterFindings(api, facts, lost, warnings, owners, leftovers, receivers), problems
 
 
-def _leftover_release(api: client.ApiClient, product: Product, installed: bool, state: State) -> LeftoverRelease:
+def _unfinished_release(
+    api: client.ApiClient, product: Product, state: State, stack_file: str, wanted: bool
+) -> list[Problem]:
     """What a killed update has left of a product's release; nothing if neither stack nor state has the product."""
-    if not installed and product.namespace not in state.names(NAMESPACE_TYPE):
-        return LeftoverRelease()
-    return if_readable(partial(read_leftover_release, api, product, state), assumed_release(product, state))
+    if not wanted and product.namespace not in state.names(NAMESPACE_TYPE):
+        return []
+    return if_readable(partial(unfinished_release, api, product, state, stack_file, wanted=wanted), [])
 
 
 def _names_at(api: client.ApiClient, path: str) -> set[str] | None:

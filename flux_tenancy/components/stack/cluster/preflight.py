@@ -101,9 +101,9 @@ def preflight(config: StackConfig, state: State, file: StackFile, project: Path)
         problems += absent_tenants(config, state, stack_file)
         older, unclear = older_files(applied, before, project, stack_file)
         problems += older
-    if problems := [*problems, *of_cluster, *of_github]:
+    problems = [*problems, *of_cluster, *of_github]
+    if problems or release is None or cluster is None:  # Each that is missing is a problem.
         raise ConfigurationError(problems)
-    assert release is not None and cluster is not None  # Each that is missing is a problem.
     by_name = config.git_sources.by_name
     unregistrable = frozenset(each for name in lost for each in new_registrations(name, by_name[name], state))
     of_owners = unneeded_owners(config.git_sources, stack_file)

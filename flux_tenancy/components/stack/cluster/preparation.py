@@ -12,12 +12,9 @@ from flux_tenancy.components.cluster.component import known_cluster_uid
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.engine import log
 from flux_tenancy.components.engine.state import State
-from flux_tenancy.components.installs.capsule.config import CAPSULE
-from flux_tenancy.components.installs.kyverno.config import KYVERNO
 from flux_tenancy.components.recovery.field_owners import take_back
 from flux_tenancy.components.recovery.github_leftovers import clear_github
 from flux_tenancy.components.recovery.leftover_objects import clear_objects
-from flux_tenancy.components.recovery.leftover_releases import clear_release
 from flux_tenancy.components.stack.cluster.preflight import Preflight
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.plan import stack_plan
@@ -62,8 +59,6 @@ async def prepare(config: StackConfig, found: Preflight, state: State) -> None:
     cluster = found.cluster
     take_back(cluster.api, cluster.co_owners)
     clear_github(config.github, found.leftovers)
-    clear_release(cluster.api, KYVERNO, cluster.kyverno_release)
-    clear_release(cluster.api, CAPSULE, cluster.capsule_release)
     clear_objects(cluster.api, cluster.leftovers)
     end_team_access(cluster.api, config.tenants)
     if config.cluster.adopt:

@@ -14,8 +14,8 @@ from typing import Any
 from flux_tenancy.components.config.errors import MISSING, ConfigurationError, KeyPath, Problem
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.yaml_files import read_mapping
+from flux_tenancy.components.engine.project import PROJECT_FILE
 
-PROJECT_FILE = "Pulumi.yaml"
 _JSON_FILE = "Pulumi.json"
 """Pulumi reads it, and the stacks' files with the same ending, instead of Pulumi.yaml."""
 

@@ -17,9 +17,9 @@ from pydantic import BaseModel, SecretStr
 from flux_tenancy.components.config.errors import KeyPath, Problem, dotted
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.yaml_files import walk
+from flux_tenancy.components.engine.project import PROJECT_FILE
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.files.names import Origins, tenant_file_name
-from flux_tenancy.components.stack.files.project_file import PROJECT_FILE
 from flux_tenancy.components.stack.files.stack_file import StackFile, is_encrypted, with_shared
 from flux_tenancy.components.tenant.config import TenantConfig
 

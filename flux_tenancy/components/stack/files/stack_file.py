@@ -19,8 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flux_tenancy.components.config.errors import KeyPath as KeyPath
-from flux_tenancy.components.config.errors import Problem
+from flux_tenancy.components.config.errors import KeyPath, Problem
 from flux_tenancy.components.config.yaml_files import read_mapping
 from flux_tenancy.components.stack.files.config_keys import check_keys, section_of
 from flux_tenancy.components.stack.files.names import stack_file_name

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from pydantic import TypeAdapter
 from pydantic_core import ErrorDetails
 
 from flux_tenancy.components.config.errors import KeyPath, MisplacedValueError
+from flux_tenancy.components.config.invariants import present
 from flux_tenancy.components.config.messages import Message, message_of
 from flux_tenancy.components.config.section import KIND, Section, UnusableValueError, section_of_kind, sections_in
 from flux_tenancy.components.stack.config import StackConfig
@@ -57,8 +58,7 @@ def usable_part(value: Mapping[str, Any], errors: Iterable[ErrorDetails]) -> Sta
         errors: pydantic's errors about it.
     """
     part = _section(StackConfig, value, {without_kinds(error["loc"]) for error in errors}, ())
-    assert isinstance(part, StackConfig)
-    return part
+    return cast("StackConfig", part)
 
 
 def section_problems(section: Section, path: KeyPath = ()) -> Iterator[Finding]:
@@ -152,8 +152,7 @@ def _part(annotation: Any, value: Any, broken: Collection[KeyPath], path: KeyPat
 
 def _model_of(models: tuple[type[Section], ...], value: Any) -> type[Section]:
     model = section_of_kind(models, value.get(KIND) if isinstance(value, Mapping) else None)
-    assert model is not None  # There is at least one.
-    return model
+    return present(model, "there is at least one")
 
 
 def _item(models: tuple[type[Section], ...], value: Any, broken: Collection[KeyPath], path: KeyPath) -> Section:

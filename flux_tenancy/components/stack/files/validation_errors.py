@@ -10,15 +10,13 @@ from typing import Any
 
 from pydantic_core import ErrorDetails
 
-from flux_tenancy.components.config.errors import MISSING, SecretValueError, dotted
+from flux_tenancy.components.config.errors import MISSING, KeyPath, SecretValueError, dotted
 from flux_tenancy.components.config.messages import Message, Wording, message_of
 from flux_tenancy.components.config.section import KIND, Section, kind_of, section_of_kind, sections_in
 from flux_tenancy.components.config.types import EMPTY
 from flux_tenancy.components.stack.config import StackConfig
 
 UNKNOWN_KEY_LIKE = Wording("FT-CFG-602", "is an unknown key", "did you mean {suggestion!r}?")
-
-Path = tuple[str | int, ...]
 
 _EXPECTED = {
     "string_type": "a string",
@@ -71,17 +69,17 @@ def message(error: ErrorDetails, show_input: bool) -> Message:
     return Message("FT-CFG-615", f"is not valid: {error['msg']}")
 
 
-def section_at(path: Path) -> type[Section] | None:
+def section_at(path: KeyPath) -> type[Section] | None:
     """The section at a path of the stack, or in the list or mapping there; None where there is another value."""
     return _walk(path)[0]
 
 
-def without_kinds(path: Path) -> Path:
+def without_kinds(path: KeyPath) -> KeyPath:
     """The path of pydantic's error without the kinds by which it has told sections apart, as the files have it."""
     return _walk(path)[1]
 
 
-def path_of(error: ErrorDetails) -> Path:
+def path_of(error: ErrorDetails) -> KeyPath:
     """The path in the stack of the value that an error is about."""
     path = without_kinds(error["loc"])
     return (*path, KIND) if error["type"] in (_NO_KIND, _UNKNOWN_KIND) else path
@@ -92,7 +90,7 @@ def value_of(error: ErrorDetails) -> Any:
     return error["ctx"]["tag"] if error["type"] == _UNKNOWN_KIND else error.get("input")
 
 
-def _walk(path: Path) -> tuple[type[Section] | None, Path]:
+def _walk(path: KeyPath) -> tuple[type[Section] | None, KeyPath]:
     section: type[Section] | None = StackConfig
     several = False
     choices: tuple[type[Section], ...] = ()

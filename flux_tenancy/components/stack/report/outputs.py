@@ -44,7 +44,7 @@ from flux_tenancy.components.vocabulary.names import (
     GIT_REPOSITORY,
     HELM_RELEASE,
     KUSTOMIZATION,
-    PLATFORM,
+    PLATFORM_META,
     SOURCE_RESOURCES,
     applied_key,
 )
@@ -231,10 +231,10 @@ def _platform(
 ) -> dict[str, Any]:
     path = platform_path(sync, pulumi.get_stack())
     return {
-        **_source(PLATFORM, sync.source, platform.registered, webhooks, rotating),
+        **_source(PLATFORM_META, sync.source, platform.registered, webhooks, rotating),
         "path": path,
         **_sops(path, sync.decryption),
-        "status": _status(PLATFORM.name, progress),
+        "status": _status(PLATFORM_META.name, progress),
     }
 
 

@@ -8,6 +8,7 @@ from flux_tenancy.components.config.errors import MISSING
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.sync.decryption import Decryption, WorkloadIdentity
 from flux_tenancy.components.sync.workload_identity import PROVIDERS
+from tests.support import post_quantum_key
 from tests.support.messages import said
 
 WHERE = "Pulumi.staging.yaml: tenants.dev-team.sync.decryption"
@@ -41,11 +42,11 @@ def refused_setting(provider: str, name: str, value: str) -> Message:
 
 
 def test_keys_of_all_kinds_can_be_combined(tmp_path):
-    first, second, key = age_identity("first"), age_identity("second", True), openpgp_key("first")
+    first, key = age_identity("first"), openpgp_key("first")
     decryption = {
         "age": {
-            "identities": Secret(f"{first.private}\n{second.private}"),
-            "recipients": [first.recipient, second.recipient],
+            "identities": Secret(f"{first.private}\n{post_quantum_key.IDENTITY}"),
+            "recipients": [first.recipient, post_quantum_key.RECIPIENT],
         },
         **openpgp(key.private, fingerprints=[key.fingerprint.lower()]),
         "workloadIdentity": {"provider": "aws", "roleArn": ROLE, "keys": ["arn:aws:kms:eu-1:1:key/2"]},
@@ -55,7 +56,7 @@ def test_keys_of_all_kinds_can_be_combined(tmp_path):
 
     assert found is not None
     assert found.rule_keys == {
-        "age": (first.recipient, second.recipient),
+        "age": (first.recipient, post_quantum_key.RECIPIENT),
         "pgp": (key.fingerprint,),
         "kms": ("arn:aws:kms:eu-1:1:key/2",),
     }
@@ -98,6 +99,11 @@ def test_private_keys_are_hidden_when_the_stack_is_printed(tmp_path):
             said("FT-CFG-730"),
         ),
         (age("first", recipients=[age_identity("first").private]), ".age.recipients[0]", said("FT-CFG-707")),
+        (
+            {"age": {"identities": Secret(post_quantum_key.IDENTITY)}},
+            ".age.recipients",
+            said("FT-CFG-709", 1),
+        ),
         (age("first", recipients=["age1qqq"]), ".age.recipients[0]", said("FT-CFG-708")),
         (
             age("first", recipients=[age_identity("stranger").recipient]),

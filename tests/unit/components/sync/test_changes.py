@@ -11,9 +11,9 @@ from sample_changes import changed
 from flux_tenancy.components.installs.flux.platform_sync import PlatformSync
 from flux_tenancy.components.plan.registration import register
 from flux_tenancy.components.sync.changes import PLATFORM_TYPE, Changes, watch_changes
-from flux_tenancy.components.vocabulary.names import PLATFORM, TENANT_LABEL
+from flux_tenancy.components.vocabulary.names import PLATFORM_META, TENANT_LABEL
 
-NAMES = {"dev-team", "ops-team", PLATFORM.name}
+NAMES = {"dev-team", "ops-team", PLATFORM_META.name}
 
 
 def concerned(*reports: pulumi.ResourceHookArgs) -> set[str]:
@@ -27,7 +27,7 @@ def concerned(*reports: pulumi.ResourceHookArgs) -> set[str]:
     ("report", "names"),
     [
         (changed("Secret", "key", "apps", {TENANT_LABEL: "dev-team"}), {"dev-team"}),
-        (changed("Secret", "key", "flux-system", parents=f"{PLATFORM_TYPE}$"), {PLATFORM.name}),
+        (changed("Secret", "key", "flux-system", parents=f"{PLATFORM_TYPE}$"), {PLATFORM_META.name}),
         # A policy, a role, a controller.
         (changed("ValidatingPolicy", "allowed-sources"), NAMES),
         (changed("Deployment", "kustomize-controller", "flux-system", {"app": "kustomize-controller"}), NAMES),

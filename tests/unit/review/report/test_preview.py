@@ -7,7 +7,7 @@ import json
 import pytest
 from sample_reports import is_complete
 
-from flux_tenancy.review.report.preview import LIMIT, preview_block, with_previews
+from flux_tenancy.review.report.preview import PREVIEW_LIMIT, preview_block, with_previews
 
 URN = "urn:pulumi:staging::flux-tenancy::flux-tenancy:index:Tenant$kubernetes:core/v1:Secret::apps/dev-team-git"
 SECRET = {"inputs": {"stringData": {"identity": "hunter2"}}}
@@ -69,7 +69,7 @@ def test_text_of_others_has_no_effect():
 def test_a_block_has_a_bound():
     text = preview_block("staging", printed(*(step(urn=f"{URN}{n}") for n in range(3000)), update=3000))
 
-    assert LIMIT * 0.9 < len(text.encode()) <= LIMIT
+    assert PREVIEW_LIMIT * 0.9 < len(text.encode()) <= PREVIEW_LIMIT
     assert is_complete(text)
     assert "- … and " in text
 
@@ -86,6 +86,6 @@ def test_a_report_without_an_approval_ends_with_the_blocks():
 
 
 def test_blocks_that_are_too_long_together_are_cut_to_their_first_paragraph():
-    text = with_previews("## a\n", {"eu": f"b.\n\n{'c' * LIMIT}", "us": "d.\n\ne"})
+    text = with_previews("## a\n", {"eu": f"b.\n\n{'c' * PREVIEW_LIMIT}", "us": "d.\n\ne"})
 
     assert text == "## a\n\n### Preview in the cluster\n\nb.\n\nd.\n\ne\n"

@@ -1,7 +1,9 @@
 """Compare two Flux releases: what is new in the second that could open something to tenants, or take something away.
 
+    python -m dev.reference.flux_releases 2.9.5 2.9.6 --sources "$(go env GOMODCACHE)/github.com/fluxcd"
+
 `ASPECTS` is the checklist for a new release. Each difference needs a decision: a policy that knows it, or an entry in
-`components.installs.flux.release_decisions`.
+`DECISIONS`.
 """
 
 from __future__ import annotations
@@ -10,18 +12,16 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 import yaml
 
-from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.installs.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS
 from flux_tenancy.components.installs.flux.release import controller_images
-from flux_tenancy.components.installs.flux.release_decisions import DECISIONS
 from flux_tenancy.components.policies.fields import BELOW, FIELDS
 from flux_tenancy.components.vocabulary.names import Controller
-from flux_tenancy.operations.go_types import read_definitions
 from flux_tenancy.operations.upstream import FLUX_INDEX, flux_releases, read
 from flux_tenancy.project.errors import OperationError
 
@@ -35,7 +35,59 @@ _RETIRED = re.compile(r"retiredFeatures = .*?^}", re.MULTILINE | re.DOTALL)
 _RETIRED_GATE = re.compile(r"^\t(?:\w+\.FeatureGate)?(\w+):", re.MULTILINE)
 _DOMAIN = re.compile(r"\b(?:[a-z0-9-]+\.)+fluxcd\.io\b")
 _SECTION = re.compile(r"^## (\d+\.\d+\.\d+)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+_GO_STRUCT = re.compile(r"^type (\w+) struct \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
+_GO_FIELD = re.compile(r'^\t(?:\w+ )?(\S+) `json:"([^",]*)(,[^"]*)?"`', re.MULTILINE)
+_API_VERSION = re.compile(r"v\d+((alpha|beta)\d+)?")
 _BREAKING = re.compile(r"breaking change[:*\s]+(.*?)(?:\.\s|\n\n|\Z)", re.IGNORECASE | re.DOTALL)
+
+_OBJECT_IDENTITY = "until 2.9 set by the multi-tenant profile; from 2.10 on always on (lockdown_flags.py)"
+_MUTUAL_TLS = "for the platform team: the profile neither sets nor refuses it"
+_LOGINS = "closed to tenants by the policy tenant-access"
+
+DECISIONS: Mapping[str, str] = {
+    # Flux 2.10
+    **{
+        f"flag {controller} --{flag}": _MUTUAL_TLS
+        for controller, peer in (
+            ("kustomize-controller", "ControllerFlagAuthorizedArtifactServerSPIFFEID"),
+            ("source-controller", "ControllerFlagAuthorizedArtifactClientSPIFFEID"),
+        )
+        for flag in (
+            peer,
+            "ControllerFlagAuthorizedEventServerSPIFFEID",
+            "ControllerFlagSPIFFEBrokerEndpoint",
+            "ControllerFlagSPIFFEBrokerID",
+        )
+    },
+    "flag kustomize-controller --override-manager-before-dry-run": "for the platform team: it names field managers",
+    "gate kustomize-controller DisableCommitStatusEvent": "for the platform team: it sends fewer events",
+    "gate kustomize-controller ObjectLevelWorkloadIdentity (retired)": _OBJECT_IDENTITY,
+    "gate source-controller ObjectLevelWorkloadIdentity (retired)": _OBJECT_IDENTITY,
+    "annotation kustomize-controller credential.auth.fluxcd.io": _LOGINS,
+    "annotation kustomize-controller transit-engine.auth.fluxcd.io": _LOGINS,
+    "annotation source-controller credential.auth.fluxcd.io": _LOGINS,
+    "breaking source-controller 1.10.0": "tokens are granted by name (docs/controller-rights.md)",
+    "field ArtifactGenerator.spec.artifacts[].copy[].optional": "open: it only allows that nothing is copied",
+    **{
+        f"field {path}": "closed to tenants by the policy allowed-fields"
+        for path in (
+            "ArtifactGenerator.spec.artifacts[].inputsFrom",
+            "ArtifactGenerator.spec.artifacts[].namespace",
+            "ArtifactGenerator.spec.managedNamespaces",
+            "ArtifactGenerator.spec.serviceAccountName",
+            "HelmRelease.spec.chart.kind",
+            "HelmRelease.spec.chart.spec.(sourcev1.OCIRepositorySpec)",
+        )
+    },
+}
+"""The decision by the key of the difference: which table, policy or page takes care of it.
+
+A changed role has no entry: the next change would pass with it.
+"""
+
+
+class UnreadableError(Exception):
+    """A release cannot be read as it is named."""
 
 
 @dataclass(frozen=True)
@@ -235,7 +287,7 @@ def compare_releases(old: str, new: str, sources: Path | None = None, flux_index
         flux_index: list of Flux releases, as GitHub's API has it; by default, that of GitHub.
 
     Raises:
-        OperationError: a release or the sources of a named controller cannot be read.
+        UnreadableError, OperationError: a release or the sources of a named controller cannot be read.
     """
     before = _release(old, sources, flux_index)
     after = _with_controllers(before, new, sources) if "@" in new else _release(new, sources, flux_index)
@@ -274,13 +326,7 @@ def _release(named: str, sources: Path | None, flux_index: str) -> Release:
     if _VERSION.fullmatch(named):
         found = next((each for each in flux_releases(flux_index or FLUX_INDEX) if each.version == named), None)
         if found is None:
-            raise OperationError(
-                Message(
-                    "FT-OPS-350",
-                    f"Flux {named} is not in the list of releases",
-                    "name a published version, or the file of its install manifest",
-                )
-            )
+            raise UnreadableError(f"Flux {named} is not in the list of releases; name its install manifest")
         # Computing it compares it with the one that is published.
         _ = found.sha256
         address = found.file
@@ -296,13 +342,7 @@ def _manifests(content: bytes, address: str) -> list[dict[str, Any]]:
     except yaml.YAMLError:
         found = [None]
     if not found or not all(isinstance(each, dict) and {"kind", "metadata"} <= each.keys() for each in found):
-        raise OperationError(
-            Message(
-                "FT-OPS-351",
-                f"{address} is not an install manifest of Flux",
-                "name a version, or the install.yaml of a release",
-            )
-        )
+        raise UnreadableError(f"{address} is not an install manifest of Flux; name the install.yaml of a release")
     return found
 
 
@@ -314,13 +354,8 @@ def _with_controllers(old: Release, named: str, sources: Path | None) -> Release
     apis = _folders(versions.keys() - found.keys(), versions, sources, "/api")
     unknown = sorted(versions.keys() - {each.value for each in Controller})
     if unknown or (missing := sorted(versions.keys() - found.keys() - apis.keys())):
-        raise OperationError(
-            Message(
-                "FT-OPS-352",
-                f"there are no sources of {', '.join(map(repr, unknown or missing))} in {sources or 'any folder'}",
-                "name controllers of Flux with their versions, and with --sources the folder that has their sources",
-            )
-        )
+        named = ", ".join(map(repr, unknown or missing))
+        raise UnreadableError(f"there are no sources of {named} in {sources or 'any folder'}; name it with --sources")
     definitions = [
         manifest
         for folder in found.values()
@@ -329,7 +364,7 @@ def _with_controllers(old: Release, named: str, sources: Path | None) -> Release
     ]
     replaced = {each["metadata"]["name"] for each in definitions}
     kept = [each for each in old.manifests if each["metadata"]["name"] not in replaced]
-    types = [each for name in sorted(apis) for each in read_definitions(apis[name], FIELDS)]
+    types = [each for name in sorted(apis) for each in _read_definitions(apis[name], FIELDS)]
     own = {name: each for name, each in old.sources.items() if name not in apis}
     return Release(named, [*kept, *definitions], {**old.versions, **versions}, {**own, **found}, types)
 
@@ -357,3 +392,98 @@ def _text(file: Path) -> str:
         return file.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
+
+
+def _read_definitions(api: Path, kinds: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The definitions of some kinds with the properties of their `spec`, each in the version that clients prefer.
+
+    They are read from the Go types of a controller's API, which is a module of its own and is published also where the
+    controller's is not; CustomResourceDefinitions are generated from them.
+    Source: https://book.kubebuilder.io/reference/markers/crd
+
+    A struct of another package that is inlined is one property with its name in parentheses.
+
+    Args:
+        api: folder of the API's module, with a folder for each version.
+        kinds: the kinds to look for.
+    """
+    versions = sorted((each for each in api.iterdir() if _API_VERSION.fullmatch(each.name)), key=_priority)
+    found: dict[str, dict[str, Any]] = {}
+    for structs in map(_structs, versions):
+        found |= {kind: _go_schema(structs, f"{kind}Spec", ()) for kind in kinds if f"{kind}Spec" in structs}
+    return [
+        {
+            "kind": "CustomResourceDefinition",
+            "spec": {
+                "names": {"kind": kind},
+                "versions": [{"schema": {"openAPIV3Schema": {"properties": {"spec": schema}}}}],
+            },
+        }
+        for kind, schema in found.items()
+    ]
+
+
+def _priority(version: Path) -> tuple[bool, str]:
+    """Stable versions come last.
+
+    Source: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/
+    """
+    found = _API_VERSION.fullmatch(version.name)
+    return found is not None and found[1] is None, version.name
+
+
+def _structs(folder: Path) -> dict[str, str]:
+    texts = (file.read_text(encoding="utf-8") for file in sorted(folder.glob("*_types.go")))
+    return {found[1]: found[2] for text in texts for found in _GO_STRUCT.finditer(text)}
+
+
+def _go_schema(structs: Mapping[str, str], name: str, inside: tuple[str, ...]) -> dict[str, Any]:
+    """The schema of a struct; without properties for one of another package, and for one that contains itself."""
+    properties: dict[str, Any] = {}
+    for type_, key, options in _GO_FIELD.findall(structs[name]) if name in structs and name not in inside else ():
+        element = type_.removeprefix("[]").removeprefix("*")
+        below = _go_schema(structs, element, (*inside, name))
+        if key:
+            properties[key] = {"items": below} if type_.startswith("[]") else below
+        elif "inline" in options:
+            properties |= below.get("properties", {}) if element in structs else {f"({element})": {}}
+    return {"properties": properties} if properties else {}
+
+
+app = typer.Typer()
+
+
+@app.command()
+def main(
+    old: Annotated[str, typer.Argument(help="Version, or file of an install manifest.")],
+    new: Annotated[
+        str,
+        typer.Argument(
+            help="The same; or controllers of Flux with their versions, such as source-controller@1.10.1, separated by "
+            "commas, that replace those of the old release."
+        ),
+    ],
+    sources: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder with the sources of Flux's controllers, or of their APIs, as Go's module cache has them in "
+            "github.com/fluxcd. Without it, flags, feature gates and annotations are not compared."
+        ),
+    ] = None,
+    flux_index: Annotated[
+        str, typer.Option(help="URL or file with a list of Flux releases, by default GitHub's.")
+    ] = "",
+) -> None:
+    """Compare two Flux releases; exits with 1 if a difference is neither known to a policy nor decided."""
+    try:
+        report, decided = compare_releases(old, new, sources, flux_index)
+    except (UnreadableError, OperationError) as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(2) from None
+    typer.echo(report)
+    if not decided:
+        raise typer.Exit(1)
+
+
+if __name__ == "__main__":
+    app()

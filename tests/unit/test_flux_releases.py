@@ -8,12 +8,9 @@ from typing import Any
 
 import pytest
 import yaml
-from message_codes import codes
 from typer.testing import CliRunner
 
-from flux_tenancy.command.app import app
-from flux_tenancy.components.installs.flux.release_decisions import DECISIONS
-from flux_tenancy.operations.release_comparison import ASPECTS, Release, differences
+from dev.reference.flux_releases import ASPECTS, DECISIONS, Release, app, differences
 from tests.support.project import CHECKOUT
 
 OLD, NEW = "1.9.5", "1.10.1"
@@ -93,7 +90,7 @@ def manifest(folder: Path, *documents: dict[str, Any]) -> str:
 
 
 def run(*arguments: str) -> tuple[int, str, str]:
-    done = CliRunner().invoke(app, ["releases", "compare", *arguments])
+    done = CliRunner().invoke(app, list(arguments))
     return done.exit_code, done.stdout, done.stderr
 
 
@@ -213,19 +210,19 @@ def test_fields_are_read_from_the_types_of_an_api_where_the_controller_is_not_th
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "code"),
+    ("old", "new", "reason"),
     [
-        ("2.9.5", "2.9.4", "FT-OPS-350"),
-        ("text", "text", "FT-OPS-351"),
-        ("empty", "empty", "FT-OPS-351"),
-        ("install", "source-controller@9.9.9", "FT-OPS-352"),
-        ("install", "another@1.0.0", "FT-OPS-352"),
-        ("install", f"source-controller@{NEW},notification-controller", "FT-OPS-352"),
-        ("install", f"source-controller@{NEW},", "FT-OPS-352"),
-        ("install", "nowhere.yaml", "FT-OPS-060"),
+        ("2.9.5", "2.9.4", "is not in the list of releases"),
+        ("text", "text", "is not an install manifest"),
+        ("empty", "empty", "is not an install manifest"),
+        ("install", "source-controller@9.9.9", "there are no sources of"),
+        ("install", "another@1.0.0", "there are no sources of"),
+        ("install", f"source-controller@{NEW},notification-controller", "there are no sources of"),
+        ("install", f"source-controller@{NEW},", "there are no sources of"),
+        ("install", "nowhere.yaml", "nowhere.yaml"),
     ],
 )
-def test_what_cannot_be_read_is_told_with_the_way_out(tmp_path: Path, old: str, new: str, code: str) -> None:
+def test_what_cannot_be_read_is_told_with_the_way_out(tmp_path: Path, old: str, new: str, reason: str) -> None:
     (tmp_path / "text").write_text("- a\n")
     (tmp_path / "index.json").write_text(json.dumps([]))
     (tmp_path / "empty").write_text("")
@@ -238,7 +235,7 @@ def test_what_cannot_be_read_is_told_with_the_way_out(tmp_path: Path, old: str, 
     exit_code, _, error = run(named.get(old, old), named.get(new, new), "--flux-index", str(tmp_path / "index.json"))
 
     assert exit_code == 2
-    assert codes(error.splitlines()[:1]) == [code]
+    assert reason in error
 
 
 def test_a_decision_is_about_an_aspect_of_the_checklist_and_never_about_a_role():
