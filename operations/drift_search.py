@@ -153,8 +153,7 @@ def _further(api: client.ApiClient, recorded: RecordedState, lists: Lists) -> It
     tenants = tenants_of(of_tenants, tenant_of)
     others = [each for name, each in bindings.items() if name not in own]
     granted: dict[str, list[FurtherBinding]] = read_further_access(api, tenants, others)
-    # Clouds bind roles to groups of all accounts.
-    named = {each.name for found in granted.values() for each in found if not each.is_for_everybody}
+    named = {each.name for found in granted.values() for each in found}
     of_platform = {name_of(each.manifest) for each in recorded.objects if each.type == _NAMESPACE} - tenant_of.keys()
     to_tenants = {name: each for name, each in bindings.items() if printable(name) in named}
     yield from (grant_of("ClusterRoleBinding", each) for each in to_tenants.values())

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Iterable, Iterator
-from typing import Any
 
-from flux_tenancy.components.vocabulary.manifests import RBAC, RBAC_API, Manifest, qualified
+from flux_tenancy.components.rbac.subjects import in_words, subjects_of
+from flux_tenancy.components.vocabulary.manifests import RBAC, RBAC_API, Manifest
 from flux_tenancy.operations.differences import Difference, What, unowned
 
 EXCEPTIONS = ("kubernetes:policies.kyverno.io/v1:PolicyException", "kubernetes:kyverno.io/v2:PolicyException")
@@ -80,16 +80,10 @@ def grants_to_platform(
         own: the names of the stack's.
         namespaces: the platform's namespaces, which no tenant has.
     """
-    users = tuple(f"system:serviceaccount:{each}:" for each in namespaces)
-    groups = {f"system:serviceaccounts:{each}" for each in namespaces}
     for each in bindings:
-        if each["metadata"]["name"] in own or _is_of_helm(each):
-            continue
-        for subject in each.get("subjects") or ():
-            in_namespace = subject["kind"] == "ServiceAccount" and subject.get("namespace") in namespaces
-            if in_namespace or subject["name"].startswith(users) or subject["name"] in groups:
-                yield grant_of(_CLUSTER_BINDING, each)
-                break
+        named = (subject.within in namespaces for subject, _ in subjects_of(each))
+        if any(named) and each["metadata"]["name"] not in own and not _is_of_helm(each):
+            yield grant_of(_CLUSTER_BINDING, each)
 
 
 def _is_of_helm(found: Manifest) -> bool:
@@ -98,13 +92,5 @@ def _is_of_helm(found: Manifest) -> bool:
 
 def grant_of(kind: str, found: Manifest) -> Difference:
     """That an object grants something, and what."""
-    return dataclasses.replace(unowned(What.FOREIGN, kind, found), cluster=_granted(kind, found))
-
-
-def _granted(kind: str, found: Manifest) -> Any:
-    if kind in ("NetworkPolicy", _EXCEPTION):
-        return found.get("spec") or {}
-    subjects = [
-        f"{each['kind']} {qualified(each.get('namespace'), each['name'])}" for each in found.get("subjects") or ()
-    ]
-    return f"{found['roleRef']['kind']} {found['roleRef']['name']} for {', '.join(subjects) or 'nobody'}"
+    granted = found.get("spec") or {} if kind in ("NetworkPolicy", _EXCEPTION) else in_words(found)
+    return dataclasses.replace(unowned(What.FOREIGN, kind, found), cluster=granted)

@@ -8,10 +8,10 @@ from pulumi_policy import ResourceValidationArgs
 
 from flux_tenancy.components.config.errors import ConfigurationError
 from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.rbac.rights import BINDINGS, ROLES, reference_of, role_of
 from flux_tenancy.components.stack.review import RuleName
 from flux_tenancy.policy.registered import registered_object, with_secrets
 from flux_tenancy.review.render.rendered import RenderedObject
-from flux_tenancy.review.rules.access import BINDINGS, ROLES, reference_of, role_of
 from flux_tenancy.review.rules.environment import unprotected
 from flux_tenancy.review.rules.findings import Finding, resource_of, waived
 from flux_tenancy.review.rules.setting import RuleSetting

@@ -8,10 +8,11 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any
 
 from flux_tenancy.components.installs.flux.lanes import APP_LABEL
+from flux_tenancy.components.rbac.subjects import Subject, SubjectKind
 from flux_tenancy.components.tenant.network import NAMESPACE_NAME_LABEL, OPENINGS_SUFFIX
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, TENANT_LABEL
-from flux_tenancy.review.access.rules import ANYWHERE, Subject, SubjectKind
+from flux_tenancy.review.access.rules import ANYWHERE
 from flux_tenancy.review.access.sentences import Statement
 from flux_tenancy.review.render.rendered import RenderedObject
 from flux_tenancy.review.words.lists import listed

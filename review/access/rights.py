@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from flux_tenancy.components.rbac.kubernetes_roles import POWER, READ, KubernetesRole
+from flux_tenancy.components.rbac.rights import CLUSTER, NamedRole, Permission, Right
+from flux_tenancy.components.rbac.subjects import Subject, SubjectKind
 from flux_tenancy.components.tenant.grants import VERBS
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, LANED
-from flux_tenancy.review.access.kubernetes_roles import POWER, READ, KubernetesRole
-from flux_tenancy.review.access.rules import (
-    CLUSTER,
-    Access,
-    Gain,
-    NamedRole,
-    Permission,
-    Right,
-    Subject,
-    SubjectKind,
-    gains,
-)
+from flux_tenancy.review.access.rules import Access, Gain, gains
 from flux_tenancy.review.access.sentences import Statement
 from flux_tenancy.review.access.words import permissions
 

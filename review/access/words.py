@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from flux_tenancy.review.access.kubernetes_roles import READ
-from flux_tenancy.review.access.rules import Permission
+from flux_tenancy.components.rbac.kubernetes_roles import READ
+from flux_tenancy.components.rbac.rights import Permission
 from flux_tenancy.review.words.lists import listed
 
 MOST_ITEMS = 5
