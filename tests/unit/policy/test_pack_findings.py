@@ -85,7 +85,9 @@ def test_a_violation_names_rule_resource_and_remedy_and_is_mandatory():
     [(level, message)] = pack.said
 
     assert level == "mandatory"
-    assert message.startswith("admin-binding: RoleBinding apps/powerful grants ServiceAccount apps/dev-team all rights in ")
+    assert message.startswith(
+        "admin-binding: RoleBinding apps/powerful grants ServiceAccount apps/dev-team all rights in "
+    )
     assert "(FT-REV-101)\nremedy: bind a role with fewer rights" in message
 
 
