@@ -260,7 +260,10 @@ def read_bindings(api: client.ApiClient) -> list[dict[str, Any]]:
 
 
 def read_further_access(
-    api: client.ApiClient, tenants: Mapping[str, TenantAccess], bindings: Sequence[Mapping[str, Any]] | None = None
+    api: client.ApiClient,
+    tenants: Mapping[str, TenantAccess],
+    bindings: Sequence[Mapping[str, Any]] | None = None,
+    state: State | None = None,
 ) -> dict[str, list[FurtherBinding]]:
     """What tenants' accounts may do in addition to what the platform grants them.
 
@@ -268,12 +271,22 @@ def read_further_access(
         api: a client for the cluster.
         tenants: what the platform grants, by tenant.
         bindings: all bindings of the cluster, if they have been read already.
+        state: the stack's state; its bindings are in order, or this update replaces or deletes them.
 
     Raises:
         ClusterUnavailable: the cluster does not answer, or not to this user.
     """
     found = read_bindings(api) if bindings is None else bindings
-    return further_access(tenants, found, lambda role: _read_rules(api, role))
+    recorded = [state.outputs(f"kubernetes:{RBAC_API}:{kind}") for kind in BINDINGS] if state else []
+    own = {_identity(each) for outputs in recorded for each in outputs if "roleRef" in each}
+    others = [each for each in found if _identity(each) not in own]
+    return further_access(tenants, others, lambda role: _read_rules(api, role))
+
+
+def _identity(binding: Mapping[str, Any]) -> object:
+    metadata = binding["metadata"]
+    subjects = frozenset(subject for subject, _ in subjects_of(binding))
+    return metadata.get("namespace"), metadata["name"], role_of(binding), subjects
 
 
 def read_further_controller_access(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from typing import Any
 
@@ -20,6 +21,7 @@ from flux_tenancy.components.tenant.further_access import (
     TenantAccess,
     further_access,
     further_controller_access,
+    read_further_access,
     read_further_controller_access,
     tenants_of,
 )
@@ -308,6 +310,33 @@ def test_bindings_that_capsule_makes_of_a_tenant_are_not_reported():
 
     assert found(*own) == {}
     assert len(found(*forged)["dev-team"]) == len(forged)
+
+
+def test_bindings_that_this_update_replaces_or_deletes_are_no_further_rights():
+    """In a preview, and until the end of an update, the cluster still has them as the last update applied them."""
+    former = role_binding("dev-team", "apps", "apps", Role.CLUSTER_ADMIN, "dev-team")
+    deleted = binding(ACCOUNT, namespace="jobs", name="dev-team-grants")
+    changed = copy.deepcopy(deleted) | {"subjects": [ACCOUNT, ACCOUNT | {"name": "default"}]}
+    changed["metadata"]["name"] = "dev-team-changed"
+    applied = copy.deepcopy(changed) | {"subjects": [ACCOUNT]}
+    state = State(
+        {
+            ("kubernetes:rbac.authorization.k8s.io/v1:RoleBinding", str(n)): each
+            for n, each in enumerate((former, deleted, applied))
+        }
+    )
+    roles = "/apis/rbac.authorization.k8s.io/v1"
+    answers: dict[str, Any] = {
+        f"{roles}/rolebindings": {"items": [former, deleted, changed]},
+        f"{roles}/clusterrolebindings": {"items": []},
+        f"{roles}/clusterroles/cluster-admin": {"rules": ALL},
+        f"{roles}/clusterroles/{TENANT_ROLE}": {"rules": ROLES["ClusterRole", "", TENANT_ROLE]},
+    }
+
+    with serving({path: json.dumps(answer).encode() for path, answer in answers.items()}) as server:
+        found = read_further_access(ApiClient(Configuration(host=server)), TENANTS, state=state)
+
+    assert {each.name for each in found["dev-team"]} == {"dev-team-changed"}
 
 
 KUSTOMIZE, HELM, SOURCE = (
