@@ -487,6 +487,22 @@ def test_a_cluster_that_does_not_answer_is_an_error_of_the_stack_file(stack):
     assert "Pulumi.staging.yaml: cluster.kubeconfig" in error
 
 
+def test_a_list_that_fails_is_no_list_that_this_user_may_not_read(stack):
+    stack.cluster.broken = (f"{NETWORKING}/networkpolicies",)
+
+    code, out, error = stack.run()
+
+    assert (code, out) == (2, "")
+    assert "Pulumi.staging.yaml: cluster.kubeconfig" in error
+
+
+def test_of_secrets_only_the_metadata_is_read(stack):
+    stack.run()
+
+    wanted = {path: header.partition(",")[0] for path, header in stack.cluster.accepted.items() if "secrets" in path}
+    assert wanted == {"/api/v1/secrets": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"}
+
+
 def applies(stack: Stack) -> list[tuple[str, Any]]:
     """What was applied, by the name of the object."""
     return [
