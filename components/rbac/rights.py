@@ -15,7 +15,7 @@ from typing import Any
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.rbac.kubernetes_roles import AGGREGATE_LABEL, KNOWN, POWER, READ, KubernetesRole
 from flux_tenancy.components.rbac.subjects import PUBLIC_NAMESPACE
-from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest
+from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest, selects
 
 Rules = Sequence[Mapping[str, Sequence[str]]]
 RoleReference = tuple[str, str, str]
@@ -156,7 +156,9 @@ def reaching(rights: Iterable[Permission], place: str, content: frozenset[Right]
             return False
         if right.verb == "create" and right.resource.startswith("selfsubject"):
             return True
-        return right.verb in READ and (place == PUBLIC_NAMESPACE or not held.allows(right))
+        # By reading the subresource `proxy` of a node, one runs commands in its pods.
+        is_read = right.verb in READ and "/" not in right.resource
+        return is_read and (place == PUBLIC_NAMESPACE or not held.allows(right))
 
     return frozenset(each for each in rights if not is_public(each))
 
@@ -199,7 +201,8 @@ def rights_of(role: Manifest, cluster_roles: Collection[Manifest]) -> frozenset[
     if aggregation is None:
         return permissions(role.get("rules") or ())
     selectors = aggregation.get("clusterRoleSelectors") or ()
-    selected = (each for each in cluster_roles if each is not role and any(_selects(one, each) for one in selectors))
+    labels = ((each, each["metadata"].get("labels", {})) for each in cluster_roles if each is not role)
+    selected = [each for each, own in labels if any(selects(one, own) for one in selectors)]
     return frozenset(right for each in selected for right in rights_of(each, cluster_roles))
 
 
@@ -222,18 +225,3 @@ def aggregated(name: str, cluster_roles: Collection[Manifest]) -> frozenset[Perm
     """What ClusterRoles of the stack add to a role of Kubernetes: also those that they add to a weaker one."""
     added = (role for role in cluster_roles if name in aggregates_to(role))
     return frozenset(right for role in added for right in rights_of(role, cluster_roles))
-
-
-def _selects(selector: Mapping[str, Any], role: Manifest) -> bool:
-    """Source: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors"""
-    labels = role["metadata"].get("labels", {})
-    return all(labels.get(key) == value for key, value in (selector.get("matchLabels") or {}).items()) and all(
-        _matches(expression, labels) for expression in selector.get("matchExpressions") or ()
-    )
-
-
-def _matches(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    key, operator = expression["key"], expression["operator"]
-    if operator in ("Exists", "DoesNotExist"):
-        return (key in labels) is (operator == "Exists")
-    return (labels.get(key) in expression["values"]) is (operator == "In")

@@ -20,10 +20,9 @@ from flux_tenancy.components.tenant.annotations import EXCEPTIONS as EXCEPTIONS_
 from flux_tenancy.components.tenant.annotations import PREFIX, SERVICE_TYPES
 from flux_tenancy.components.tenant.capsule.names import BOUND_BY, BOUND_BY_LABEL, CAPSULE_TENANT_LABEL
 from flux_tenancy.components.tenant.role import Role
-from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest, name_of
+from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest, name_of, selects
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, MANAGED_BY_LABEL, TENANT_LABEL
 from flux_tenancy.isolation.asking import Asker
-from flux_tenancy.isolation.attempts.looking import selects
 from flux_tenancy.isolation.attempts.objects import NAME
 from flux_tenancy.isolation.inventory.fields import NOTHING, described, differences
 from flux_tenancy.isolation.inventory.intent import NAMESPACE, POD_SECURITY, Intent, Key, is_filled_in, key_of

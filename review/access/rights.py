@@ -15,8 +15,6 @@ from flux_tenancy.review.access.words import permissions
 
 _IMPERSONATE = "impersonate"
 _SECRETS = ("secrets", "serviceaccounts/token")
-# Groups that everybody is in who reaches the API server.
-_EVERYBODY = ("system:authenticated", "system:serviceaccounts", "system:unauthenticated")
 
 
 def rights_statements(old: Access, new: Access) -> Iterator[Statement]:
@@ -33,7 +31,7 @@ def rights_statements(old: Access, new: Access) -> Iterator[Statement]:
 def is_high(gain: Gain, right: Right, in_new_namespace: bool = False) -> bool:
     """Whether a right is a high risk: of the whole cluster or of everybody, over others, or over secrets."""
     subject = gain.subject
-    if gain.place == CLUSTER or (subject.kind is SubjectKind.GROUP and subject.name in _EVERYBODY):
+    if gain.place == CLUSTER or subject.is_everybody:
         return True
     if isinstance(right, NamedRole):
         return right.name != KubernetesRole.VIEW
