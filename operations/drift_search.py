@@ -130,7 +130,8 @@ def _compared(recorded: RecordedState, lists: Lists) -> Iterator[Difference]:
 def _unowned(recorded: RecordedState, lists: Lists) -> Iterator[Difference]:
     """Objects that the stack does not know: those that it has applied once, and those that grant something."""
     unknown = _unknown(recorded, lists)
-    applied = applied_by_flux(each for type_ in _APPLIERS for each in lists.get(type_, ()))
+    appliers = (each for type_ in _APPLIERS for each in lists.get(type_, ()))
+    applied = applied_by_flux(appliers) | applied_by_charts(recorded.releases)
     namespaces = {name_of(each.manifest) for each in recorded.objects if each.type == _NAMESPACE}
     for type_, listed in unknown.items():
         kind = type_.rpartition(":")[2]

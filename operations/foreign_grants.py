@@ -47,7 +47,7 @@ def applied_by_flux(appliers: Iterable[Manifest]) -> frozenset[str]:
 
 
 def applied_by_charts(releases: Iterable[Mapping[str, Any]]) -> frozenset[str]:
-    """The objects of RBAC of the stack's own charts, as `applied_by_flux` has them.
+    """The objects of RBAC and the network policies of the stack's own charts, as `applied_by_flux` has them.
 
     Args:
         releases: the outputs of their releases. Source: `resourceNames` of Pulumi's resource Release
@@ -57,7 +57,6 @@ def applied_by_charts(releases: Iterable[Mapping[str, Any]]) -> frozenset[str]:
         for release in releases
         for kind, names in (release.get("resourceNames") or {}).items()
         for name in names
-        if RBAC in kind
     )
 
 
@@ -80,7 +79,7 @@ def foreign_grants(
         kind: the kind of one of the types in `GRANTING`.
         unknown: the objects of this kind that the stack does not have.
         namespaces: the namespaces of the stack.
-        applied: what Flux has applied (`applied_by_flux`).
+        applied: what Flux and the stack's charts have applied (`applied_by_flux`, `applied_by_charts`).
     """
     for each in unknown:
         if kind == _EXCEPTION or (each["metadata"]["namespace"] in namespaces and entry_of(kind, each) not in applied):

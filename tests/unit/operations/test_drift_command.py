@@ -71,6 +71,17 @@ def applying(*entries: str, namespace: str = "apps") -> dict[str, Any]:
     return {"metadata": {"name": "dev-team", "namespace": namespace}, "status": {"inventory": inventory}}
 
 
+def chart(**names: list[str]) -> dict[str, Any]:
+    """The release of a chart of the stack, with the names of its objects of RBAC as Pulumi records them."""
+    group = "rbac.authorization.k8s.io"
+    return {
+        "type": "kubernetes:helm.sh/v3:Release",
+        "urn": "urn:pulumi:staging::flux-tenancy::kubernetes:helm.sh/v3:Release::kyverno",
+        "inputs": {},
+        "outputs": {"resourceNames": {f"{kind}.{group}/{group}/v1": each for kind, each in names.items()}},
+    }
+
+
 class Stack:
     """A project with one stack that was applied to a fake cluster.
 
@@ -255,12 +266,14 @@ def test_a_name_that_a_shell_would_interpret_is_not_put_into_a_command(stack):
     assert "kubectl delete rolebinding … -n apps" in stack.run()[1]
 
 
-def test_what_a_tenant_has_applied_from_git_is_its_own(stack):
+def test_what_a_tenant_has_applied_from_git_and_what_a_chart_of_the_stack_has_are_not_shown(stack):
     stack.cluster.objects[f"{RBAC}/rolebindings"] += [
         role_binding("from:git"),
         role_binding("from-helm", annotations=OF_HELM),
         role_binding("elsewhere", "default"),
+        role_binding("of:chart"),
     ]
+    stack.resources.append(chart(RoleBinding=["apps/of:chart"]))
     stack.cluster.objects[KUSTOMIZATIONS] = [applying("apps_from__git_rbac.authorization.k8s.io_RoleBinding")]
     stack.cluster.objects[HELM_RELEASES] = [applying("apps_from-helm_rbac.authorization.k8s.io_RoleBinding")]
 
@@ -401,13 +414,7 @@ def test_a_cluster_role_binding_for_accounts_of_a_tenant_and_of_the_platform_is_
 )
 def test_a_cluster_role_binding_for_an_account_of_the_platform_is_shown(stack, subject, is_shown):
     stack.platform_namespace("flux-system")
-    release = {
-        "type": "kubernetes:helm.sh/v3:Release",
-        "urn": "urn:pulumi:staging::flux-tenancy::kubernetes:helm.sh/v3:Release::kyverno",
-        "inputs": {},
-        "outputs": {"resourceNames": {"ClusterRoleBinding.rbac.authorization.k8s.io/v1": ["of:chart", "kyverno/more"]}},
-    }
-    stack.resources.append(release)
+    stack.resources.append(chart(ClusterRoleBinding=["of:chart", "kyverno/more"]))
     stack.cluster.objects[f"{RBAC}/clusterrolebindings"] = [
         cluster_binding("more", subject),
         cluster_binding("forged", subject, annotations=OF_HELM | {"meta.helm.sh/release-name": "kyverno"}),
