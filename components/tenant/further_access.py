@@ -18,6 +18,7 @@ from flux_tenancy.components.cluster.client import explaining, get, items
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.config.types import is_reserved
 from flux_tenancy.components.installs.capsule.objects import NAMESPACE_DELETER, NAMESPACE_PROVISIONER
+from flux_tenancy.components.rbac.manifests import rules_for
 from flux_tenancy.components.rbac.rights import (
     BINDINGS,
     EVERYTHING,
@@ -35,7 +36,7 @@ from flux_tenancy.components.rbac.subjects import Subject, subject_of, subjects_
 from flux_tenancy.components.tenant.capsule.names import BOUND_BY, BOUND_BY_LABEL, NAMESPACE_READER
 from flux_tenancy.components.tenant.delegation import delegation_name
 from flux_tenancy.components.tenant.grants import cluster_grants_name, grants_name
-from flux_tenancy.components.tenant.role import MANAGED, READ, READABLE, TENANT_ROLE, rules_for
+from flux_tenancy.components.tenant.role import MANAGED, READ, READABLE, TENANT_ROLE
 from flux_tenancy.components.vocabulary.manifests import RBAC_API, Manifest, name_of
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, TENANT_LABEL
 

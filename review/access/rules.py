@@ -16,6 +16,7 @@ from functools import cached_property
 from flux_tenancy.components.installs.chart import RELEASE_TYPE
 from flux_tenancy.components.installs.kyverno.config import KYVERNO
 from flux_tenancy.components.rbac.kubernetes_roles import KNOWN
+from flux_tenancy.components.rbac.manifests import rbac_binding, rbac_role
 from flux_tenancy.components.rbac.rights import (
     BINDINGS,
     CLUSTER,
@@ -33,7 +34,7 @@ from flux_tenancy.components.rbac.rights import (
 )
 from flux_tenancy.components.rbac.subjects import Subject, SubjectKind, subject_of
 from flux_tenancy.components.tenant.annotations import SERVICE_ACCOUNT
-from flux_tenancy.components.vocabulary.manifests import RBAC_API, Manifest
+from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from flux_tenancy.review.access.capsule import of_capsule
 from flux_tenancy.review.render.rendered import RenderedObject
@@ -267,11 +268,6 @@ def _of_kyverno(release: Manifest) -> Iterator[Manifest]:
     name = f"{properties['name']}-background-controller"
     given = properties["values"]["backgroundController"]["rbac"]
     rules = [*given["coreClusterRole"]["extraResources"], *given["clusterRole"]["extraResources"]]
-    common = {"apiVersion": RBAC_API, "metadata": {"name": name}}
     account = {"kind": "ServiceAccount", "name": name, "namespace": properties["namespace"]}
-    yield common | {"kind": "ClusterRole", "rules": rules}
-    yield common | {
-        "kind": "ClusterRoleBinding",
-        "roleRef": {"kind": "ClusterRole", "name": name},
-        "subjects": [account],
-    }
+    yield rbac_role("ClusterRole", {"name": name}, rules)
+    yield rbac_binding("ClusterRoleBinding", {"name": name}, name, [account])

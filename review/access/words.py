@@ -14,61 +14,16 @@ MOST_ITEMS = 5
 
 _WRITE = ("create", "update", "patch", "delete")
 _VERBS = (*READ, *_WRITE, "deletecollection")
-_KINDS = {
-    name.lower(): name
-    for name in (
-        "Alerts",
-        "ArtifactGenerators",
-        "Buckets",
-        "ClusterRoleBindings",
-        "ClusterRoles",
-        "ConfigMaps",
-        "ControllerRevisions",
-        "CronJobs",
-        "CustomResourceDefinitions",
-        "DaemonSets",
-        "Deployments",
-        "Endpoints",
-        "EndpointSlices",
-        "Events",
-        "ExternalArtifacts",
-        "GitRepositories",
-        "HelmCharts",
-        "HelmReleases",
-        "HelmRepositories",
-        "HorizontalPodAutoscalers",
-        "ImagePolicies",
-        "ImageRepositories",
-        "ImageUpdateAutomations",
-        "Ingresses",
-        "Jobs",
-        "Kustomizations",
-        "Leases",
-        "LimitRanges",
-        "Namespaces",
-        "NetworkPolicies",
-        "Nodes",
-        "OCIRepositories",
-        "PersistentVolumeClaims",
-        "PersistentVolumes",
-        "PodDisruptionBudgets",
-        "Pods",
-        "PodTemplates",
-        "PriorityClasses",
-        "Providers",
-        "Receivers",
-        "ReplicaSets",
-        "ReplicationControllers",
-        "ResourceQuotas",
-        "RoleBindings",
-        "Roles",
-        "Secrets",
-        "ServiceAccounts",
-        "Services",
-        "StatefulSets",
-        "StorageClasses",
-    )
-}
+_NAMES = """
+    Alerts ArtifactGenerators Buckets ClusterRoleBindings ClusterRoles ConfigMaps ControllerRevisions CronJobs
+    CustomResourceDefinitions DaemonSets Deployments Endpoints EndpointSlices Events ExternalArtifacts
+    GitRepositories HelmCharts HelmReleases HelmRepositories HorizontalPodAutoscalers ImagePolicies
+    ImageRepositories ImageUpdateAutomations Ingresses Jobs Kustomizations Leases LimitRanges Namespaces
+    NetworkPolicies Nodes OCIRepositories PersistentVolumeClaims PersistentVolumes PodDisruptionBudgets Pods
+    PodTemplates PriorityClasses Providers Receivers ReplicaSets ReplicationControllers ResourceQuotas
+    RoleBindings Roles Secrets ServiceAccounts Services StatefulSets StorageClasses
+"""
+_KINDS = {name.lower(): name for name in _NAMES.split()}
 _ANYTHING, _ALL = "do anything with", "everything"
 _ALL_OF = f"{_ALL} in the API group "
 _SUBRESOURCES = {"pods/log": "logs of Pods", "serviceaccounts/token": "tokens of ServiceAccounts"}
