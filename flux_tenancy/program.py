@@ -61,7 +61,7 @@ async def _platform(project: Path) -> dict[str, object]:
     look = Look(
         objects=flux_objects(api, platform.plan.flux_kinds),
         changes=changes,
-        further_access=partial(read_further_access, api),
+        further_access=partial(read_further_access, api, state=state),
         further_controller_access=partial(read_further_controller_access, api, state),
         remaining=partial(read_remains, api),
         find=find,

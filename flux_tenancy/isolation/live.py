@@ -15,6 +15,7 @@ from flux_tenancy.components.cluster.client import ClusterUnavailable, explainin
 from flux_tenancy.components.cluster.waiting import wait_for
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.rbac.manifests import rbac_binding
 from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest
 from flux_tenancy.isolation.asking import Asker
 from flux_tenancy.isolation.choices import Layer
@@ -53,14 +54,10 @@ class LiveObjects:
             OperationError: the binding cannot be created.
         """
         user, home = f"isolation:{secrets.token_hex(16)}", self._scene.tenancy.home
-        binding = {
-            "apiVersion": f"{RBAC}/v1",
-            "kind": "RoleBinding",
-            "metadata": {"name": "isolation-suite-deputy", "namespace": home},
-            "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": _DEPUTY_ROLE},
-            "subjects": [{"apiGroup": RBAC, "kind": "User", "name": user}],
-        }
-        if said := self._create(binding, ""):
+        metadata = {"name": "isolation-suite-deputy", "namespace": home}
+        subject = {"apiGroup": RBAC, "kind": "User", "name": user}
+        bound = rbac_binding("RoleBinding", metadata, _DEPUTY_ROLE, [subject])
+        if said := self._create(bound, ""):
             raise OperationError(
                 Message("FT-ISO-030", f"cannot create a RoleBinding in {home}: {said}", "run without --without role")
             )

@@ -22,17 +22,21 @@ from flux_tenancy.components.cluster.client import (
 from flux_tenancy.components.cluster.ownership import carries_marks
 from flux_tenancy.components.config.invariants import present
 from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.rbac.rights import role_of
+from flux_tenancy.components.rbac.subjects import subjects_of
 from flux_tenancy.components.stack.files.names import stack_file_name
-from flux_tenancy.components.tenant.further_access import FurtherBinding, read_further_access, tenants_of
-from flux_tenancy.components.vocabulary.manifests import RBAC_API, Manifest, name_of, resource_type
-from flux_tenancy.components.vocabulary.names import KUSTOMIZE_API, TENANT_LABEL
+from flux_tenancy.components.tenant.further_access import TenantAccess, read_further_access, tenants_of
+from flux_tenancy.components.vocabulary.manifests import RBAC_API, Manifest, name_of
+from flux_tenancy.components.vocabulary.names import HELM_API, HELM_RELEASE, KUSTOMIZATION, KUSTOMIZE_API, TENANT_LABEL
 from flux_tenancy.operations.differences import Difference, What, differences, missing, unowned
 from flux_tenancy.operations.foreign_grants import (
     GRANTING,
+    added_rights,
+    applied_by_charts,
     applied_by_flux,
+    entry_of,
     foreign_grants,
     grant_of,
-    grants_to_platform,
 )
 from flux_tenancy.operations.recorded_state import RecordedState
 from flux_tenancy.operations.stack_cluster import check_cluster_of, connect_described
@@ -40,8 +44,10 @@ from flux_tenancy.project.errors import invalid
 
 _NAMESPACE = "kubernetes:core/v1:Namespace"
 SECRET = "kubernetes:core/v1:Secret"
-_SYNC = resource_type({"apiVersion": KUSTOMIZE_API, "kind": "Kustomization"})
-_CLUSTER_BINDING = f"kubernetes:{RBAC_API}:ClusterRoleBinding"
+_APPLIERS = (f"kubernetes:{KUSTOMIZE_API}:{KUSTOMIZATION}", f"kubernetes:{HELM_API}:{HELM_RELEASE}")
+_BINDING, _CLUSTER_BINDING, _CLUSTER_ROLE = (
+    f"kubernetes:{RBAC_API}:{kind}" for kind in ("RoleBinding", "ClusterRoleBinding", "ClusterRole")
+)
 _FORBIDDEN = 403
 
 Lists = Mapping[str, Sequence[Manifest]]
@@ -79,7 +85,7 @@ def find_drift(recorded: RecordedState, stack: str, project: Path) -> tuple[Drif
         check_cluster_of(stack, read_facts(api).uid, recorded.cluster)
         with explaining(api):
             lists, unread = read_lists(
-                api, {each.type for each in recorded.objects} | GRANTING | {_SYNC, _CLUSTER_BINDING}
+                api, {each.type for each in recorded.objects} | GRANTING | {*_APPLIERS, _CLUSTER_BINDING, _CLUSTER_ROLE}
             )
         found = [*_compared(recorded, lists), *_unowned(recorded, lists), *_further(api, recorded, lists)]
     except ClusterUnavailable as error:
@@ -123,39 +129,55 @@ def _compared(recorded: RecordedState, lists: Lists) -> Iterator[Difference]:
 
 def _unowned(recorded: RecordedState, lists: Lists) -> Iterator[Difference]:
     """Objects that the stack does not know: those that it has applied once, and those that grant something."""
-    known = {(each.type, name_of(each.manifest)) for each in recorded.objects} | recorded.pending
-    unknown = {
-        type_: [each for each in listed if (type_, name_of(each)) not in known] for type_, listed in lists.items()
-    }
-    of_flux = applied_by_flux(lists.get(_SYNC, ()))
+    unknown = _unknown(recorded, lists)
+    appliers = (each for type_ in _APPLIERS for each in lists.get(type_, ()))
+    applied = applied_by_flux(appliers) | applied_by_charts(recorded.releases)
     namespaces = {name_of(each.manifest) for each in recorded.objects if each.type == _NAMESPACE}
     for type_, listed in unknown.items():
         kind = type_.rpartition(":")[2]
         left = [each for each in listed if carries_marks(each["metadata"])]
         yield from (unowned(What.LEFT, kind, each) for each in left)
         if type_ in GRANTING:
-            yield from foreign_grants(kind, [each for each in listed if each not in left], namespaces, of_flux)
+            yield from foreign_grants(kind, [each for each in listed if each not in left], namespaces, applied)
 
 
 def _further(api: client.ApiClient, recorded: RecordedState, lists: Lists) -> Iterator[Difference]:
-    """ClusterRoleBindings of others that name an account of a tenant or of the platform."""
-    if _CLUSTER_BINDING not in lists:
-        return
-    bindings = {each["metadata"]["name"]: {"kind": "ClusterRoleBinding", **each} for each in lists[_CLUSTER_BINDING]}
+    """ClusterRoleBindings of others that reach a tenant or the platform, and what is added to roles that are bound."""
+    unknown = _unknown(recorded, lists)
     of_tenants = [each.manifest for each in recorded.objects if each.manifest["kind"] == "RoleBinding"]
-    tenant_of = {
-        name_of(each.manifest): tenant
-        for each in recorded.objects
-        if each.type == _NAMESPACE
-        and (tenant := each.manifest["metadata"].get("labels", {}).get(TENANT_LABEL)) is not None
+    tenant_of = _tenant_of(each.manifest for each in recorded.objects if each.type == _NAMESPACE)
+    of_platform = [name for name, tenant in tenant_of.items() if tenant is None]
+    # What a tenant's Flux has applied is no reason to give it rights in the whole cluster.
+    places = tenant_of | _tenant_of(lists.get(_NAMESPACE, ()))
+    appliers = (each for type_ in _APPLIERS for each in lists.get(type_, ()))
+    applied = applied_by_charts(recorded.releases) | applied_by_flux(
+        each for each in appliers if places.get(each["metadata"]["namespace"]) is None
+    )
+    others = {
+        each["metadata"]["name"]: {"kind": "ClusterRoleBinding", **each} for each in unknown.get(_CLUSTER_BINDING, ())
     }
-    own = {name_of(each.manifest) for each in recorded.objects if each.type == _CLUSTER_BINDING}
-    tenants = tenants_of(of_tenants, tenant_of)
-    others = [each for name, each in bindings.items() if name not in own]
-    granted: dict[str, list[FurtherBinding]] = read_further_access(api, tenants, others)
-    # Clouds bind roles to groups of all accounts.
-    named = {each.name for found in granted.values() for each in found if not each.is_for_everybody}
-    of_platform = {name_of(each.manifest) for each in recorded.objects if each.type == _NAMESPACE} - tenant_of.keys()
-    to_tenants = {name: each for name, each in bindings.items() if printable(name) in named}
-    yield from (grant_of("ClusterRoleBinding", each) for each in to_tenants.values())
-    yield from grants_to_platform(bindings.values(), own | to_tenants.keys(), of_platform)
+    tenants = tenants_of(of_tenants, {name: tenant for name, tenant in tenant_of.items() if tenant is not None})
+    by_hand = [each for each in others.values() if entry_of("ClusterRoleBinding", each) not in applied]
+    reached = [
+        *read_further_access(api, tenants, list(others.values())).values(),
+        *read_further_access(api, {"": TenantAccess(of_platform, ())}, by_hand).values(),
+    ]
+    named = {each.name for found in reached for each in found}
+    named |= {
+        printable(each["metadata"]["name"])
+        for each in by_hand
+        if any(subject.within in of_platform for subject, _ in subjects_of(each))
+    }
+    yield from (grant_of("ClusterRoleBinding", each) for name, each in others.items() if printable(name) in named)
+    here = [each for each in lists.get(_BINDING, ()) if each["metadata"]["namespace"] in tenant_of]
+    bound = {role_of(each)[2] for each in (*here, *lists.get(_CLUSTER_BINDING, ()))}
+    yield from added_rights(unknown.get(_CLUSTER_ROLE, ()), bound, applied)
+
+
+def _tenant_of(namespaces: Iterable[Manifest]) -> dict[str, str | None]:
+    return {name_of(each): each["metadata"].get("labels", {}).get(TENANT_LABEL) for each in namespaces}
+
+
+def _unknown(recorded: RecordedState, lists: Lists) -> dict[str, list[Manifest]]:
+    known = {(each.type, name_of(each.manifest)) for each in recorded.objects} | recorded.pending
+    return {type_: [each for each in listed if (type_, name_of(each)) not in known] for type_, listed in lists.items()}

@@ -1,7 +1,8 @@
-"""Objects of nobody that grant something: bindings, network policies, and exceptions from admission policies.
+"""Objects of nobody that grant something: bindings, roles, network policies, and exceptions from admission policies.
 
 Rights add up, and so do network policies, so an object that is only added takes isolation away. What a tenant has
-applied from Git is the tenant's own: it is in the inventory of a Kustomization, or belongs to a release of Helm.
+applied from Git is the tenant's own. Anybody can write labels and annotations, so only inventories count: those of
+Kustomizations and HelmReleases, and what the stack's own charts have in its state.
 
 Source: https://kubernetes.io/docs/reference/access-authn-authz/rbac/ and
 https://kubernetes.io/docs/concepts/services-networking/network-policies/
@@ -10,10 +11,13 @@ https://kubernetes.io/docs/concepts/services-networking/network-policies/
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from typing import Any
 
-from flux_tenancy.components.vocabulary.manifests import RBAC, RBAC_API, Manifest, qualified
+from flux_tenancy.components.rbac import rights
+from flux_tenancy.components.rbac.subjects import in_words
+from flux_tenancy.components.tenant.further_access import CONTENT
+from flux_tenancy.components.vocabulary.manifests import RBAC, RBAC_API, Manifest
 from flux_tenancy.operations.differences import Difference, What, unowned
 
 EXCEPTION_TYPES = ("kubernetes:policies.kyverno.io/v1:PolicyException", "kubernetes:kyverno.io/v2:PolicyException")
@@ -26,85 +30,80 @@ GRANTING = frozenset(
     }
 )
 """The types of which an additional object allows more."""
-_GROUPS = {"RoleBinding": RBAC, "NetworkPolicy": "networking.k8s.io"}
-_EXCEPTION, _CLUSTER_BINDING = "PolicyException", "ClusterRoleBinding"
-_OF_HELM = "meta.helm.sh/release-name"
+_NETWORK_POLICY, _EXCEPTION, _ROLE = "NetworkPolicy", "PolicyException", "ClusterRole"
 
 
-def applied_by_flux(syncs: Iterable[Manifest]) -> frozenset[str]:
-    """The objects in the inventories of Kustomizations, each as `<namespace>_<name>_<group>_<kind>`.
+def applied_by_flux(appliers: Iterable[Manifest]) -> frozenset[str]:
+    """The objects in the inventories of Kustomizations and HelmReleases, each as `<namespace>_<name>_<group>_<kind>`.
 
     Source: https://fluxcd.io/flux/components/kustomize/kustomizations/#inventory, and `ObjMetadata.String` of
     sigs.k8s.io/cli-utils, which writes a colon in a name as two underscores
     """
     return frozenset(
         entry["id"]
-        for sync in syncs
-        for entry in ((sync.get("status") or {}).get("inventory") or {}).get("entries") or ()
+        for each in appliers
+        for entry in ((each.get("status") or {}).get("inventory") or {}).get("entries") or ()
+    )
+
+
+def applied_by_charts(releases: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    """The objects of RBAC and the network policies of the stack's own charts, as `applied_by_flux` has them.
+
+    Args:
+        releases: the outputs of their releases. Source: `resourceNames` of Pulumi's resource Release
+    """
+    return frozenset(
+        _entry(namespace, name, kind.partition(".")[0])
+        for release in releases
+        for kind, names in (release.get("resourceNames") or {}).items()
+        for namespace, _, name in (each.rpartition("/") for each in names)
     )
 
 
 def entry_of(kind: str, found: Manifest) -> str:
     """What an object of one of these kinds is called in an inventory."""
-    metadata = found["metadata"]
-    return f"{metadata['namespace']}_{metadata['name'].replace(':', '__')}_{_GROUPS[kind]}_{kind}"
+    return _entry(found["metadata"].get("namespace", ""), found["metadata"]["name"], kind)
+
+
+def _entry(namespace: str, name: str, kind: str) -> str:
+    group = "networking.k8s.io" if kind == _NETWORK_POLICY else RBAC
+    return f"{namespace}_{name.replace(':', '__')}_{group}_{kind}"
 
 
 def foreign_grants(
-    kind: str, unknown: Iterable[Manifest], namespaces: Collection[str], of_flux: Collection[str]
+    kind: str, unknown: Iterable[Manifest], namespaces: Collection[str], applied: Collection[str]
 ) -> Iterator[Difference]:
-    """The objects that neither the stack nor a tenant's Git nor Helm has applied.
+    """The objects that neither the stack nor a tenant's Git has applied.
 
     Args:
         kind: the kind of one of the types in `GRANTING`.
         unknown: the objects of this kind that the stack does not have.
         namespaces: the namespaces of the stack.
-        of_flux: what Flux has applied (`applied_by_flux`).
+        applied: what Flux and the stack's charts have applied (`applied_by_flux`, `applied_by_charts`).
     """
     for each in unknown:
-        if kind == _EXCEPTION or (
-            each["metadata"]["namespace"] in namespaces
-            and entry_of(kind, each) not in of_flux
-            and not _is_of_helm(each)
-        ):
+        if kind == _EXCEPTION or (each["metadata"]["namespace"] in namespaces and entry_of(kind, each) not in applied):
             yield grant_of(kind, each)
 
 
-def grants_to_platform(
-    bindings: Iterable[Manifest], own: Collection[str], namespaces: Collection[str]
-) -> Iterator[Difference]:
-    """The ClusterRoleBindings for service accounts of the platform that neither the stack nor Helm has applied.
+def added_rights(roles: Iterable[Manifest], bound: Set[str], applied: Collection[str]) -> Iterator[Difference]:
+    """The ClusterRoles of nobody that add what reaches tenants to Kubernetes' roles that somebody has.
 
     Args:
-        bindings: the ClusterRoleBindings of the cluster.
-        own: the names of the stack's.
-        namespaces: the platform's namespaces, which no tenant has.
+        roles: the ClusterRoles that the stack does not have.
+        bound: the ClusterRoles that are bound.
+        applied: what Flux and the stack's charts have applied.
     """
-    users = tuple(f"system:serviceaccount:{each}:" for each in namespaces)
-    groups = {f"system:serviceaccounts:{each}" for each in namespaces}
-    for each in bindings:
-        if each["metadata"]["name"] in own or _is_of_helm(each):
+    for role in roles:
+        to = rights.aggregates_to(role)
+        if not bound & set(to) or rights.is_of_kubernetes(role) or entry_of(_ROLE, role) in applied:
             continue
-        for subject in each.get("subjects") or ():
-            in_namespace = subject["kind"] == "ServiceAccount" and subject.get("namespace") in namespaces
-            if in_namespace or subject["name"].startswith(users) or subject["name"] in groups:
-                yield grant_of(_CLUSTER_BINDING, each)
-                break
-
-
-def _is_of_helm(found: Manifest) -> bool:
-    return _OF_HELM in (found["metadata"].get("annotations") or {})
+        if adds := rights.reaching(rights.permissions(role.get("rules") or (), in_cluster=False), "", CONTENT):
+            granted = f"{'; '.join(rights.in_words(adds))}, added to {to[0]}"
+            yield dataclasses.replace(unowned(What.FOREIGN, _ROLE, role), cluster=granted)
 
 
 def grant_of(kind: str, found: Manifest) -> Difference:
     """That an object grants something, and what."""
-    return dataclasses.replace(unowned(What.FOREIGN, kind, found), cluster=_granted(kind, found))
-
-
-def _granted(kind: str, found: Manifest) -> Any:
-    if kind in ("NetworkPolicy", _EXCEPTION):
-        return found.get("spec") or {}
-    subjects = [
-        f"{each['kind']} {qualified(each.get('namespace'), each['name'])}" for each in found.get("subjects") or ()
-    ]
-    return f"{found['roleRef']['kind']} {found['roleRef']['name']} for {', '.join(subjects) or 'nobody'}"
+    granted = found.get("spec") or {} if kind in (_NETWORK_POLICY, _EXCEPTION) else in_words(found)
+    return dataclasses.replace(unowned(What.FOREIGN, kind, found), cluster=granted)

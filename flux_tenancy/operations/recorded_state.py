@@ -10,6 +10,7 @@ from typing import Any
 
 from flux_tenancy.components.cluster.client import collection_of
 from flux_tenancy.components.cluster.component import CLUSTER_TYPE
+from flux_tenancy.components.installs.chart import RELEASE_TYPE
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.operations.pulumi_cli import run_pulumi
 
@@ -52,11 +53,13 @@ class RecordedState:
         cluster: the identity of the cluster; empty before the first update.
         objects: the objects of the stack.
         pending: type and `namespace/name` of the objects that wait for their deletion.
+        releases: the outputs of the releases of Helm.
     """
 
     cluster: str
     objects: tuple[Recorded, ...]
     pending: frozenset[tuple[str, str]]
+    releases: tuple[Mapping[str, Any], ...] = ()
 
 
 def read_recorded(stack: str, project: Path, *options: str) -> RecordedState:
@@ -75,7 +78,7 @@ def read_recorded(stack: str, project: Path, *options: str) -> RecordedState:
 
 
 def recorded_state(resources: Iterable[Mapping[str, Any]]) -> RecordedState:
-    """What exported resources say about the cluster; releases of Helm and resources outside of it are left out."""
+    """What exported resources say about the cluster; resources outside of it are left out."""
     resources = list(resources)
     of_cluster = [each for each in resources if _is_object(each)]
     return RecordedState(
@@ -92,6 +95,7 @@ def recorded_state(resources: Iterable[Mapping[str, Any]]) -> RecordedState:
             if not each.get("delete")
         ),
         frozenset((each["type"], each["id"]) for each in of_cluster if each.get("delete")),
+        tuple(each.get("outputs", {}) for each in resources if each["type"] == RELEASE_TYPE),
     )
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address, ip_network
 from typing import Any
 
-from flux_tenancy.isolation.attempts.looking import selects
+from flux_tenancy.components.vocabulary.manifests import selects
 
 Manifest = Mapping[str, Any]
 

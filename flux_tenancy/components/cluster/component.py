@@ -11,7 +11,8 @@ import pulumi_kubernetes
 
 from flux_tenancy.components.cluster.subjects import Subject, rbac_subject
 from flux_tenancy.components.plan.registration import register
-from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest, ResourceTable
+from flux_tenancy.components.rbac.manifests import rbac_binding, rbac_role, rules_for, table
+from flux_tenancy.components.vocabulary.manifests import Manifest, ResourceTable
 from flux_tenancy.version import VERSION
 
 if TYPE_CHECKING:
@@ -22,32 +23,24 @@ PREVIEWER = "flux-tenancy-previewer"
 """Name of the ClusterRole and of its binding."""
 
 _READ = ("get", "list")
-READABLE: ResourceTable = (
-    ("", ("configmaps", "limitranges", "namespaces", "resourcequotas", "serviceaccounts", "services")),
-    (
-        "admissionregistration.k8s.io",
-        (
-            "mutatingwebhookconfigurations",
-            "validatingadmissionpolicies",
-            "validatingadmissionpolicybindings",
-            "validatingwebhookconfigurations",
-        ),
-    ),
-    ("apiextensions.k8s.io", ("customresourcedefinitions",)),
-    ("apps", ("deployments",)),
-    ("capsule.clastix.io", ("capsuleconfigurations", "globaltenantresources", "tenantowners", "tenants")),
-    ("helm.toolkit.fluxcd.io", ("helmreleases",)),
-    ("kustomize.toolkit.fluxcd.io", ("kustomizations",)),
-    ("kyverno.io", ("policyexceptions",)),
-    ("networking.k8s.io", ("networkpolicies",)),
-    ("notification.toolkit.fluxcd.io", ("alerts", "providers", "receivers")),
-    (
-        "policies.kyverno.io",
-        ("generatingpolicies", "imagevalidatingpolicies", "mutatingpolicies", "policyexceptions", "validatingpolicies"),
-    ),
-    ("policy", ("poddisruptionbudgets",)),
-    (RBAC, ("clusterrolebindings", "clusterroles", "rolebindings", "roles")),
-    ("source.toolkit.fluxcd.io", ("buckets", "gitrepositories", "helmrepositories", "ocirepositories")),
+READABLE: ResourceTable = table(
+    """
+    core: configmaps limitranges namespaces resourcequotas serviceaccounts services
+    admissionregistration.k8s.io: mutatingwebhookconfigurations validatingadmissionpolicies
+        validatingadmissionpolicybindings validatingwebhookconfigurations
+    apiextensions.k8s.io: customresourcedefinitions
+    apps: deployments
+    capsule.clastix.io: capsuleconfigurations globaltenantresources tenantowners tenants
+    helm.toolkit.fluxcd.io: helmreleases
+    kustomize.toolkit.fluxcd.io: kustomizations
+    kyverno.io: policyexceptions
+    networking.k8s.io: networkpolicies
+    notification.toolkit.fluxcd.io: alerts providers receivers
+    policies.kyverno.io: generatingpolicies imagevalidatingpolicies mutatingpolicies policyexceptions validatingpolicies
+    policy: poddisruptionbudgets
+    rbac.authorization.k8s.io: clusterrolebindings clusterroles rolebindings roles
+    source.toolkit.fluxcd.io: buckets gitrepositories helmrepositories ocirepositories
+    """
 )
 """Every kind of object that a stack may have except Secrets, and the kinds that drift looks for: API group, resources.
 
@@ -65,22 +58,11 @@ def read_access(name: str, readable: ResourceTable, readers: Iterable[Subject]) 
     subjects = [rbac_subject(each) for each in readers]
     if not subjects:
         return []
-    role: Manifest = {
-        "apiVersion": f"{RBAC}/v1",
-        "kind": "ClusterRole",
-        "metadata": {"name": name},
-        "rules": [
-            {"apiGroups": [group], "resources": list(resources), "verbs": list(_READ)} for group, resources in readable
-        ],
-    }
-    binding: Manifest = {
-        "apiVersion": f"{RBAC}/v1",
-        "kind": "ClusterRoleBinding",
-        "metadata": {"name": name},
-        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": name},
-        "subjects": subjects,
-    }
-    return [role, binding]
+    metadata: Manifest = {"name": name}
+    return [
+        rbac_role("ClusterRole", metadata, rules_for(readable, _READ)),
+        rbac_binding("ClusterRoleBinding", metadata, name, subjects),
+    ]
 
 
 class ProtectedResource(NamedTuple):

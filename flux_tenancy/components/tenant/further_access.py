@@ -16,11 +16,27 @@ from typing import TYPE_CHECKING, Any
 
 from flux_tenancy.components.cluster.client import explaining, get, items
 from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.types import is_reserved
 from flux_tenancy.components.installs.capsule.objects import NAMESPACE_DELETER, NAMESPACE_PROVISIONER
+from flux_tenancy.components.rbac.manifests import rules_for
+from flux_tenancy.components.rbac.rights import (
+    BINDINGS,
+    EVERYTHING,
+    Permission,
+    Right,
+    Rights,
+    RoleReference,
+    Rules,
+    in_words,
+    permissions,
+    reaching,
+    role_of,
+)
+from flux_tenancy.components.rbac.subjects import Subject, subject_of, subjects_of
 from flux_tenancy.components.tenant.capsule.names import BOUND_BY, BOUND_BY_LABEL, NAMESPACE_READER
 from flux_tenancy.components.tenant.delegation import delegation_name
 from flux_tenancy.components.tenant.grants import cluster_grants_name, grants_name
-from flux_tenancy.components.tenant.role import TENANT_ROLE
+from flux_tenancy.components.tenant.role import MANAGED, READ, READABLE, TENANT_ROLE
 from flux_tenancy.components.vocabulary.manifests import RBAC_API, Manifest, name_of, plural_of
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, TENANT_LABEL
 
@@ -29,20 +45,13 @@ if TYPE_CHECKING:
 
     from flux_tenancy.components.engine.state import State
 
-
-Rules = Sequence[Mapping[str, Sequence[str]]]
-RoleReference = tuple[str, str, str]
-"""Kind of a role, its namespace (empty for a ClusterRole), and its name."""
-
-EVERYTHING = "everything"
 NOTHING = "nothing more"
 _SHOWN = 6
-_SERVICE_ACCOUNTS = "system:serviceaccounts"
-# Groups that every service account belongs to.
-_ALL_ACCOUNTS = frozenset({_SERVICE_ACCOUNTS, "system:authenticated"})
-_EVERYBODY = frozenset(f"Group {each}" for each in _ALL_ACCOUNTS)
+_RBAC = f"/apis/{RBAC_API}"
+_CONTROLLERS = subject_of({"kind": "Group", "name": f"system:serviceaccounts:{FLUX_NAMESPACE}"})
+CONTENT: frozenset[Right] = permissions(rules_for((*MANAGED, *READABLE), READ))
+"""The rights by which somebody reads what tenants have."""
 _BOUND_BY_CAPSULE = frozenset({NAMESPACE_DELETER, NAMESPACE_READER, TENANT_ROLE})
-_BOOTSTRAPPING_LABEL = "kubernetes.io/bootstrapping"
 
 
 @dataclass(frozen=True, order=True)
@@ -65,11 +74,6 @@ class FurtherBinding:
     role: str
     subject: str
     adds: tuple[str, ...]
-
-    @property
-    def is_for_everybody(self) -> bool:
-        """Whether the subject is a group that every service account belongs to."""
-        return self.subject in _EVERYBODY
 
     @property
     def summary(self) -> str:
@@ -131,7 +135,8 @@ def further_access(
     """The bindings of each tenant that are not the platform's; tenants that have none are left out.
 
     A binding of a tenant's account is always included. A binding of a group, or of another account in its namespaces,
-    which its pods may run as, is included if it adds something. Kubernetes' own bindings are left out.
+    which its pods may run as, is included if it adds something. Of what everybody has, only rights are included that
+    reach what tenants have.
 
     Args:
         tenants: what the platform grants, by tenant.
@@ -139,11 +144,33 @@ def further_access(
         rules_of: returns the rules of a role, none if it does not exist; it is called once for each role.
     """
     rules = cache(rules_of)
-    found = {
-        tenant: sorted({each for binding in bindings for each in _granted(binding, access, rules)})
-        for tenant, access in tenants.items()
-    }
-    return {tenant: further for tenant, further in found.items() if further}
+
+    @cache
+    def rights(role: RoleReference, in_cluster: bool) -> frozenset[Permission]:
+        return permissions(rules(role), in_cluster)
+
+    owners = {namespace: tenant for tenant, access in tenants.items() for namespace in access.namespaces}
+    accounts: dict[Subject, set[str]] = defaultdict(set)
+    for tenant, access in tenants.items():
+        for subject in (subject for own in access.bindings for subject, _ in subjects_of(own) if subject.namespace):
+            accounts[subject].add(tenant)
+    found: dict[str, set[FurtherBinding]] = defaultdict(set)
+    for binding in bindings:
+        role, namespace = role_of(binding), binding["metadata"].get("namespace", "")
+        for subject, words in subjects_of(binding):
+            within = {owners[subject.within]} if subject.within in owners else set()
+            for tenant in tenants if subject.is_everybody else within | accounts[subject]:
+                own = tenants[tenant].bindings
+                if _is_of_capsule(binding, owners, tenant) or any(_gives(each, binding, subject) for each in own):
+                    continue
+                adds = rights(role, not namespace)
+                if subject.is_everybody:
+                    adds = reaching(adds, namespace, CONTENT)
+                here = [each for each in own if each["metadata"].get("namespace", "") == namespace]
+                further = _additional(adds, [rights(role_of(each), not namespace) for each in here])
+                if further or tenant in accounts[subject]:
+                    found[tenant].add(_further(binding, words, further))
+    return {tenant: sorted(found[tenant]) for tenant in tenants if tenant in found}
 
 
 def further_controller_access(
@@ -165,33 +192,18 @@ def further_controller_access(
     )
 
     @cache
-    def rules(role: RoleReference) -> Rules:
+    def granted(role: RoleReference) -> frozenset[Permission]:
         # Before an update, the stack's own role is not in the cluster, or is as it was.
         planned = roles.get(role[-1])
-        return rules_of(role) if planned is None else planned.get("rules") or ()
+        return permissions(rules_of(role) if planned is None else planned.get("rules") or ())
 
     for binding in bindings:
         subjects: dict[tuple[str, ...], list[str]] = defaultdict(list)
-        for subject in binding.get("subjects") or ():
-            account = _account(subject)
-            if "/".join(account or ()) in accounts or subject["name"] == f"{_SERVICE_ACCOUNTS}:{FLUX_NAMESPACE}":
-                granted = [rule for each in own.values() if account in _accounts(each) for rule in rules(_role(each))]
-                subjects[tuple(_additional(rules(_role(binding)), granted))].append(_shown(subject))
+        for subject, words in subjects_of(binding):
+            if f"{subject.namespace}/{subject.name}" in accounts or subject == _CONTROLLERS:
+                has = [granted(role_of(each)) for each in own.values() if subject in dict(subjects_of(each))]
+                subjects[_additional(granted(role_of(binding)), has)].append(words)
         yield from (_further(binding, ", ".join(whom), adds) for adds, whom in subjects.items() if adds)
-
-
-def subjects_within(binding: Mapping[str, Any], namespaces: Collection[str]) -> list[str]:
-    """The subjects of a binding that are accounts in these namespaces, or groups of all of them, e.g. `Group a`.
-
-    Kubernetes' own bindings are for groups that everybody belongs to, so of them only accounts are named.
-    """
-    everybodys = _is_kubernetes_own(binding)
-    return [
-        _shown(subject)
-        for subject in binding.get("subjects") or ()
-        if ((account := _account(subject)) is not None and account[0] in namespaces)
-        or (not everybodys and _is_group_of(subject, namespaces))
-    ]
 
 
 def is_documented(binding: Mapping[str, Any], tenant: str) -> bool:
@@ -205,127 +217,37 @@ def is_documented(binding: Mapping[str, Any], tenant: str) -> bool:
     return bool(is_own and name in (cluster_grants_name(tenant), NAMESPACE_PROVISIONER))
 
 
-def _granted(
-    binding: Mapping[str, Any], access: TenantAccess, rules: Callable[[RoleReference], Rules]
-) -> Iterator[FurtherBinding]:
-    """What a binding grants a tenant: one entry for each subject that belongs to the tenant."""
-    if any(_is_same(binding, own) for own in access.bindings) or _is_of_capsule(binding):
-        return
-    namespace = binding["metadata"].get("namespace", "")
-    accounts = {subject for own in access.bindings for subject in _accounts(own)}
-    for subject in binding.get("subjects") or ():
-        account = _account(subject)
-        if account is None and not _is_group_of(subject, access.namespaces):
-            continue
-        if account is not None and account not in accounts and account[0] not in access.namespaces:
-            continue
-        if account is None and _is_kubernetes_own(binding):
-            continue
-        own = [_role(each) for each in access.bindings if each["metadata"].get("namespace", "") == namespace]
-        adds = tuple(_additional(rules(_role(binding)), [rule for role in own for rule in rules(role)]))
-        if adds or account in accounts:
-            yield _further(binding, _shown(subject), adds)
+def _gives(own: Manifest, binding: Manifest, subject: Subject) -> bool:
+    """Whether a binding is the platform's own and still has the platform's role and subject."""
+    return (name_of(own), role_of(own)) == (name_of(binding), role_of(binding)) and subject in dict(subjects_of(own))
 
 
 def _further(binding: Mapping[str, Any], subject: str, adds: tuple[str, ...]) -> FurtherBinding:
-    metadata, (kind, _, role) = binding["metadata"], _role(binding)
+    metadata, (kind, _, role) = binding["metadata"], role_of(binding)
     name, role = printable(metadata["name"]), f"{kind} {printable(role)}"
     return FurtherBinding(binding["kind"], metadata.get("namespace", ""), name, role, subject, adds)
 
 
-def _is_same(binding: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
-    """Whether a binding is the platform's own and still has the platform's role."""
-    names = [(each["metadata"].get("namespace"), each["metadata"]["name"]) for each in (binding, own)]
-    return names[0] == names[1] and _role(binding) == _role(own)
-
-
-def _is_of_capsule(binding: Mapping[str, Any]) -> bool:
+def _is_of_capsule(binding: Mapping[str, Any], owners: Mapping[str, str], tenant: str) -> bool:
     """Whether Capsule has made a binding of what a Tenant of the platform says (`components.tenant.capsule.objects`).
 
-    A binding of another role is not passed over, whatever its labels.
+    A binding of another role, in a namespace of the cluster or of another tenant is not passed over, whatever its
+    labels.
     """
     metadata, role = binding["metadata"], binding["roleRef"]
     if "namespace" not in metadata:
         return bool(metadata["name"] == role["name"] == NAMESPACE_PROVISIONER)
     bound = metadata.get("labels", {}).get(BOUND_BY_LABEL) == BOUND_BY
-    return bound and role["kind"] == "ClusterRole" and role["name"] in _BOUND_BY_CAPSULE
+    is_here = owners.get(metadata["namespace"], tenant) == tenant and not is_reserved(metadata["namespace"])
+    return bound and is_here and role["kind"] == "ClusterRole" and role["name"] in _BOUND_BY_CAPSULE
 
 
-def _role(binding: Mapping[str, Any]) -> RoleReference:
-    reference = binding["roleRef"]
-    within = binding["metadata"]["namespace"] if reference["kind"] == "Role" else ""
-    return reference["kind"], within, reference["name"]
-
-
-def _accounts(binding: Mapping[str, Any]) -> list[tuple[str, str]]:
-    return [account for subject in binding.get("subjects") or () if (account := _account(subject))]
-
-
-def _account(subject: Mapping[str, str]) -> tuple[str, str] | None:
-    """Namespace and name of a service account, which may also be given by its user name; None for any other subject."""
-    if subject["kind"] == "ServiceAccount":
-        return subject.get("namespace", ""), subject["name"]
-    prefix, _, account = subject["name"].partition("system:serviceaccount:")
-    namespace, _, name = account.partition(":")
-    return (namespace, name) if subject["kind"] == "User" and not prefix and name else None
-
-
-def _is_group_of(subject: Mapping[str, str], namespaces: Collection[str]) -> bool:
-    groups = {*_ALL_ACCOUNTS, *(f"{_SERVICE_ACCOUNTS}:{namespace}" for namespace in namespaces)}
-    return subject["kind"] == "Group" and subject["name"] in groups
-
-
-def _is_kubernetes_own(binding: Mapping[str, Any]) -> bool:
-    """Whether the API server itself has created a binding, such as those for API discovery."""
-    metadata = binding["metadata"]
-    return _BOOTSTRAPPING_LABEL in metadata.get("labels", {}) and metadata["name"].startswith("system:")
-
-
-def _shown(subject: Mapping[str, str]) -> str:
-    namespace = f"{subject['namespace']}/" if subject["kind"] == "ServiceAccount" and "namespace" in subject else ""
-    return printable(f"{subject['kind']} {namespace}{subject['name']}")
-
-
-def _additional(rules: Rules, own: Rules) -> Iterator[str]:
-    """A summary of what rules allow that other rules do not."""
-    if any(_covers(rule, "*", "*", "*") for rule in rules):
-        if not any(_covers(rule, "*", "*", "*") for rule in own):
-            yield EVERYTHING
-        return
-    verbs: dict[str, set[str]] = defaultdict(set)
-    for rule in rules:
-        named = f" named {', '.join(rule['resourceNames'])}" if rule.get("resourceNames") else ""
-        for group in rule.get("apiGroups") or ():
-            for resource in rule.get("resources") or ():
-                more = {verb for verb in rule["verbs"] if not any(_covers(each, verb, group, resource) for each in own)}
-                what = "everything" if (group, resource) == ("*", "*") else f"{resource}.{group}".rstrip(".")
-                verbs[f"{what}{named}"] |= more
-        for url in rule.get("nonResourceURLs") or ():
-            verbs[url] |= {verb for verb in rule["verbs"] if not any(_covers_url(each, verb, url) for each in own)}
-    resources: dict[str, list[str]] = defaultdict(list)
-    for what, allowed in verbs.items():
-        if allowed:
-            resources["all verbs of" if "*" in allowed else ", ".join(sorted(allowed))].append(what)
-    for allowed_verbs, whats in sorted(resources.items()):
-        yield printable(f"{allowed_verbs} {', '.join(sorted(whats))}")
-
-
-def _covers(rule: Mapping[str, Sequence[str]], verb: str, group: str, resource: str) -> bool:
-    """Whether a rule allows a verb on all objects of a resource."""
-    wanted = {"verbs": verb, "apiGroups": group, "resources": resource}
-    return not rule.get("resourceNames") and _has(rule, wanted)
-
-
-def _covers_url(rule: Mapping[str, Sequence[str]], verb: str, url: str) -> bool:
-    return _has(rule, {"verbs": verb, "nonResourceURLs": url})
-
-
-def _has(rule: Mapping[str, Sequence[str]], wanted: Mapping[str, str]) -> bool:
-    return all({each, "*"} & set(rule.get(key) or ()) for key, each in wanted.items())
-
-
-_RBAC = f"/apis/{RBAC_API}"
-_CLUSTER_BINDING = f"kubernetes:{RBAC_API}:ClusterRoleBinding"
+def _additional(adds: frozenset[Permission], granted: Iterable[frozenset[Permission]]) -> tuple[str, ...]:
+    """A summary of the rights that others do not include."""
+    own = Rights(frozenset().union(*granted))
+    if EVERYTHING in adds:
+        adds = frozenset({EVERYTHING})
+    return tuple(in_words([each for each in adds if not own.allows(each)]))
 
 
 def read_bindings(api: client.ApiClient) -> list[dict[str, Any]]:
@@ -335,15 +257,14 @@ def read_bindings(api: client.ApiClient) -> list[dict[str, Any]]:
         ClusterUnavailable: the cluster does not answer, or not to this user.
     """
     with explaining(api):
-        return [
-            {"kind": kind, **found}
-            for kind in ("ClusterRoleBinding", "RoleBinding")
-            for found in items(api, f"{_RBAC}/{plural_of(kind)}")
-        ]
+        return [{"kind": kind, **found} for kind in BINDINGS for found in items(api, f"{_RBAC}/{plural_of(kind)}")]
 
 
 def read_further_access(
-    api: client.ApiClient, tenants: Mapping[str, TenantAccess], bindings: Sequence[Mapping[str, Any]] | None = None
+    api: client.ApiClient,
+    tenants: Mapping[str, TenantAccess],
+    bindings: Sequence[Mapping[str, Any]] | None = None,
+    state: State | None = None,
 ) -> dict[str, list[FurtherBinding]]:
     """What tenants' accounts may do in addition to what the platform grants them.
 
@@ -351,12 +272,22 @@ def read_further_access(
         api: a client for the cluster.
         tenants: what the platform grants, by tenant.
         bindings: all bindings of the cluster, if they have been read already.
+        state: the stack's state; its bindings are in order, or this update replaces or deletes them.
 
     Raises:
         ClusterUnavailable: the cluster does not answer, or not to this user.
     """
     found = read_bindings(api) if bindings is None else bindings
-    return further_access(tenants, found, lambda role: _read_rules(api, role))
+    recorded = [state.outputs(f"kubernetes:{RBAC_API}:{kind}") for kind in BINDINGS] if state else []
+    own = {_identity(each) for outputs in recorded for each in outputs if "roleRef" in each}
+    others = [each for each in found if _identity(each) not in own]
+    return further_access(tenants, others, lambda role: _read_rules(api, role))
+
+
+def _identity(binding: Mapping[str, Any]) -> object:
+    metadata = binding["metadata"]
+    subjects = frozenset(subject for subject, _ in subjects_of(binding))
+    return metadata.get("namespace"), metadata["name"], role_of(binding), subjects
 
 
 def read_further_controller_access(
@@ -372,7 +303,10 @@ def read_further_controller_access(
     Raises:
         ClusterUnavailable: the cluster does not answer, or not to this user.
     """
-    own = {*state.names(_CLUSTER_BINDING), *(name_of(each) for each in rights if each["kind"] == "ClusterRoleBinding")}
+    own = {
+        *state.names(f"kubernetes:{RBAC_API}:ClusterRoleBinding"),
+        *(name_of(each) for each in rights if each["kind"] == "ClusterRoleBinding"),
+    }
     with explaining(api):
         listed = items(api, f"{_RBAC}/clusterrolebindings")
     others = [{"kind": "ClusterRoleBinding", **each} for each in listed if each["metadata"]["name"] not in own]

@@ -7,7 +7,7 @@ tenant's namespaces, which reads it from their annotations (`components.tenant.a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import date
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -21,8 +21,9 @@ from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import matching
 from flux_tenancy.components.plan.planned import Planned, Stage
+from flux_tenancy.components.rbac.manifests import rbac_binding, rbac_role, rbac_rule
 from flux_tenancy.components.tenant.kinds import group_resource, owner_of
-from flux_tenancy.components.vocabulary.manifests import RBAC, RBAC_API, Manifest
+from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 
 if TYPE_CHECKING:
@@ -265,19 +266,16 @@ def planned_grants(tenant: TenantScope) -> Iterator[Planned]:
     grants = tenant.config.grants
     roles: list[Manifest] = []
     if rules := _rules(grants):
-        roles += [_role("Role", _metadata(tenant.name, namespace), rules) for namespace in tenant.undelegated]
+        roles += [rbac_role("Role", _metadata(tenant.name, namespace), rules) for namespace in tenant.undelegated]
     if objects := [each for grant in grants for each in grant.cluster_objects]:
-        roles.append(_role("ClusterRole", _metadata(tenant.name), [_named_rule(each) for each in objects]))
-    for role in roles:
-        yield Planned(Stage.CONTENT, role)
-        binding = {
-            "apiVersion": RBAC_API,
-            "kind": f"{role['kind']}Binding",
-            "metadata": role["metadata"],
-            "roleRef": {"apiGroup": RBAC, "kind": role["kind"], "name": role["metadata"]["name"]},
-            "subjects": [tenant.subject],
-        }
-        yield Planned(Stage.ACCESS, binding)
+        named = [rbac_rule(each.api_group, (each.resource,), each.verbs, (each.name,)) for each in objects]
+        roles.append(rbac_role("ClusterRole", _metadata(tenant.name), named))
+    for each in roles:
+        yield Planned(Stage.CONTENT, each)
+        kind, metadata = each["kind"], each["metadata"]
+        yield Planned(
+            Stage.ACCESS, rbac_binding(f"{kind}Binding", metadata, metadata["name"], [tenant.subject], role_kind=kind)
+        )
 
 
 def relaxed_policies(grants: Iterable[Grant]) -> frozenset[str]:
@@ -335,19 +333,6 @@ def _rules(grants: Iterable[Grant]) -> list[Manifest]:
         for grant in grants
         for rule in grant.rules
     ]
-
-
-def _named_rule(each: ClusterObject) -> Manifest:
-    return {
-        "apiGroups": [each.api_group],
-        "resources": [each.resource],
-        "verbs": list(each.verbs),
-        "resourceNames": [each.name],
-    }
-
-
-def _role(kind: str, metadata: Manifest, rules: Sequence[Manifest]) -> Manifest:
-    return {"apiVersion": RBAC_API, "kind": kind, "metadata": metadata, "rules": list(rules)}
 
 
 def _metadata(tenant: str, namespace: str = "") -> Manifest:

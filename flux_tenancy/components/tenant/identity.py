@@ -9,10 +9,11 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from flux_tenancy.components.plan.planned import Planned, Stage
+from flux_tenancy.components.rbac.manifests import rbac_binding
 from flux_tenancy.components.tenant.capsule.proxy import account_annotations
 from flux_tenancy.components.tenant.role import Role, cluster_role_for
 from flux_tenancy.components.tenant.scope import TenantScope, tenant_meta
-from flux_tenancy.components.vocabulary.manifests import RBAC, RBAC_API, Manifest
+from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY, SOURCE_RESOURCES
 
 # A quota keeps room for the tenant's own repository and sync, whether it has them or not, so that it may get them
@@ -31,8 +32,8 @@ def planned_identity(tenant: TenantScope) -> Iterator[Planned]:
     account = service_account(tenant.name, tenant.config.home, tenant.account, annotations)
     yield Planned(Stage.IDENTITY, account, room=ROOM_AT_HOME)
     for namespace in tenant.config.namespace_names:
-        binding = role_binding(tenant.name, namespace, tenant.config.home, tenant.config.role, tenant.account)
-        yield Planned(Stage.ACCESS, binding)
+        own = role_binding(tenant.name, namespace, tenant.config.home, tenant.config.role, tenant.account)
+        yield Planned(Stage.ACCESS, own)
 
 
 def service_account(
@@ -51,14 +52,6 @@ def service_account(
 
 def role_binding(tenant: str, namespace: str, home: str, role: Role, account: str) -> Manifest:
     """Binds the service account in `home` to the tenant's role in `namespace`."""
-    return {
-        "apiVersion": RBAC_API,
-        "kind": "RoleBinding",
-        "metadata": tenant_meta(tenant, namespace).metadata(f"{tenant}-reconciler"),
-        "roleRef": {
-            "apiGroup": RBAC,
-            "kind": "ClusterRole",
-            "name": cluster_role_for(role),
-        },
-        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": home}],
-    }
+    metadata = tenant_meta(tenant, namespace).metadata(f"{tenant}-reconciler")
+    subject = {"kind": "ServiceAccount", "name": account, "namespace": home}
+    return rbac_binding("RoleBinding", metadata, cluster_role_for(role), [subject])

@@ -18,8 +18,9 @@ from flux_tenancy.components.cluster.component import READABLE as PREVIEWED
 from flux_tenancy.components.cluster.subjects import Person, Subject, rbac_subject
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.plan.planned import Planned, Stage
-from flux_tenancy.components.tenant.role import FLUX_GROUPS, MANAGED, READ, READABLE, rules_for
-from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest, ResourceTable
+from flux_tenancy.components.rbac.manifests import rbac_binding, rbac_role, rules_for, table
+from flux_tenancy.components.tenant.role import FLUX_GROUPS, MANAGED, READ, READABLE
+from flux_tenancy.components.vocabulary.manifests import Manifest, ResourceTable
 
 if TYPE_CHECKING:
     from flux_tenancy.components.tenant.role import PolicyRule
@@ -61,39 +62,25 @@ _LOGS = ("", "pods/log")
 _EXEC: ResourceTable = (("", ("pods/exec", "pods/portforward")),)
 # What auditors read in addition to previewers and to viewers of every tenant. `nodes/proxy` is left out, with which a
 # reader runs commands in pods, and so are `pods/proxy` and `services/proxy`, which lead past network policies.
-_AUDITED: ResourceTable = (
-    ("", ("nodes", "persistentvolumes", "pods/log", "podtemplates", "replicationcontrollers")),
-    (
-        "admissionregistration.k8s.io",
-        ("mutatingadmissionpolicies", "mutatingadmissionpolicybindings"),
-    ),
-    ("apiregistration.k8s.io", ("apiservices",)),
-    ("apps", ("controllerrevisions",)),
-    ("certificates.k8s.io", ("certificatesigningrequests", "clustertrustbundles", "podcertificaterequests")),
-    ("flowcontrol.apiserver.k8s.io", ("flowschemas", "prioritylevelconfigurations")),
-    ("kyverno.io", ("cleanuppolicies", "clustercleanuppolicies", "clusterpolicies", "policies", "policyexceptions")),
-    ("networking.k8s.io", ("ingressclasses", "ipaddresses", "servicecidrs")),
-    ("node.k8s.io", ("runtimeclasses",)),
-    ("openreports.io", ("clusterreports", "reports")),
-    ("policies.kyverno.io", ("deletingpolicies", "policyexceptions")),
-    (
-        "resource.k8s.io",
-        ("deviceclasses", "devicetaintrules", "resourceclaims", "resourceclaimtemplates", "resourceslices"),
-    ),
-    ("scheduling.k8s.io", ("priorityclasses",)),
-    (
-        "storage.k8s.io",
-        (
-            "csidrivers",
-            "csinodes",
-            "csistoragecapacities",
-            "storageclasses",
-            "volumeattachments",
-            "volumeattributesclasses",
-        ),
-    ),
-    ("storagemigration.k8s.io", ("storageversionmigrations",)),
-    ("wgpolicyk8s.io", ("clusterpolicyreports", "policyreports")),
+_AUDITED: ResourceTable = table(
+    """
+    core: nodes persistentvolumes pods/log podtemplates replicationcontrollers
+    admissionregistration.k8s.io: mutatingadmissionpolicies mutatingadmissionpolicybindings
+    apiregistration.k8s.io: apiservices
+    apps: controllerrevisions
+    certificates.k8s.io: certificatesigningrequests clustertrustbundles podcertificaterequests
+    flowcontrol.apiserver.k8s.io: flowschemas prioritylevelconfigurations
+    kyverno.io: cleanuppolicies clustercleanuppolicies clusterpolicies policies policyexceptions
+    networking.k8s.io: ingressclasses ipaddresses servicecidrs
+    node.k8s.io: runtimeclasses
+    openreports.io: clusterreports reports
+    policies.kyverno.io: deletingpolicies policyexceptions
+    resource.k8s.io: deviceclasses devicetaintrules resourceclaims resourceclaimtemplates resourceslices
+    scheduling.k8s.io: priorityclasses
+    storage.k8s.io: csidrivers csinodes csistoragecapacities storageclasses volumeattachments volumeattributesclasses
+    storagemigration.k8s.io: storageversionmigrations
+    wgpolicyk8s.io: clusterpolicyreports policyreports
+    """
 )
 
 
@@ -187,14 +174,8 @@ def _merged(table: ResourceTable) -> ResourceTable:
 
 
 def _role(name: str, rules: Sequence[Manifest]) -> Manifest:
-    return {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": list(rules)}
+    return rbac_role("ClusterRole", {"name": name}, rules)
 
 
-def _binding(kind: str, metadata: Manifest, role: str, subjects: Sequence[Person | Subject]) -> Manifest:
-    return {
-        "apiVersion": f"{RBAC}/v1",
-        "kind": kind,
-        "metadata": metadata,
-        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": role},
-        "subjects": [rbac_subject(each) for each in subjects],
-    }
+def _binding(kind: str, metadata: Manifest, name: str, subjects: Sequence[Person | Subject]) -> Manifest:
+    return rbac_binding(kind, metadata, name, map(rbac_subject, subjects))

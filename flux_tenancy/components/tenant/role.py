@@ -8,20 +8,21 @@ controllers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from pydantic import Field
 
 from flux_tenancy.components.config.section import Section
+from flux_tenancy.components.rbac.manifests import rbac_role, rules_for, table
 from flux_tenancy.components.tenant.kinds import (
     OPEN_FLUX_KINDS,
     flux_kinds_by_group,
     group_resource,
     resources_of,
 )
-from flux_tenancy.components.vocabulary.manifests import RBAC, RBAC_API, Manifest, ResourceTable
+from flux_tenancy.components.vocabulary.manifests import Manifest, ResourceTable
 
 if TYPE_CHECKING:
     from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
@@ -66,57 +67,44 @@ READ = ("get", "list", "watch")
 
 # (API group, resources that the tenant manages). Listed one by one, since a wildcard would include their status.
 MANAGED: ResourceTable = (
-    ("", ("configmaps", "persistentvolumeclaims", "pods", "secrets", "serviceaccounts", "services")),
-    (
-        "apps",
-        (
-            "daemonsets",
-            "deployments",
-            "deployments/scale",
-            "replicasets",
-            "statefulsets",
-            "statefulsets/scale",
-        ),
+    *table(
+        """
+        core: configmaps persistentvolumeclaims pods secrets serviceaccounts services
+        apps: daemonsets deployments deployments/scale replicasets statefulsets statefulsets/scale
+        autoscaling: horizontalpodautoscalers
+        batch: cronjobs jobs
+        coordination.k8s.io: leases
+        networking.k8s.io: ingresses
+        policy: poddisruptionbudgets
+        """
     ),
-    ("autoscaling", ("horizontalpodautoscalers",)),
-    ("batch", ("cronjobs", "jobs")),
-    ("coordination.k8s.io", ("leases",)),
-    ("networking.k8s.io", ("ingresses",)),
-    ("policy", ("poddisruptionbudgets",)),
     *flux_kinds_by_group(),
 )
 # (API group, resources that the tenant may only read), to understand why something is refused or fails.
-READABLE: ResourceTable = (
-    (
-        "",
-        (
-            "endpoints",
-            "events",
-            "limitranges",
-            "pods/log",
-            "pods/status",
-            "resourcequotas",
-            "resourcequotas/status",
-        ),
-    ),
-    ("discovery.k8s.io", ("endpointslices",)),
-    ("events.k8s.io", ("events",)),
-    ("networking.k8s.io", ("networkpolicies",)),
-    (RBAC, ("rolebindings", "roles")),
-    ("source.toolkit.fluxcd.io", ("externalartifacts",)),
+READABLE: ResourceTable = table(
+    """
+    core: endpoints events limitranges pods/log pods/status resourcequotas resourcequotas/status
+    discovery.k8s.io: endpointslices
+    events.k8s.io: events
+    networking.k8s.io: networkpolicies
+    rbac.authorization.k8s.io: rolebindings roles
+    source.toolkit.fluxcd.io: externalartifacts
+    """
 )
 # (API group, subresources) for manual access to the tenant's own pods.
-_POD_ACCESS: ResourceTable = (("", ("pods/attach", "pods/eviction", "pods/exec", "pods/portforward")),)
+_POD_ACCESS = table("core: pods/attach pods/eviction pods/exec pods/portforward")
 # Kinds of Kubernetes beyond those of the tenant role, for tenants with another role. Policies say who may write limits,
 # endpoints, access and ControllerRevisions, and who binds pods.
-_FURTHER: ResourceTable = (
-    ("", ("bindings", "events", "podtemplates", "replicationcontrollers")),
-    ("", ("endpoints", "limitranges", "resourcequotas")),
-    ("apps", ("controllerrevisions",)),
-    ("discovery.k8s.io", ("endpointslices",)),
-    ("events.k8s.io", ("events",)),
-    ("networking.k8s.io", ("networkpolicies",)),
-    (RBAC, ("rolebindings", "roles")),
+_FURTHER: ResourceTable = table(
+    """
+    core: bindings events podtemplates replicationcontrollers
+    core: endpoints limitranges resourcequotas
+    apps: controllerrevisions
+    discovery.k8s.io: endpointslices
+    events.k8s.io: events
+    networking.k8s.io: networkpolicies
+    rbac.authorization.k8s.io: rolebindings roles
+    """
 )
 # The policy `status-writes` refuses them with a reason.
 _EXTERNAL_ARTIFACTS = group_resource("source.toolkit.fluxcd.io", "externalartifacts")
@@ -136,22 +124,13 @@ def open_resources() -> tuple[str, ...]:
 
 def tenant_role(tenancy: TenancyConfig) -> Manifest:
     """The ClusterRole that tenants are bound to inside their namespaces, with the platform's own additions."""
-    return {
-        "apiVersion": RBAC_API,
-        "kind": "ClusterRole",
-        "metadata": {"name": TENANT_ROLE},
-        "rules": [
-            *rules_for(MANAGED, _CHANGE),
-            *rules_for(READABLE, READ),
-            *rules_for(_POD_ACCESS, ("create", "get")),
-            *(_as_rule(rule) for rule in tenancy.extra_rules),
-        ],
-    }
-
-
-def rules_for(table: ResourceTable, verbs: Sequence[str]) -> list[Manifest]:
-    """The rules of a role that allow these verbs."""
-    return [{"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)} for group, resources in table]
+    rules = [
+        *rules_for(MANAGED, _CHANGE),
+        *rules_for(READABLE, READ),
+        *rules_for(_POD_ACCESS, ("create", "get")),
+        *(_as_rule(rule) for rule in tenancy.extra_rules),
+    ]
+    return rbac_role("ClusterRole", {"name": TENANT_ROLE}, rules)
 
 
 def flux_resources() -> tuple[str, ...]:

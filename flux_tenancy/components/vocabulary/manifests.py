@@ -73,3 +73,17 @@ def name_of(manifest: Manifest) -> str:
     """`namespace/name` of an object, or `name` if it is cluster-scoped."""
     metadata = manifest["metadata"]
     return qualified(metadata.get("namespace"), metadata["name"])
+
+
+def selects(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bool:
+    """Whether a label selector matches; None matches nothing, an empty one everything.
+
+    Source: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors
+    """
+    if selector is None or not (selector.get("matchLabels") or {}).items() <= labels.items():
+        return False
+    return all(
+        (labels.get(each["key"]) in each["values"] if each.get("values") else each["key"] in labels)
+        is (each["operator"] in ("In", "Exists"))
+        for each in selector.get("matchExpressions") or ()
+    )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from ipaddress import ip_address, ip_network
 
-from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.manifests import Manifest, selects
 from flux_tenancy.components.vocabulary.names import REQUIRED_CONTROLLERS, Controller
 from flux_tenancy.isolation.choices import Layer
 from flux_tenancy.isolation.model import Finding, State
@@ -117,28 +117,6 @@ def _container(deployment: Manifest) -> Manifest:
 
 
 # ---- network policies ----
-
-
-def selects(selector: Manifest | None, labels: Mapping[str, str]) -> bool:
-    """Whether a label selector matches; None matches nothing, an empty one everything."""
-    if selector is None:
-        return False
-    if any(labels.get(key) != value for key, value in selector.get("matchLabels", {}).items()):
-        return False
-    return all(_matches(each, labels) for each in selector.get("matchExpressions", ()))
-
-
-def _matches(expression: Manifest, labels: Mapping[str, str]) -> bool:
-    there, values = expression["key"] in labels, expression.get("values", ())
-    match expression["operator"]:
-        case "In":
-            return there and labels[expression["key"]] in values
-        case "NotIn":
-            return not there or labels[expression["key"]] not in values
-        case "Exists":
-            return there
-        case _:
-            return not there
 
 
 def reaches_out(policies: Iterable[Manifest], address: str) -> str | None:

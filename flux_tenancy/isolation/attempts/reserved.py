@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from flux_tenancy.components.policies.rendering import OBJECT_PREFIX
+from flux_tenancy.components.rbac.subjects import ALL_ACCOUNTS, Subject, SubjectKind, subjects_of
 from flux_tenancy.components.tenant.further_access import is_documented
 from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest, name_of
 from flux_tenancy.isolation.attempts.objects import (
@@ -339,20 +340,12 @@ def _beyond(scene: Scene) -> Finding:
     What they allow by grants, and by Capsule, other attempts ask for.
     """
     tenant = scene.tenancy
-    groups = {f"system:serviceaccounts:{tenant.home}"}
+    group = f"{ALL_ACCOUNTS}:{tenant.home}"
+    names = {Subject(SubjectKind.GROUP, group), Subject(SubjectKind.ACCOUNT, tenant.account, tenant.home)}
     found = [
         each
         for each in scene.bindings
-        if not is_documented(each, tenant.name)
-        and any(
-            (subject["kind"] == "Group" and subject["name"] in groups)
-            or (subject["kind"] == "User" and subject["name"] == tenant.user)
-            or (
-                subject["kind"] == "ServiceAccount"
-                and (subject.get("namespace"), subject["name"]) == (tenant.home, tenant.account)
-            )
-            for subject in each.get("subjects") or ()
-        )
+        if not is_documented(each, tenant.name) and names & {subject for subject, _ in subjects_of(each)}
     ]
     if not found:
         return Finding(

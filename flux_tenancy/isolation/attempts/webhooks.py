@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.table import policies
-from flux_tenancy.components.vocabulary.manifests import Manifest
-from flux_tenancy.isolation.attempts.looking import selects
+from flux_tenancy.components.vocabulary.manifests import Manifest, selects
 from flux_tenancy.isolation.choices import Layer
 from flux_tenancy.isolation.model import Attempt, Finding, State
 from flux_tenancy.isolation.scene import Scene

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from kubernetes.utils.quantity import parse_quantity
 
 from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.tenant.further_access import is_documented, subjects_within
+from flux_tenancy.components.rbac.subjects import in_words, subjects_within
+from flux_tenancy.components.tenant.further_access import is_documented
 from flux_tenancy.components.tenant.namespaces import PodSecurity
-from flux_tenancy.components.vocabulary.manifests import Manifest
-from flux_tenancy.isolation.attempts.looking import selects
+from flux_tenancy.components.vocabulary.manifests import Manifest, selects
 from flux_tenancy.isolation.choices import Profile
 from flux_tenancy.isolation.inventory.fields import NOTHING, described
 from flux_tenancy.isolation.inventory.intent import NAMESPACE, POD_SECURITY
@@ -26,7 +26,6 @@ from flux_tenancy.isolation.inventory.lists import (
 )
 from flux_tenancy.isolation.model import Discrepancy
 from flux_tenancy.isolation.scene import Tenancy
-from flux_tenancy.operations.foreign_grants import grant_of
 
 # A count beyond this limits nothing: etcd would be full before.
 _MOST = 100_000
@@ -165,7 +164,7 @@ def _bindings(tenant: Tenancy, lists: Lists, *, strict: bool) -> Iterator[Discre
                 continue
         elif is_documented(each, tenant.name):
             continue
-        found = str(grant_of(each["kind"], each).cluster)
+        found = in_words(each)
         intended = "a narrower role" if namespace in tenant.namespaces else "no rights outside of its namespaces"
         yield Discrepancy.of(
             Message(

@@ -12,15 +12,16 @@ from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.installs.capsule.serving import DENIALS, FOREIGN_PROBE, NAMESPACES_PATH
 from flux_tenancy.components.policies.config import PolicyEngine
 from flux_tenancy.components.policies.probe import PROBE_NAME, PROBE_PATH, probe_request
+from flux_tenancy.components.rbac.kubernetes_roles import AGGREGATE_LABEL
+from flux_tenancy.components.rbac.rights import aggregates_to, is_of_kubernetes
+from flux_tenancy.components.rbac.subjects import SubjectKind, in_words, subject_of, subjects_of, subjects_within
 from flux_tenancy.components.recovery.missing_namespaces import CREATED_AGAIN
 from flux_tenancy.components.tenant.annotations import EXCEPTIONS, PREFIX, SERVICE_TYPES
 from flux_tenancy.components.tenant.capsule.names import BOUND_BY, BOUND_BY_LABEL, CAPSULE_TENANT_LABEL
-from flux_tenancy.components.tenant.further_access import subjects_within
 from flux_tenancy.components.tenant.role import Role
-from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest, name_of
+from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest, name_of, selects
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, MANAGED_BY_LABEL, TENANT_LABEL
 from flux_tenancy.isolation.asking import Asker
-from flux_tenancy.isolation.attempts.looking import selects
 from flux_tenancy.isolation.attempts.objects import NAME
 from flux_tenancy.isolation.inventory.fields import NOTHING, described, differences
 from flux_tenancy.isolation.inventory.intent import NAMESPACE, POD_SECURITY, Intent, Key, is_filled_in, key_of
@@ -43,7 +44,7 @@ from flux_tenancy.isolation.inventory.stored import NotComparable, Stored
 from flux_tenancy.isolation.kinds import served
 from flux_tenancy.isolation.model import Discrepancy, Request
 from flux_tenancy.isolation.scene import Tenancy
-from flux_tenancy.operations.foreign_grants import EXCEPTION_TYPES, applied_by_flux, entry_of, grant_of
+from flux_tenancy.operations.foreign_grants import EXCEPTION_TYPES, applied_by_flux, entry_of
 
 DIFFERS = Message(
     "FT-ISO-100",
@@ -62,10 +63,6 @@ _DECISIVE = (POD_SECURITY, PREFIX, TENANT_LABEL, MANAGED_BY_LABEL, CAPSULE_TENAN
 _GRANTED = (EXCEPTIONS, SERVICE_TYPES)
 _POLICIES = {PolicyEngine.NATIVE: NATIVE_POLICY, PolicyEngine.KYVERNO: KYVERNO_POLICY}
 _KYVERNO_WEBHOOK = "vpol.validate.kyverno.svc-fail"
-# Labels that add a ClusterRole's rules to Kubernetes' roles for users, and what marks Kubernetes' own.
-# Source: https://kubernetes.io/docs/reference/access-authn-authz/rbac/#user-facing-roles
-_AGGREGATE = f"{RBAC}/aggregate-to-"
-_OF_KUBERNETES = {"kubernetes.io/bootstrapping": "rbac-defaults"}
 _NO_BINDING = "no such binding"
 
 
@@ -201,7 +198,7 @@ class StackInventory:
                         "delete the binding, or declare the rights in the stack: as a grant, or under people",
                     ),
                     each,
-                    str(grant_of(each["kind"], each).cluster),
+                    in_words(each),
                     _NO_BINDING,
                 )
 
@@ -212,9 +209,7 @@ class StackInventory:
             return
         of_platform = self._applied_by_platform(lists)
         for each in lists[CLUSTER_ROLE]:
-            labels = each["metadata"].get("labels", {})
-            added = any(key.startswith(_AGGREGATE) and value == "true" for key, value in labels.items())
-            if not added or key_of(each) in self._intent.objects or labels.items() >= _OF_KUBERNETES.items():
+            if not aggregates_to(each) or key_of(each) in self._intent.objects or is_of_kubernetes(each):
                 continue
             if f"_{name_of(each).replace(':', '__')}_{RBAC}_ClusterRole" not in of_platform:
                 found, _ = described([("rules", None, each.get("rules"))])
@@ -222,7 +217,7 @@ class StackInventory:
                     Message(
                         "FT-ISO-110",
                         "a ClusterRole adds rights to Kubernetes' role `admin`, which the tenant has",
-                        f"remove its labels {_AGGREGATE}…, or give the tenant its rights as a grant",
+                        f"remove its labels {AGGREGATE_LABEL}…, or give the tenant its rights as a grant",
                     ),
                     each,
                     found,
@@ -271,8 +266,8 @@ class StackInventory:
             return False
         account = {"kind": "ServiceAccount", "name": tenant.account, "namespace": tenant.home}
         allowed = self._intent.made_bindings(tenant.name, account)
-        subjects = _plain(binding.get("subjects") or ())
-        return any(role["name"] == name and subjects <= _plain(whom) for name, whom in allowed)
+        subjects = {subject for subject, _ in subjects_of(binding)}
+        return any(role["name"] == name and subjects <= set(map(subject_of, whom)) for name, whom in allowed)
 
     def _may_write_itself(self, tenant: Tenancy, found: Manifest) -> bool:
         """Whether a tenant that is meant to write bindings could have written this one, for others than itself."""
@@ -280,10 +275,10 @@ class StackInventory:
         if not (tenant.account and self._intent.may_bind(tenant.name, namespace)):
             return False
         others = all(
-            each["kind"] == "ServiceAccount"
-            and each.get("namespace", namespace) == namespace
-            and each["name"] not in (tenant.account, "default")
-            for each in found.get("subjects") or ()
+            each.kind is SubjectKind.ACCOUNT
+            and each.namespace == namespace
+            and each.name not in (tenant.account, "default")
+            for each, _ in subjects_of(found)
         )
         copy = {key: value for key, value in found.items() if key not in ("metadata", "status")}
         request = Request(copy | {"metadata": {"name": NAME, "namespace": namespace}}, ())
@@ -374,10 +369,6 @@ def _of_namespace(intended: Manifest, found: Manifest, *, is_listed: bool) -> It
         ]
     if differing:
         yield _about(DIFFERS, intended, *described(differing))
-
-
-def _plain(subjects: Iterable[Mapping[str, str]]) -> set[tuple[str, str, str]]:
-    return {(each["kind"], each.get("namespace", ""), each["name"]) for each in subjects}
 
 
 def _said(answer: str | None) -> str:

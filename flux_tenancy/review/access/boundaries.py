@@ -14,12 +14,14 @@ from flux_tenancy.components.installs.flux.lockdown_flags import (
 )
 from flux_tenancy.components.installs.flux.profile import FEATURE_GATES
 from flux_tenancy.components.installs.flux.release import component_of, version_of
+from flux_tenancy.components.rbac.rights import CLUSTER
+from flux_tenancy.components.rbac.subjects import Subject, SubjectKind
 from flux_tenancy.components.sync.workload_identity import PROVIDERS
 from flux_tenancy.components.tenant.annotations import LANE
 from flux_tenancy.components.tenant.namespaces import PodSecurity
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import DEFAULT_LANE, TENANT_LABEL
-from flux_tenancy.review.access.rules import CLUSTER, Access, Subject, SubjectKind
+from flux_tenancy.review.access.rules import Access
 from flux_tenancy.review.access.sentences import Statement, name_of
 from flux_tenancy.review.render.rendered import RenderedObject
 from flux_tenancy.review.words.lists import listed

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from flux_tenancy.components.installs.capsule.objects import NAMESPACE_DELETER, NAMESPACE_PROVISIONER, generated_objects
+from flux_tenancy.components.rbac.manifests import rbac_binding
 from flux_tenancy.components.tenant.capsule.names import CAPSULE_API, TENANT, TENANT_OWNER
-from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest
+from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 
 
@@ -26,7 +27,7 @@ def of_capsule(manifest: Manifest) -> Iterator[Manifest]:
     if manifest["kind"] == TENANT_OWNER:
         yield _role(NAMESPACE_PROVISIONER)
         owner = {"kind": "User", "name": manifest["spec"]["name"]}
-        yield _binding("ClusterRoleBinding", {"name": name}, NAMESPACE_PROVISIONER, [owner])
+        yield rbac_binding("ClusterRoleBinding", {"name": name}, NAMESPACE_PROVISIONER, [owner])
     if manifest["kind"] == TENANT:
         here = made_by(name)
         yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": here, "labels": {TENANT_LABEL: name}}}
@@ -34,20 +35,9 @@ def of_capsule(manifest: Manifest) -> Iterator[Manifest]:
         for rule in manifest["spec"]["rules"]:
             for each in rule.get("permissions", {}).get("bindings", ()):
                 metadata = {"name": "capsule", "namespace": here}
-                yield _binding("RoleBinding", metadata, each["clusterRoleName"], each["subjects"])
+                yield rbac_binding("RoleBinding", metadata, each["clusterRoleName"], each["subjects"])
 
 
 def _role(name: str) -> Manifest:
     roles = {each["metadata"]["name"]: each for each in generated_objects() if each["kind"] == "ClusterRole"}
     return roles[name]
-
-
-def _binding(kind: str, metadata: Manifest, role: str, subjects: list[Manifest]) -> Manifest:
-    reference = {"apiGroup": RBAC, "kind": "ClusterRole", "name": role}
-    return {
-        "apiVersion": f"{RBAC}/v1",
-        "kind": kind,
-        "metadata": metadata,
-        "roleRef": reference,
-        "subjects": subjects,
-    }

@@ -8,10 +8,11 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any
 
 from flux_tenancy.components.installs.flux.lanes import APP_LABEL
+from flux_tenancy.components.rbac.subjects import Subject, SubjectKind
 from flux_tenancy.components.tenant.network import NAMESPACE_NAME_LABEL, OPENINGS_SUFFIX
-from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.manifests import Manifest, selects
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, TENANT_LABEL
-from flux_tenancy.review.access.rules import ANYWHERE, Subject, SubjectKind
+from flux_tenancy.review.access.rules import ANYWHERE
 from flux_tenancy.review.access.sentences import Statement
 from flux_tenancy.review.render.rendered import RenderedObject
 from flux_tenancy.review.words.lists import listed
@@ -123,19 +124,11 @@ def _of_flux(objects: Iterable[RenderedObject], controllers: Iterable[str]) -> I
     specs = [each.manifest["spec"] for each in policies if "Egress" in each.manifest["spec"].get("policyTypes", ())]
     for name in controllers:
         subject = Subject(SubjectKind.ACCOUNT, name, FLUX_NAMESPACE)
-        own = [each for each in specs if _selects(each.get("podSelector", {}), {APP_LABEL: name})]
+        own = [each for each in specs if selects(each.get("podSelector", {}), {APP_LABEL: name})]
         for rule in (rule for each in own or [{"egress": [{}]}] for rule in each.get("egress") or ()):
             # All of them may query DNS and connect to each other.
             if peers := [each for each in rule.get("to", ()) if "ipBlock" in each] if rule else [{}]:
                 yield _Opening(subject, ANYWHERE, "to", peers, rule.get("ports") or ())
-
-
-def _selects(selector: Manifest, labels: Manifest) -> bool:
-    """Whether a selector with labels, and with lists of their values, selects Pods with these labels."""
-    return selector.get("matchLabels", {}).items() <= labels.items() and all(
-        (labels.get(each["key"]) in each.get("values", ())) is (each["operator"] == "In")
-        for each in selector.get("matchExpressions", ())
-    )
 
 
 def _has_peer(wider: Manifest, peer: Manifest) -> bool:

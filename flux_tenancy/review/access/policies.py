@@ -19,6 +19,7 @@ from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.native import native
 from flux_tenancy.components.policies.rendering import ACTIONS, POLICIES, object_name
 from flux_tenancy.components.policies.table import policies as policies_of
+from flux_tenancy.components.rbac.subjects import Subject, SubjectKind
 from flux_tenancy.components.tenant.annotations import EXCEPTIONS
 from flux_tenancy.components.tenant.people import DEVELOPER
 from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
@@ -36,7 +37,7 @@ from flux_tenancy.review.access.policy_settings import (
     told_settings,
     values_of,
 )
-from flux_tenancy.review.access.rules import LABELED, Subject, SubjectKind
+from flux_tenancy.review.access.rules import LABELED
 from flux_tenancy.review.access.sentences import Statement
 from flux_tenancy.review.access.words import all_of
 from flux_tenancy.review.render.rendered import Render

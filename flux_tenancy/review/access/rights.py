@@ -4,27 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from flux_tenancy.components.rbac.kubernetes_roles import POWER, READ, KubernetesRole
+from flux_tenancy.components.rbac.rights import CLUSTER, NamedRole, Permission, Right
+from flux_tenancy.components.rbac.subjects import Subject, SubjectKind
 from flux_tenancy.components.tenant.grants import VERBS
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, LANED
-from flux_tenancy.review.access.kubernetes_roles import POWER, READ, KubernetesRole
-from flux_tenancy.review.access.rules import (
-    CLUSTER,
-    Access,
-    Gain,
-    NamedRole,
-    Permission,
-    Right,
-    Subject,
-    SubjectKind,
-    gains,
-)
+from flux_tenancy.review.access.rules import Access, Gain, gains
 from flux_tenancy.review.access.sentences import Statement
 from flux_tenancy.review.access.words import permissions
 
 _IMPERSONATE = "impersonate"
 _SECRETS = ("secrets", "serviceaccounts/token")
-# Groups that everybody is in who reaches the API server.
-_EVERYBODY = ("system:authenticated", "system:serviceaccounts", "system:unauthenticated")
 
 
 def rights_statements(old: Access, new: Access) -> Iterator[Statement]:
@@ -41,7 +31,7 @@ def rights_statements(old: Access, new: Access) -> Iterator[Statement]:
 def is_high(gain: Gain, right: Right, in_new_namespace: bool = False) -> bool:
     """Whether a right is a high risk: of the whole cluster or of everybody, over others, or over secrets."""
     subject = gain.subject
-    if gain.place == CLUSTER or (subject.kind is SubjectKind.GROUP and subject.name in _EVERYBODY):
+    if gain.place == CLUSTER or subject.is_everybody:
         return True
     if isinstance(right, NamedRole):
         return right.name != KubernetesRole.VIEW

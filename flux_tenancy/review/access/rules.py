@@ -10,94 +10,42 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import product
-from typing import Any
 
 from flux_tenancy.components.installs.chart import RELEASE_TYPE
 from flux_tenancy.components.installs.kyverno.config import KYVERNO
+from flux_tenancy.components.rbac.kubernetes_roles import KNOWN
+from flux_tenancy.components.rbac.manifests import rbac_binding, rbac_role
+from flux_tenancy.components.rbac.rights import (
+    BINDINGS,
+    CLUSTER,
+    ROLES,
+    NamedRole,
+    Permission,
+    Right,
+    Rights,
+    RoleReference,
+    aggregated,
+    is_rbac,
+    reference_of,
+    rights_of,
+    role_of,
+)
+from flux_tenancy.components.rbac.subjects import Subject, SubjectKind, subject_of
 from flux_tenancy.components.tenant.annotations import SERVICE_ACCOUNT
-from flux_tenancy.components.tenant.further_access import RoleReference
-from flux_tenancy.components.vocabulary.manifests import RBAC, RBAC_API, Manifest
+from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from flux_tenancy.review.access.capsule import of_capsule
-from flux_tenancy.review.access.kubernetes_roles import AGGREGATE_LABEL, POWER, RULES, KubernetesRole
 from flux_tenancy.review.render.rendered import RenderedObject
 
-CLUSTER = ""
-"""The place of a right in the whole cluster."""
 ANYWHERE = "*"
 """The place of what has none: of everyone with a role, it depends on where they have it."""
 LABELED = "tenants onboarded by label"
 """The name that stands for all tenants that Kyverno provisions (docs/onboarding.md)."""
 
-_USER_OF_ACCOUNT = "system:serviceaccount:"
-_URL = "/"
 # More resources than this in a role, and its name says more than a list.
 _FEW_RESOURCES = 4
-
-
-class SubjectKind(StrEnum):
-    """What kind of subject has a right."""
-
-    TENANT = "tenant"
-    """The service account that Flux impersonates for a tenant."""
-    ACCOUNT = "ServiceAccount"
-    USER = "User"
-    GROUP = "Group"
-    ROLE = "role"
-    """Everyone with a role of Kubernetes, which ClusterRoles of the stack add to."""
-
-
-@dataclass(frozen=True, order=True)
-class Subject:
-    """Who has a right.
-
-    Attributes:
-        namespace: of a service account; empty for others.
-    """
-
-    kind: SubjectKind
-    name: str
-    namespace: str = ""
-
-
-@dataclass(frozen=True, order=True)
-class Permission:
-    """One verb on one resource, `*` for all.
-
-    Attributes:
-        group: API group; the core group is the empty string.
-        resource: plural, with its subresource (`pods/log`), or a URL path that begins with a slash.
-        name: name of the only object; empty for all.
-    """
-
-    verb: str
-    group: str
-    resource: str
-    name: str = ""
-
-    @property
-    def is_broad(self) -> bool:
-        """Whether it can allow another permission than itself and that on a single object."""
-        return "*" in (self.verb, self.group, self.resource) or self.resource.startswith(("*/", _URL))
-
-
-@dataclass(frozen=True, order=True)
-class NamedRole:
-    """A role that the cluster or somebody else brings, by its name."""
-
-    name: str
-
-    @property
-    def is_broad(self) -> bool:
-        return self.name in POWER
-
-
-Right = Permission | NamedRole
-EVERYTHING = Permission("*", "*", "*")
 
 
 @dataclass(frozen=True)
@@ -122,37 +70,17 @@ class Tenants:
 
 
 @dataclass(frozen=True)
-class Granted:
+class Granted(Rights):
     """What a subject may do in one place.
 
     Attributes:
+        all: with what ClusterRoles of the stack add to Kubernetes' roles among them; everyone with such a role has it.
         roles: the roles that it is bound to.
         rights: what they allow; roles that the stack does not define by name.
-        implied: what ClusterRoles of the stack add to Kubernetes' roles among them; everyone with such a role has it.
     """
 
     roles: frozenset[RoleReference] = frozenset()
     rights: frozenset[Right] = frozenset()
-    implied: frozenset[Right] = frozenset()
-
-    @cached_property
-    def all(self) -> frozenset[Right]:
-        return self.rights | self.implied
-
-    @cached_property
-    def broad(self) -> tuple[Right, ...]:
-        """Those that can allow others."""
-        return tuple(right for right in self.all if right.is_broad)
-
-    def allows(self, right: Right) -> bool:
-        """Whether it has a right, perhaps as a part of another."""
-        return right in self.all or self.allows_otherwise(right)
-
-    def allows_otherwise(self, right: Right) -> bool:
-        """Whether it has a right as a part of another."""
-        if isinstance(right, Permission) and right.name and replace(right, name="") in self.all:
-            return True
-        return any(covers(each, right) for each in self.broad if each != right)
 
 
 NOTHING = Granted()
@@ -193,29 +121,6 @@ class Gain:
     rights: frozenset[Right]
 
 
-def covers(one: Right, other: Right) -> bool:
-    """Whether a right includes another."""
-    if isinstance(one, NamedRole):
-        if one.name == KubernetesRole.CLUSTER_ADMIN or one == other:
-            return True
-        if isinstance(other, NamedRole):
-            return POWER.get(one.name, -1) >= POWER.get(other.name, len(POWER))
-        return (other.verb, other.group, other.resource) in _KNOWN.get(one.name, ())
-    if isinstance(other, NamedRole):
-        return one == EVERYTHING
-    if one.verb not in ("*", other.verb) or _is_url(one) is not _is_url(other):
-        return False
-    if _is_url(one):
-        return one.resource == other.resource or (
-            one.resource.endswith("*") and other.resource.startswith(one.resource[:-1])
-        )
-    return (
-        one.group in ("*", other.group)
-        and _covers_resource(one.resource, other.resource)
-        and one.name in ("", other.name)
-    )
-
-
 def rbac_access(objects: Iterable[RenderedObject]) -> Access:
     """Who may do what by the roles and bindings of a render.
 
@@ -227,21 +132,21 @@ def rbac_access(objects: Iterable[RenderedObject]) -> Access:
     manifests += [each for manifest in manifests for each in (*_generated(manifest), *of_capsule(manifest))]
     manifests += [each for chart in found if chart.type == RELEASE_TYPE for each in _of_chart(chart.manifest)]
     tenants = tenants_of(manifests)
-    described = {_reference(each): each for each in manifests if _is_rbac(each, "Role", "ClusterRole")}
-    of_cluster = {name: role for (kind, _, name), role in described.items() if kind == "ClusterRole"}
-    roles = {reference: _rights(role, of_cluster) for reference, role in described.items()}
-    aggregated = {name: _aggregated(name, of_cluster) for name in RULES}
+    described = {reference_of(each): each for each in manifests if is_rbac(each, *ROLES)}
+    of_cluster = [role for (kind, _, _), role in described.items() if kind == "ClusterRole"]
+    roles = {reference: rights_of(role, of_cluster) for reference, role in described.items()}
+    added = {name: aggregated(name, of_cluster) for name in KNOWN}
     bound: dict[Place, set[RoleReference]] = defaultdict(set)
     for binding in manifests:
-        if _is_rbac(binding, "RoleBinding", "ClusterRoleBinding"):
+        if is_rbac(binding, *BINDINGS):
             namespace = binding["metadata"].get("namespace", CLUSTER)
             for subject in binding.get("subjects") or ():
-                bound[_subject(subject, namespace, tenants), namespace].add(_bound_role(binding, namespace))
-    grants = _Grants(roles, aggregated)
+                bound[_subject(subject, namespace, tenants), namespace].add(role_of(binding))
+    grants = _Grants(roles, added)
     everyone = {
-        (Subject(SubjectKind.ROLE, name), ANYWHERE): Granted(rights=added)
-        for name, added in aggregated.items()
-        if added
+        (Subject(SubjectKind.ROLE, name), ANYWHERE): Granted(rights, rights=rights)
+        for name, rights in added.items()
+        if rights
     }
     return Access(
         tenants,
@@ -292,9 +197,9 @@ class _Grants:
         if key not in self.known:
             rights = frozenset(right for each in references for right in self.roles.get(each, {NamedRole(each[2])}))
             if place != CLUSTER:
-                rights = frozenset(right for right in rights if not _is_url(right))
+                rights = frozenset(each for each in rights if isinstance(each, NamedRole) or not each.is_url)
             implied = frozenset(right for _, _, name in references for right in self.aggregated.get(name, ()))
-            self.known[key] = Granted(references, rights, implied)
+            self.known[key] = Granted(rights | implied, references, rights)
         return self.known[key]
 
 
@@ -317,88 +222,10 @@ def _whole_roles(
     }
 
 
-def _is_rbac(manifest: Manifest, *kinds: str) -> bool:
-    return manifest["kind"] in kinds and manifest["apiVersion"].startswith(f"{RBAC}/")
-
-
-def _reference(role: Manifest) -> RoleReference:
-    return role["kind"], role["metadata"].get("namespace", ""), role["metadata"]["name"]
-
-
-def _bound_role(binding: Manifest, namespace: str) -> RoleReference:
-    reference = binding["roleRef"]
-    return reference["kind"], namespace if reference["kind"] == "Role" else "", reference["name"]
-
-
 def _subject(subject: Mapping[str, str], namespace: str, tenants: Tenants) -> Subject:
-    """The subject of a binding; the API server reads a service account without a namespace as in the binding's own."""
-    kind, name = SubjectKind(subject["kind"]), subject["name"]
-    home = subject.get("namespace", namespace)
-    if kind is SubjectKind.USER and name.startswith(_USER_OF_ACCOUNT):
-        home, _, name = name.removeprefix(_USER_OF_ACCOUNT).partition(":")
-        kind = SubjectKind.ACCOUNT
-    if kind is not SubjectKind.ACCOUNT:
-        return Subject(kind, name)
-    tenant = tenants.accounts.get((home, name))
-    return Subject(SubjectKind.TENANT, tenant) if tenant else Subject(kind, name, home)
-
-
-def _rights(role: Manifest, cluster_roles: Mapping[str, Manifest]) -> frozenset[Permission]:
-    """What a role allows; an aggregated one what the selected roles allow."""
-    aggregation = role.get("aggregationRule")
-    if aggregation is None:
-        return frozenset(right for rule in role.get("rules") or () for right in _permissions(rule))
-    selected = (
-        each
-        for each in cluster_roles.values()
-        if each is not role and any(_selects(one, each) for one in aggregation.get("clusterRoleSelectors") or ())
-    )
-    return frozenset(right for each in selected for right in _rights(each, cluster_roles))
-
-
-def _aggregated(name: str, cluster_roles: Mapping[str, Manifest]) -> frozenset[Permission]:
-    """What ClusterRoles of the stack add to a role of Kubernetes: also those that they add to a weaker one."""
-    labels = [f"{AGGREGATE_LABEL}{each}" for each, power in POWER.items() if power <= POWER[name]]
-    added = (
-        role
-        for role in cluster_roles.values()
-        if any(role["metadata"].get("labels", {}).get(label) == "true" for label in labels)
-    )
-    return frozenset(right for role in added for right in _rights(role, cluster_roles))
-
-
-def _selects(selector: Mapping[str, Any], role: Manifest) -> bool:
-    """Source: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors"""
-    labels = role["metadata"].get("labels", {})
-    return all(labels.get(key) == value for key, value in (selector.get("matchLabels") or {}).items()) and all(
-        _matches(expression, labels) for expression in selector.get("matchExpressions") or ()
-    )
-
-
-def _matches(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    key, operator = expression["key"], expression["operator"]
-    if operator in ("Exists", "DoesNotExist"):
-        return (key in labels) is (operator == "Exists")
-    return (labels.get(key) in expression["values"]) is (operator == "In")
-
-
-def _permissions(rule: Mapping[str, Any]) -> Iterator[Permission]:
-    names = rule.get("resourceNames") or ("",)
-    for parts in product(rule["verbs"], rule.get("apiGroups") or (), rule.get("resources") or (), names):
-        yield Permission(*parts)
-    for verb, url in product(rule["verbs"], rule.get("nonResourceURLs") or ()):
-        yield Permission(verb, "", f"{_URL}{url.removeprefix(_URL)}")
-
-
-def _is_url(right: Right) -> bool:
-    return isinstance(right, Permission) and right.resource.startswith(_URL)
-
-
-def _covers_resource(one: str, other: str) -> bool:
-    if one in ("*", other):
-        return True
-    # `*/scale` is the subresource of every resource.
-    return one.startswith("*/") and "/" in other and one.split("/")[1] == other.split("/")[1]
+    found = subject_of(subject, namespace)
+    tenant = tenants.accounts.get((found.namespace, found.name)) if found.kind is SubjectKind.ACCOUNT else None
+    return Subject(SubjectKind.TENANT, tenant) if tenant else found
 
 
 def _generated(manifest: Manifest) -> Iterator[Manifest]:
@@ -441,19 +268,6 @@ def _of_kyverno(release: Manifest) -> Iterator[Manifest]:
     name = f"{properties['name']}-background-controller"
     given = properties["values"]["backgroundController"]["rbac"]
     rules = [*given["coreClusterRole"]["extraResources"], *given["clusterRole"]["extraResources"]]
-    common = {"apiVersion": RBAC_API, "metadata": {"name": name}}
     account = {"kind": "ServiceAccount", "name": name, "namespace": properties["namespace"]}
-    yield common | {"kind": "ClusterRole", "rules": rules}
-    yield common | {
-        "kind": "ClusterRoleBinding",
-        "roleRef": {"kind": "ClusterRole", "name": name},
-        "subjects": [account],
-    }
-
-
-_KNOWN: Mapping[str, frozenset[tuple[str, str, str]]] = {
-    name: frozenset(
-        (verb, group, resource) for group, resources, verbs in rules for resource in resources for verb in verbs
-    )
-    for name, rules in RULES.items()
-}
+    yield rbac_role("ClusterRole", {"name": name}, rules)
+    yield rbac_binding("ClusterRoleBinding", {"name": name}, name, [account])

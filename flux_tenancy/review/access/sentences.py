@@ -12,8 +12,10 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from flux_tenancy.components.rbac.rights import CLUSTER
+from flux_tenancy.components.rbac.subjects import Subject, SubjectKind
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE
-from flux_tenancy.review.access.rules import ANYWHERE, CLUSTER, LABELED, Subject, SubjectKind, Tenants
+from flux_tenancy.review.access.rules import ANYWHERE, LABELED, Tenants
 from flux_tenancy.review.access.words import counted
 from flux_tenancy.review.render.rendered import PLATFORM
 

@@ -11,9 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 from flux_tenancy.components.policies.config import PolicyMode
+from flux_tenancy.components.rbac.rights import CLUSTER
+from flux_tenancy.components.rbac.subjects import Subject, SubjectKind
 from flux_tenancy.review.access.policies import allowance_statements, read_admission
 from flux_tenancy.review.access.rights import rights_statements
-from flux_tenancy.review.access.rules import CLUSTER, Access, Subject, SubjectKind, gains, rbac_access
+from flux_tenancy.review.access.rules import Access, gains, rbac_access
 from flux_tenancy.review.access.sentences import Joined, Risk, join
 from flux_tenancy.review.access.words import permissions
 from flux_tenancy.review.render.rendered import Render

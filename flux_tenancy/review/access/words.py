@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from flux_tenancy.review.access.kubernetes_roles import READ
-from flux_tenancy.review.access.rules import Permission
+from flux_tenancy.components.rbac.kubernetes_roles import READ
+from flux_tenancy.components.rbac.rights import Permission
 from flux_tenancy.review.words.lists import listed
 
 MOST_ITEMS = 5
@@ -14,61 +14,16 @@ MOST_ITEMS = 5
 
 _WRITE = ("create", "update", "patch", "delete")
 _VERBS = (*READ, *_WRITE, "deletecollection")
-_KINDS = {
-    name.lower(): name
-    for name in (
-        "Alerts",
-        "ArtifactGenerators",
-        "Buckets",
-        "ClusterRoleBindings",
-        "ClusterRoles",
-        "ConfigMaps",
-        "ControllerRevisions",
-        "CronJobs",
-        "CustomResourceDefinitions",
-        "DaemonSets",
-        "Deployments",
-        "Endpoints",
-        "EndpointSlices",
-        "Events",
-        "ExternalArtifacts",
-        "GitRepositories",
-        "HelmCharts",
-        "HelmReleases",
-        "HelmRepositories",
-        "HorizontalPodAutoscalers",
-        "ImagePolicies",
-        "ImageRepositories",
-        "ImageUpdateAutomations",
-        "Ingresses",
-        "Jobs",
-        "Kustomizations",
-        "Leases",
-        "LimitRanges",
-        "Namespaces",
-        "NetworkPolicies",
-        "Nodes",
-        "OCIRepositories",
-        "PersistentVolumeClaims",
-        "PersistentVolumes",
-        "PodDisruptionBudgets",
-        "Pods",
-        "PodTemplates",
-        "PriorityClasses",
-        "Providers",
-        "Receivers",
-        "ReplicaSets",
-        "ReplicationControllers",
-        "ResourceQuotas",
-        "RoleBindings",
-        "Roles",
-        "Secrets",
-        "ServiceAccounts",
-        "Services",
-        "StatefulSets",
-        "StorageClasses",
-    )
-}
+_NAMES = """
+    Alerts ArtifactGenerators Buckets ClusterRoleBindings ClusterRoles ConfigMaps ControllerRevisions CronJobs
+    CustomResourceDefinitions DaemonSets Deployments Endpoints EndpointSlices Events ExternalArtifacts
+    GitRepositories HelmCharts HelmReleases HelmRepositories HorizontalPodAutoscalers ImagePolicies
+    ImageRepositories ImageUpdateAutomations Ingresses Jobs Kustomizations Leases LimitRanges Namespaces
+    NetworkPolicies Nodes OCIRepositories PersistentVolumeClaims PersistentVolumes PodDisruptionBudgets Pods
+    PodTemplates PriorityClasses Providers Receivers ReplicaSets ReplicationControllers ResourceQuotas
+    RoleBindings Roles Secrets ServiceAccounts Services StatefulSets StorageClasses
+"""
+_KINDS = {name.lower(): name for name in _NAMES.split()}
 _ANYTHING, _ALL = "do anything with", "everything"
 _ALL_OF = f"{_ALL} in the API group "
 _SUBRESOURCES = {"pods/log": "logs of Pods", "serviceaccounts/token": "tokens of ServiceAccounts"}

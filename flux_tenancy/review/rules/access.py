@@ -16,8 +16,20 @@ from flux_tenancy.components.config.types import is_reserved
 from flux_tenancy.components.git.github import DEPLOY_KEY_TYPE
 from flux_tenancy.components.keys.armor import has_private_key, is_single_block
 from flux_tenancy.components.keys.signing_keys import PGP_SUFFIX, SSH_SUFFIX
+from flux_tenancy.components.rbac.kubernetes_roles import KubernetesRole
+from flux_tenancy.components.rbac.rights import (
+    BINDINGS,
+    ROLES,
+    RoleReference,
+    Rules,
+    allows_everything,
+    permissions,
+    reference_of,
+    role_of,
+)
+from flux_tenancy.components.rbac.subjects import subjects_of
 from flux_tenancy.components.stack.review import RuleName
-from flux_tenancy.components.tenant.further_access import RoleReference, Rules, TenantAccess, further_access
+from flux_tenancy.components.tenant.further_access import TenantAccess, further_access
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from flux_tenancy.review.render.recorder import GENERATED
@@ -25,10 +37,6 @@ from flux_tenancy.review.render.rendered import PLATFORM, RenderedObject
 from flux_tenancy.review.rules.findings import WAIVE, Finding, resource_of
 from flux_tenancy.review.rules.setting import RuleSetting
 
-_BINDINGS = ("RoleBinding", "ClusterRoleBinding")
-_ROLES = ("Role", "ClusterRole")
-
-_CLUSTER_ADMIN: RoleReference = ("ClusterRole", "", "cluster-admin")
 _ALL_RIGHTS: Rules = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]
 # As `components.config.sealed` writes it; a render has it as text.
 _SEALED = r"<encrypted \S+ [0-9a-f]{16}>"
@@ -54,15 +62,16 @@ _COSIGN_SUFFIX = ".pub"
 def admin_bindings(objects: Sequence[RenderedObject], setting: RuleSetting) -> Iterator[Finding]:
     """Bindings in tenants' namespaces, or of tenants' accounts, to a role that allows everything."""
     tenants = _tenants(objects)
-    rules = {_reference_of(each.manifest): each.manifest.get("rules") or () for each in objects if each.kind in _ROLES}
+    rules = {reference_of(each.manifest): each.manifest.get("rules") or () for each in objects if each.kind in ROLES}
+    rules["ClusterRole", "", KubernetesRole.CLUSTER_ADMIN] = _ALL_RIGHTS
 
     def all_or_none(role: RoleReference) -> Rules:
-        return _ALL_RIGHTS if role == _CLUSTER_ADMIN or _allows_everything(rules.get(role, ())) else []
+        return _ALL_RIGHTS if allows_everything(permissions(rules.get(role, ()))) else []
 
-    by_name = {(each.kind, each.namespace, each.name): each for each in objects if each.kind in _BINDINGS}
+    by_name = {(each.kind, each.namespace, each.name): each for each in objects if each.kind in BINDINGS}
     within = {each.key for each in by_name.values() if each.kind == "RoleBinding" and each.namespace in tenants}
     for binding in by_name.values():
-        role = _role_of(binding.manifest)
+        role = role_of(binding.manifest)
         if binding.key in within and all_or_none(role):
             yield _of_namespace(binding, tenants[binding.namespace], role)
     accesses = {name: TenantAccess(namespaces, ()) for name, namespaces in _by_tenant(tenants).items()}
@@ -142,8 +151,7 @@ def _by_tenant(tenants: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def _of_namespace(binding: RenderedObject, tenant: str, role: RoleReference) -> Finding:
-    subjects = [f"{each['kind']} {each['name']}" for each in binding.manifest.get("subjects") or ()]
-    named = printable(", ".join(subjects)) or "nobody yet"
+    named = ", ".join(words for _, words in subjects_of(binding.manifest)) or "nobody yet"
     message = Message(
         "FT-REV-101",
         f"grants {named} all rights in the tenant's namespace {printable(binding.namespace)}, through {role[0]} "
@@ -151,26 +159,6 @@ def _of_namespace(binding: RenderedObject, tenant: str, role: RoleReference) -> 
         f"bind a role with fewer rights (tenants.{printable(tenant)}.role), {WAIVE} {RuleName.ADMIN_BINDING}",
     )
     return Finding(RuleName.ADMIN_BINDING, tenant, resource_of(binding), message)
-
-
-def _reference_of(role: Manifest) -> RoleReference:
-    """What bindings call a role."""
-    metadata = role["metadata"]
-    return role["kind"], metadata.get("namespace", "") if role["kind"] == "Role" else "", metadata["name"]
-
-
-def _role_of(binding: Manifest) -> RoleReference:
-    """The role that a binding binds."""
-    role = binding["roleRef"]
-    return role["kind"], binding["metadata"].get("namespace", "") if role["kind"] == "Role" else "", role["name"]
-
-
-def _allows_everything(rules: Iterable[Mapping[str, Sequence[str]]]) -> bool:
-    """Whether a rule allows all verbs on all resources of a group."""
-    return any(
-        "*" in rule.get("verbs", ()) and "*" in rule.get("resources", ()) and not rule.get("resourceNames")
-        for rule in rules
-    )
 
 
 def _entries(secret: Manifest) -> Iterator[tuple[str, str]]:

@@ -14,9 +14,10 @@ from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.rendering import POLICIES, object_name
 from flux_tenancy.components.policies.table import policy_set
 from flux_tenancy.components.policies.threats import THREATS
+from flux_tenancy.components.vocabulary.manifests import selects
 from flux_tenancy.components.vocabulary.names import LANE_LABEL, Controller
 from flux_tenancy.isolation.attempts import NOT_ASKED, attempts, controls
-from flux_tenancy.isolation.attempts.looking import METADATA_ADDRESS, arguments, reaches_in, reaches_out, selects
+from flux_tenancy.isolation.attempts.looking import METADATA_ADDRESS, arguments, reaches_in, reaches_out
 from flux_tenancy.isolation.choices import Layer
 from flux_tenancy.isolation.model import Access, Finding, Live, Request, State, Verdict
 from flux_tenancy.isolation.verdicts import judged

@@ -122,6 +122,14 @@ def test_without_a_layer_the_others_must_hold():
     )
 
 
+def test_without_the_layer_that_refuses_a_later_one_that_was_not_asked_is_unproven():
+    result = suite(says({"attempt": BY_POLICY}), Layer.ADMISSION).attempt(
+        attempt(Request(OBJECT, (*BOTH, Layer.QUOTA)))
+    )
+
+    assert (result.verdict, result.layer) == (Verdict.UNPROVEN, Layer.QUOTA)
+
+
 def test_all_proofs_of_a_layer_must_hold():
     users = Access("impersonate", "", "users")
     proofs = (users, replace(users, resource="groups"))

@@ -81,6 +81,7 @@ class FakeCluster:
         answers: what is no list, by its path.
         patched: the patches, each with its path and query.
         patching: answers a patch to a path.
+        accepted: the Accept header of the last request for each path.
     """
 
     objects: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
@@ -92,6 +93,7 @@ class FakeCluster:
     answers: dict[str, dict[str, Any]] = field(default_factory=lambda: dict(DISCOVERY))
     patched: list[tuple[str, Any]] = field(default_factory=list)
     patching: Callable[[str, Any], dict[str, Any]] = lambda *_: {}
+    accepted: dict[str, str] = field(default_factory=dict)
 
     def native(self, actions: tuple[str, ...], *policies: str) -> None:
         """Let it have ValidatingAdmissionPolicies."""
@@ -133,6 +135,7 @@ def served(cluster: FakeCluster, folder: Path) -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             url = urlsplit(self.path)
+            cluster.accepted[url.path] = self.headers["Accept"]
             found = cluster.page(url.path, parse_qs(url.query)) if cluster.status == 200 else {}
             if url.path in cluster.forbidden:
                 self.answer(403, {})

@@ -489,9 +489,11 @@ def test_a_repair_never_removes_a_field_that_the_stack_sets():
 
 
 def patched(found: dict[str, Any], patch: list[dict[str, Any]]) -> dict[str, Any]:
-    """What the API server makes of a JSON Patch."""
+    """What the API server makes of a JSON Patch that changes nothing which it has not tested before."""
     result = copy.deepcopy(found)
-    for each in patch:
+    for before, each in zip([{}, *patch], patch, strict=False):
+        if each["op"] in ("remove", "replace"):
+            assert (before.get("op"), before.get("path")) == ("test", each["path"])
         *around, last = [step.replace("~1", "/").replace("~0", "~") for step in each["path"].split("/")[1:]]
         inside: Any = result
         for step in around:

@@ -43,6 +43,8 @@ BINDINGS = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindi
 # How Pulumi prints the secret of the sample's state, and with `--show-secrets`.
 SEALED, OPEN = '"ciphertext": "v1:abc"', json.dumps({"plaintext": json.dumps({"token": "cGE1NXdvcmQ="})})[1:-1]
 KUSTOMIZATIONS = "/apis/kustomize.toolkit.fluxcd.io/v1/kustomizations"
+HELM_RELEASES = "/apis/helm.toolkit.fluxcd.io/v2/helmreleases"
+OF_HELM = {"meta.helm.sh/release-name": "shop", "meta.helm.sh/release-namespace": "apps"}
 STACK = "config:\n  flux-tenancy:cluster: {kubeconfig: kubeconfig}\n"
 
 
@@ -53,6 +55,30 @@ def role_binding(name: str = "helper", namespace: str = "apps", **metadata: Any)
         "metadata": {"name": name, "namespace": namespace, "managedFields": [entry], **metadata},
         "roleRef": {"kind": "ClusterRole", "name": "admin"},
         "subjects": [{"kind": "User", "name": "bob"}],
+    }
+
+
+def cluster_binding(name: str, *subjects: dict[str, str], **metadata: Any) -> dict[str, Any]:
+    """A cluster role binding that somebody has created."""
+    binding = role_binding(name, **metadata) | {"subjects": list(subjects)}
+    del binding["metadata"]["namespace"]
+    return binding
+
+
+def applying(*entries: str, namespace: str = "apps") -> dict[str, Any]:
+    """A Kustomization or HelmRelease with these objects in its inventory."""
+    inventory = {"entries": [{"id": each, "v": "v1"} for each in entries]}
+    return {"metadata": {"name": "dev-team", "namespace": namespace}, "status": {"inventory": inventory}}
+
+
+def chart(**names: list[str]) -> dict[str, Any]:
+    """The release of a chart of the stack, with the names of its objects of RBAC as Pulumi records them."""
+    group = "rbac.authorization.k8s.io"
+    return {
+        "type": "kubernetes:helm.sh/v3:Release",
+        "urn": "urn:pulumi:staging::flux-tenancy::kubernetes:helm.sh/v3:Release::kyverno",
+        "inputs": {},
+        "outputs": {"resourceNames": {f"{kind}.{group}/{group}/v1": each for kind, each in names.items()}},
     }
 
 
@@ -240,17 +266,36 @@ def test_a_name_that_a_shell_would_interpret_is_not_put_into_a_command(stack):
     assert "kubectl delete rolebinding … -n apps" in stack.run()[1]
 
 
-def test_what_a_tenant_has_applied_from_git_is_its_own(stack):
+def test_what_a_tenant_has_applied_from_git_and_what_a_chart_of_the_stack_has_are_not_shown(stack):
     stack.cluster.objects[f"{RBAC}/rolebindings"] += [
         role_binding("from:git"),
-        role_binding("from-helm", annotations={"meta.helm.sh/release-name": "shop"}),
+        role_binding("from-helm", annotations=OF_HELM),
         role_binding("elsewhere", "default"),
+        role_binding("of:chart"),
     ]
-    entries = [{"id": "apps_from__git_rbac.authorization.k8s.io_RoleBinding", "v": "v1"}]
-    sync = {"metadata": {"name": "dev-team", "namespace": "apps"}, "status": {"inventory": {"entries": entries}}}
-    stack.cluster.objects[KUSTOMIZATIONS] = [sync]
+    stack.resources.append(chart(RoleBinding=["apps/of:chart"]))
+    stack.cluster.objects[KUSTOMIZATIONS] = [applying("apps_from__git_rbac.authorization.k8s.io_RoleBinding")]
+    stack.cluster.objects[HELM_RELEASES] = [applying("apps_from-helm_rbac.authorization.k8s.io_RoleBinding")]
 
     assert stack.found() == []
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        {"annotations": OF_HELM, "labels": {"app.kubernetes.io/managed-by": "Helm"}},
+        {"labels": {"kustomize.toolkit.fluxcd.io/name": "dev-team", "kustomize.toolkit.fluxcd.io/namespace": "apps"}},
+        {"labels": {"helm.toolkit.fluxcd.io/name": "shop", "helm.toolkit.fluxcd.io/namespace": "apps"}},
+        {"labels": {"projectcapsule.dev/managed-by": "controller"}},
+        {"labels": {"kubernetes.io/bootstrapping": "rbac-defaults"}},
+    ],
+)
+def test_what_only_claims_to_be_applied_by_a_controller_is_shown(stack, claim):
+    """Anybody can write labels and annotations; what Flux and Helm have applied is in an inventory."""
+    stack.cluster.objects[f"{RBAC}/rolebindings"].append(role_binding("system:forged", **claim))
+    stack.cluster.objects[HELM_RELEASES] = [applying("apps_another_rbac.authorization.k8s.io_RoleBinding")]
+
+    assert [(each["what"], each["name"]) for each in stack.found()] == [("foreign", "system:forged")]
 
 
 def test_a_network_policy_of_nobody_is_shown_since_it_allows_more(stack):
@@ -263,25 +308,86 @@ def test_a_network_policy_of_nobody_is_shown_since_it_allows_more(stack):
 
 
 def test_a_cluster_role_binding_for_a_tenants_account_is_shown(stack):
-    binding = role_binding("more")
-    del binding["metadata"]["namespace"]
-    binding["subjects"] = [{"kind": "ServiceAccount", "name": "dev-team", "namespace": "apps"}]
-    other = copy.deepcopy(binding) | {"subjects": [{"kind": "User", "name": "admin"}]}
-    other["metadata"]["name"] = "other"
-    # Clouds have such bindings, and they name no tenant.
-    everybody = copy.deepcopy(binding) | {"subjects": [{"kind": "Group", "name": "system:authenticated"}]}
-    everybody["metadata"]["name"] = "everybody"
-    group = copy.deepcopy(binding) | {"subjects": [{"kind": "Group", "name": "system:serviceaccounts:apps"}]}
-    group["metadata"]["name"] = "group"
+    account = {"kind": "ServiceAccount", "name": "dev-team", "namespace": "apps"}
     stack.cluster.answers[f"{RBAC}/clusterroles/admin"] = {
         "rules": [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]}]
     }
-    stack.cluster.objects[f"{RBAC}/clusterrolebindings"] = [binding, other, everybody, group]
+    stack.cluster.objects[f"{RBAC}/clusterrolebindings"] = [
+        cluster_binding("more", account),
+        cluster_binding("other", {"kind": "User", "name": "admin"}),
+        # Clouds have such bindings, and they reach no tenant.
+        cluster_binding("everybody", {"kind": "Group", "name": "system:authenticated"}),
+        cluster_binding("group", {"kind": "Group", "name": "system:serviceaccounts:apps"}),
+    ]
 
     assert [(each["what"], each["kind"], each["name"]) for each in stack.found()] == [
         ("foreign", "ClusterRoleBinding", "group"),
         ("foreign", "ClusterRoleBinding", "more"),
     ]
+
+
+@pytest.mark.parametrize("has_tenants", [True, False])
+@pytest.mark.parametrize("group", ["system:authenticated", "system:serviceaccounts", "system:unauthenticated"])
+def test_a_cluster_role_binding_for_everybody_is_shown_if_it_reaches_what_others_have(stack, group, has_tenants):
+    if not has_tenants:
+        stack.resources = [each for each in stack.resources if each["outputs"].get("kind") != "Namespace"]
+        stack.platform_namespace("flux-system")
+    everybody = cluster_binding("eve", {"kind": "Group", "name": group}, annotations=OF_HELM)
+    everybody["roleRef"]["name"] = "cluster-admin"
+    stack.cluster.answers[f"{RBAC}/clusterroles/cluster-admin"] = {
+        "rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]
+    }
+    stack.cluster.objects[f"{RBAC}/clusterrolebindings"] = [everybody]
+
+    found = [(each["what"], each["cluster"]) for each in stack.found() if each["name"] == "eve"]
+    assert found == [("foreign", f"ClusterRole cluster-admin for Group {group}")]
+
+
+def aggregated(name: str, to: str, *rules: dict[str, Any], **labels: str) -> dict[str, Any]:
+    """A ClusterRole that is added to one of Kubernetes' roles."""
+    labels |= {f"rbac.authorization.k8s.io/aggregate-to-{to}": "true"}
+    return {"metadata": {"name": name, "labels": labels}, "rules": list(rules)}
+
+
+READS_SECRETS = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}
+
+
+@pytest.mark.parametrize(
+    ("to", "bound", "is_shown"),
+    [
+        ("view", "view", True),
+        ("view", "admin", True),
+        ("admin", "admin", True),
+        ("admin", "view", False),
+        ("view", "cluster-admin", False),
+    ],
+)
+def test_a_cluster_role_that_is_added_to_a_role_that_somebody_has_is_shown(stack, to, bound, is_shown):
+    binding = role_binding()
+    binding["roleRef"]["name"] = bound
+    stack.cluster.objects[f"{RBAC}/rolebindings"].append(binding)
+    role = aggregated("wide", to, READS_SECRETS, **{"kubernetes.io/bootstrapping": "rbac-defaults"})
+    stack.cluster.objects[f"{RBAC}/clusterroles"] = [role]
+
+    found = [(each["name"], each["cluster"]) for each in stack.found() if each["kind"] == "ClusterRole"]
+    assert found == ([("wide", f"get secrets, added to {to}")] if is_shown else [])
+
+
+def test_cluster_roles_that_add_nothing_to_what_tenants_have_or_that_flux_has_applied_are_not_shown(stack):
+    stack.cluster.objects[f"{RBAC}/rolebindings"].append(role_binding())
+    metrics = {"apiGroups": ["metrics.k8s.io"], "resources": ["pods"], "verbs": ["get", "list"]}
+    stack.cluster.objects[f"{RBAC}/clusterroles"] = [
+        aggregated("system:aggregate-to-edit", "edit", READS_SECRETS),
+        aggregated("system:aggregated-metrics-reader", "view", metrics),
+        aggregated("of:chart", "edit", READS_SECRETS),
+        {"metadata": {"name": "not-added"}, "rules": [READS_SECRETS]},
+    ]
+    entry = "_of__chart_rbac.authorization.k8s.io_ClusterRole"
+    stack.cluster.objects[HELM_RELEASES] = [applying(entry, namespace="monitoring")]
+    assert [each["name"] for each in stack.found()] == ["helper"]
+
+    stack.cluster.objects[HELM_RELEASES] = [applying(entry)]
+    assert [each["name"] for each in stack.found()] == ["of:chart", "helper"], "a tenant's own word does not count"
 
 
 def test_a_cluster_role_binding_for_accounts_of_a_tenant_and_of_the_platform_is_shown_once(stack):
@@ -308,14 +414,17 @@ def test_a_cluster_role_binding_for_accounts_of_a_tenant_and_of_the_platform_is_
 )
 def test_a_cluster_role_binding_for_an_account_of_the_platform_is_shown(stack, subject, is_shown):
     stack.platform_namespace("flux-system")
-    binding = role_binding("more")
-    del binding["metadata"]["namespace"]
-    binding["subjects"] = [subject]
-    of_helm = copy.deepcopy(binding)
-    of_helm["metadata"] |= {"name": "of-helm", "annotations": {"meta.helm.sh/release-name": "kyverno"}}
-    stack.cluster.objects[f"{RBAC}/clusterrolebindings"] = [binding, of_helm]
+    stack.resources.append(chart(ClusterRoleBinding=["of:chart", "kyverno/more"]))
+    stack.cluster.objects[f"{RBAC}/clusterrolebindings"] = [
+        cluster_binding("more", subject),
+        cluster_binding("forged", subject, annotations=OF_HELM | {"meta.helm.sh/release-name": "kyverno"}),
+        cluster_binding("of:chart", subject),
+        cluster_binding("of-git", subject),
+    ]
+    entry = "_of-git_rbac.authorization.k8s.io_ClusterRoleBinding"
+    stack.cluster.objects[KUSTOMIZATIONS] = [applying(entry, namespace="flux-system")]
 
-    found = [("foreign", "more")] if is_shown else []
+    found = [("foreign", "forged"), ("foreign", "more")] if is_shown else []
     assert [(each["what"], each["name"]) for each in stack.found()] == found
 
 
@@ -383,6 +492,22 @@ def test_a_cluster_that_does_not_answer_is_an_error_of_the_stack_file(stack):
 
     assert code == 2
     assert "Pulumi.staging.yaml: cluster.kubeconfig" in error
+
+
+def test_a_list_that_fails_is_no_list_that_this_user_may_not_read(stack):
+    stack.cluster.broken = (f"{NETWORKING}/networkpolicies",)
+
+    code, out, error = stack.run()
+
+    assert (code, out) == (2, "")
+    assert "Pulumi.staging.yaml: cluster.kubeconfig" in error
+
+
+def test_of_secrets_only_the_metadata_is_read(stack):
+    stack.run()
+
+    wanted = {path: header.partition(",")[0] for path, header in stack.cluster.accepted.items() if "secrets" in path}
+    assert wanted == {"/api/v1/secrets": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"}
 
 
 def applies(stack: Stack) -> list[tuple[str, Any]]:

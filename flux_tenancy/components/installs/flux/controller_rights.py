@@ -26,8 +26,9 @@ import yaml
 
 from flux_tenancy.components.installs.flux.lanes import lease_of
 from flux_tenancy.components.installs.flux.release import COMPONENT_LABEL
+from flux_tenancy.components.rbac.manifests import rbac_binding, rbac_role, rbac_rule
 from flux_tenancy.components.sync.decryption import decryption_account
-from flux_tenancy.components.vocabulary.manifests import RBAC, RBAC_API, Manifest
+from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import (
     FLUX_NAMESPACE,
     LANE_LABEL,
@@ -212,7 +213,7 @@ def token_objects(meta: ObjectMeta, accounts: Sequence[str], config: FluxConfig,
     """
     if not (accounts and config.grants_named_tokens):
         return []
-    role = _role("Role", meta.metadata(TOKENS), [_token_rule(list(dict.fromkeys(accounts)))])
+    role = rbac_role("Role", meta.metadata(TOKENS), [_token_rule(list(dict.fromkeys(accounts)))])
     controllers = (*RECONCILERS, *_SECRET_READERS)
     return [role, _bound(meta.metadata(TOKENS), {"kind": "Role", "name": TOKENS}, controllers, config, lane)]
 
@@ -226,14 +227,14 @@ def shared_bindings(meta: ObjectMeta, config: FluxConfig, *, receivers: bool = F
 
 def shared_impersonation(config: FluxConfig) -> Manifest:
     """The ClusterRole to impersonate any account of a namespace, where its accounts are not known in advance."""
-    return _role("ClusterRole", {"name": SHARED_IMPERSONATION}, _impersonation_rules(config, (), any_token=True))
+    return rbac_role("ClusterRole", {"name": SHARED_IMPERSONATION}, _impersonation_rules(config, (), any_token=True))
 
 
 def _impersonation(meta: ObjectMeta, accounts: Sequence[str], config: FluxConfig, lane: str = "") -> list[Manifest]:
     """The Role and RoleBinding to impersonate these accounts of a namespace."""
     accounts = list(dict.fromkeys([*accounts, config.default_service_account]))
     rules = _impersonation_rules(config, accounts, any_token=not config.grants_named_tokens)
-    role = _role("Role", meta.metadata(IMPERSONATION), rules)
+    role = rbac_role("Role", meta.metadata(IMPERSONATION), rules)
     return [role, _impersonation_binding(meta, {"kind": "Role", "name": IMPERSONATION}, config, lane)]
 
 
@@ -244,7 +245,7 @@ def _impersonation_binding(meta: ObjectMeta, role: Mapping[str, str], config: Fl
 def serving_roles(config: FluxConfig) -> list[Manifest]:
     """The ClusterRoles of the controllers that impersonate nobody, bound in each namespace with Flux objects."""
     return [
-        _role("ClusterRole", {"name": f"flux-tenancy-{key}"}, rules) for key, (_, rules) in _serving(config).items()
+        rbac_role("ClusterRole", {"name": f"flux-tenancy-{key}"}, rules) for key, (_, rules) in _serving(config).items()
     ]
 
 
@@ -279,7 +280,9 @@ def _serving_bindings(
 def _webhook_objects(meta: ObjectMeta, sources: Sequence[str]) -> list[Manifest]:
     """The Role and RoleBinding to annotate these GitRepositories of a namespace, and nothing else there."""
     return [
-        _role("Role", meta.metadata(WEBHOOKS), [_rule(_SOURCE_GROUP, ("gitrepositories",), ("patch",), sources)]),
+        rbac_role(
+            "Role", meta.metadata(WEBHOOKS), [rbac_rule(_SOURCE_GROUP, ("gitrepositories",), ("patch",), sources)]
+        ),
         _binding("RoleBinding", meta.metadata(WEBHOOKS), "Role", account_of(Controller.NOTIFICATION)),
     ]
 
@@ -287,10 +290,10 @@ def _webhook_objects(meta: ObjectMeta, sources: Sequence[str]) -> list[Manifest]
 def _serving(config: FluxConfig) -> Mapping[str, tuple[Sequence[Controller], list[Manifest]]]:
     """By role, the controllers that have it, and its rules."""
     found: dict[str, tuple[Sequence[Controller], list[Manifest]]]
-    found = {"secrets": (_SECRET_READERS, [_rule("", ("secrets",), ("get",))])}
+    found = {"secrets": (_SECRET_READERS, [rbac_rule("", ("secrets",), ("get",))])}
     if Controller.NOTIFICATION in config.components:
         # To annotate what a Receiver names, which requests its reconciliation.
-        named = [_rule(group, kinds, ("patch",)) for group, kinds in NOTIFYING.items()]
+        named = [rbac_rule(group, kinds, ("patch",)) for group, kinds in NOTIFYING.items()]
         found[_RECEIVERS] = ((Controller.NOTIFICATION,), named)
     if config.workload_identity:
         found[_TOKENS] = (_SECRET_READERS, [_token_rule()])
@@ -301,13 +304,8 @@ def _bound(
     metadata: Manifest, role: Mapping[str, str], controllers: Iterable[Controller], config: FluxConfig, lane: str
 ) -> Manifest:
     """A RoleBinding of those of these controllers that are installed."""
-    return {
-        "apiVersion": RBAC_API,
-        "kind": "RoleBinding",
-        "metadata": metadata,
-        "roleRef": {"apiGroup": RBAC, **role},
-        "subjects": [_subject(_account(each, config, lane)) for each in controllers if each in config.components],
-    }
+    accounts = (_subject(_account(each, config, lane)) for each in controllers if each in config.components)
+    return rbac_binding("RoleBinding", metadata, role["name"], accounts, role["kind"])
 
 
 def _account(controller: Controller, config: FluxConfig, lane: str) -> str:
@@ -324,11 +322,11 @@ def _accounts_and_rights(controller: Controller, config: FluxConfig) -> list[Man
     """The accounts of a controller, one for each lane, with all their rights except those in tenants' namespaces."""
     lanes = ["", *(config.lanes if controller in LANED else ())]
     cluster: Manifest = {"name": f"flux-tenancy-{controller.value}", "labels": {COMPONENT_LABEL: controller.value}}
-    own = [_rule(*row) for row in (*_OWN_RIGHTS[controller], *_OF_ALL)]
+    own = [rbac_rule(*row) for row in (*_OWN_RIGHTS[controller], *_OF_ALL)]
     first, *others = ([*_account_at_home(controller, config, lane)] for lane in lanes)
     return [
         first[0],
-        _role("ClusterRole", cluster, own),
+        rbac_role("ClusterRole", cluster, own),
         _binding("ClusterRoleBinding", cluster, "ClusterRole", *(account_of(controller, lane) for lane in lanes)),
         *first[1:],
         *(each for several in others for each in several),
@@ -342,7 +340,7 @@ def _account_at_home(controller: Controller, config: FluxConfig, lane: str) -> l
     here: Manifest = {"name": name, "namespace": FLUX_NAMESPACE, "labels": labels}
     return [
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": here},
-        _role("Role", here, _home_rules(controller, config, lane)),
+        rbac_role("Role", here, _home_rules(controller, config, lane)),
         _binding("RoleBinding", here, "Role", name),
     ]
 
@@ -353,11 +351,11 @@ def _home_rules(controller: Controller, config: FluxConfig, lane: str) -> list[M
     leases = [] if lane else [f"{controller.value}-leader-election"]
     leases += [lease_of(controller, lane)] if config.lanes and controller in LANED else []
     rules = [
-        _rule("coordination.k8s.io", ("leases",), ("create",)),
-        _rule("coordination.k8s.io", ("leases",), ("get", "patch", "update"), leases),
+        rbac_rule("coordination.k8s.io", ("leases",), ("create",)),
+        rbac_rule("coordination.k8s.io", ("leases",), ("get", "patch", "update"), leases),
     ]
     if controller is Controller.KUSTOMIZE and config.vaults:
-        rules.append(_rule("", ("configmaps",), ("get",), (CONFIG_MAP,)))
+        rules.append(rbac_rule("", ("configmaps",), ("get",), (CONFIG_MAP,)))
     if controller is Controller.KUSTOMIZE and config.sync is not None and not lane:
         accounts = (Controller.KUSTOMIZE.value, config.default_service_account)
         rules += _impersonation_rules(config, accounts)
@@ -374,14 +372,14 @@ def _impersonation_rules(config: FluxConfig, accounts: Sequence[str], *, any_tok
         any_token: whether to create tokens for any account.
     """
     return [
-        _rule("", ("serviceaccounts",), ("impersonate",), accounts),
-        _rule("", ("configmaps", "secrets"), ("get",)),
+        rbac_rule("", ("serviceaccounts",), ("impersonate",), accounts),
+        rbac_rule("", ("configmaps", "secrets"), ("get",)),
         *([_token_rule()] if any_token and config.workload_identity else []),
     ]
 
 
 def _token_rule(accounts: Sequence[str] = ()) -> Manifest:
-    return _rule("", ("serviceaccounts/token",), ("create",), accounts)
+    return rbac_rule("", ("serviceaccounts/token",), ("create",), accounts)
 
 
 def _cluster_admins(config: FluxConfig) -> tuple[str, ...]:
@@ -403,24 +401,9 @@ def _remove_subjects(binding: Manifest, kept: Sequence[str]) -> None:
     binding["subjects"] = [subject for subject in binding.get("subjects", ()) if subject["name"] not in gone]
 
 
-def _role(kind: str, metadata: Manifest, rules: Sequence[Manifest]) -> Manifest:
-    return {"apiVersion": RBAC_API, "kind": kind, "metadata": metadata, "rules": list(rules)}
-
-
-def _binding(kind: str, metadata: Manifest, role: str, *accounts: str) -> Manifest:
-    return {
-        "apiVersion": RBAC_API,
-        "kind": kind,
-        "metadata": metadata,
-        "roleRef": {"apiGroup": RBAC, "kind": role, "name": metadata["name"]},
-        "subjects": [_subject(account) for account in accounts],
-    }
+def _binding(kind: str, metadata: Manifest, role_kind: str, *accounts: str) -> Manifest:
+    return rbac_binding(kind, metadata, metadata["name"], map(_subject, accounts), role_kind)
 
 
 def _subject(account: str) -> Manifest:
     return {"kind": "ServiceAccount", "name": account, "namespace": FLUX_NAMESPACE}
-
-
-def _rule(group: str, resources: Sequence[str], verbs: Sequence[str], names: Sequence[str] = ()) -> Manifest:
-    rule = {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)}
-    return rule | {"resourceNames": list(names)} if names else rule

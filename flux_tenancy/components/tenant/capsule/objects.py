@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from flux_tenancy.components.installs.capsule.config import CAPSULE
 from flux_tenancy.components.installs.capsule.objects import CAPSULE_GROUP, NAMESPACE_DELETER
 from flux_tenancy.components.plan.planned import Planned, Stage
+from flux_tenancy.components.rbac.manifests import rbac_binding, rbac_role, rbac_rule, rules_for, table
 from flux_tenancy.components.tenant.annotations import account_annotations, namespace_annotations
 from flux_tenancy.components.tenant.capsule.names import (
     CAPSULE_API,
@@ -38,7 +39,7 @@ from flux_tenancy.components.tenant.network import network_openings
 from flux_tenancy.components.tenant.people import DEVELOPER, VIEWER, people_bindings
 from flux_tenancy.components.tenant.role import cluster_role_for
 from flux_tenancy.components.tenant.tenancy_config import TenancyConfig, TenancyMode, TenantNetwork
-from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest
+from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 
@@ -58,21 +59,13 @@ def replication_objects() -> list[Manifest]:
     """What all tenants of Capsule share: the replicator with its rights, and the role to read one's own namespace."""
     account = {"name": REPLICATOR, "namespace": CAPSULE.namespace}
     verbs = ["create", "delete", "get", "list", "patch", "update"]
-    limits = [
-        {"apiGroups": [""], "resources": ["limitranges", "resourcequotas"], "verbs": verbs},
-        {"apiGroups": ["networking.k8s.io"], "resources": ["networkpolicies"], "verbs": verbs},
-    ]
+    limits = rules_for(table("core: limitranges resourcequotas\n networking.k8s.io: networkpolicies"), verbs)
+    subject = {"kind": "ServiceAccount", **account}
     return [
-        _cluster_role(NAMESPACE_READER, [{"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]}]),
-        _cluster_role(REPLICATOR, limits),
+        rbac_role("ClusterRole", {"name": NAMESPACE_READER}, [rbac_rule("", ("namespaces",), ("get",))]),
+        rbac_role("ClusterRole", {"name": REPLICATOR}, limits),
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account, "automountServiceAccountToken": False},
-        {
-            "apiVersion": f"{RBAC}/v1",
-            "kind": "ClusterRoleBinding",
-            "metadata": {"name": REPLICATOR},
-            "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": REPLICATOR},
-            "subjects": [{"kind": "ServiceAccount", **account}],
-        },
+        rbac_binding("ClusterRoleBinding", {"name": REPLICATOR}, REPLICATOR, [subject]),
     ]
 
 
@@ -286,7 +279,3 @@ def _without_namespace(manifest: Manifest) -> Manifest:
 def _object(kind: str, name: str, labels: Mapping[str, str], spec: Manifest) -> Manifest:
     metadata = {"name": name, "labels": dict(labels)}
     return {"apiVersion": CAPSULE_API, "kind": kind, "metadata": metadata, "spec": spec}
-
-
-def _cluster_role(name: str, rules: list[Manifest]) -> Manifest:
-    return {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules}

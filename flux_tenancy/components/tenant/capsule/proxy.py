@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest
+from flux_tenancy.components.rbac.manifests import rbac_binding, rbac_role, rbac_rule
+from flux_tenancy.components.vocabulary.manifests import Manifest
 
 if TYPE_CHECKING:
     from flux_tenancy.components.tenant.capsule.config import CapsuleProxy
@@ -47,22 +48,11 @@ def proxy_objects(tenant: str, meta: ObjectMeta, account: str, proxy: CapsulePro
         return []
     name = f"flux-tenancy-{tenant}-impersonator"
     own = {"kind": "ServiceAccount", "name": account, "namespace": meta.namespace}
-    rule = {
-        "apiGroups": [""],
-        "resources": ["users"],
-        "verbs": ["impersonate"],
-        "resourceNames": [f"{_USER}{meta.namespace}:{account}"],
-    }
-    metadata = {"name": name, "labels": dict(meta.labels)}
-    rights: list[Manifest] = [
-        {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRole", "metadata": metadata, "rules": [rule]},
-        {
-            "apiVersion": f"{RBAC}/v1",
-            "kind": "ClusterRoleBinding",
-            "metadata": metadata,
-            "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": name},
-            "subjects": [own],
-        },
+    impersonates = rbac_rule("", ("users",), ("impersonate",), (f"{_USER}{meta.namespace}:{account}",))
+    metadata: Manifest = {"name": name, "labels": dict(meta.labels)}
+    rights = [
+        rbac_role("ClusterRole", metadata, [impersonates]),
+        rbac_binding("ClusterRoleBinding", metadata, name, [own]),
     ]
     return [*_config_map(tenant, meta, account, proxy), *rights]
 

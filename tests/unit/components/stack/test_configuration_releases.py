@@ -100,12 +100,13 @@ def test_more_releases_than_the_quota_admits_are_refused(tmp_path):
 def test_intervals_and_timeouts_of_releases_are_held_to_the_policies(tmp_path):
     found = problems(
         tmp_path,
-        {"podinfo": {"chart": "a", "chartInterval": "10s", "timeout": "1h"}},
+        {"podinfo": {"chart": "a", "chartInterval": "10s", "retryInterval": "20s", "timeout": "1h"}},
         policies={"minimumInterval": "30s", "maximumTimeout": "10m"},
     )
 
     assert found == [
         f"{WHERE}.podinfo.chartInterval: {said('FT-CFG-677', '30s').of('10s')}",
+        f"{WHERE}.podinfo.retryInterval: {said('FT-CFG-677', '30s').of('20s')}",
         f"{WHERE}.podinfo.timeout: {said('FT-CFG-678', '10m').of('1h')}",
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from typing import Any
 
@@ -20,6 +21,7 @@ from flux_tenancy.components.tenant.further_access import (
     TenantAccess,
     further_access,
     further_controller_access,
+    read_further_access,
     read_further_controller_access,
     tenants_of,
 )
@@ -119,18 +121,18 @@ def test_in_its_own_namespace_only_rights_beyond_the_tenants_role_are_reported()
 
     assert only.adds == (
         "all verbs of roles.rbac.authorization.k8s.io",
-        "get /metrics",
         "get, list deployments, nodes, pods.apps",
     )
 
 
-@pytest.mark.parametrize("namespace", ["", "other"])
-def test_in_other_namespaces_all_rights_are_reported(namespace):
+@pytest.mark.parametrize(("namespace", "urls"), [("", "/metrics, "), ("other", "")])
+def test_in_other_namespaces_all_rights_are_reported(namespace, urls):
+    """A RoleBinding grants no URLs."""
     [only] = found(binding(ACCOUNT, role="view", namespace=namespace))["dev-team"]
 
     assert only.adds == (
         "all verbs of roles.rbac.authorization.k8s.io",
-        "get /metrics, secrets named ca",
+        f"get {urls}secrets named ca",
         "get, list deployments, deployments.apps, nodes, pods, pods.apps",
     )
 
@@ -160,13 +162,82 @@ def test_nothing_is_added_to_a_tenant_with_all_rights_in_its_namespace():
     assert [each.adds for each in found(binding(account))["ops-team"]] == [("everything",)]
 
 
-def test_default_bindings_of_kubernetes_are_not_reported():
-    labels = {"kubernetes.io/bootstrapping": "rbac-defaults"}
-    everybody = group("system:authenticated")
+BOOTSTRAPPED = {"kubernetes.io/bootstrapping": "rbac-defaults"}
+EVERYBODY = [
+    group("system:authenticated"),
+    group("system:serviceaccounts"),
+    group("system:unauthenticated"),
+    user("system:anonymous"),
+]
 
-    assert found(binding(everybody, role="view", name="system:discovery", labels=labels)) == {}
-    assert list(found(binding(everybody, role="view", name="mine", labels=labels))) == ["dev-team", "ops-team"]
-    assert list(found(binding(ACCOUNT, role="view", name="system:discovery", labels=labels))) == ["dev-team"]
+
+@pytest.mark.parametrize("everybody", EVERYBODY)
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"apiGroups": ["authorization.k8s.io"], "resources": ["selfsubjectaccessreviews"], "verbs": ["create"]},
+        {"nonResourceURLs": ["/api/*", "/healthz"], "verbs": ["get"]},
+        {"apiGroups": ["", "storage.k8s.io"], "resources": ["nodes", "storageclasses"], "verbs": ["get", "list"]},
+    ],
+)
+def test_what_everybody_may_do_without_reaching_anybody_is_not_reported(everybody, rule):
+    """Kubernetes and clouds bind such rights to all accounts."""
+    assert further_access(TENANTS, [binding(everybody, role="given")], lambda role: ROLES.get(role, [rule])) == {}
+
+
+@pytest.mark.parametrize("everybody", EVERYBODY)
+@pytest.mark.parametrize(
+    ("rule", "adds"),
+    [
+        ({"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}, "everything"),
+        ({"nonResourceURLs": ["*"], "verbs": ["get"]}, "get /*"),
+        ({"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}, "get pods"),
+        (
+            {"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["ca"], "verbs": ["get"]},
+            "get secrets named ca",
+        ),
+        ({"apiGroups": [""], "resources": ["nodes"], "verbs": ["patch"]}, "patch nodes"),
+        ({"apiGroups": [""], "resources": ["nodes/proxy"], "verbs": ["get"]}, "get nodes/proxy"),
+        ({"apiGroups": [""], "resources": ["*"], "verbs": ["list"]}, "list *"),
+        (
+            {"apiGroups": ["source.toolkit.fluxcd.io"], "resources": ["gitrepositories"], "verbs": ["get"]},
+            "get gitrepositories.source.toolkit.fluxcd.io",
+        ),
+    ],
+)
+def test_what_everybody_may_do_to_tenants_is_reported_for_each_tenant_whatever_the_binding_calls_itself(
+    everybody, rule, adds
+):
+    bound = binding(everybody, role="system:discovery", name="system:discovery", labels=BOOTSTRAPPED)
+
+    found = further_access(TENANTS, [bound], lambda role: ROLES.get(role, [rule]))
+
+    assert {tenant: [each.adds for each in further] for tenant, further in found.items()} == dict.fromkeys(
+        TENANTS, [(adds,)]
+    )
+
+
+def test_what_is_in_the_public_namespace_may_be_read_by_everybody():
+    """As kubeadm lets anonymous users read how to join the cluster."""
+    rule = {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["cluster-info"], "verbs": ["get"]}
+    public, other = (binding(user("system:anonymous"), namespace=each) for each in ("kube-public", "flux-system"))
+
+    assert further_access(TENANTS, [public], lambda _: [rule]) == {}
+    assert list(further_access(TENANTS, [other], lambda _: [rule])) == ["dev-team", "ops-team"]
+
+
+def test_an_account_without_a_namespace_is_in_that_of_the_binding():
+    default = {"kind": "ServiceAccount", "name": "default"}
+
+    assert list(found(binding(default, namespace="jobs"))) == ["dev-team"]
+    assert found(binding(default)) == {}
+
+
+def test_a_subject_that_was_added_to_the_platforms_own_binding_is_reported():
+    own = role_binding("dev-team", "apps", "apps", Role.TENANT, "dev-team")
+    own["subjects"].append({"kind": "ServiceAccount", "name": "ops-team", "namespace": "tools"})
+
+    assert [each.subject for each in found(own)["ops-team"]] == ["ServiceAccount tools/ops-team"]
 
 
 def test_the_platforms_own_binding_with_another_role_is_reported():
@@ -234,10 +305,39 @@ def test_bindings_that_capsule_makes_of_a_tenant_are_not_reported():
         binding(ACCOUNT, role="view", name=provisioner),
         binding(ACCOUNT, role="view", namespace="dev-team-web", name="capsule:2", labels=labels),
         binding(ACCOUNT, role="flux-tenancy-tenant", namespace="other", name="capsule:3"),
+        binding(ACCOUNT, role="flux-tenancy-tenant", namespace="flux-system", name="capsule:4", labels=labels),
+        binding(ACCOUNT, role="flux-tenancy-tenant", namespace="tools", name="capsule:5", labels=labels),
     ]
 
     assert found(*own) == {}
     assert len(found(*forged)["dev-team"]) == len(forged)
+
+
+def test_bindings_that_this_update_replaces_or_deletes_are_no_further_rights():
+    """In a preview, and until the end of an update, the cluster still has them as the last update applied them."""
+    former = role_binding("dev-team", "apps", "apps", Role.CLUSTER_ADMIN, "dev-team")
+    deleted = binding(ACCOUNT, namespace="jobs", name="dev-team-grants")
+    changed = copy.deepcopy(deleted) | {"subjects": [ACCOUNT, ACCOUNT | {"name": "default"}]}
+    changed["metadata"]["name"] = "dev-team-changed"
+    applied = copy.deepcopy(changed) | {"subjects": [ACCOUNT]}
+    state = State(
+        {
+            ("kubernetes:rbac.authorization.k8s.io/v1:RoleBinding", str(n)): each
+            for n, each in enumerate((former, deleted, applied))
+        }
+    )
+    roles = "/apis/rbac.authorization.k8s.io/v1"
+    answers: dict[str, Any] = {
+        f"{roles}/rolebindings": {"items": [former, deleted, changed]},
+        f"{roles}/clusterrolebindings": {"items": []},
+        f"{roles}/clusterroles/cluster-admin": {"rules": ALL},
+        f"{roles}/clusterroles/{TENANT_ROLE}": {"rules": ROLES["ClusterRole", "", TENANT_ROLE]},
+    }
+
+    with serving({path: json.dumps(answer).encode() for path, answer in answers.items()}) as server:
+        found = read_further_access(ApiClient(Configuration(host=server)), TENANTS, state=state)
+
+    assert {each.name for each in found["dev-team"]} == {"dev-team-changed"}
 
 
 KUSTOMIZE, HELM, SOURCE = (

@@ -245,4 +245,16 @@ def test_the_exposed_part_of_a_network_is_what_no_exception_covers(excluded, exp
     assert sorted(opening.exposed("10.0.0.0/30")) == exposed
     assert opening.exposed("192.0.2.0/24") == [] and opening.exposed("2001:db8::/32") == []
     assert opening.exposed("0.0.0.0/0") != []
-    assert {"169.254.0.0/16", "fe80::/10"} <= set(METADATA_NETWORKS)
+
+
+def test_the_networks_of_metadata_services_are_these():
+    assert set(METADATA_NETWORKS) == {
+        "169.254.0.0/16",
+        "fe80::/10",
+        "fd00:ec2::254/128",
+        "fd20:ce::254/128",
+        "fd00:c1::a9fe:a9fe/128",
+        "100.100.100.200/32",
+        "168.63.129.16/32",
+        "::ffff:0:0/96",
+    }

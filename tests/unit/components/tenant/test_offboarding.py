@@ -388,6 +388,14 @@ def test_a_namespace_does_not_wait_for_what_flux_would_finalize(logged):
     assert "2 of its objects" in logged[0]
 
 
+@pytest.mark.parametrize(("refused", "code"), [("/apis", "FT-TEN-018"), (f"{SOURCE_PATH[:-8]}two", "FT-TEN-019")])
+def test_a_namespace_is_not_deleted_again_if_what_blocks_it_cannot_be_read_or_released(logged, refused, code):
+    with cluster(with_flux_objects(FLUX), statuses={refused: 403}) as api:
+        assert retried(api, "namespace", failed("tools", NAMESPACE)) is False
+
+    assert codes(logged) == [code]
+
+
 @pytest.mark.parametrize(
     ("finalizers", "listed", "times"),
     [([FLUX, "example.com/a"], [], 1), ([FLUX], ["ops-team"], 1), ([FLUX], [], 3)],

@@ -1,6 +1,7 @@
 """What a tenant may do in its namespaces and, above all, what it may not: lift its limits, gain or pass on rights."""
 
 import pytest
+from flux_tenancy.components.rbac.rights import Permission, permissions
 
 from flux_tenancy.components.tenant.role import tenant_role
 from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
@@ -18,6 +19,50 @@ def allows(verb, group, resource, tenancy=None):
         and {resource, "*", resource.replace(resource.split("/")[0], "*", 1)} & set(rule["resources"])
         for rule in rules
     )
+
+
+MANAGE, READ = (
+    {"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
+    {"get", "list", "watch"},
+)
+# Written out, since no other list of the product may say what this one should be.
+WHOLE_ROLE = {
+    "": (
+        (MANAGE, "configmaps persistentvolumeclaims pods secrets serviceaccounts services"),
+        (READ, "endpoints events limitranges pods/log pods/status resourcequotas resourcequotas/status"),
+        ({"create", "get"}, "pods/attach pods/eviction pods/exec pods/portforward"),
+    ),
+    "apps": ((MANAGE, "daemonsets deployments deployments/scale replicasets statefulsets statefulsets/scale"),),
+    "autoscaling": ((MANAGE, "horizontalpodautoscalers"),),
+    "batch": ((MANAGE, "cronjobs jobs"),),
+    "coordination.k8s.io": ((MANAGE, "leases"),),
+    "discovery.k8s.io": ((READ, "endpointslices"),),
+    "events.k8s.io": ((READ, "events"),),
+    "helm.toolkit.fluxcd.io": ((MANAGE, "helmreleases"),),
+    "image.toolkit.fluxcd.io": ((MANAGE, "imagepolicies imagerepositories imageupdateautomations"),),
+    "kustomize.toolkit.fluxcd.io": ((MANAGE, "kustomizations"),),
+    "networking.k8s.io": ((MANAGE, "ingresses"), (READ, "networkpolicies")),
+    "notification.toolkit.fluxcd.io": ((MANAGE, "alerts providers receivers"),),
+    "policy": ((MANAGE, "poddisruptionbudgets"),),
+    "rbac.authorization.k8s.io": ((READ, "rolebindings roles"),),
+    "source.extensions.fluxcd.io": ((MANAGE, "artifactgenerators"),),
+    "source.toolkit.fluxcd.io": (
+        (MANAGE, "buckets gitrepositories helmcharts helmrepositories ocirepositories"),
+        (READ, "externalartifacts"),
+    ),
+}
+
+
+def test_the_role_of_a_tenant_is_exactly_this():
+    wanted = {
+        Permission(verb, group, resource)
+        for group, rules in WHOLE_ROLE.items()
+        for verbs, resources in rules
+        for resource in resources.split()
+        for verb in verbs
+    }
+
+    assert permissions(tenant_role(TenancyConfig())["rules"]) == wanted
 
 
 @pytest.mark.parametrize("verb", CHANGE)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 
 import pytest
+from flux_tenancy.components.rbac.rights import CLUSTER
+from flux_tenancy.components.rbac.subjects import Subject, SubjectKind
 from sample_access import TENANTS, of, render
 
 from flux_tenancy.review.access.changes import access_changes
-from flux_tenancy.review.access.rules import ANYWHERE, CLUSTER, LABELED, Subject, SubjectKind, Tenants
+from flux_tenancy.review.access.rules import ANYWHERE, LABELED, Tenants
 from flux_tenancy.review.access.sentences import AccessChange, Risk, Statement, as_change, join
 from flux_tenancy.review.access.words import counted
 from flux_tenancy.review.render.rendered import PLATFORM, Render, RenderedObject
