@@ -219,7 +219,9 @@ def is_documented(binding: Mapping[str, Any], tenant: str) -> bool:
 
 def _gives(own: Manifest, binding: Mapping[str, Any], subject: Subject) -> bool:
     """Whether a binding is the platform's own and still has the platform's role and subject."""
-    return (name_of(own), role_of(own)) == (name_of(dict(binding)), role_of(binding)) and subject in dict(subjects_of(own))
+    return (name_of(own), role_of(own)) == (name_of(dict(binding)), role_of(binding)) and subject in dict(
+        subjects_of(own)
+    )
 
 
 def _further(binding: Mapping[str, Any], subject: str, adds: tuple[str, ...]) -> FurtherBinding:

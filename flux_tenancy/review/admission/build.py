@@ -18,6 +18,7 @@ from pathlib import Path
 import flux_tenancy
 from flux_tenancy.components.config.invariants import present
 from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.project.cache import VARIABLE, cache_folder
 from flux_tenancy.project.errors import OperationError
 
 PROGRAM = "offline-admission"
@@ -25,7 +26,6 @@ PROGRAM = "offline-admission"
 SOURCES = Path(flux_tenancy.__file__).parent / "admission"
 """Its Go module."""
 COMMAND = "flux-tenancy review build-admission"
-_CACHE = "FLUX_TENANCY_CACHE"
 # An installed package may be inside of a project's Git repository. Debug information takes an eighth of the time.
 _FLAGS = ("-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false")
 _ENVIRONMENT = {"GOFLAGS": "-mod=readonly", "GOWORK": "off", "CGO_ENABLED": "0"}
@@ -34,9 +34,8 @@ _FAILED = Wording("FT-REV-305", "{program} was not built: {reason}", "correct it
 
 def built_program(environ: Mapping[str, str] = os.environ) -> Path | None:
     """Where the program of these sources is, whether or not it is built; None if there is no folder for caches."""
-    home = environ.get("XDG_CACHE_HOME") or (Path(environ["HOME"], ".cache") if "HOME" in environ else None)
-    own = environ.get(_CACHE) or (Path(home, "flux-tenancy") if home else None)
-    return Path(own, "admission", _digest()[:16], PROGRAM) if own else None
+    own = cache_folder(environ)
+    return own / "admission" / _digest()[:16] / PROGRAM if own else None
 
 
 def build_admission(environ: Mapping[str, str] = os.environ) -> Path:
@@ -47,7 +46,7 @@ def build_admission(environ: Mapping[str, str] = os.environ) -> Path:
     """
     program = built_program(environ)
     if program is None:
-        raise OperationError(_FAILED(program=PROGRAM, reason=f"neither HOME nor {_CACHE} is set", command=COMMAND))
+        raise OperationError(_FAILED(program=PROGRAM, reason=f"neither HOME nor {VARIABLE} is set", command=COMMAND))
     if program.is_file():
         return program
     unfinished = program.with_name(f"{PROGRAM}.{os.getpid()}")

@@ -2,7 +2,7 @@
 
     python -P …/review/versions/render_process.py <program's folder> <project's folder> <file to write> <stack>…
 
-It imports nothing before it knows which program to import from.
+It imports nothing before it knows which program to import from; an empty folder stands for the installed one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from pathlib import Path
 
 def main(program: str, project: str, file: str, *stacks: str) -> None:
     """Render the stacks; what is wrong with one is written in its place."""
-    sys.path.insert(0, program)
+    if program:
+        sys.path.insert(0, program)
     errors = import_module("flux_tenancy.components.config.errors")
     module = import_module("flux_tenancy.review.render.stack")
     # What is installed is for the working tree, so it is not compared with what the earlier files require.

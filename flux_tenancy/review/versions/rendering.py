@@ -1,8 +1,8 @@
 """The stacks of an earlier version of the project, rendered by its own program in another process.
 
-Where the program has not changed since, a fork of this process renders, with what it has loaded already. A program of
-before the offline render cannot render. Then today's program renders the earlier files, and what changed in the program
-itself is not in the comparison.
+That is the version that its requirements pin (`base_program`) or, in the program's own repository, what is in the tree.
+Where the program is the same, a fork of this process renders, with what it has loaded already. If the earlier program
+cannot be installed or fails, today's renders the earlier files, and a note says that the upgrade is not compared.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from flux_tenancy.components.engine.code import PACKAGE
 from flux_tenancy.review.render.rendered import Render, RenderedObject
 from flux_tenancy.review.render.settings import AdmissionSettings
 from flux_tenancy.review.versions import render_process
+from flux_tenancy.review.versions.base_program import NotInstalledError, installed_python
 from flux_tenancy.review.versions.trees import TODAY, Tree, pinned_version
 from flux_tenancy.version import VERSION
 
@@ -64,13 +65,24 @@ class Rendering:
         self._folder, self._stacks, self._temporary = tree.folder, stacks, temporary
         self._process: _Process
         # A fork has no other threads than the one that forked, so that what they held stays held.
-        if tree.has_todays_program and threading.active_count() == 1:
-            self._note = ""
+        self._note, pinned = "", pinned_version(self._folder)
+        if (tree.has_todays_program or pinned == VERSION) and threading.active_count() == 1:
             self._process = _Fork(self._errors, str(TODAY), str(self._folder), str(self._renders), *stacks)
             return
-        has_render = (self._folder / PACKAGE.name / "review" / "render" / "stack.py").is_file()
-        self._note = "" if has_render else _rendered_by_another_program(pinned_version(self._folder))
-        self._process = self._start(self._folder if has_render else TODAY)
+        program, python = TODAY, Path(sys.executable)
+        if (self._folder / PACKAGE.name / "review" / "render" / "stack.py").is_file():
+            program = self._folder
+        elif pinned is None:
+            self._note = "the program of the merge base cannot render; the current program rendered it"
+        elif pinned != VERSION:
+            try:
+                program, python = Path(), installed_python(self._folder)
+            except NotInstalledError as error:
+                self._note = (
+                    f"the merge base pins flux-tenancy {pinned}, which cannot be installed ({error}); version "
+                    f"{VERSION} rendered it, without changes by the upgrade"
+                )
+        self._process = self._start(program, python)
 
     def versions(self) -> dict[str, Version]:
         """Wait for the renders; returns them by stack."""
@@ -88,8 +100,9 @@ class Rendering:
         self._process.kill()
         self._process.wait()
 
-    def _start(self, program: Path) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-P", *map(str, (_PROCESS, program, self._folder, self._renders)), *self._stacks]
+    def _start(self, program: Path, python: Path = Path(sys.executable)) -> subprocess.Popen[bytes]:
+        found = str(program) if program != Path() else ""
+        command = [str(python), "-P", str(_PROCESS), found, str(self._folder), str(self._renders), *self._stacks]
         with self._errors.open("w") as errors:
             return subprocess.Popen(command, cwd=self._folder, stdout=subprocess.DEVNULL, stderr=errors)
 
@@ -119,15 +132,6 @@ class Rendering:
             return Version(Render.of(stack, objects), _WITHOUT_SETTINGS)
         facts = found.get("facts")
         return Version(Render.of(stack, objects, settings, facts if isinstance(facts, Mapping) else None), self._note)
-
-
-def _rendered_by_another_program(pinned: str | None) -> str:
-    """The note on a merge base that the current program renders; empty if it pins the version that this is."""
-    if pinned is None:
-        return "the program of the merge base cannot render; the current program rendered it"
-    if pinned == VERSION:
-        return ""
-    return f"the merge base pins flux-tenancy {pinned}; version {VERSION} rendered it, without changes by the upgrade"
 
 
 class _Process(Protocol):

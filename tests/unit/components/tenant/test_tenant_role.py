@@ -1,8 +1,8 @@
 """What a tenant may do in its namespaces and, above all, what it may not: lift its limits, gain or pass on rights."""
 
 import pytest
-from flux_tenancy.components.rbac.rights import Permission, permissions
 
+from flux_tenancy.components.rbac.rights import Permission, permissions
 from flux_tenancy.components.tenant.role import tenant_role
 from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 

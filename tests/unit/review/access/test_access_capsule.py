@@ -1,11 +1,11 @@
 """Rights that Capsule gives to the owner of a Tenant, as a review shows them."""
 
-from flux_tenancy.components.rbac.rights import CLUSTER, NamedRole, Permission
-from flux_tenancy.components.rbac.subjects import Subject, SubjectKind
 from sample_access import of
 from sample_plan import tenant_objects
 from sample_stack import tenant_config
 
+from flux_tenancy.components.rbac.rights import CLUSTER, NamedRole, Permission
+from flux_tenancy.components.rbac.subjects import Subject, SubjectKind
 from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 from flux_tenancy.review.access.rules import rbac_access
 

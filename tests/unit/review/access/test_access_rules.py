@@ -5,13 +5,13 @@ from __future__ import annotations
 from copy import deepcopy
 
 import pytest
-from flux_tenancy.components.rbac.rights import CLUSTER, EVERYTHING, NamedRole, Permission, covers
-from flux_tenancy.components.rbac.subjects import Subject, SubjectKind
 from sample_access import account, binding, flux_edit, group, of, render, role, rule, sentences, user
 from sample_stack import KYVERNO
 
 from flux_tenancy.components.installs.kyverno.config import KyvernoConfig
 from flux_tenancy.components.installs.kyverno.values import helm_values
+from flux_tenancy.components.rbac.rights import CLUSTER, EVERYTHING, NamedRole, Permission, covers
+from flux_tenancy.components.rbac.subjects import Subject, SubjectKind
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.review.access.rules import LABELED, rbac_access
 from flux_tenancy.review.render.rendered import PLATFORM, RenderedObject

@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 
 import pytest
-from flux_tenancy.components.rbac.rights import CLUSTER
-from flux_tenancy.components.rbac.subjects import Subject, SubjectKind
 from sample_access import TENANTS, of, render
 
+from flux_tenancy.components.rbac.rights import CLUSTER
+from flux_tenancy.components.rbac.subjects import Subject, SubjectKind
 from flux_tenancy.review.access.changes import access_changes
 from flux_tenancy.review.access.rules import ANYWHERE, LABELED, Tenants
 from flux_tenancy.review.access.sentences import AccessChange, Risk, Statement, as_change, join

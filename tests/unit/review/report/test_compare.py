@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import threading
+import zipfile
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
@@ -242,16 +243,66 @@ def test_today_renders_where_the_program_of_the_merge_base_fails(clone, rendered
     assert stack.is_compared
 
 
-@pytest.mark.parametrize(("pinned", "noted"), [(VERSION, False), ("0.0.9", True)])
-def test_a_project_that_pins_another_version_is_rendered_by_this_one(clone, rendered, pinned, noted):
+def wheel(folder: Path, version: str, render: str = OWN_PROGRAM) -> None:
+    """A wheel of the program in some version, which renders as told."""
+    folder.mkdir(parents=True, exist_ok=True)
+    name = f"flux_tenancy-{version}"
+    files = {
+        "flux_tenancy/__init__.py": "",
+        "flux_tenancy/components/config/errors.py": ERRORS,
+        "flux_tenancy/review/render/stack.py": render,
+        f"{name}.dist-info/METADATA": f"Metadata-Version: 2.1\nName: flux-tenancy\nVersion: {version}\n",
+        f"{name}.dist-info/WHEEL": "Wheel-Version: 1.0\nGenerator: a\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{name}.dist-info/RECORD": "",
+    }
+    with zipfile.ZipFile(folder / f"{name}-py3-none-any.whl", "w") as archive:
+        for path, text in files.items():
+            archive.writestr(path, text)
+
+
+def test_an_upgrade_shows_what_the_earlier_version_has_applied(clone, monkeypatch, tmp_path):
+    """The most dangerous pull request is one line of requirements."""
+    monkeypatch.setenv("FLUX_TENANCY_CACHE", str(tmp_path / "cache"))
+    wheel(clone.folder / "wheels", "0.0.9")
+    clone.write("name", "earlier")
+    clone.write("requirements.txt", "--no-index\n--find-links wheels\nflux-tenancy==0.0.9\n")
+    clone.stack("staging", "dev-team")
+    clone.commit()
+    clone.git("checkout", "-qb", "upgrade")
+    clone.write("requirements.txt", f"--no-index\n--find-links wheels\nflux-tenancy=={VERSION}\n")
+
+    for _ in range(2):  # installed, and from the cache
+        [stack] = compare(clone.folder, "main").stacks
+
+        assert "removed ConfigMap earlier" in names(stack.changes)
+        assert "added Kustomization dev-team" in names(stack.changes)
+        assert stack.note == ""
+    assert len(list((tmp_path / "cache" / "programs").iterdir())) == 2  # an environment and its name
+
+
+def test_a_version_that_cannot_be_installed_is_rendered_by_this_one_and_a_note_says_so(
+    clone, rendered, monkeypatch, tmp_path
+):
+    monkeypatch.setenv("FLUX_TENANCY_CACHE", str(tmp_path / "cache"))
     clone.stack()
-    clone.write("requirements.txt", f"# The program.\nflux-tenancy=={pinned}\n")
+    clone.write("requirements.txt", "--no-index\nflux-tenancy==0.0.9\n")
     clone.commit()
 
     [stack] = compare(clone.folder, "main").stacks
 
     assert stack.is_compared
-    assert (f"pins flux-tenancy {pinned}" in stack.note) is noted and bool(stack.note) is noted
+    assert "pins flux-tenancy 0.0.9, which cannot be installed (" in stack.note and "0.0.9" in stack.note
+    assert not list((tmp_path / "cache" / "programs").iterdir())
+
+
+def test_the_same_version_is_rendered_by_this_program(clone, rendered):
+    clone.stack()
+    clone.write("requirements.txt", f"# The program.\nflux-tenancy=={VERSION}\n")
+    clone.commit()
+
+    [stack] = compare(clone.folder, "main").stacks
+
+    assert stack.is_compared and stack.note == ""
 
 
 def test_a_merge_base_with_errors_cannot_be_compared(clone, rendered):
@@ -305,7 +356,6 @@ def test_a_project_without_stacks_is_refused(clone):
 
 
 def test_every_problem_of_the_working_tree_is_told(clone):
-    clone.own_program()
     clone.commit()
     for stack in ("one", "two"):
         clone.write(f"Pulumi.{stack}.yaml", "config: {flux-tenancy:unknown: 1}")
