@@ -27,6 +27,7 @@ from flux_tenancy.components.policies.component import KyvernoPolicies, NativePo
 from flux_tenancy.components.policies.config import PolicyEngine
 from flux_tenancy.components.policies.kyverno_only import kyverno_rules
 from flux_tenancy.components.recovery.missing_namespaces import LostNamespaces
+from flux_tenancy.components.stack.checks.flux_specs import spec_problems
 from flux_tenancy.components.stack.cluster.preflight import read_releases
 from flux_tenancy.components.stack.files.stack_file import StackFile
 from flux_tenancy.components.stack.loading import load_sections
@@ -97,6 +98,7 @@ class Description:
 
     def __init__(self, config: StackConfig, kubeconfig: pulumi.Input[str], project: Path) -> None:
         release, self._chart, _, problems = read_releases(config, NAME, project)
+        problems += spec_problems(config, release or (), NAME, NAME)
         if problems:
             raise ConfigurationError(problems)
         assert release is not None  # Otherwise it is a problem.

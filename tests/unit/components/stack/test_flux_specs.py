@@ -1,12 +1,17 @@
-"""Flux's objects of a stack with every key that becomes a field of them: as they were when each key had a type."""
+"""What is passed through to Flux's objects: any field of the release, and no other."""
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
+import yaml
+from sample_release import HERE
 from sample_stack import FLUX, Secret, load
 
+from flux_tenancy.components.config.yaml_files import FastLoader
+from flux_tenancy.components.stack.checks.flux_specs import spec_problems
 from flux_tenancy.components.stack.plan import stack_plan
 from tests.support.goldens import assert_golden
 
@@ -26,7 +31,14 @@ APPLIED: dict[str, Any] = {
     "ignoreMissingComponents": True,
     "patches": [
         {"target": SELECTOR, "merge": {"spec": {"replicas": None}}},
-        {"merge": {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": {"replicas": 2}}},
+        {
+            "merge": {
+                "apiVersion": "apps/v1",
+                "kind": "Deployment",
+                "metadata": {"name": "web"},
+                "spec": {"replicas": 2},
+            }
+        },
         {
             "target": {"annotationSelector": "a=b", "namespace": "apps"},
             "operations": [
@@ -142,7 +154,11 @@ TENANT: dict[str, Any] = {
         },
     },
     "sync": {"dependsOn": ["checked"], "targetNamespace": "apps", "deletionPolicy": "Orphan"} | DEFAULTS,
-    "syncs": {"options": APPLIED, "checked": CHECKED | {"targetNamespace": "tools"}, "artifact": {"source": "artifact"}},
+    "syncs": {
+        "options": APPLIED,
+        "checked": CHECKED | {"targetNamespace": "tools"},
+        "artifact": {"source": "artifact"},
+    },
     "releases": {
         "full": RELEASE,
         "charts": {"source": "charts", "chart": "web", "version": "6.x", "strategy": "RemediateOnFailure"},
@@ -182,3 +198,155 @@ def test_every_key_is_the_field_that_it_was(tmp_path) -> None:
     config = stack(tmp_path, TENANT, sync=PLATFORM)
 
     assert_golden("flux-specs.yaml", objects(config))
+
+
+DEFINITIONS = list(yaml.load_all((HERE / "fixtures" / "definitions.yaml").read_text(), FastLoader))
+SOURCE = {"url": "https://git.example.com/a/b"}
+SIMPLE = {"namespaces": [{"name": "apps"}], "source": SOURCE}
+CHART = {"chart": "./chart"}
+
+
+def problems(config) -> list[str]:
+    """What the definitions of the release refuse."""
+    found = spec_problems(config, DEFINITIONS, "staging", "Pulumi.staging.yaml")
+    return [f"{each.file}: {each.path}: {each.message}" for each in found]
+
+
+def test_every_key_is_a_field_of_the_release(tmp_path) -> None:
+    assert problems(stack(tmp_path, TENANT, sync=PLATFORM)) == []
+
+
+@pytest.mark.parametrize(
+    ("section", "kind", "fields"),
+    [
+        ("sync", "Kustomization", {"buildMetadata": ["originAnnotations"]}),
+        ("syncs", "Kustomization", {"postBuild": {"substituteFrom": [{"kind": "ConfigMap", "name": "a"}]}}),
+        ("releases", "HelmRelease", {"maxHistory": 3, "persistentClient": False, "rollback": {"cleanupOnFail": True}}),
+        ("releases", "HelmRelease", {"uninstall": {"keepHistory": True}, "waitStrategy": {"name": "poller"}}),
+    ],
+)
+def test_any_field_of_the_release_is_a_key(tmp_path, section, kind, fields) -> None:
+    value = {"sync": fields, "syncs": {"a": fields}, "releases": {"a": CHART | fields}}[section]
+    config = stack(tmp_path, SIMPLE | {section: value})
+    name = "shop" if section == "sync" else "a"
+    [found] = [each for each in objects(config) if (each["kind"], each["metadata"]["name"]) == (kind, name)]
+
+    assert problems(config) == []
+    assert {key: found["spec"][key] for key in fields} == fields
+
+
+def test_fields_beside_those_that_the_platform_sets_stay_beside_them(tmp_path) -> None:
+    release = CHART | {
+        "strategy": "RemediateOnFailure",
+        "install": {"disableHooks": True, "remediation": {"remediateLastFailure": True}},
+        "test": {"enable": True, "ignoreFailures": True},
+    }
+    config = stack(tmp_path, SIMPLE | {"releases": {"web": release}})
+    [spec] = [each["spec"] for each in objects(config) if each["kind"] == "HelmRelease"]
+
+    assert problems(config) == []
+    assert spec["install"] == {
+        "crds": "Skip",
+        "strategy": {"name": "RemediateOnFailure"},
+        "remediation": {"retries": 3, "remediateLastFailure": True},
+        "disableHooks": True,
+    }
+    assert spec["test"] == release["test"]
+
+
+@pytest.mark.parametrize(
+    ("tenant", "path", "code", "said"),
+    [
+        ({"sync": {"retryIntervall": "1m"}}, "sync.retryIntervall", "FT-FLX-030", "did you mean 'retryInterval'?"),
+        ({"sync": {"dependOn": ["a"]}}, "sync.dependOn", "FT-FLX-030", "did you mean 'dependsOn'?"),
+        (
+            {"sync": {"postBuild": {"substituteFrom": [{"kind": "Secret", "name": "a", "optionl": True}]}}},
+            "sync.postBuild.substituteFrom[0].optionl",
+            "FT-FLX-030",
+            "did you mean 'optional'?",
+        ),
+        ({"syncs": {"a": {"images": [{"newTag": "2"}]}}}, "syncs.a.images[0].name", "FT-FLX-031", "required"),
+        ({"sync": {"force": "yes"}}, "sync.force", "FT-FLX-032", "must be true or false, got a string"),
+        ({"sync": {"commonMetadata": {"labels": {"a": 1}}}}, "sync.commonMetadata.labels.a", "FT-FLX-032", "a number"),
+        ({"sync": {"namePrefix": ""}}, "sync.namePrefix", "FT-FLX-033", "minLength 1"),
+        ({"sync": {"wait": False, "healthChecks": [{"kind": "Pod"}]}}, "sync.healthChecks[0].name", "FT-FLX-031", ""),
+        (
+            {"sync": {"patches": [{"patch": "{}", "target": {"kindd": "Pod"}}]}},
+            "sync.patches[0].target.kindd",
+            "FT-FLX-030",
+            "did you mean 'kind'?",
+        ),
+        (
+            {"releases": {"web": CHART | {"driftDetection": {"mode": "on"}}}},
+            "releases.web.driftDetection.mode",
+            "FT-FLX-033",
+            "must be one of enabled, warn, disabled",
+        ),
+        (
+            {"releases": {"web": CHART | {"valuesFrom": [{"kind": "Secret", "name": "a", "targetPath": "a b"}]}}},
+            "releases.web.valuesFrom[0].targetPath",
+            "FT-FLX-033",
+            "of the pattern",
+        ),
+        (
+            {"releases": {"web": CHART | {"images": [{"name": "a", "newTagg": "b"}]}}},
+            "releases.web.images[0].newTagg",
+            "FT-FLX-030",
+            "did you mean 'newTag'?",
+        ),
+        ({"releases": {"web": CHART | {"install": {"crd": "Skip"}}}}, "releases.web.install.crd", "FT-FLX-030", "crds"),
+    ],
+)
+def test_what_the_release_does_not_know_is_told_with_its_key(tmp_path, tenant, path, code, said) -> None:
+    config = stack(tmp_path, SIMPLE | tenant)
+    found = spec_problems(config, DEFINITIONS, "staging", "Pulumi.staging.yaml")
+
+    assert [(each.path, each.code) for each in found] == [(f"tenants.shop.{path}", code)]
+    assert all(said in each.message for each in found)
+
+
+def test_all_errors_are_told_at_once_with_the_file_of_each(tmp_path) -> None:
+    base = "{namespaces: [{name: apps}], source: {url: 'https://git.example.com/a/b'}, sync: {forced: true}}"
+    entry = {"syncs": {"a": {"forced": True}}, "releases": {"web": CHART | {"maxHistory": "3", "b": 1}}}
+    config = load(tmp_path, bases={"shop": base}, tenants={"shop": entry}, policies={"engine": "none"})
+
+    found = spec_problems(config, DEFINITIONS, "staging", "Pulumi.staging.yaml")
+
+    assert sorted((each.file, each.path) for each in found) == [
+        ("Pulumi.staging.yaml", "tenants.shop.releases.web.b"),
+        ("Pulumi.staging.yaml", "tenants.shop.releases.web.maxHistory"),
+        ("Pulumi.staging.yaml", "tenants.shop.syncs.a.forced"),
+        ("tenants/shop.yaml", "sync.forced"),
+    ]
+
+
+def test_a_message_repeats_no_value(tmp_path) -> None:
+    release = CHART | {
+        "driftDetection": {"mode": "s3cret"},
+        "maxHistory": "s3cret",
+        "valuesFrom": [{"kind": "s3cret", "name": "a"}],
+    }
+    config = stack(tmp_path, SIMPLE | {"releases": {"web": release}, "sync": {"force": "s3cret"}})
+
+    found = problems(config)
+
+    assert len(found) == 4
+    assert "s3cret" not in str(found)
+
+
+def test_a_release_without_a_kind_checks_none_of_it(tmp_path) -> None:
+    config = stack(tmp_path, SIMPLE | {"sync": {"unknown": 1}})
+
+    assert spec_problems(config, [], "staging", "Pulumi.staging.yaml") == []
+
+
+def test_a_field_that_a_later_release_adds_is_a_key_without_a_change_of_the_program(tmp_path) -> None:
+    later = copy.deepcopy(DEFINITIONS)
+    [kustomizations] = [each for each in later if each["spec"]["names"]["kind"] == "Kustomization"]
+    fields = kustomizations["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    fields["added"] = {"type": "object", "properties": {"from": {"type": "string"}}}
+    config = stack(tmp_path, SIMPLE | {"sync": {"added": {"from": "here"}}})
+
+    assert spec_problems(config, later, "staging", "Pulumi.staging.yaml") == []
+    assert [each["spec"]["added"] for each in objects(config) if each["kind"] == "Kustomization"] == [{"from": "here"}]
+    assert len(problems(config)) == 1
