@@ -14,7 +14,7 @@ from pydantic_core import CoreSchema
 
 from flux_tenancy.components.config.errors import KeyPath
 from flux_tenancy.components.config.messages import Message, Wording
-from flux_tenancy.components.config.section import Section
+from flux_tenancy.components.config.section import REMOVED_KEY, Section
 
 SET_BY_PLATFORM = Wording("FT-FLX-034", "is set by the platform", "{remedy}")
 
@@ -50,7 +50,7 @@ class Passed(Section):
 
 
 _ABSENT: Mapping[str, Any] = {
-    **dict.fromkeys(("force", "ignoreMissingComponents", "literal", "optional"), False),
+    **dict.fromkeys(("force", "ignoreMissingComponents", "literal", "optional", "passCredentials"), False),
     "substituteStrategy": "WithVariables",
 }
 """Values that say the same as nothing. Objects that were applied before lack them."""
@@ -88,7 +88,7 @@ def owned_fields(value: object, path: KeyPath = ()) -> Iterator[tuple[KeyPath, M
             if key in value.owned:
                 yield (*path, key), SET_BY_PLATFORM(remedy=value.owned[key])
             elif key in value.removed_keys:
-                yield (*path, key), Message("FT-FLX-035", f"is not a key: {value.removed_keys[key]}", "remove it")
+                yield (*path, key), REMOVED_KEY(reason=value.removed_keys[key])
     if isinstance(value, BaseModel):
         for name, field in type(value).model_fields.items():
             if name in value.__dict__:

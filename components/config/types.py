@@ -28,8 +28,6 @@ RESERVED_PREFIXES = ("kube-", "kyverno", "flux-", "capsule-")
 DNS_LABEL = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
 # The pattern of durations in Flux's CRDs.
 DURATION = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"
-# That of the timeout of its sources, which knows no hours.
-_FETCH_TIMEOUT = r"^([0-9]+(\.[0-9]+)?(ms|s|m))+$"
 SEMANTIC_VERSION = r"^[0-9]+\.[0-9]+\.[0-9]+$"
 
 # What `git clone` accepts, and GitHub offers to copy; it cannot hold a password.
@@ -273,17 +271,6 @@ Duration = Annotated[
     BeforeValidator(_with_a_unit),
     *matching(DURATION, Message("FT-CFG-003", "is not a duration", _LIKE_A_DURATION)),
     AfterValidator(_positive_duration),
-]
-FetchTimeout = Annotated[
-    Duration,
-    *matching(
-        _FETCH_TIMEOUT,
-        Message(
-            "FT-SRC-001",
-            "is not a duration in minutes or seconds, the units of a source's timeout",
-            "write it like 60s or 90m",
-        ),
-    ),
 ]
 Quantity = Annotated[
     str,

@@ -398,7 +398,6 @@ def test_an_interval_that_flux_does_not_know_is_refused(tmp_path, interval, reas
             {"source": {"branch": ".."}},
             ".source.branch: " + said("FT-CFG-250").of(".."),
         ),
-        ({"source": {"commit": "abc"}}, ".source.commit: " + said("FT-CFG-251").of("abc")),
         (
             {"sync": {"path": "../prod"}},
             ".sync.path: " + said("FT-CFG-008").of("../prod"),
@@ -433,7 +432,6 @@ namespaces:
   - name: Apps
 source:
   url: git.example.com
-  branhc: main
 sync:
   targetNamespace: elsewhere
 1: one
@@ -447,7 +445,6 @@ sync:
         "tenants/dev-team.yaml: [1]: "
         + said("FT-CFG-601", ", ".join(str(field.alias) for field in TenantConfig.model_fields.values())),
         "tenants/dev-team.yaml: namespaces[0].name: " + said("FT-CFG-002").of("Apps"),
-        "tenants/dev-team.yaml: source.branhc: " + said("FT-CFG-602", "branch"),
         "tenants/dev-team.yaml: source.url: " + NO_GIT_SCHEME.of("git.example.com"),
         "tenants/missing.yaml: " + said("FT-CFG-629", "Pulumi.staging.yaml", "missing", ""),
     ]

@@ -235,6 +235,65 @@ def test_any_field_of_the_release_is_a_key(tmp_path, section, kind, fields) -> N
     assert {key: found["spec"][key] for key in fields} == fields
 
 
+GIT = {"kind": "GitRepository"} | SOURCE
+HELM = {"kind": "HelmRepository", "url": "https://charts.example.com"}
+OCI = {"kind": "OCIRepository", "url": "oci://registry.example.com/shop/manifests"}
+BUCKET = {"kind": "Bucket", "bucketName": "a", "endpoint": "s3.example.com", "provider": "aws"}
+LOGIN = {"provider": "azure", "serviceAccountName": "reader"}
+
+
+@pytest.mark.parametrize(
+    ("source", "fields"),
+    [
+        (GIT, {"sparseCheckout": ["apps"], "recurseSubmodules": True, "ignore": "*.md"}),
+        (GIT | {"url": "https://dev.azure.com/acme/shop/_git/apps"}, LOGIN),
+        (HELM, {"passCredentials": True}),
+        (OCI, {"ref": {"digest": f"sha256:{'0' * 64}"}, "ignore": ""}),
+        (
+            BUCKET | {"serviceAccountName": "reader"},
+            {"prefix": "a/", "sts": {"provider": "aws", "endpoint": "https://a"}},
+        ),
+    ],
+)
+def test_any_field_of_the_release_is_a_key_of_a_source(tmp_path, source, fields) -> None:
+    config = stack(tmp_path, SIMPLE | {"sources": {"it": source | fields}})
+    [found] = [each for each in objects(config) if each["metadata"]["name"] == "it"]
+
+    assert problems(config) == []
+    assert {key: found["spec"][key] for key in fields} == fields
+
+
+@pytest.mark.parametrize(
+    ("source", "path", "code"),
+    [
+        (GIT | {"sparseCheckouts": []}, "", ""),
+        (GIT | {"sparseCheckouts": ["a"]}, "sparseCheckouts", "FT-FLX-030"),
+        (GIT | {"timeout": "1h"}, "timeout", "FT-FLX-033"),
+        (GIT | LOGIN | {"provider": "gcp"}, "provider", "FT-FLX-033"),
+        (HELM | {"ref": {"tag": "1"}}, "ref", "FT-FLX-030"),
+        (HELM | {"intervall": "1m"}, "intervall", "FT-FLX-030"),
+        (HELM | {"timeout": "1h"}, "timeout", "FT-FLX-033"),
+        (OCI | {"ref": {"semver": 6}}, "ref.semver", "FT-FLX-032"),
+        (OCI | {"ref": {"tagg": "6"}}, "ref.tagg", "FT-FLX-030"),
+        (OCI | {"layerSelector": {"operation": "cut"}}, "layerSelector.operation", "FT-FLX-033"),
+        (BUCKET | {"serviceAccountName": "reader", "prefix": 1}, "prefix", "FT-FLX-032"),
+    ],
+)
+def test_what_the_release_does_not_know_of_a_source_is_told_with_its_key(tmp_path, source, path, code) -> None:
+    own = stack(tmp_path, SIMPLE | {"sources": {"it": source}})
+    shared = load(
+        tmp_path,
+        bases={"shop": "{}", "lab": "{}"},
+        tenants={"shop": SIMPLE, "lab": SIMPLE | {"namespaces": [{"name": "lab"}]}},
+        shared={"it": {"tenants": ["shop", "lab"], "source": source}},
+        flux=FLUX | {"workloadIdentity": True},
+        policies={"engine": "none"},
+    )
+    for config, where in ((own, "tenants.shop.sources.it"), (shared, "shared.it.source")):
+        found = spec_problems(config, DEFINITIONS, "staging", "Pulumi.staging.yaml")
+        assert [(each.path, each.code) for each in found] == [(f"{where}.{path}", code)] * bool(path)
+
+
 def test_fields_beside_those_that_the_platform_sets_stay_beside_them(tmp_path) -> None:
     release = CHART | {
         "strategy": "RemediateOnFailure",
@@ -303,6 +362,16 @@ def test_what_the_release_does_not_know_is_told_with_its_key(tmp_path, tenant, p
 
     assert [(each.path, each.code) for each in found] == [(f"tenants.shop.{path}", code)]
     assert all(said in each.message for each in found)
+
+
+def test_the_source_of_the_platform_is_checked(tmp_path) -> None:
+    config = stack(tmp_path, SIMPLE, sync={"source": SOURCE | {"timeout": "1h"}, "prune": False, "pruned": True})
+    found = spec_problems(config, DEFINITIONS, "staging", "Pulumi.staging.yaml")
+
+    assert [(each.path, each.code) for each in found] == [
+        ("flux.sync.source.timeout", "FT-FLX-033"),
+        ("flux.sync.pruned", "FT-FLX-030"),
+    ]
 
 
 def test_all_errors_are_told_at_once_with_the_file_of_each(tmp_path) -> None:
