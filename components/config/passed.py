@@ -5,7 +5,7 @@ The release's own definitions check them (`components.installs.flux.definitions`
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
@@ -94,6 +94,7 @@ def owned_fields(value: object, path: KeyPath = ()) -> Iterator[tuple[KeyPath, M
             if name in value.__dict__:
                 yield from owned_fields(value.__dict__[name], (*path, field.alias or name))
     elif isinstance(value, Mapping | tuple):
-        for key, each in value.items() if isinstance(value, Mapping) else enumerate(value):
+        items: Iterable[tuple[str | int, Any]] = value.items() if isinstance(value, Mapping) else enumerate(value)
+        for at, each in items:
             if isinstance(each, BaseModel):
-                yield from owned_fields(each, (*path, key))
+                yield from owned_fields(each, (*path, at))

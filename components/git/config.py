@@ -17,11 +17,8 @@ from flux_tenancy.components.config.types import (
     Duration,
     SecretText,
     WebUrl,
-    checked_by,
-    has_plain_host,
     matching,
-    unusable_url,
-    url_parts,
+    url_of,
 )
 from flux_tenancy.components.keys.types import CertificateAuthority, KnownHost, RsaPrivateKey, SigningKey, SshPrivateKey
 from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY
@@ -33,24 +30,22 @@ GIT_REFERENCE = r"^(?!/)(?!.*(//|\.\.|@\{|[\x00-\x20~^:?*\[\\]))[^-].*(?<![/.])$
 _GITHUB_NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,38}"
 
 
-def _git_url(value: str) -> str:
-    example = "https://git.example.com/team/repository or ssh://git@git.example.com/team/repository"
-    url = url_parts(value, ("http", "https", "ssh"), example)
-    if not url.hostname or not url.path.strip("/"):
-        raise unusable_url(value, Message("FT-CFG-255", "has no host or no repository", f"write it like {example}"))
-    # Flux compares hosts with known_hosts, and admission with allow-lists, case-sensitively.
-    if not has_plain_host(url):
-        raise unusable_url(value, Message("FT-CFG-256", "has a host with capital letters", f"write it like {example}"))
-    return value
-
-
 GitReference = Annotated[
     str,
     *matching(
         GIT_REFERENCE, Message("FT-CFG-250", "is not a branch or tag name that Git accepts", "write it like main")
     ),
 ]
-GitUrl = Annotated[str, *checked_by(_git_url, "http, https or ssh URL of a Git repository, without credentials")]
+GitUrl = Annotated[
+    str,
+    *url_of(
+        "http",
+        "https",
+        "ssh",
+        example="https://git.example.com/team/repository or ssh://git@git.example.com/team/repository",
+        description="http, https or ssh URL of a Git repository, without credentials",
+    ),
+]
 SignerName = Annotated[
     str,
     *matching(r"^[-._A-Za-z0-9]{1,200}$", Message("FT-CFG-252", "is not a name of letters, digits, '-', '_' and '.'")),
@@ -239,19 +234,6 @@ class GitSource(Passed):
     removed_keys: ClassVar = {"kind": "this source is always a GitRepository"}
 
     @model_validator(mode="after")
-    def _one_reference(self) -> GitSource:
-        given = [name for name in ("branch", "tag", "semver") if getattr(self, name) is not None]
-        if len(given) > 1:
-            raise ValueError(
-                Message(
-                    "FT-CFG-264",
-                    f"sets {' and '.join(given)}, but Flux can follow only one of them",
-                    "keep one of them",
-                )
-            )
-        return self
-
-    @model_validator(mode="after")
     def _credentials_fit(self) -> GitSource:
         fields = {"deployKey": self.deploy_key, "https": self.https, "githubApp": self.github_app}
         given = [key for key, value in fields.items() if value is not None]
@@ -287,25 +269,6 @@ class GitSource(Passed):
                     "FT-CFG-268",
                     f"begins with {scheme}://, but {given[0]} needs {wanted}",
                     "change the URL or the credentials",
-                ),
-            )
-        if self.certificate_authority is not None and scheme != "https":
-            raise MisplacedValueError(
-                ("certificateAuthority",),
-                Message("FT-CFG-269", "is used only with an https:// URL", "remove it, or change the URL"),
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _tag_to_verify(self) -> GitSource:
-        wants_tag = self.verify is not None and self.verify.mode != "HEAD"
-        if wants_tag and self.tag is None and self.semver is None:
-            raise MisplacedValueError(
-                ("verify", "mode"),
-                Message(
-                    "FT-CFG-270",
-                    "requires a signed tag, but the source follows none",
-                    "set tag or semver, or set mode to HEAD",
                 ),
             )
         return self

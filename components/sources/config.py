@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 from pydantic import Field, SecretStr, model_validator
 
 from flux_tenancy.components.config.errors import MisplacedValueError
-from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.passed import Passed
 from flux_tenancy.components.config.sealed import is_sealed
 from flux_tenancy.components.config.section import Section
@@ -25,6 +25,7 @@ from flux_tenancy.components.config.types import (
     has_plain_host,
     secret,
     unusable_url,
+    url_of,
     url_parts,
 )
 from flux_tenancy.components.git.config import (
@@ -42,36 +43,7 @@ from flux_tenancy.components.keys.types import CertificateAuthority, CosignPubli
 from flux_tenancy.components.sources.docker_config import read_docker_config, registries, registry_of
 from flux_tenancy.components.vocabulary.names import BUCKET, HELM_REPOSITORY, OCI_REPOSITORY
 
-URL_WITHOUT_HOST_OR_IN_CAPITALS = Wording(
-    "FT-SRC-002", "has no host, or one with capital letters", "write it like {example}"
-)
-
 HTTPS = "https://"
-
-
-def _chart_url(value: str) -> str:
-    example = "https://charts.example.com or oci://registry.example.com/charts"
-    url = url_parts(value, ("http", "https", "oci"), example)
-    if not has_plain_host(url):
-        raise unusable_url(value, URL_WITHOUT_HOST_OR_IN_CAPITALS(example=example))
-    return value
-
-
-def _artifact_url(value: str) -> str:
-    example = "oci://registry.example.com/org/manifests"
-    url = url_parts(value, ("oci",), example)
-    if not has_plain_host(url):
-        raise unusable_url(value, URL_WITHOUT_HOST_OR_IN_CAPITALS(example=example))
-    if not url.path.strip("/") or url.query or url.fragment or set(url.path) & set("@:"):
-        raise unusable_url(
-            value,
-            Message(
-                "FT-SRC-003",
-                "is not the URL of an OCI repository",
-                f"write it like {example}; tag and digest belong in ref",
-            ),
-        )
-    return value
 
 
 def _endpoint(value: str) -> str:
@@ -86,8 +58,20 @@ def _endpoint(value: str) -> str:
     return value.removesuffix("/")
 
 
-ChartUrl = Annotated[str, *checked_by(_chart_url, "http, https or oci URL of a chart repository, without credentials")]
-ArtifactUrl = Annotated[str, *checked_by(_artifact_url, "oci URL without tag and digest")]
+ChartUrl = Annotated[
+    str,
+    *url_of(
+        "http",
+        "https",
+        "oci",
+        example="https://charts.example.com or oci://registry.example.com/charts",
+        description="http, https or oci URL of a chart repository, without credentials",
+    ),
+]
+ArtifactUrl = Annotated[
+    str,
+    *url_of("oci", example="oci://registry.example.com/org/manifests", description="oci URL without tag and digest"),
+]
 Endpoint = Annotated[str, *checked_by(_endpoint, "host and port of an object store")]
 
 
@@ -202,6 +186,7 @@ class HelmRepositorySource(_Fetched):
     """A repository of Helm charts. Source: https://fluxcd.io/flux/components/source/helmrepositories/"""
 
     kind_of_object = HELM_REPOSITORY
+    owned = {**_Fetched.owned, "type": "write an oci:// URL"}
     kind: Literal["HelmRepository"] = Field(description="The kind of source.")
     url: ChartUrl = Field(description="URL of the repository's index, or `oci://` URL of the registry.")
     credentials: ChartCredentials | None = Field(None, description="Login, if the repository is private.")
@@ -210,17 +195,6 @@ class HelmRepositorySource(_Fetched):
     @property
     def is_oci(self) -> bool:
         return self.url.startswith(_OCI)
-
-    @model_validator(mode="after")
-    def _options_fit(self) -> HelmRepositorySource:
-        if self.insecure and not self.is_oci:
-            raise MisplacedValueError(
-                ("insecure",),
-                Message(
-                    "FT-SRC-034", "is used only with an oci:// URL; an http:// URL is enough without it", "remove it"
-                ),
-            )
-        return self
 
 
 class RegistryCredentials(Section):
@@ -308,15 +282,6 @@ class BucketCredentials(Section):
     sas_key: SecretText | None = Field(None, description="azure: a SAS token, instead of the account's key.")
 
 
-BUCKET_CREDENTIALS: dict[str, tuple[tuple[str, ...], ...]] = {
-    "generic": (("access_key", "secret_key"),),
-    "aws": (("access_key", "secret_key"),),
-    "gcp": (("service_account_key",),),
-    "azure": (("account_key",), ("sas_key",)),
-}
-"""By provider, the fields of `BucketCredentials` that go together; one group of them is needed."""
-
-
 class BucketSource(_Fetched):
     """Objects of a bucket. Source: https://fluxcd.io/flux/components/source/buckets/"""
 
@@ -339,34 +304,12 @@ class BucketSource(_Fetched):
 
     @model_validator(mode="after")
     def _login_fits(self) -> BucketSource:
-        if self.provider == "generic":
-            if self.service_account_name is not None:
-                raise MisplacedValueError(("serviceAccountName",), ACCOUNT_WITHOUT_PROVIDER())
-            if self.credentials is None:
-                raise MisplacedValueError(
-                    ("credentials",), Message("FT-SRC-030", f"needs credentials: {self._expected}", "set them")
-                )
-        if self.credentials is None:
-            return self
         if self.service_account_name is not None:
-            raise MisplacedValueError(("credentials",), CREDENTIALS_WITH_PROVIDER())
-        given = tuple(name for name in BucketCredentials.model_fields if getattr(self.credentials, name) is not None)
-        if given not in BUCKET_CREDENTIALS[self.provider]:
-            raise MisplacedValueError(
-                ("credentials",),
-                Message(
-                    "FT-SRC-029",
-                    f"does not fit provider {self.provider}, whose credentials are {self._expected}",
-                    "set these",
-                ),
-            )
+            if self.provider == "generic":
+                raise MisplacedValueError(("serviceAccountName",), ACCOUNT_WITHOUT_PROVIDER())
+            if self.credentials is not None:
+                raise MisplacedValueError(("credentials",), CREDENTIALS_WITH_PROVIDER())
         return self
-
-    @property
-    def _expected(self) -> str:
-        fields = BucketCredentials.model_fields
-        groups = BUCKET_CREDENTIALS[self.provider]
-        return ", or ".join(" and ".join(str(fields[name].alias) for name in group) for group in groups)
 
 
 class ExternalArtifactSource(Section):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from flux_tenancy.components.config.errors import KeyPath
 from flux_tenancy.components.config.messages import Message
@@ -28,13 +28,7 @@ _TYPES = {
     "object": "a mapping",
     "string": "a string",
 }
-_KINDS: tuple[tuple[type, str], ...] = (
-    (bool, "true or false"),
-    (int | float, "a number"),  # type: ignore[arg-type]
-    (str, "a string"),
-    (list, "a list"),
-    (dict, "a mapping"),
-)
+_FOUND = {bool: "true or false", int: "a number", float: "a number", str: "a string", list: "a list", dict: "a mapping"}
 
 
 class Definitions:
@@ -75,11 +69,11 @@ class Definitions:
         for error in validator.iter_errors(manifest["spec"]) if validator is not None else ():
             path: KeyPath = tuple(error.absolute_path)
             if error.validator == "additionalProperties":
-                known = [*error.schema["properties"], *(keys if not path else ())]
-                for key in error.instance.keys() - error.schema["properties"].keys():
-                    yield (*path, key), self._unknown(key, known, manifest["kind"])
+                fields = cast("dict[str, Any]", error.schema)["properties"]
+                for key in error.instance.keys() - fields.keys():
+                    yield (*path, key), self._unknown(key, [*fields, *(keys if not path else ())], manifest["kind"])
             elif error.validator == "required":
-                for key in error.validator_value:
+                for key in cast("list[str]", error.validator_value):
                     if key not in error.instance:
                         yield (*path, key), Message("FT-FLX-031", f"is required by Flux {self._version} and missing")
             else:
@@ -92,11 +86,11 @@ class Definitions:
         return Message("FT-FLX-030", f"is not a field of a {kind} in Flux {self._version}", f"{remedy}")
 
     def _invalid(self, error: ValidationError) -> Message:
-        wanted = error.validator_value
-        if error.validator == "type":
-            found = next((words for kind, words in _KINDS if isinstance(error.instance, kind)), "nothing")
-            return Message("FT-FLX-032", f"must be {_TYPES.get(wanted, wanted)}, got {found}")
-        said = {"enum": "one of", "pattern": "of the pattern"}.get(str(error.validator), f"of the {error.validator}")
+        rule, wanted = str(error.validator), error.validator_value
+        if rule == "type":
+            found = _FOUND.get(type(error.instance), "nothing")
+            return Message("FT-FLX-032", f"must be {_TYPES.get(str(wanted), wanted)}, got {found}")
+        said = {"enum": "one of", "pattern": "of the pattern"}.get(rule, f"of the {rule}")
         listed = ", ".join(map(str, wanted)) if isinstance(wanted, list) else wanted
         return Message("FT-FLX-033", f"must be {said} {listed}", f"Flux {self._version} accepts nothing else")
 

@@ -56,10 +56,17 @@ def spec_problems(config: StackConfig, release: Iterable[Manifest], stack: str, 
 
 def _sections(config: StackConfig) -> Iterator[tuple[tuple[str, str, str], tuple[KeyPath, Section]]]:
     """By tenant, or nothing for the platform, kind and name of an object: the section that it is made of."""
+    for key, message in config.flux.notifications.items():
+        yield from _notification("", f"{PLATFORM.name}-{key}", ("flux", "notifications", key), message)
     if (own := config.flux.sync) is not None:
         yield ("", KUSTOMIZATION, PLATFORM.name), (("flux", "sync"), own)
         yield ("", GIT_REPOSITORY, PLATFORM.name), (("flux", "sync", "source"), own.source)
     for tenant, each in config.active_tenants.items():
+        for key, message in config.tenancy.notifications.items():
+            yield from _notification(tenant, f"{tenant}-{key}", ("tenancy", "notifications", key), message)
+        for key, message in each.notifications.items():
+            path = ("tenants", tenant, "notifications", key)
+            yield from _notification(tenant, f"{tenant}-{key}", path, message)
         paths = sync_paths(tenant, each)
         for name, sync in each.all_syncs(tenant).items():
             yield (tenant, KUSTOMIZATION, name), (paths[name], sync)
@@ -69,6 +76,12 @@ def _sections(config: StackConfig) -> Iterator[tuple[tuple[str, str, str], tuple
             yield (tenant, GIT_REPOSITORY, tenant), (("tenants", tenant, "source"), each.source)
         for name, source in each.sources.items():
             yield (tenant, source.kind, name), (config.path_of_source(tenant, name), source)
+
+
+def _notification(
+    owner: str, name: str, path: KeyPath, section: Section
+) -> Iterator[tuple[tuple[str, str, str], tuple[KeyPath, Section]]]:
+    yield from (((owner, kind, name), (path, section)) for kind in ("Alert", "Provider"))
 
 
 SPEC_CHECKS: tuple[Check, ...] = (owned_fields,)

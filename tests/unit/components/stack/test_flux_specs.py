@@ -10,7 +10,9 @@ import yaml
 from sample_release import HERE
 from sample_stack import FLUX, Secret, load
 
+from flux_tenancy.components.config.passed import Passed
 from flux_tenancy.components.config.yaml_files import FastLoader
+from flux_tenancy.components.stack.checks import flux_specs
 from flux_tenancy.components.stack.checks.flux_specs import spec_problems
 from flux_tenancy.components.stack.plan import stack_plan
 from tests.support.goldens import assert_golden
@@ -292,6 +294,44 @@ def test_what_the_release_does_not_know_of_a_source_is_told_with_its_key(tmp_pat
     for config, where in ((own, "tenants.shop.sources.it"), (shared, "shared.it.source")):
         found = spec_problems(config, DEFINITIONS, "staging", "Pulumi.staging.yaml")
         assert [(each.path, each.code) for each in found] == [(f"{where}.{path}", code)] * bool(path)
+
+
+def test_what_the_program_writes_is_never_passed_through_as_well(tmp_path) -> None:
+    """Otherwise one of the two would be lost without a word."""
+    config = stack(tmp_path, TENANT, sync=PLATFORM)
+    written = {(each["kind"], each["metadata"]["name"]): each["spec"] for each in objects(config)}
+    lost: dict[str, set[str]] = {}
+    for (_, kind, name), (_, section) in flux_specs._sections(config):
+        assert isinstance(section, Passed)
+        keys = {field.alias for field in type(section).model_fields.values()} | (section.model_extra or {}).keys()
+        lost.setdefault(kind, set()).update(written[kind, name].keys() - keys - section.owned.keys())
+
+    assert {kind: fields for kind, fields in lost.items() if fields} == {}
+
+
+def test_any_field_of_the_release_is_a_key_of_a_notification(tmp_path) -> None:
+    chat = {"type": "generic", "address": "https://a.example.com", "summary": "here", "suspend": True, "timeout": "9s"}
+    config = stack(tmp_path, SIMPLE | {"notifications": {"chat": chat}})
+    specs = {each["kind"]: each["spec"] for each in objects(config) if each["metadata"]["name"] == "shop-chat"}
+
+    assert problems(config) == []
+    assert (specs["Alert"]["summary"], specs["Alert"]["suspend"], specs["Provider"]["timeout"]) == ("here", True, "9s")
+    assert "summary" not in specs["Provider"] and "timeout" not in specs["Alert"]
+
+
+@pytest.mark.parametrize("key", ["notifications", "tenancy"])
+def test_what_the_release_does_not_know_of_a_notification_is_told_with_its_key(tmp_path, key) -> None:
+    chat = {"chat": {"type": "generic", "address": "https://a.example.com", "channels": "a", "channel": "a" * 3000}}
+    own = {"notifications": chat} if key == "notifications" else {}
+    tenancy = {} if own else {"notifications": chat}
+    config = load(tmp_path, bases={"shop": "{}"}, tenants={"shop": SIMPLE | own}, tenancy=tenancy)
+    found = spec_problems(config, DEFINITIONS, "staging", "Pulumi.staging.yaml")
+    where = "tenants.shop.notifications.chat" if own else "tenancy.notifications.chat"
+
+    assert sorted((each.path, each.code) for each in found) == [
+        (f"{where}.channel", "FT-FLX-033"),
+        (f"{where}.channels", "FT-FLX-030"),
+    ]
 
 
 def test_fields_beside_those_that_the_platform_sets_stay_beside_them(tmp_path) -> None:
