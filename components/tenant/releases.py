@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from flux_tenancy.components.config.errors import MisplacedValueError
 from flux_tenancy.components.config.messages import Message
@@ -53,6 +53,9 @@ _SET_HERE: Mapping[str, str] = {
 
 def _test(value: Any) -> Any:
     return {"enable": value} if isinstance(value, bool) else value
+
+
+_TEST = {"anyOf": [{"type": "boolean"}, {"type": "object"}], "description": "true or false, or a mapping"}
 
 
 class ReleaseConfig(Passed):
@@ -117,7 +120,7 @@ class ReleaseConfig(Passed):
     )
     install: dict[str, Any] = Field(default_factory=dict, description="Further fields of `spec.install`.")
     upgrade: dict[str, Any] = Field(default_factory=dict, description="Further fields of `spec.upgrade`.")
-    test: Annotated[dict[str, Any], BeforeValidator(_test)] = Field(
+    test: Annotated[dict[str, Any], BeforeValidator(_test), WithJsonSchema(_TEST)] = Field(
         default_factory=dict,
         description="Run the chart's tests after each installation and upgrade: `true`, or the fields of `spec.test`.",
     )
@@ -154,6 +157,8 @@ class ReleaseConfig(Passed):
 
 CHART_KINDS = frozenset({"OCIRepository", "ExternalArtifact"})
 """Kinds of source that are one chart, where others hold several."""
+OF_CHARTS = ("ignoreMissingValuesFiles", "verify")
+"""Further keys that are fields of the chart (`spec.chart.spec`)."""
 _RETRY_INTERVAL, _RETRIES = "5m", 3
 
 
@@ -229,8 +234,8 @@ def helm_release(meta: ObjectMeta, config: ReleaseConfig, source: SourceReferenc
 
 def _further(config: ReleaseConfig) -> Manifest:
     """What is passed through; drift is not detected by default, and objects that were applied before do not say so."""
-    fields = config.further
-    return {key: each for key, each in fields.items() if (key, each) != ("driftDetection", {"mode": "disabled"})}
+    nothing = ("driftDetection", {"mode": "disabled"})
+    return {key: each for key, each in config.further.items() if (key, each) != nothing and key not in OF_CHARTS}
 
 
 def _chart(meta: ObjectMeta, config: ReleaseConfig, source: SourceReference) -> Manifest:
@@ -243,6 +248,7 @@ def _chart(meta: ObjectMeta, config: ReleaseConfig, source: SourceReference) -> 
         template["valuesFiles"] = list(config.values_files)
     if config.reconcile_strategy != "ChartVersion":
         template["reconcileStrategy"] = config.reconcile_strategy
+    template |= {key: each for key, each in config.further.items() if key in OF_CHARTS}
     # The HelmChart that helm-controller makes of it is the platform's, too, so that the tenant cannot change it.
     return {"chart": {"metadata": {"labels": dict(meta.labels)}, "spec": template}}
 

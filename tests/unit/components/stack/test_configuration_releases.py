@@ -56,6 +56,7 @@ def test_a_secret_value_is_hidden_from_whoever_prints_the_configuration(tmp_path
         ({"source": "charts", "chart": "../other"}, "chart: " + said("FT-TEN-318").of("../other")),
         ({"source": "artifact", "chart": "podinfo"}, "chart: " + said("FT-TEN-316", "OCIRepository")),
         ({"source": "artifact", "version": "6.x"}, "version: " + said("FT-TEN-316", "OCIRepository")),
+        ({"source": "artifact", "verify": {"provider": "cosign"}}, "verify: " + said("FT-TEN-316", "OCIRepository")),
         ({"chart": "./chart", "version": "6.x"}, "version: " + said("FT-TEN-317", "GitRepository")),
         ({"source": "other", "chart": "a"}, "source: " + UNKNOWN_SOURCE(names="charts, artifact").of("other")),
         (

@@ -339,6 +339,7 @@ def test_fields_beside_those_that_the_platform_sets_stay_beside_them(tmp_path) -
         "strategy": "RemediateOnFailure",
         "install": {"disableHooks": True, "remediation": {"remediateLastFailure": True}},
         "test": {"enable": True, "ignoreFailures": True},
+        "verify": {"provider": "cosign"},
     }
     config = stack(tmp_path, SIMPLE | {"releases": {"web": release}})
     [spec] = [each["spec"] for each in objects(config) if each["kind"] == "HelmRelease"]
@@ -351,6 +352,7 @@ def test_fields_beside_those_that_the_platform_sets_stay_beside_them(tmp_path) -
         "disableHooks": True,
     }
     assert spec["test"] == release["test"]
+    assert spec["chart"]["spec"]["verify"] == release["verify"] and "verify" not in spec
 
 
 @pytest.mark.parametrize(
