@@ -73,11 +73,14 @@ def _written(value: Any) -> Any:
 
 
 def merged(own: Mapping[str, Any], further: Mapping[str, Any]) -> dict[str, Any]:
-    """What this program writes, and beside it what is passed through; where both have a value, it is this program's."""
+    """What this program writes, and beside it what is passed through; where both have a value, it is this program's.
+
+    A value instead of a mapping stays, so that the release's definitions refuse it.
+    """
     found = {**own, **further, **own}
     for key in own.keys() & further.keys():
-        if isinstance(own[key], Mapping) and isinstance(further[key], Mapping):
-            found[key] = merged(own[key], further[key])
+        if isinstance(own[key], Mapping):
+            found[key] = merged(own[key], further[key]) if isinstance(further[key], Mapping) else further[key]
     return found
 
 

@@ -93,7 +93,7 @@ def kustomization(
         "decryption": decryption,
         "suspend": config.suspend or None,
         "patches": patches(config.patches) or None,
-        "healthChecks": [written({"namespace": namespace} | each) for each in config.health_checks] or None,
+        "healthChecks": [written({"namespace": namespace} | written(each)) for each in config.health_checks] or None,
     }
     own = {key: value for key, value in spec.items() if value is not None}
     spec = merged(own, config.further)

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import copy
+from hashlib import sha256
 from typing import Any
 
 import pytest
 import yaml
-from sample_release import HERE
+from sample_release import HERE, RELEASE_FILE
 from sample_stack import FLUX, Secret, load
 
+from flux_tenancy.components.config.errors import ConfigurationError
 from flux_tenancy.components.config.passed import Passed
 from flux_tenancy.components.config.yaml_files import FastLoader
+from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.stack.checks import flux_specs
 from flux_tenancy.components.stack.checks.flux_specs import spec_problems
+from flux_tenancy.components.stack.cluster.preflight import preflight
+from flux_tenancy.components.stack.offline import offline_preflight
 from flux_tenancy.components.stack.plan import stack_plan
 from tests.support.goldens import assert_golden
 
@@ -396,6 +401,12 @@ def test_fields_beside_those_that_the_platform_sets_stay_beside_them(tmp_path) -
             "did you mean 'newTag'?",
         ),
         ({"releases": {"web": CHART | {"install": {"crd": "Skip"}}}}, "releases.web.install.crd", "FT-FLX-030", "crds"),
+        (
+            {"releases": {"web": CHART | {"strategy": "RemediateOnFailure", "install": {"remediation": 3}}}},
+            "releases.web.install.remediation",
+            "FT-FLX-032",
+            "must be a mapping, got a number",
+        ),
     ],
 )
 def test_what_the_release_does_not_know_is_told_with_its_key(tmp_path, tenant, path, code, said) -> None:
@@ -404,6 +415,23 @@ def test_what_the_release_does_not_know_is_told_with_its_key(tmp_path, tenant, p
 
     assert [(each.path, each.code) for each in found] == [(f"tenants.shop.{path}", code)]
     assert all(said in each.message for each in found)
+
+
+def test_a_key_that_is_no_string_is_told_like_any_other(tmp_path) -> None:
+    base = "{namespaces: [{name: apps}], source: {url: 'https://git.example.com/a/b'}, sync: {postBuild: {1: a}}}"
+    config = load(tmp_path, bases={"shop": base}, tenants={"shop": {}}, policies={"engine": "none"})
+
+    [found] = spec_problems(config, DEFINITIONS, "staging", "Pulumi.staging.yaml")
+
+    assert (found.file, found.code) == ("tenants/shop.yaml", "FT-FLX-030")
+
+
+def test_a_health_check_without_a_namespace_is_about_the_syncs_own(tmp_path) -> None:
+    check = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "namespace": None}
+    config = stack(tmp_path, SIMPLE | {"sync": {"wait": False, "healthChecks": [check]}})
+    [spec] = [each["spec"] for each in objects(config) if each["kind"] == "Kustomization"]
+
+    assert spec["healthChecks"] == [check | {"namespace": "apps"}]
 
 
 def test_the_source_of_the_platform_is_checked(tmp_path) -> None:
@@ -429,6 +457,24 @@ def test_all_errors_are_told_at_once_with_the_file_of_each(tmp_path) -> None:
         ("Pulumi.staging.yaml", "tenants.shop.syncs.a.forced"),
         ("tenants/shop.yaml", "sync.forced"),
     ]
+
+
+def test_a_review_and_an_update_are_refused_before_anything_else(tmp_path) -> None:
+    """Together with whatever else is wrong with releases and cluster."""
+    content = RELEASE_FILE.read_bytes() + b"\n---\n" + (HERE / "fixtures" / "definitions.yaml").read_bytes()
+    (tmp_path / "install.yaml").write_bytes(content)
+    flux = FLUX | {"sha256": sha256(content).hexdigest(), "manifests": {"bundle": "install.yaml"}}
+    (tmp_path / "kubeconfig").write_text("{}")
+    file = "Pulumi.staging.yaml"
+    config = load(tmp_path, bases={"shop": "{}"}, tenants={"shop": SIMPLE | {"sync": {"forced": True}}}, flux=flux)
+
+    with pytest.raises(ConfigurationError) as reviewed:
+        offline_preflight(config, "staging", file, tmp_path)
+    with pytest.raises(ConfigurationError) as updated:
+        preflight(config, State({}), file, tmp_path)
+
+    assert [(each.path, each.code) for each in reviewed.value.problems] == [("tenants.shop.sync.forced", "FT-FLX-030")]
+    assert [each.path for each in updated.value.problems] == ["cluster.kubeconfig", "tenants.shop.sync.forced"]
 
 
 def test_a_message_repeats_no_value(tmp_path) -> None:
