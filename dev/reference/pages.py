@@ -20,6 +20,7 @@ from pydantic.fields import FieldInfo
 from dev.reference.commands import commands_page, pictures
 from dev.reference.messages import Slot, Template, read_messages
 from dev.reference.policies import policies_page
+from flux_tenancy.components.config.passed import Passed
 from flux_tenancy.components.config.section import Section, kind_of
 from flux_tenancy.components.config.types import RESERVED_NAMES, RESERVED_PREFIXES
 from flux_tenancy.components.git.config import GitSource
@@ -28,17 +29,9 @@ from flux_tenancy.components.installs.flux.lockdown_flags import FORBIDDEN_FLAGS
 from flux_tenancy.components.installs.flux.release import FLUX
 from flux_tenancy.components.sources.config import Source
 from flux_tenancy.components.stack.config import StackConfig
-from flux_tenancy.components.sync.build import (
-    CommonMetadata,
-    HealthCheck,
-    HealthCheckExpressions,
-    IgnoreRule,
-    ImageReplacement,
-    Patch,
-    PostBuild,
-)
 from flux_tenancy.components.sync.decryption import Decryption
 from flux_tenancy.components.sync.notifications import Notification
+from flux_tenancy.components.sync.patches import Patch
 from flux_tenancy.components.tenant.config import TenantConfig
 from flux_tenancy.components.tenant.namespaces import PROTECTED_LABEL_PREFIXES
 from flux_tenancy.components.vocabulary.names import Controller
@@ -55,18 +48,7 @@ _SCALARS = {
     Any: "any value",
 }
 _SYNC = "sync"
-OF_SYNCS: Mapping[type[BaseModel], str] = {
-    model: f"[a tenant's `{_SYNC}.{key}`](#{_SYNC}{key.lower()})"
-    for model, key in (
-        (CommonMetadata, "commonMetadata"),
-        (HealthCheck, "healthChecks"),
-        (HealthCheckExpressions, "healthCheckExprs"),
-        (IgnoreRule, "ignore"),
-        (ImageReplacement, "images"),
-        (Patch, "patches"),
-        (PostBuild, "postBuild"),
-    )
-}
+OF_SYNCS: Mapping[type[BaseModel], str] = {Patch: f"[a tenant's `{_SYNC}.patches`](#{_SYNC}patches)"}
 """Models that a tenant's `sync` shares with other syncs, with links to where they are described."""
 
 
@@ -376,8 +358,9 @@ def _sections(
 
 
 def _meaning_of(model: type[BaseModel]) -> str:
-    """The docstring of a model, without the document that it follows."""
-    return re.sub(r"\s*Source: https:\S+", "", cleandoc(model.__doc__ or ""))
+    """The docstring of a model, without the document that it follows, and what its further keys are."""
+    meaning = re.sub(r"\s*Source: https:\S+", "", cleandoc(model.__doc__ or ""))
+    return f"{meaning} {model.further_keys()}." if issubclass(model, Passed) else meaning
 
 
 def _row(key: str, field: FieldInfo, elsewhere: Mapping[type[BaseModel], str]) -> tuple[str, ...]:

@@ -158,6 +158,31 @@ def test_it_has_the_definitions_of_the_release(bundle: Bundle) -> None:
     assert set(bundle.of_kind("CustomResourceDefinition")) == names
 
 
+def test_the_definitions_of_the_unit_tests_are_those_of_the_release(bundle: Bundle) -> None:
+    """Without descriptions, which say nothing about what is valid."""
+    file = Path(__file__).parents[1] / "unit" / "components" / "fixtures" / "definitions.yaml"
+    released = bundle.of_kind("CustomResourceDefinition")
+    for each in yaml.load_all(file.read_text(), yaml.CSafeLoader):
+        assert _specs(each) == _specs(released[each["metadata"]["name"]])
+
+
+def _specs(definition: Manifest) -> dict[str, Any]:
+    versions = definition["spec"]["versions"]
+    return {each["name"]: _undescribed(each["schema"]["openAPIV3Schema"]["properties"]["spec"]) for each in versions}
+
+
+def _undescribed(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_undescribed(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: _undescribed(value)
+        for key, value in schema.items()
+        if not (key == "description" and isinstance(value, str))
+    }
+
+
 def test_deployments_are_the_pinned_controllers(bundle: Bundle) -> None:
     images = {name: _container(d)["image"] for name, d in bundle.of_kind("Deployment").items()}
     assert images == {name: f"ghcr.io/fluxcd/{name}:{version}" for name, version in CONTROLLERS[bundle.version].items()}

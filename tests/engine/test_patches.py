@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from flux_tenancy.components.sync.build import build_fields
 from flux_tenancy.components.sync.kustomization import Reconciliation
+from flux_tenancy.components.sync.patches import patches
 from tests.support.lab import KUBECTL
 
 SETTINGS = {
@@ -31,8 +31,8 @@ WEB = {
 def patched(folder: Path, patch: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """The objects after the patch, by name."""
     (folder / "all.yaml").write_text(yaml.safe_dump_all([SETTINGS, WEB]))
-    options = build_fields(Reconciliation.model_validate({"patches": [patch]}))
-    (folder / "kustomization.yaml").write_text(yaml.safe_dump({"resources": ["all.yaml"], **options}))
+    made = patches(Reconciliation.model_validate({"patches": [patch]}).patches)
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump({"resources": ["all.yaml"], "patches": made}))
     done = subprocess.run([str(KUBECTL), "kustomize", str(folder)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return {each["metadata"]["name"]: each for each in yaml.safe_load_all(done.stdout)}

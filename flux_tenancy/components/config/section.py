@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, PrivateAttr, model_validator
 from pydantic.alias_generators import to_camel
 
+from flux_tenancy.components.config.messages import Wording
+
+REMOVED_KEY = Wording("FT-CFG-616", "is an unknown key: {reason}", "remove it")
+
 
 class UnusableValueError(Exception):
     """A check has read a value that is invalid or missing (components/stack/files/usable_parts.py).

@@ -17,6 +17,7 @@ from flux_tenancy.components.config.messages import Message, Wording, message_of
 from flux_tenancy.components.config.sealed import SealedText, is_sealed
 
 EMPTY = Wording("FT-CFG-010", "must not be empty")
+NO_PLAIN_HOST = Wording("FT-CFG-018", "has no host, or one with capital letters", "write it like {example}")
 
 
 _LIKE_A_DURATION = "write it like 30s, 5m or 1h30m"
@@ -28,8 +29,6 @@ RESERVED_PREFIXES = ("kube-", "kyverno", "flux-", "capsule-")
 DNS_LABEL = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
 # The pattern of durations in Flux's CRDs.
 DURATION = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"
-# That of the timeout of its sources, which knows no hours.
-_FETCH_TIMEOUT = r"^([0-9]+(\.[0-9]+)?(ms|s|m))+$"
 SEMANTIC_VERSION = r"^[0-9]+\.[0-9]+\.[0-9]+$"
 
 # What `git clone` accepts, and GitHub offers to copy; it cannot hold a password.
@@ -252,11 +251,23 @@ def _repository_path(value: str) -> str:
     return f"./{'' if folder == '.' else folder}" if value else value
 
 
-def _web_url(value: str) -> str:
-    example = "https://host.example.com/path"
-    if not url_parts(value, ("http", "https"), example).hostname:
-        raise unusable_url(value, Message("FT-CFG-018", "has no host", f"write it like {example}"))
-    return value
+def url_of(*schemes: str, example: str, description: str, host: bool = True) -> tuple[AfterValidator, WithJsonSchema]:
+    """The type of a URL without credentials.
+
+    Args:
+        schemes: the schemes that are supported.
+        example: a URL to show in messages.
+        description: of the type.
+        host: whether its host must be without capital letters: Flux and admission compare hosts as they are written.
+    """
+
+    def check(value: str) -> str:
+        url = url_parts(value, schemes, example)
+        if not (has_plain_host(url) if host else url.hostname):
+            raise unusable_url(value, NO_PLAIN_HOST(example=example))
+        return value
+
+    return checked_by(check, description)
 
 
 DnsLabel = Annotated[
@@ -274,17 +285,6 @@ Duration = Annotated[
     *matching(DURATION, Message("FT-CFG-003", "is not a duration", _LIKE_A_DURATION)),
     AfterValidator(_positive_duration),
 ]
-FetchTimeout = Annotated[
-    Duration,
-    *matching(
-        _FETCH_TIMEOUT,
-        Message(
-            "FT-SRC-001",
-            "is not a duration in minutes or seconds, the units of a source's timeout",
-            "write it like 60s or 90m",
-        ),
-    ),
-]
 Quantity = Annotated[
     str,
     *matching(
@@ -293,7 +293,10 @@ Quantity = Annotated[
     ),
 ]
 RepositoryPath = Annotated[str, *checked_by(_repository_path, "a folder inside the repository, e.g. ./staging")]
-WebUrl = Annotated[str, *checked_by(_web_url, "http or https URL")]
+WebUrl = Annotated[
+    str,
+    *url_of("http", "https", example="https://host.example.com/path", description="http or https URL", host=False),
+]
 Sha256 = Annotated[
     str,
     *matching(

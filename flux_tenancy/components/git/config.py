@@ -2,41 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
 from flux_tenancy.components.config.errors import MisplacedValueError
-from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.config.passed import Passed
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import (
+    DnsLabel,
     Duration,
-    FetchTimeout,
     SecretText,
     WebUrl,
-    checked_by,
-    has_plain_host,
     matching,
-    unusable_url,
-    url_parts,
+    url_of,
 )
 from flux_tenancy.components.keys.types import CertificateAuthority, KnownHost, RsaPrivateKey, SigningKey, SshPrivateKey
+from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY
 
+SOURCE_REFERENCE = "https://fluxcd.io/flux/components/source/api/v1/"
+"""Where Flux lists the fields of its sources."""
 GIT_REFERENCE = r"^(?!/)(?!.*(//|\.\.|@\{|[\x00-\x20~^:?*\[\\]))[^-].*(?<![/.])$|^[A-Za-z0-9]$"
 # The names of enterprise-managed users end in an underscore and the enterprise's short code.
 _GITHUB_NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,38}"
-
-
-def _git_url(value: str) -> str:
-    example = "https://git.example.com/team/repository or ssh://git@git.example.com/team/repository"
-    url = url_parts(value, ("http", "https", "ssh"), example)
-    if not url.hostname or not url.path.strip("/"):
-        raise unusable_url(value, Message("FT-CFG-255", "has no host or no repository", f"write it like {example}"))
-    # Flux compares hosts with known_hosts, and admission with allow-lists, case-sensitively.
-    if not has_plain_host(url):
-        raise unusable_url(value, Message("FT-CFG-256", "has a host with capital letters", f"write it like {example}"))
-    return value
 
 
 GitReference = Annotated[
@@ -45,13 +36,16 @@ GitReference = Annotated[
         GIT_REFERENCE, Message("FT-CFG-250", "is not a branch or tag name that Git accepts", "write it like main")
     ),
 ]
-GitCommit = Annotated[
+GitUrl = Annotated[
     str,
-    *matching(
-        r"^[0-9a-f]{40}$", Message("FT-CFG-251", "is not a full commit id", "write 40 lowercase hexadecimal digits")
+    *url_of(
+        "http",
+        "https",
+        "ssh",
+        example="https://git.example.com/team/repository or ssh://git@git.example.com/team/repository",
+        description="http, https or ssh URL of a Git repository, without credentials",
     ),
 ]
-GitUrl = Annotated[str, *checked_by(_git_url, "http, https or ssh URL of a Git repository, without credentials")]
 SignerName = Annotated[
     str,
     *matching(r"^[-._A-Za-z0-9]{1,200}$", Message("FT-CFG-252", "is not a name of letters, digits, '-', '_' and '.'")),
@@ -74,6 +68,39 @@ GitHubRepositoryName = Annotated[
         Message("FT-CFG-254", "is not a GitHub repository", "write it like my-org/my-repository"),
     ),
 ]
+
+
+CloudProvider = Literal["aws", "azure", "gcp"]
+NO_PROVIDER_ACCOUNT = Wording(
+    "FT-SRC-026",
+    "is {provider}, which requires a service account of the tenant",
+    "set serviceAccountName to an account that is annotated with its cloud identity",
+)
+ACCOUNT_WITHOUT_PROVIDER = Wording(
+    "FT-SRC-027", "is used only to log in to a cloud", "set provider to aws, azure or gcp, or remove it"
+)
+CREDENTIALS_WITH_PROVIDER = Wording(
+    "FT-SRC-028", "cannot be combined with serviceAccountName", "keep one of the ways to log in"
+)
+
+
+def check_login(provider: str | None, account: str | None, credentials: str | None) -> None:
+    """Check what a source logs in with.
+
+    Args:
+        provider: the cloud.
+        account: the service account that logs in there.
+        credentials: the key with other credentials.
+
+    Raises:
+        MisplacedValueError: these do not go together.
+    """
+    if provider is not None and account is None:
+        raise MisplacedValueError(("provider",), NO_PROVIDER_ACCOUNT(provider=provider))
+    if provider is None and account is not None:
+        raise MisplacedValueError(("serviceAccountName",), ACCOUNT_WITHOUT_PROVIDER())
+    if account is not None and credentials is not None:
+        raise MisplacedValueError((credentials,), CREDENTIALS_WITH_PROVIDER())
 
 
 class HttpsCredentials(Section):
@@ -160,7 +187,7 @@ class CommitVerification(Section):
     )
 
 
-class GitSource(Section):
+class GitSource(Passed):
     """A Git repository. Source: https://fluxcd.io/flux/components/source/gitrepositories/"""
 
     url: GitUrl = Field(description="URL from which the cluster fetches the repository.")
@@ -169,10 +196,9 @@ class GitSource(Section):
     )
     tag: GitReference | None = Field(None, description="Tag to use, instead of a branch.")
     semver: str | None = Field(None, min_length=1, description="Range of tags to follow, e.g. `>=1.2.0 <2.0.0`.")
-    commit: GitCommit | None = Field(None, description="Commit to use; can be combined with branch.")
+    commit: str | None = Field(None, min_length=1, description="Commit to use; can be combined with branch.")
     interval: Duration = Field("1m", description="How often to look for new commits.")
-    timeout: FetchTimeout = Field("60s", description="How long a fetch may take.")
-    ignore: str | None = Field(None, description="Files to leave out, in the format of .gitignore.")
+    timeout: Duration = Field("60s", description="How long a fetch may take.")
     suspend: bool = Field(False, description="Stop fetching; the last fetched revision stays in use.")
     deploy_key: SshPrivateKey | None = Field(
         None,
@@ -181,6 +207,13 @@ class GitSource(Section):
     )
     https: HttpsCredentials | None = Field(None, description="User name and password, or token, instead of a key.")
     github_app: GitHubAppCredentials | None = Field(None, description="A GitHub App, instead of a key.")
+    provider: CloudProvider | None = Field(
+        None,
+        description="Log in to the Git host of a cloud, as `serviceAccountName`; needs `policies.sources.providers`.",
+    )
+    service_account_name: DnsLabel | None = Field(
+        None, description="Service account in the namespace of the source, annotated with its identity in the cloud."
+    )
     certificate_authority: CertificateAuthority | None = Field(
         None, description="Certificate, PEM, of the authority that issued the Git host's certificate."
     )
@@ -192,26 +225,20 @@ class GitSource(Section):
         None, description="Reconcile only content that is signed by one of these keys."
     )
 
+    kind_of_object = GIT_REPOSITORY
+    api_reference = SOURCE_REFERENCE
+    owned: ClassVar[Mapping[str, str]] = {
+        "ref": "set branch, tag, semver or commit",
+        "secretRef": "set deployKey, https or githubApp",
+    }
     removed_keys: ClassVar = {"kind": "this source is always a GitRepository"}
-
-    @model_validator(mode="after")
-    def _one_reference(self) -> GitSource:
-        given = [name for name in ("branch", "tag", "semver") if getattr(self, name) is not None]
-        if len(given) > 1:
-            raise ValueError(
-                Message(
-                    "FT-CFG-264",
-                    f"sets {' and '.join(given)}, but Flux can follow only one of them",
-                    "keep one of them",
-                )
-            )
-        return self
 
     @model_validator(mode="after")
     def _credentials_fit(self) -> GitSource:
         fields = {"deployKey": self.deploy_key, "https": self.https, "githubApp": self.github_app}
         given = [key for key, value in fields.items() if value is not None]
         scheme = urlsplit(self.url).scheme
+        check_login(self.provider, self.service_account_name, next(iter(given), None))
         if len(given) > 1:
             raise ValueError(
                 Message(
@@ -242,25 +269,6 @@ class GitSource(Section):
                     "FT-CFG-268",
                     f"begins with {scheme}://, but {given[0]} needs {wanted}",
                     "change the URL or the credentials",
-                ),
-            )
-        if self.certificate_authority is not None and scheme != "https":
-            raise MisplacedValueError(
-                ("certificateAuthority",),
-                Message("FT-CFG-269", "is used only with an https:// URL", "remove it, or change the URL"),
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _tag_to_verify(self) -> GitSource:
-        wants_tag = self.verify is not None and self.verify.mode != "HEAD"
-        if wants_tag and self.tag is None and self.semver is None:
-            raise MisplacedValueError(
-                ("verify", "mode"),
-                Message(
-                    "FT-CFG-270",
-                    "requires a signed tag, but the source follows none",
-                    "set tag or semver, or set mode to HEAD",
                 ),
             )
         return self

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pulumi
 
 from flux_tenancy.components.config.invariants import present
+from flux_tenancy.components.config.passed import merged
 from flux_tenancy.components.engine.state import made_once
 from flux_tenancy.components.git.github import (
     DEPLOY_KEY_TYPE,
@@ -93,8 +94,8 @@ def source_objects(meta: ObjectMeta, source: GitSource, known_hosts: Sequence[st
         "interval": source.interval,
         "timeout": source.timeout,
     }
-    if source.ignore is not None:
-        spec["ignore"] = source.ignore
+    if source.provider is not None:
+        spec |= {"provider": source.provider, "serviceAccountName": source.service_account_name}
     if source.suspend:
         spec["suspend"] = True
     secrets = []
@@ -107,7 +108,8 @@ def source_objects(meta: ObjectMeta, source: GitSource, known_hosts: Sequence[st
         secrets.append(meta.generated_secret(SecretPurpose.SIGNERS, _public_keys(source.verify)))
         reference = {"name": meta.secret_reference(SecretPurpose.SIGNERS)}
         spec["verify"] = {"mode": source.verify.mode, "secretRef": reference}
-    manifest = {"apiVersion": SOURCE_API, "kind": GIT_REPOSITORY, "metadata": meta.metadata(meta.name), "spec": spec}
+    manifest = {"apiVersion": SOURCE_API, "kind": GIT_REPOSITORY, "metadata": meta.metadata(meta.name)}
+    manifest["spec"] = merged(spec, source.further)
     receiver = _receiver(meta, source.webhook) if source.webhook is not None else None
     return SourceObjects(secrets, manifest, receiver)
 

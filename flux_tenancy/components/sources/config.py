@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -10,59 +11,39 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 from pydantic import Field, SecretStr, model_validator
 
 from flux_tenancy.components.config.errors import MisplacedValueError
-from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.passed import Passed
 from flux_tenancy.components.config.sealed import is_sealed
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import (
     DnsLabel,
     Duration,
-    FetchTimeout,
     SecretText,
     TenantName,
     WebUrl,
     checked_by,
     has_plain_host,
-    matching,
     secret,
     unusable_url,
+    url_of,
     url_parts,
 )
-from flux_tenancy.components.git.config import GitSource, SignerName
+from flux_tenancy.components.git.config import (
+    ACCOUNT_WITHOUT_PROVIDER,
+    CREDENTIALS_WITH_PROVIDER,
+    SOURCE_REFERENCE,
+    CloudProvider,
+    GitSource,
+    SignerName,
+    check_login,
+)
 from flux_tenancy.components.keys import armor
-from flux_tenancy.components.keys.signing_keys import KeylessSigner, RegularExpression
+from flux_tenancy.components.keys.signing_keys import KeylessSigner
 from flux_tenancy.components.keys.types import CertificateAuthority, CosignPublicKey
 from flux_tenancy.components.sources.docker_config import read_docker_config, registries, registry_of
-
-URL_WITHOUT_HOST_OR_IN_CAPITALS = Wording(
-    "FT-SRC-002", "has no host, or one with capital letters", "write it like {example}"
-)
+from flux_tenancy.components.vocabulary.names import BUCKET, HELM_REPOSITORY, OCI_REPOSITORY
 
 HTTPS = "https://"
-
-
-def _chart_url(value: str) -> str:
-    example = "https://charts.example.com or oci://registry.example.com/charts"
-    url = url_parts(value, ("http", "https", "oci"), example)
-    if not has_plain_host(url):
-        raise unusable_url(value, URL_WITHOUT_HOST_OR_IN_CAPITALS(example=example))
-    return value
-
-
-def _artifact_url(value: str) -> str:
-    example = "oci://registry.example.com/org/manifests"
-    url = url_parts(value, ("oci",), example)
-    if not has_plain_host(url):
-        raise unusable_url(value, URL_WITHOUT_HOST_OR_IN_CAPITALS(example=example))
-    if not url.path.strip("/") or url.query or url.fragment or set(url.path) & set("@:"):
-        raise unusable_url(
-            value,
-            Message(
-                "FT-SRC-003",
-                "is not the URL of an OCI repository",
-                f"write it like {example}; tag and digest belong in ref",
-            ),
-        )
-    return value
 
 
 def _endpoint(value: str) -> str:
@@ -77,31 +58,21 @@ def _endpoint(value: str) -> str:
     return value.removesuffix("/")
 
 
-ChartUrl = Annotated[str, *checked_by(_chart_url, "http, https or oci URL of a chart repository, without credentials")]
-ArtifactUrl = Annotated[str, *checked_by(_artifact_url, "oci URL without tag and digest")]
+ChartUrl = Annotated[
+    str,
+    *url_of(
+        "http",
+        "https",
+        "oci",
+        example="https://charts.example.com or oci://registry.example.com/charts",
+        description="http, https or oci URL of a chart repository, without credentials",
+    ),
+]
+ArtifactUrl = Annotated[
+    str,
+    *url_of("oci", example="oci://registry.example.com/org/manifests", description="oci URL without tag and digest"),
+]
 Endpoint = Annotated[str, *checked_by(_endpoint, "host and port of an object store")]
-BucketName = Annotated[
-    str,
-    *matching(
-        r"^[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]$",
-        Message("FT-SRC-004", "is not the name of a bucket", "use 3 to 63 lowercase letters, digits, '-', '.' and '_'"),
-    ),
-]
-OciDigest = Annotated[
-    str,
-    *matching(
-        r"^sha256:[0-9a-f]{64}$",
-        Message("FT-SRC-006", "is not a digest", "write it like sha256: and 64 hexadecimal digits"),
-    ),
-]
-# Source: https://github.com/opencontainers/distribution-spec/blob/main/spec.md#pulling-manifests
-OciTag = Annotated[
-    str,
-    *matching(
-        r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$",
-        Message("FT-SRC-007", "is not a tag", "use at most 128 letters, digits, '_', '.' and '-', e.g. 6.5.1"),
-    ),
-]
 
 
 def read_client_key(text: str) -> str:
@@ -140,21 +111,6 @@ def _public(key: object) -> bytes:
 ClientKey = Annotated[SecretStr, *secret(read_client_key, "secret private key, PEM")]
 
 
-NO_PROVIDER_ACCOUNT = Wording(
-    "FT-SRC-026",
-    "is {provider}, which requires a service account of the tenant",
-    "set serviceAccountName to an account that is annotated with its cloud identity",
-)
-
-
-ACCOUNT_WITHOUT_PROVIDER = Wording(
-    "FT-SRC-027", "is used only to log in to a cloud", "set provider to aws, azure or gcp, or remove it"
-)
-CREDENTIALS_WITH_PROVIDER = Wording(
-    "FT-SRC-028", "cannot be combined with serviceAccountName", "keep one of the ways to log in"
-)
-
-CloudProvider = Literal["aws", "azure", "gcp"]
 DockerConfig = Annotated[SecretStr, *secret(read_docker_config, "secret content of a Docker config.json")]
 
 _OCI = "oci://"
@@ -190,11 +146,19 @@ class Proxy(Section):
         return self
 
 
-class _Fetched(Section):
+class _Fetched(Passed):
     """What sources of all kinds but Git have in common."""
 
+    api_reference = SOURCE_REFERENCE
+    owned: ClassVar[Mapping[str, str]] = {
+        "accessFrom": "offer it to other tenants with `shared`",
+        "certSecretRef": "set certificateAuthority or clientCertificate",
+        "proxySecretRef": "set proxy",
+        "secretRef": "set credentials",
+    }
+
     interval: Duration = Field("5m", description="How often to check for a new revision.")
-    timeout: FetchTimeout = Field("60s", description="How long a fetch may take.")
+    timeout: Duration = Field("60s", description="How long a fetch may take.")
     suspend: bool = Field(False, description="Stop fetching; the last fetched revision stays in use.")
     certificate_authority: CertificateAuthority | None = Field(
         None,
@@ -221,33 +185,16 @@ class ChartCredentials(Section):
 class HelmRepositorySource(_Fetched):
     """A repository of Helm charts. Source: https://fluxcd.io/flux/components/source/helmrepositories/"""
 
+    kind_of_object = HELM_REPOSITORY
+    owned = {**_Fetched.owned, "type": "write an oci:// URL"}
     kind: Literal["HelmRepository"] = Field(description="The kind of source.")
     url: ChartUrl = Field(description="URL of the repository's index, or `oci://` URL of the registry.")
     credentials: ChartCredentials | None = Field(None, description="Login, if the repository is private.")
-    pass_credentials: bool = Field(
-        False, description="Send the login to the host of the charts as well, if the index names another host."
-    )
     insecure: bool = Field(False, description="With `oci://`, connect without TLS; needs `policies.sources.plainHttp`.")
 
     @property
     def is_oci(self) -> bool:
         return self.url.startswith(_OCI)
-
-    @model_validator(mode="after")
-    def _options_fit(self) -> HelmRepositorySource:
-        if self.insecure and not self.is_oci:
-            raise MisplacedValueError(
-                ("insecure",),
-                Message(
-                    "FT-SRC-034", "is used only with an oci:// URL; an http:// URL is enough without it", "remove it"
-                ),
-            )
-        if self.pass_credentials and self.is_oci:
-            raise MisplacedValueError(
-                ("passCredentials",),
-                Message("FT-SRC-032", "is not used with an oci:// URL", "remove it, or change the URL"),
-            )
-        return self
 
 
 class RegistryCredentials(Section):
@@ -266,41 +213,6 @@ class RegistryCredentials(Section):
         if len(pair) > 1 or pair == {self.docker_config is not None}:
             raise ValueError(Message("FT-SRC-020", "needs username and password, or only dockerConfig"))
         return self
-
-
-class ArtifactReference(Section):
-    """Which artifact of the repository to use."""
-
-    tag: OciTag | None = Field(None, description="Tag; defaults to `latest` if nothing else is set.")
-    semver: str | None = Field(None, min_length=1, description="Range of tags to follow, e.g. `6.x`.")
-    semver_filter: RegularExpression | None = Field(
-        None, description="With semver, a regular expression that the tags must match."
-    )
-    digest: OciDigest | None = Field(None, description="Digest, which selects an immutable artifact.")
-
-    @model_validator(mode="after")
-    def _one_reference(self) -> ArtifactReference:
-        given = [name for name in ("tag", "semver", "digest") if getattr(self, name) is not None]
-        if len(given) > 1:
-            raise ValueError(
-                Message(
-                    "FT-SRC-023",
-                    f"sets {' and '.join(given)}, but only one of them can select the artifact",
-                    "keep one of them",
-                )
-            )
-        if self.semver_filter is not None and self.semver is None:
-            raise MisplacedValueError(
-                ("semverFilter",), Message("FT-SRC-024", "is used only with semver", "set semver, or remove it")
-            )
-        return self
-
-
-class LayerSelector(Section):
-    """Which layer of the artifact to use; the first by default."""
-
-    media_type: str = Field(min_length=1, description="Media type of the layer.")
-    operation: Literal["extract", "copy"] = Field("extract", description="Extract the layer, or keep it as a file.")
 
 
 class ArtifactVerification(Section):
@@ -326,11 +238,12 @@ class ArtifactVerification(Section):
 class OCIRepositorySource(_Fetched):
     """Manifests or a chart as an artifact. Source: https://fluxcd.io/flux/components/source/ocirepositories/"""
 
+    kind_of_object = OCI_REPOSITORY
     kind: Literal["OCIRepository"] = Field(description="The kind of source.")
     url: ArtifactUrl = Field(description="URL of the artifact's repository, without tag and digest.")
-    ref: ArtifactReference | None = Field(None, description="Which artifact to use.")
-    layer_selector: LayerSelector | None = Field(None, description="Which of its layers to use.")
-    ignore: str | None = Field(None, description="Files to leave out, in the format of .gitignore.")
+    layer_selector: dict[str, Any] | None = Field(
+        None, description="Which of its layers to use, and whether to `extract` (default) or `copy` it (`operation`)."
+    )
     verify: ArtifactVerification | None = Field(
         None, description="Reconcile only content that is signed by one of these signers."
     )
@@ -347,11 +260,9 @@ class OCIRepositorySource(_Fetched):
 
     @model_validator(mode="after")
     def _login_fits(self) -> OCIRepositorySource:
-        _check_account(self.provider, self.service_account_name)
+        check_login(self.provider, self.service_account_name, "credentials" if self.credentials is not None else None)
         if self.credentials is None:
             return self
-        if self.service_account_name is not None:
-            raise MisplacedValueError(("credentials",), CREDENTIALS_WITH_PROVIDER())
         config, registry = self.credentials.docker_config, registry_of(self.url)
         if config is not None and not is_sealed(config) and registry not in registries(config.get_secret_value()):
             raise MisplacedValueError(
@@ -371,24 +282,14 @@ class BucketCredentials(Section):
     sas_key: SecretText | None = Field(None, description="azure: a SAS token, instead of the account's key.")
 
 
-BUCKET_CREDENTIALS: dict[str, tuple[tuple[str, ...], ...]] = {
-    "generic": (("access_key", "secret_key"),),
-    "aws": (("access_key", "secret_key"),),
-    "gcp": (("service_account_key",),),
-    "azure": (("account_key",), ("sas_key",)),
-}
-"""By provider, the fields of `BucketCredentials` that go together; one group of them is needed."""
-
-
 class BucketSource(_Fetched):
     """Objects of a bucket. Source: https://fluxcd.io/flux/components/source/buckets/"""
 
+    kind_of_object = BUCKET
     kind: Literal["Bucket"] = Field(description="The kind of source.")
-    bucket_name: BucketName = Field(description="Name of the bucket.")
+    bucket_name: str = Field(min_length=1, description="Name of the bucket.")
     endpoint: Endpoint = Field(description="Host of the object store, with its port; for azure, its https:// URL.")
     region: str | None = Field(None, min_length=1, description="Region of the bucket.")
-    prefix: str | None = Field(None, min_length=1, description="Fetch only objects whose names begin with it.")
-    ignore: str | None = Field(None, description="Files to leave out, in the format of .gitignore.")
     provider: Literal["generic", "aws", "azure", "gcp"] = Field(
         "generic",
         description="`generic` for S3-compatible stores; those of clouds need `policies.sources.providers` and "
@@ -403,34 +304,12 @@ class BucketSource(_Fetched):
 
     @model_validator(mode="after")
     def _login_fits(self) -> BucketSource:
-        if self.provider == "generic":
-            if self.service_account_name is not None:
-                raise MisplacedValueError(("serviceAccountName",), ACCOUNT_WITHOUT_PROVIDER())
-            if self.credentials is None:
-                raise MisplacedValueError(
-                    ("credentials",), Message("FT-SRC-030", f"needs credentials: {self._expected}", "set them")
-                )
-        if self.credentials is None:
-            return self
         if self.service_account_name is not None:
-            raise MisplacedValueError(("credentials",), CREDENTIALS_WITH_PROVIDER())
-        given = tuple(name for name in BucketCredentials.model_fields if getattr(self.credentials, name) is not None)
-        if given not in BUCKET_CREDENTIALS[self.provider]:
-            raise MisplacedValueError(
-                ("credentials",),
-                Message(
-                    "FT-SRC-029",
-                    f"does not fit provider {self.provider}, whose credentials are {self._expected}",
-                    "set these",
-                ),
-            )
+            if self.provider == "generic":
+                raise MisplacedValueError(("serviceAccountName",), ACCOUNT_WITHOUT_PROVIDER())
+            if self.credentials is not None:
+                raise MisplacedValueError(("credentials",), CREDENTIALS_WITH_PROVIDER())
         return self
-
-    @property
-    def _expected(self) -> str:
-        fields = BucketCredentials.model_fields
-        groups = BUCKET_CREDENTIALS[self.provider]
-        return ", or ".join(" and ".join(str(fields[name].alias) for name in group) for group in groups)
 
 
 class ExternalArtifactSource(Section):
@@ -453,13 +332,6 @@ Source = Annotated[
 def has_certificates(source: Section) -> bool:
     """Whether the source has certificates of its own; those of a Git repository are part of its credentials."""
     return isinstance(source, _Fetched) and (source.certificate_authority or source.client_certificate) is not None
-
-
-def _check_account(provider: str | None, account: str | None) -> None:
-    if provider is not None and account is None:
-        raise MisplacedValueError(("provider",), NO_PROVIDER_ACCOUNT(provider=provider))
-    if provider is None and account is not None:
-        raise MisplacedValueError(("serviceAccountName",), ACCOUNT_WITHOUT_PROVIDER())
 
 
 class SharedSource(Section):

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from flux_tenancy.components.config.invariants import present
+from flux_tenancy.components.config.passed import merged
 from flux_tenancy.components.git.config import GitSource
 from flux_tenancy.components.git.source import GitAccess, SourceObjects, planned_source, source_objects
 from flux_tenancy.components.plan.planned import Planned, Stage
@@ -118,7 +119,7 @@ class _Builder:
             "apiVersion": SOURCE_API,
             "kind": source.kind,
             "metadata": self.meta.metadata(self.meta.name),
-            "spec": self.spec,
+            "spec": merged(self.spec, source.further),
         }
         return SourceObjects(self.secrets, manifest, None)
 
@@ -132,8 +133,6 @@ def _helm_repository(meta: ObjectMeta, source: HelmRepositorySource) -> SourceOb
             "password": source.credentials.password.get_secret_value().strip(),
         }
         building.set(secretRef=building.secret(SecretPurpose.CREDENTIALS, login))
-    if source.pass_credentials:
-        building.set(passCredentials=True)
     return building.finished()
 
 
@@ -141,9 +140,7 @@ def _oci_repository(meta: ObjectMeta, source: OCIRepositorySource) -> SourceObje
     building = _Builder(meta, source)
     building.set(
         url=source.url,
-        ref=source.ref.model_dump(by_alias=True, exclude_none=True) if source.ref is not None else None,
-        layerSelector=source.layer_selector.model_dump(by_alias=True) if source.layer_selector is not None else None,
-        ignore=source.ignore,
+        layerSelector={"operation": "extract"} | source.layer_selector if source.layer_selector else None,
         provider=source.provider,
         serviceAccountName=source.service_account_name,
     )
@@ -167,8 +164,6 @@ def _bucket(meta: ObjectMeta, source: BucketSource) -> SourceObjects:
         endpoint=source.endpoint,
         provider=source.provider,
         region=source.region,
-        prefix=source.prefix,
-        ignore=source.ignore,
         serviceAccountName=source.service_account_name,
     )
     if source.credentials is not None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from pydantic import Field, field_validator
+from pydantic import Field, PrivateAttr, field_validator
 
 from flux_tenancy.components.cluster.config import ClusterConfig
+from flux_tenancy.components.config.errors import KeyPath, Problem, dotted
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import DnsLabel, TenantName
 from flux_tenancy.components.git.config import GitConfig, GitHubConfig, GitSource
@@ -57,6 +58,26 @@ class StackConfig(Section):
         default_factory=dict,
         description="The tenants of this environment, by name; merged over the tenant's file.",
     )
+
+    _origins: Any = PrivateAttr(None)
+    """The files that the values come from (`components.stack.files.names.Origins`); None if all are of one file."""
+
+    def came_from_files(self, origins: Any) -> None:
+        """Note the files that the values come from, for what is found out later."""
+        self._origins = origins
+
+    def problem(self, path: KeyPath, message: str, stack_file: str) -> Problem:
+        """A problem with the value at a path, with the file and key that the user has to edit.
+
+        Args:
+            path: its path in the stack.
+            message: what is wrong with it.
+            stack_file: name of the stack's file.
+        """
+        if self._origins is None:
+            return Problem(stack_file, dotted(path), message)
+        found: Problem = self._origins.problem(path, message)
+        return found
 
     @property
     def active_tenants(self) -> dict[str, TenantConfig]:

@@ -102,6 +102,7 @@ def load_sections(
     problems += _elsewhere(cross_check(config, origins), problems)
     if problems:
         raise ConfigurationError(problems)
+    config.came_from_files(origins)
     return config
 
 

@@ -19,6 +19,7 @@ from flux_tenancy.components.config.sealed import SealedText
 from flux_tenancy.components.config.yaml_files import read_mapping
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.recovery.missing_namespaces import LostNamespaces
+from flux_tenancy.components.stack.checks.flux_specs import spec_problems
 from flux_tenancy.components.stack.cluster.checks import ClusterFindings
 from flux_tenancy.components.stack.cluster.preflight import Preflight, read_releases
 from flux_tenancy.components.stack.cluster.protection import protected_resources
@@ -76,9 +77,10 @@ def offline_preflight(config: StackConfig, stack: str, stack_file: str, project:
         project: folder of the Pulumi project.
 
     Raises:
-        ConfigurationError: a release cannot be read, or has another digest.
+        ConfigurationError: a release cannot be read, has another digest, or refuses a field of a Flux object.
     """
     release, chart, capsule, problems = read_releases(config, stack_file, project)
+    problems += spec_problems(config, release or (), stack, stack_file)
     if problems or release is None:  # One that is missing is a problem.
         raise ConfigurationError(problems)
     facts = ClusterFacts(uid=config.cluster.uid or "", version="", namespaces={})

@@ -5,34 +5,22 @@ Source: https://fluxcd.io/flux/components/kustomize/kustomizations/
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from flux_tenancy.components.config.errors import MisplacedValueError
-from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.config.section import Section
+from flux_tenancy.components.config.passed import Passed, merged, written
 from flux_tenancy.components.config.types import Duration
-from flux_tenancy.components.sync.build import (
-    CommonMetadata,
-    ComponentPath,
-    HealthCheck,
-    HealthCheckExpressions,
-    IgnoreRule,
-    ImageReplacement,
-    NamePart,
-    Patch,
-    PostBuild,
-    build_fields,
-)
 from flux_tenancy.components.sync.decryption import Decryption
-from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY, KUSTOMIZE_API
+from flux_tenancy.components.sync.patches import Patch, patches
+from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY, KUSTOMIZATION, KUSTOMIZE_API
 
 if TYPE_CHECKING:
     from flux_tenancy.components.vocabulary.manifests import Manifest
 
 
-class SyncOptions(Section):
+class SyncOptions(Passed):
     """How a folder is applied, without its decryption.
 
     Source: https://fluxcd.io/flux/components/kustomize/kustomizations/
@@ -44,48 +32,21 @@ class SyncOptions(Section):
     prune: bool = Field(True, description="Delete objects that were removed from the repository.")
     wait: bool = Field(True, description="Report the sync as ready only when everything that it applied is ready.")
     suspend: bool = Field(False, description="Suspend reconciling and pruning.")
-    force: bool = Field(False, description="Recreate objects whose immutable fields change.")
-    components: tuple[ComponentPath, ...] = Field((), description="Kustomize components, relative to `path`.")
-    ignore_missing_components: bool = Field(False, description="Leave out components that the source lacks.")
     patches: tuple[Patch, ...] = Field((), description="Changes of objects (docs/syncs.md).")
-    images: tuple[ImageReplacement, ...] = Field((), description="Replacements of image names, tags and digests.")
-    name_prefix: NamePart | None = Field(None, description="Prefix for the names of all objects.")
-    name_suffix: NamePart | None = Field(None, description="Suffix for the names of all objects.")
-    common_metadata: CommonMetadata | None = Field(None, description="Labels and annotations of all objects.")
-    post_build: PostBuild | None = Field(None, description="Substitution of variables (docs/syncs.md).")
-    health_checks: tuple[HealthCheck, ...] = Field(
-        (), description="Objects that must be ready, with `wait: false`; other objects are not checked."
-    )
-    health_check_exprs: tuple[HealthCheckExpressions, ...] = Field(
-        (), description="When objects of custom kinds are ready, as CEL."
-    )
-    ignore: tuple[IgnoreRule, ...] = Field(
+    health_checks: tuple[dict[str, Any], ...] = Field(
         (),
-        description="Fields whose drift Flux does not correct. To leave files out of the fetch, set `ignore` "
-        "of the source.",
+        description="Objects that must be ready, with `wait: false`; for a tenant, `namespace` defaults to "
+        "`targetNamespace`, or else the tenant's home.",
     )
 
-    @model_validator(mode="after")
-    def _checked_health(self) -> SyncOptions:
-        if self.health_checks and self.wait:
-            raise MisplacedValueError(
-                ("healthChecks",),
-                Message(
-                    "FT-SYN-311",
-                    "is ignored by Flux while wait is true, since it then checks everything that it applies",
-                    "remove it, or set wait to false",
-                ),
-            )
-        if self.health_check_exprs and not self.wait and not self.health_checks:
-            raise MisplacedValueError(
-                ("healthCheckExprs",),
-                Message(
-                    "FT-SYN-312",
-                    "is ignored by Flux without wait and without healthChecks",
-                    "set wait to true, or list the objects in healthChecks",
-                ),
-            )
-        return self
+    kind_of_object = KUSTOMIZATION
+    api_reference = "https://fluxcd.io/flux/components/kustomize/api/v1/"
+    owned: ClassVar[Mapping[str, str]] = {
+        "decryption": "set the decryption of the tenant's `sync`",
+        "kubeConfig": "remove it: a stack is a cluster",
+        "serviceAccountName": "remove it",
+        "sourceRef": "set source",
+    }
 
 
 class Reconciliation(SyncOptions):
@@ -130,8 +91,10 @@ def kustomization(
         "prune": config.prune,
         "wait": config.wait,
         "decryption": decryption,
+        "suspend": config.suspend or None,
+        "patches": patches(config.patches) or None,
+        "healthChecks": [written({"namespace": namespace} | written(each)) for each in config.health_checks] or None,
     }
-    if config.suspend:
-        spec["suspend"] = True
-    spec |= build_fields(config, namespace)
-    return {"apiVersion": KUSTOMIZE_API, "kind": "Kustomization", "metadata": metadata, "spec": spec}
+    own = {key: value for key, value in spec.items() if value is not None}
+    spec = merged(own, config.further)
+    return {"apiVersion": KUSTOMIZE_API, "kind": KUSTOMIZATION, "metadata": metadata, "spec": spec}

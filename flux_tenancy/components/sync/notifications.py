@@ -14,14 +14,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr, WithJsonSchema, model_validator
 
 from flux_tenancy.components.config.errors import MisplacedValueError
 from flux_tenancy.components.config.messages import Message, Wording
-from flux_tenancy.components.config.section import Section
+from flux_tenancy.components.config.passed import Passed, merged
 from flux_tenancy.components.config.types import SecretText, checked_by, regular_expression, secret, url_parts
 from flux_tenancy.components.keys.types import CertificateAuthority
 from flux_tenancy.components.plan.planned import Planned, Stage
@@ -77,14 +77,10 @@ class ProviderType:
 
     Attributes:
         address: what its address is.
-        token: whether it needs a token.
-        channel: whether it needs a channel.
         authority: whether it reads the certificate of an authority.
     """
 
     address: Address = Address.URL
-    token: bool = False
-    channel: bool = False
     authority: bool = True
 
 
@@ -92,34 +88,34 @@ class ProviderType:
 # channel, which everybody with read access to the Provider sees, is a credential (pagerduty).
 PROVIDER_TYPES: Mapping[str, ProviderType] = {
     "alertmanager": ProviderType(),
-    "azuredevops": ProviderType(Address.REPOSITORY, token=True),
-    "bitbucket": ProviderType(Address.REPOSITORY, token=True),
-    "bitbucketserver": ProviderType(Address.REPOSITORY, token=True),
-    "datadog": ProviderType(token=True),
+    "azuredevops": ProviderType(Address.REPOSITORY),
+    "bitbucket": ProviderType(Address.REPOSITORY),
+    "bitbucketserver": ProviderType(Address.REPOSITORY),
+    "datadog": ProviderType(),
     "discord": ProviderType(Address.CREDENTIAL, authority=False),
     "generic": ProviderType(),
-    "generic-hmac": ProviderType(token=True),
-    "gitea": ProviderType(Address.REPOSITORY, token=True),
-    "giteapullrequestcomment": ProviderType(Address.REPOSITORY, token=True),
-    "github": ProviderType(Address.REPOSITORY, token=True),
-    "githubdispatch": ProviderType(Address.REPOSITORY, token=True),
-    "githubpullrequestcomment": ProviderType(Address.REPOSITORY, token=True),
-    "gitlab": ProviderType(Address.REPOSITORY, token=True),
-    "gitlabmergerequestcomment": ProviderType(Address.REPOSITORY, token=True),
+    "generic-hmac": ProviderType(),
+    "gitea": ProviderType(Address.REPOSITORY),
+    "giteapullrequestcomment": ProviderType(Address.REPOSITORY),
+    "github": ProviderType(Address.REPOSITORY),
+    "githubdispatch": ProviderType(Address.REPOSITORY),
+    "githubpullrequestcomment": ProviderType(Address.REPOSITORY),
+    "gitlab": ProviderType(Address.REPOSITORY),
+    "gitlabmergerequestcomment": ProviderType(Address.REPOSITORY),
     "googlechat": ProviderType(Address.CREDENTIAL, authority=False),
     "grafana": ProviderType(),
     "lark": ProviderType(Address.CREDENTIAL, authority=False),
-    "matrix": ProviderType(token=True, channel=True),
+    "matrix": ProviderType(),
     "msteams": ProviderType(Address.CREDENTIAL),
-    "nats": ProviderType(channel=True, authority=False),
-    "opsgenie": ProviderType(token=True),
+    "nats": ProviderType(authority=False),
+    "opsgenie": ProviderType(),
     "otel": ProviderType(),
     "rocket": ProviderType(Address.CREDENTIAL),
     "sentry": ProviderType(Address.CREDENTIAL),
     "slack": ProviderType(),
-    "telegram": ProviderType(Address.NONE, token=True, channel=True, authority=False),
-    "webex": ProviderType(token=True, channel=True),
-    "zulip": ProviderType(channel=True),
+    "telegram": ProviderType(Address.NONE, authority=False),
+    "webex": ProviderType(),
+    "zulip": ProviderType(),
 }
 """The types that the configuration takes, and that tenants can be allowed."""
 
@@ -166,7 +162,6 @@ SECRET_STARTS: Mapping[str, str] = {"creds": base64.b64encode(b"-----BEGIN NATS 
 
 
 ADDRESS_NOT_A_URL = Wording("FT-MSG-002", "is not a URL with a host", "write it like {example}")
-TOO_LONG_ADDRESS = Wording("FT-MSG-003", "is longer than the {longest} characters that Flux accepts")
 
 EventKind = Literal[
     "ArtifactGenerator",
@@ -185,15 +180,11 @@ ALL_KINDS: tuple[EventKind, ...] = EventKind.__args__  # type: ignore[attr-defin
 
 _SCHEMES = ("https", "http", "ssh", "nats", "tls")
 _EXAMPLE = "https://alerts.example.com/path"
-# Source: the limits of Flux's CRD and of extractAuthFromSecret in internal/server/event_handlers.go.
-_LONGEST_ADDRESS = 2048
 
 
 def _address(value: str) -> str:
     if not url_parts(value, _SCHEMES, _EXAMPLE).hostname:
         raise ValueError(ADDRESS_NOT_A_URL(example=_EXAMPLE))
-    if len(value) > _LONGEST_ADDRESS:
-        raise ValueError(TOO_LONG_ADDRESS(longest=_LONGEST_ADDRESS))
     return value
 
 
@@ -206,8 +197,6 @@ def _secret_address(value: str) -> str:
         usable = False
     if not usable:
         raise ValueError(ADDRESS_NOT_A_URL(example=_EXAMPLE))
-    if len(address) > _LONGEST_ADDRESS:
-        raise ValueError(TOO_LONG_ADDRESS(longest=_LONGEST_ADDRESS))
     return address
 
 
@@ -227,7 +216,7 @@ SecretAddress = Annotated[SecretStr, *secret(_secret_address, "secret URL")]
 MessagePattern = Annotated[str, regular_expression("(?i)forbidden|denied")]
 
 
-class Notification(Section):
+class Notification(Passed):
     """Notifications about Flux's events: a Provider and an Alert.
 
     Source: https://fluxcd.io/flux/components/notification/
@@ -252,7 +241,7 @@ class Notification(Section):
         None, min_length=1, description="User name for `password`; without a password, the sender's name in messages."
     )
     password: SecretText | None = Field(None, description="Password, for receivers with basic authentication.")
-    channel: str | None = Field(None, min_length=1, max_length=2048, description="Channel, room, topic or environment.")
+    channel: str | None = Field(None, min_length=1, description="Channel, room, topic or environment.")
     certificate_authority: CertificateAuthority | None = Field(
         None, description="Certificate, PEM, of the authority that issued the receiver's certificate."
     )
@@ -274,6 +263,19 @@ class Notification(Section):
         default_factory=dict,
         description="Metadata of each message, e.g. `summary: the shop of Europe`, `env: staging`.",
     )
+
+    kind_of_object = "Provider"
+    api_reference = "https://fluxcd.io/flux/components/notification/api/v1beta3/"
+    owned: ClassVar[Mapping[str, str]] = {
+        "certSecretRef": "set certificateAuthority",
+        "eventMetadata": "set metadata",
+        "eventSeverity": "set severity",
+        "eventSources": "set kinds",
+        "exclusionList": "set exclude",
+        "inclusionList": "set include",
+        "providerRef": "remove it",
+        "secretRef": "set secretAddress, token or password",
+    }
 
     @property
     def provider(self) -> ProviderType:
@@ -330,31 +332,17 @@ class Notification(Section):
         return self
 
     @model_validator(mode="after")
-    def _needs_met(self) -> Notification:
-        needs = self.provider
-        if needs.token and self.token is None:
-            raise ValueError(
-                Message(
-                    "FT-MSG-008",
-                    f"has no token, which {self.type} needs",
-                    "set token with `pulumi config set --secret`",
-                )
-            )
-        if needs.channel and self.channel is None:
-            raise ValueError(Message("FT-MSG-009", f"has no channel, which {self.type} needs", "set channel"))
+    def _whole_login(self) -> Notification:
         if self.password is not None and self.username is None:
             raise MisplacedValueError(("password",), Message("FT-MSG-010", "needs a username", "set username"))
-        if self.certificate_authority is not None and not needs.authority:
-            raise MisplacedValueError(
-                ("certificateAuthority",),
-                Message("FT-MSG-011", f"has no effect: Flux does not read it for {self.type}", "remove it"),
-            )
         return self
 
     def _addresses(self) -> dict[str, object]:
         return {"address": self.address, "secretAddress": self.secret_address}
 
 
+OF_ALERTS = ("summary", "suspend")
+"""Further keys that are fields of the Alert; all others are of the Provider."""
 PROVIDER_API = "notification.toolkit.fluxcd.io/v1"
 """The API of Alerts and Providers since Flux 2.10."""
 BETA_PROVIDER_API = "notification.toolkit.fluxcd.io/v1beta3"
@@ -393,15 +381,16 @@ def planned_notification(
         spec["secretRef"] = {"name": prefix}
         if config.certificate_authority is not None:
             spec["certSecretRef"] = {"name": prefix}
+    further = {key: value for key, value in config.further.items() if key not in OF_ALERTS}
     metadata = meta.metadata(name)
     credentials = tuple(each.key for each in secrets)
+    alert = {"apiVersion": api, "kind": "Alert", "metadata": metadata, "spec": _alert(name, config)}
     provider = Planned(
         Stage.CONTENT,
-        {"apiVersion": api, "kind": "Provider", "metadata": metadata, "spec": spec},
+        {"apiVersion": api, "kind": "Provider", "metadata": metadata, "spec": merged(spec, further)},
         needs=credentials,
         room=_ROOM,
     )
-    alert = {"apiVersion": api, "kind": "Alert", "metadata": metadata, "spec": _alert(name, config)}
     return [*secrets, provider, Planned(Stage.CONTENT, alert, needs=(*credentials, provider.key))]
 
 
@@ -441,4 +430,5 @@ def _alert(name: str, config: Notification) -> Manifest:
     }
     lists = {"inclusionList": list(config.include), "exclusionList": list(config.exclude)}
     spec |= {key: entries for key, entries in lists.items() if entries}
-    return spec | ({"eventMetadata": dict(config.metadata)} if config.metadata else {})
+    spec |= {"eventMetadata": dict(config.metadata)} if config.metadata else {}
+    return merged(spec, {key: value for key, value in config.further.items() if key in OF_ALERTS})

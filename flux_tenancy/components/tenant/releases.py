@@ -5,27 +5,17 @@ Source: https://fluxcd.io/flux/components/helm/helmreleases/#recommended-setting
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from flux_tenancy.components.config.errors import MisplacedValueError
 from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.config.section import Section
+from flux_tenancy.components.config.passed import SET_BY_PLATFORM, Passed, merged, written
 from flux_tenancy.components.config.types import DnsLabel, Duration, NamespaceName, SecretText, matching
 from flux_tenancy.components.plan.planned import Planned, Stage
-from flux_tenancy.components.sync.build import (
-    CommonMetadata,
-    HealthCheckExpressions,
-    IgnoreRule,
-    ImageReplacement,
-    Patch,
-    given,
-    ignore_rules,
-    image_replacements,
-    patches,
-)
+from flux_tenancy.components.sync.patches import Patch, patches
 from flux_tenancy.components.tenant.scope import further_source_meta
 from flux_tenancy.components.tenant.sources import SourceReference, source_reference
 from flux_tenancy.components.tenant.syncs import applied_from
@@ -53,58 +43,22 @@ ValuesPath = Annotated[
         Message("FT-TEN-301", "is not the path of a value", "write it like redis.password or hosts[0].name"),
     ),
 ]
-ValuesKey = Annotated[
-    str,
-    *matching(
-        r"^[-._a-zA-Z0-9]{1,253}$",
-        Message(
-            "FT-TEN-302", "is not a key of a ConfigMap or Secret", "use letters, digits, dashes, underscores and dots"
-        ),
-    ),
-]
+_BY_STRATEGY = "set strategy, retryInterval and retries"
+_SET_HERE: Mapping[str, str] = {
+    "crds": "install the definitions as the platform: a tenant's account may not",
+    "strategy": _BY_STRATEGY,
+}
+"""Fields of `install` and `upgrade` that the platform sets, and what to do instead."""
 
 
-class ValuesReference(Section):
-    """Values in a ConfigMap or Secret of the tenant's home namespace."""
-
-    kind: Literal["ConfigMap", "Secret"] = Field(description="`ConfigMap` or `Secret`.")
-    name: str = Field(min_length=1, description="Its name.")
-    values_key: ValuesKey | None = Field(None, description="Its key with the values; defaults to `values.yaml`.")
-    target_path: ValuesPath | None = Field(
-        None,
-        description="Path that the value of the key sets, e.g. `redis.password`; by default, the value is "
-        "merged as all values.",
-    )
-    optional: bool = Field(False, description="Whether the object may be missing.")
-    literal: bool = Field(False, description="Whether Helm uses the value of `targetPath` literally.")
+def _test(value: Any) -> Any:
+    return {"enable": value} if isinstance(value, bool) else value
 
 
-class DriftDetection(Section):
-    """Reaction to changes of the Helm release's objects in the cluster.
-
-    Source: https://fluxcd.io/flux/components/helm/helmreleases/#drift-detection
-    """
-
-    mode: Literal["enabled", "warn", "disabled"] = Field(
-        "disabled", description="`enabled` corrects changes, `warn` reports them."
-    )
-    ignore: tuple[IgnoreRule, ...] = Field((), description="Fields whose drift Flux does not correct.")
-
-    @model_validator(mode="after")
-    def _something_to_ignore(self) -> DriftDetection:
-        if self.ignore and self.mode == "disabled":
-            raise MisplacedValueError(
-                ("ignore",),
-                Message(
-                    "FT-TEN-303",
-                    "is ignored, because drift is not detected",
-                    "set mode to enabled or warn, or remove it",
-                ),
-            )
-        return self
+_TEST = {"anyOf": [{"type": "boolean"}, {"type": "object"}], "description": "true or false, or a mapping"}
 
 
-class ReleaseConfig(Section):
+class ReleaseConfig(Passed):
     """A Helm release of the tenant (docs/releases.md).
 
     Source: https://fluxcd.io/flux/components/helm/helmreleases/
@@ -124,7 +78,7 @@ class ReleaseConfig(Section):
         None, min_length=1, description="Version or range of a chart in a HelmRepository, e.g. `6.x`; defaults to `*`."
     )
     values: dict[str, Any] = Field(default_factory=dict, description="Values; the stack's are merged over the base's.")
-    values_from: tuple[ValuesReference, ...] = Field(
+    values_from: tuple[dict[str, Any], ...] = Field(
         (),
         description="ConfigMaps and Secrets with more values; later entries override earlier ones, and "
         "`values` overrides all.",
@@ -164,17 +118,31 @@ class ReleaseConfig(Section):
     retries: int | None = Field(
         None, ge=0, description="RemediateOnFailure: how often to try again before Flux gives up; defaults to 3."
     )
-    drift_detection: DriftDetection = Field(
-        default_factory=DriftDetection, description="Reaction to changes of the Helm release's objects in the cluster."
+    install: dict[str, Any] = Field(default_factory=dict, description="Further fields of `spec.install`.")
+    upgrade: dict[str, Any] = Field(default_factory=dict, description="Further fields of `spec.upgrade`.")
+    test: Annotated[dict[str, Any], BeforeValidator(_test), WithJsonSchema(_TEST)] = Field(
+        default_factory=dict,
+        description="Run the chart's tests after each installation and upgrade: `true`, or the fields of `spec.test`.",
     )
-    test: bool = Field(False, description="Run the chart's tests after each installation and upgrade.")
     suspend: bool = Field(False, description="Suspend reconciling.")
     patches: tuple[Patch, ...] = Field((), description="Changes of objects of the chart (docs/syncs.md).")
-    images: tuple[ImageReplacement, ...] = Field((), description="Replacements of image names, tags and digests.")
-    common_metadata: CommonMetadata | None = Field(None, description="Labels and annotations of all objects.")
-    health_check_exprs: tuple[HealthCheckExpressions, ...] = Field(
-        (), description="When objects of custom kinds are ready, as CEL."
-    )
+    images: tuple[dict[str, Any], ...] = Field((), description="Replacements of image names, tags and digests.")
+
+    kind_of_object = HELM_RELEASE
+    api_reference = "https://fluxcd.io/flux/components/helm/api/v2/"
+    owned: ClassVar[Mapping[str, str]] = {
+        "chartRef": "set source",
+        "kubeConfig": "remove it: a stack is a cluster",
+        "postRenderers": "set patches and images",
+        "serviceAccountName": "remove it",
+    }
+
+    @model_validator(mode="after")
+    def _set_here(self) -> ReleaseConfig:
+        for part, fields in {"install": self.install, "upgrade": self.upgrade}.items():
+            for key in fields.keys() & _SET_HERE.keys():
+                raise MisplacedValueError((part, key), SET_BY_PLATFORM(remedy=_SET_HERE[key]))
+        return self
 
     @model_validator(mode="after")
     def _retried_one_way(self) -> ReleaseConfig:
@@ -189,6 +157,8 @@ class ReleaseConfig(Section):
 
 CHART_KINDS = frozenset({"OCIRepository", "ExternalArtifact"})
 """Kinds of source that are one chart, where others hold several."""
+OF_CHARTS = ("ignoreMissingValuesFiles", "verify")
+"""Further keys that are fields of the chart (`spec.chart.spec`)."""
 _RETRY_INTERVAL, _RETRIES = "5m", 3
 
 
@@ -222,7 +192,7 @@ def helm_release(meta: ObjectMeta, config: ReleaseConfig, source: SourceReferenc
         source: where its chart is.
         account: the service account that it is installed as.
     """
-    values_from = [given(each) for each in config.values_from] + [
+    values_from = [written(each) for each in config.values_from] + [
         {
             "kind": "Secret",
             "name": meta.secret_reference(SecretPurpose.VALUES),
@@ -233,30 +203,39 @@ def helm_release(meta: ObjectMeta, config: ReleaseConfig, source: SourceReferenc
         }
         for path, key in _secret_keys(config).items()
     ]
+    # Only the platform installs custom resource definitions; a tenant's account may not.
+    each_step = {"crds": "Skip"} | _after_failure(config)
     spec: Manifest = {
         "serviceAccountName": account,
         "releaseName": config.release_name or meta.name,
         "interval": config.interval,
         "timeout": config.timeout,
         **_chart(meta, config, source),
-        # Only the platform installs custom resource definitions; a tenant's account may not.
-        "install": {"crds": "Skip"} | _after_failure(config),
-        "upgrade": {"crds": "Skip"} | _after_failure(config),
+        "install": merged(each_step, written(config.install)),
+        "upgrade": merged(each_step, written(config.upgrade)),
     }
     optional = {
         "targetNamespace": config.target_namespace,
         "values": config.values,
         "valuesFrom": values_from,
         "dependsOn": [{"name": each} for each in config.depends_on],
-        "driftDetection": _drift_detection(config),
-        "test": {"enable": True} if config.test else None,
+        "test": config.test if config.test != {"enable": False} else None,
         "suspend": config.suspend,
         "postRenderers": _post_renderers(config),
-        "commonMetadata": given(config.common_metadata) if config.common_metadata else None,
-        "healthCheckExprs": [given(each) for each in config.health_check_exprs],
     }
     spec |= {key: value for key, value in optional.items() if value}
-    return {"apiVersion": HELM_API, "kind": HELM_RELEASE, "metadata": meta.metadata(meta.name), "spec": spec}
+    return {
+        "apiVersion": HELM_API,
+        "kind": HELM_RELEASE,
+        "metadata": meta.metadata(meta.name),
+        "spec": merged(spec, _further(config)),
+    }
+
+
+def _further(config: ReleaseConfig) -> Manifest:
+    """What is passed through; drift is not detected by default, and objects that were applied before do not say so."""
+    nothing = ("driftDetection", {"mode": "disabled"})
+    return {key: each for key, each in config.further.items() if (key, each) != nothing and key not in OF_CHARTS}
 
 
 def _chart(meta: ObjectMeta, config: ReleaseConfig, source: SourceReference) -> Manifest:
@@ -269,6 +248,7 @@ def _chart(meta: ObjectMeta, config: ReleaseConfig, source: SourceReference) -> 
         template["valuesFiles"] = list(config.values_files)
     if config.reconcile_strategy != "ChartVersion":
         template["reconcileStrategy"] = config.reconcile_strategy
+    template |= {key: each for key, each in config.further.items() if key in OF_CHARTS}
     # The HelmChart that helm-controller makes of it is the platform's, too, so that the tenant cannot change it.
     return {"chart": {"metadata": {"labels": dict(meta.labels)}, "spec": template}}
 
@@ -280,15 +260,7 @@ def _after_failure(config: ReleaseConfig) -> Manifest:
     return {"strategy": {"name": config.strategy}, "remediation": {"retries": retries}}
 
 
-def _drift_detection(config: ReleaseConfig) -> Manifest | None:
-    drift = config.drift_detection
-    if drift.mode == "disabled":
-        return None
-    rules = {"ignore": ignore_rules(drift.ignore)} if drift.ignore else {}
-    return {"mode": drift.mode} | rules
-
-
 def _post_renderers(config: ReleaseConfig) -> list[Manifest]:
-    changes = {"patches": patches(config.patches), "images": image_replacements(config.images)}
-    given_changes = {key: value for key, value in changes.items() if value}
-    return [{"kustomize": given_changes}] if given_changes else []
+    changes = {"patches": patches(config.patches), "images": [written(each) for each in config.images]}
+    given = {key: value for key, value in changes.items() if value}
+    return [{"kustomize": given}] if given else []

@@ -9,10 +9,10 @@ from flux_tenancy.components.allowlists.source_patterns import is_comparable
 from flux_tenancy.components.config.errors import dotted
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.types import seconds
-from flux_tenancy.components.git.config import GitSource
+from flux_tenancy.components.git.config import NO_PROVIDER_ACCOUNT, GitSource
 from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
 from flux_tenancy.components.policies.names import PolicyName
-from flux_tenancy.components.sources.config import NO_PROVIDER_ACCOUNT, BucketSource, ExternalArtifactSource
+from flux_tenancy.components.sources.config import BucketSource, ExternalArtifactSource
 from flux_tenancy.components.sources.objects import FetchedSource, fetched_url, is_encrypted
 from flux_tenancy.components.stack.files.usable_parts import of_each
 from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY

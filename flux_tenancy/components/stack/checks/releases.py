@@ -12,7 +12,7 @@ from flux_tenancy.components.stack.checks.policies import is_in_use
 from flux_tenancy.components.stack.checks.sources import UNKNOWN_SOURCE
 from flux_tenancy.components.stack.checks.syncs import foreign_namespace, unusable_dependencies
 from flux_tenancy.components.stack.files.usable_parts import of_each
-from flux_tenancy.components.tenant.releases import CHART_KINDS, ReleaseConfig
+from flux_tenancy.components.tenant.releases import CHART_KINDS, OF_CHARTS, ReleaseConfig
 from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY, HELM_CHART, HELM_REPOSITORY, OCI_REPOSITORY
 
 if TYPE_CHECKING:
@@ -72,8 +72,10 @@ def _charts(tenant: str, config: TenantConfig, _: StackConfig) -> Iterator[Findi
     for name, release in config.releases.items():
         path, kind = _path(tenant, name), _kind(config, release)
         if kind in CHART_KINDS:
-            for field, key in (("chart", "chart"), ("version", "version"), ("values_files", "valuesFiles")):
-                if getattr(release, field):
+            own = {"chart": release.chart, "version": release.version, "valuesFiles": release.values_files}
+            given = {key: value for key, value in own.items() if value} | release.further
+            for key in (*own, *OF_CHARTS):
+                if key in given:
                     yield (
                         (*path, key),
                         Message("FT-TEN-316", f"is ignored, because a {kind} is the chart itself", "remove it"),

@@ -13,6 +13,7 @@ from flux_tenancy.components.installs.flux.lockdown_flags import OBJECT_IDENTITY
 from flux_tenancy.components.keys.known_hosts import address_of, keys_for, rivals
 from flux_tenancy.components.keys.ssh_keys import read_private_key
 from flux_tenancy.components.stack.checks.capsule import CAPSULE_CHECKS, INSTALLATION_CHECKS
+from flux_tenancy.components.stack.checks.flux_specs import SPEC_CHECKS
 from flux_tenancy.components.stack.checks.grants import expired_grants, ungrantable_groups
 from flux_tenancy.components.stack.checks.lanes import LANE_CHECKS
 from flux_tenancy.components.stack.checks.network import NETWORK_CHECKS
@@ -261,6 +262,7 @@ CHECKS: tuple[Check, ...] = (
     *NETWORK_CHECKS,
     *NOTIFICATION_CHECKS,
     *SYNC_CHECKS,
+    *SPEC_CHECKS,
     *LANE_CHECKS,
     *RELEASE_CHECKS,
     *CAPSULE_CHECKS,

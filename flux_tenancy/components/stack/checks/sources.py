@@ -96,17 +96,21 @@ def _without_tokens(config: StackConfig) -> Iterator[Finding]:
     """Sources that log in to a cloud as a service account whose tokens Flux may not create."""
     if config.flux.workload_identity or config.flux.profile is not Profile.MULTI_TENANT:
         return
-    for name, tenant in config.active_tenants.items():
-        for key, source in tenant.sources.items():
-            if getattr(source, "service_account_name", None) is not None:
-                yield (
-                    (*config.path_of_source(name, key), "serviceAccountName"),
-                    Message(
-                        "FT-SRC-052",
-                        "needs tokens of its service account, which Flux may not create",
-                        "set flux.workloadIdentity to true",
-                    ),
-                )
+    further = {
+        config.path_of_source(name, key): source
+        for name, tenant in config.active_tenants.items()
+        for key, source in tenant.sources.items()
+    }
+    for path, source in {**config.sources, **further}.items():
+        if getattr(source, "service_account_name", None) is not None:
+            yield (
+                (*path, "serviceAccountName"),
+                Message(
+                    "FT-SRC-052",
+                    "needs tokens of its service account, which Flux may not create",
+                    "set flux.workloadIdentity to true",
+                ),
+            )
 
 
 def _unread_artifacts(config: StackConfig) -> Iterator[Finding]:

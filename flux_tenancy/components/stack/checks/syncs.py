@@ -41,8 +41,9 @@ def _own_namespaces(tenant: str, config: TenantConfig, _: StackConfig) -> Iterat
     own = config.namespace_names
     paths = sync_paths(tenant, config)
     for name, sync in config.all_syncs(tenant).items():
-        given: dict[KeyPath, str | None] = {("targetNamespace",): sync.target_namespace} if name != tenant else {}
-        given |= {("healthChecks", at, "namespace"): each.namespace for at, each in enumerate(sync.health_checks)}
+        given: dict[KeyPath, object] = {("targetNamespace",): sync.target_namespace} if name != tenant else {}
+        checks = enumerate(sync.health_checks)
+        given |= {("healthChecks", at, "namespace"): each.get("namespace") for at, each in checks}
         for key, namespace in given.items():
             if namespace is not None and namespace not in own:
                 yield (*paths[name], *key), foreign_namespace(namespace, own)
@@ -89,7 +90,7 @@ def unusable_dependencies(
         )
 
 
-def foreign_namespace(namespace: str, own: Sequence[str]) -> Message:
+def foreign_namespace(namespace: object, own: Sequence[str]) -> Message:
     """What is said of a namespace that is not the tenant's."""
     return FOREIGN_TARGET_NAMESPACE(namespaces=", ".join(own)).of(namespace)
 

@@ -32,6 +32,7 @@ from flux_tenancy.components.installs.chart import Chart
 from flux_tenancy.components.installs.flux.release import read_release
 from flux_tenancy.components.installs.kyverno.objects import kyverno_chart
 from flux_tenancy.components.recovery.github_leftovers import Leftover, github_leftovers
+from flux_tenancy.components.stack.checks.flux_specs import spec_problems
 from flux_tenancy.components.stack.checks.grants import expiring_grants
 from flux_tenancy.components.stack.cluster.absence import absent_tenants, applied_files, older_files
 from flux_tenancy.components.stack.cluster.checks import ClusterFindings, check_cluster
@@ -89,6 +90,7 @@ def preflight(config: StackConfig, state: State, file: StackFile, project: Path)
     described, deleting = config, creates_nothing()
     if deleting:
         config = existing_only(config)
+    problems += spec_problems(config, release or (), pulumi.get_stack(), stack_file)
     cluster, of_cluster = check_cluster(config, state, stack_file, project)
     by_hand = cluster.receivers_by_hand if cluster is not None else ()
     lost, leftovers, of_github = _check_github(config.git_sources, state, stack_file, by_hand)

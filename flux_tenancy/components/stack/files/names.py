@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
@@ -115,8 +115,9 @@ class Origins:
         tenants: each tenant's base, merged with the stack's entry.
     """
 
-    stack_file: str
-    tenants: Mapping[str, MergedTenant]
+    # Two stacks are equal if their values are, wherever these come from.
+    stack_file: str = field(compare=False)
+    tenants: Mapping[str, MergedTenant] = field(compare=False)
 
     def is_in_base(self, path: KeyPath) -> bool:
         """Whether a value at `path`, or a missing one, belongs to a tenant's base file."""

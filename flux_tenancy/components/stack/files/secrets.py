@@ -16,6 +16,8 @@ from pydantic import BaseModel, SecretStr
 
 from flux_tenancy.components.config.errors import KeyPath, Problem, dotted
 from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.passed import Passed
+from flux_tenancy.components.config.section import Section, sections_in
 from flux_tenancy.components.config.yaml_files import walk
 from flux_tenancy.components.engine.project import PROJECT_FILE
 from flux_tenancy.components.stack.config import StackConfig
@@ -73,13 +75,8 @@ def _is_metadata(path: KeyPath, value: Any) -> bool:
 
 ANY = None
 """In the path of a key: any name or index."""
-# Keys with any content, which becomes part of a Flux object's spec.
-_IN_SPEC = (
-    ("tenants", ANY, "releases", ANY, "values"),
-    ("tenants", ANY, "sync", "postBuild", "substitute"),
-    ("tenants", ANY, "syncs", ANY, "postBuild", "substitute"),
-    ("flux", "sync", "postBuild", "substitute"),
-)
+_VALUES = ("tenants", ANY, "releases", ANY, "values")
+"""The path of a Helm release's values."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +108,23 @@ def secret_keys(model: type[BaseModel]) -> tuple[tuple[str | None, ...], ...]:
 def takes_a_secret(path: KeyPath) -> bool:
     """Whether the value at a path of a stack is typed as a secret."""
     return _leads_to(path, secret_keys(StackConfig))
+
+
+def is_passed(path: KeyPath) -> bool:
+    """Whether the value at a path of a stack is part of a Flux object's `spec`, without a key of its own."""
+    models: set[type[Section]] = {StackConfig}
+    is_name = False
+    for part in path:
+        if is_name:
+            is_name = False
+            continue
+        fields = [each for model in models for each in model.model_fields.values() if each.alias == part]
+        if not fields:
+            return any(issubclass(model, Passed) for model in models)
+        found = [sections_in(each.annotation) for each in fields]
+        models = {model for sections, _ in found for model in sections}
+        is_name = any(several is not None for _, several in found)
+    return False
 
 
 def holds_a_secret(path: KeyPath) -> bool:
@@ -148,7 +162,7 @@ def exposed(sections: Mapping[str, Any], secrets: SecretValues, origins: Origins
                     )
                 )
     for path in _encrypted_paths(secrets.file.sections):
-        if any(_leads_to(path[: len(key)], [key]) for key in _IN_SPEC):
+        if _leads_to(path[: len(_VALUES)], [_VALUES]) or is_passed(path):
             problems.append(
                 origins.problem(
                     path,

@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 
 from flux_tenancy.components.config.errors import MISSING, KeyPath, SecretValueError, dotted
 from flux_tenancy.components.config.messages import Message, Wording, message_of
-from flux_tenancy.components.config.section import KIND, Section, kind_of, section_of_kind, sections_in
+from flux_tenancy.components.config.section import KIND, REMOVED_KEY, Section, kind_of, section_of_kind, sections_in
 from flux_tenancy.components.config.types import EMPTY
 from flux_tenancy.components.stack.config import StackConfig
 
@@ -158,7 +158,7 @@ def _shown(value: Any, show_input: bool) -> str:
 def _unknown_key(key: str, section: type[Section] | None) -> Message:
     """Suggest the key that was meant: one of the same section, one below it, or one of another section."""
     if section is not None and key in section.removed_keys:
-        return Message("FT-CFG-616", f"is an unknown key: {section.removed_keys[key]}", "remove it")
+        return REMOVED_KEY(reason=section.removed_keys[key])
     here = _keys_of(section) if section is not None else ()
     if close := get_close_matches(key, here, n=1, cutoff=0.7):
         return UNKNOWN_KEY_LIKE(suggestion=close[0])

@@ -50,7 +50,7 @@ def test_a_namespace_of_two_tenants_is_reported_with_any_other_error(tmp_path, s
 def test_values_are_compared_although_others_of_the_section_are_invalid(tmp_path):
     cluster = CLUSTER | {"kubeconfigContent": "x", "uid": "staging"}
     flux = FLUX | {"version": "2", "resources": {"source-watcher": {}}}
-    source = {"tag": "v1", "interval": "often", "verify": {"mode": "Tag", "keys": {}}}
+    source = {"interval": "often", "webhook": {"type": "gitlab"}, "github": {"repository": "acme/apps"}}
     entry = {"source": source, "sync": {"targetNamespace": "other", "timeout": "often"}}
 
     found = problems(tmp_path, cluster=cluster, flux=flux, tenants={"dev-team": entry})
@@ -58,7 +58,7 @@ def test_values_are_compared_although_others_of_the_section_are_invalid(tmp_path
     tenant = f"{STACK}tenants.dev-team"
     assert f"{STACK}cluster: {said('FT-CFG-181')}" in found
     assert f"{STACK}flux.resources: {said('FT-CFG-309', 'source-watcher')}" in found
-    assert f"{tenant}.source: {said('FT-CFG-264', 'branch and tag')}" in found
+    assert f"{tenant}.source.webhook.type: {said('FT-CFG-271')}" in found
     assert f"{tenant}.sync.targetNamespace: {FOREIGN_TARGET_NAMESPACE(namespaces='apps').of('other')}" in found
     assert f"{tenant}.sync.timeout: {said('FT-CFG-003').of('often')}" in found
 

@@ -35,14 +35,6 @@ def tenant(**entry: Any) -> dict[str, Any]:
             "tenants.dev-team.sync.interval: " + said("FT-CFG-003").of("1d"),
         ),
         (
-            tenant(source={"timeout": "1h30m"}),
-            "tenants.dev-team.source.timeout: " + said("FT-SRC-001").of("1h30m"),
-        ),
-        (
-            {"flux": FLUX | {"sync": {"source": {"url": "https://git.example.com/fleet", "timeout": "1h"}}}},
-            "flux.sync.source.timeout: " + said("FT-SRC-001").of("1h"),
-        ),
-        (
             tenant(source={"url": "shh://git@github.com/acme/apps"}),
             f"tenants.dev-team.source.url: {UNKNOWN}",
         ),

@@ -15,6 +15,8 @@ CHARTS = {"kind": "HelmRepository", "url": "https://charts.example.com"}
 ARTIFACT = {"kind": "OCIRepository", "url": "oci://registry.example.com/charts/podinfo"}
 SOURCES = {"charts": CHARTS, "artifact": ARTIFACT}
 LONG = "a" * 54
+RIGHTS = "install the definitions as the platform: a tenant's account may not"
+STRATEGY = "set strategy, retryInterval and retries"
 
 
 def problems(project, releases, **sections):
@@ -54,6 +56,7 @@ def test_a_secret_value_is_hidden_from_whoever_prints_the_configuration(tmp_path
         ({"source": "charts", "chart": "../other"}, "chart: " + said("FT-TEN-318").of("../other")),
         ({"source": "artifact", "chart": "podinfo"}, "chart: " + said("FT-TEN-316", "OCIRepository")),
         ({"source": "artifact", "version": "6.x"}, "version: " + said("FT-TEN-316", "OCIRepository")),
+        ({"source": "artifact", "verify": {"provider": "cosign"}}, "verify: " + said("FT-TEN-316", "OCIRepository")),
         ({"chart": "./chart", "version": "6.x"}, "version: " + said("FT-TEN-317", "GitRepository")),
         ({"source": "other", "chart": "a"}, "source: " + UNKNOWN_SOURCE(names="charts, artifact").of("other")),
         (
@@ -66,23 +69,15 @@ def test_a_secret_value_is_hidden_from_whoever_prints_the_configuration(tmp_path
         ),
         ({"chart": "a", "dependsOn": ["podinfo"]}, "dependsOn: " + said("FT-TEN-312", "podinfo -> podinfo")),
         ({"chart": "a", "releaseName": LONG}, "releaseName: " + said("FT-TEN-300").of(LONG)),
-        (
-            {"chart": "a", "driftDetection": {"ignore": [{"paths": ["/a"]}]}},
-            "driftDetection.ignore: " + said("FT-TEN-303"),
-        ),
         ({"chart": "a", "retries": 1}, "retries: " + said("FT-TEN-304", "RetryOnFailure")),
         (
             {"chart": "a", "strategy": "RemediateOnFailure", "retryInterval": "1m"},
             "retryInterval: " + said("FT-TEN-304", "RemediateOnFailure"),
         ),
-        (
-            {"chart": "a", "valuesFrom": [{"kind": "Secret", "name": "a", "valuesKey": "a/b"}]},
-            "valuesFrom[0].valuesKey: " + said("FT-TEN-302").of("a/b"),
-        ),
-        (
-            {"chart": "a", "valuesFrom": [{"kind": "Secret", "name": "a", "targetPath": "a b"}]},
-            "valuesFrom[0].targetPath: " + said("FT-TEN-301").of("a b"),
-        ),
+        ({"chart": "a", "install": {"crds": "Create"}}, "install.crds: " + said("FT-FLX-034", RIGHTS)),
+        ({"chart": "a", "upgrade": {"strategy": {}}}, "upgrade.strategy: " + said("FT-FLX-034", STRATEGY)),
+        ({"chart": "a", "kubeConfig": {}}, "kubeConfig: " + said("FT-FLX-034", "remove it: a stack is a cluster")),
+        ({"chart": "a", "postRenderers": []}, "postRenderers: " + said("FT-FLX-034", "set patches and images")),
     ],
 )
 def test_a_release_that_flux_could_not_install_is_refused(tmp_path, release, problem):
@@ -127,6 +122,8 @@ def test_charts_that_must_be_signed_come_from_artifacts_that_flux_verifies(tmp_p
     [
         ({"releases": {"podinfo": {"chart": "a", "values": {"key": Secret("k3y")}}}}, "releases.podinfo.values.key"),
         ({"sync": {"postBuild": {"substitute": {"key": Secret("k3y")}}}}, "sync.postBuild.substitute.key"),
+        ({"syncs": {"app": {"added": [Secret("k3y")]}}}, "syncs.app.added[0]"),
+        ({"releases": {"podinfo": {"chart": "a", "added": {"b": Secret("k3y")}}}}, "releases.podinfo.added.b"),
     ],
 )
 def test_a_secret_where_everybody_would_see_it_is_refused(tmp_path, entry, key):

@@ -98,10 +98,6 @@ def test_keys_are_handed_on_with_the_line_ends_of_unix(tmp_path):
             ": " + said("FT-CFG-265", "deployKey and githubApp"),
         ),
         (
-            {"url": SSH, "deployKey": Secret(KEY), "certificateAuthority": keys.certificate()},
-            ".certificateAuthority: " + said("FT-CFG-269"),
-        ),
-        (
             {"url": HTTPS, "certificateAuthority": keys.private_text(keys.ec_key(), keys.PKCS8)},
             ".certificateAuthority: " + said("FT-CFG-122"),
         ),
@@ -164,10 +160,6 @@ def test_keys_are_handed_on_with_the_line_ends_of_unix(tmp_path):
             ".verify.keys.ana: " + said("FT-CFG-720"),
         ),
         ({"url": HTTPS, "verify": {"keys": {}}}, ".verify.keys: " + EMPTY()),
-        (
-            {"url": HTTPS, "verify": {"mode": "Tag", "keys": {"ana": keys.openpgp_public_key()}}},
-            ".verify.mode: " + said("FT-CFG-270"),
-        ),
     ],
     ids=lambda value: value.split(":")[0] if isinstance(value, str) else "",
 )

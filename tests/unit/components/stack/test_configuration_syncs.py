@@ -8,6 +8,7 @@ from flux_tenancy.components.tenant.config import FOREIGN_TARGET_NAMESPACE
 from tests.support.messages import said
 
 WHERE = "Pulumi.staging.yaml: tenants.dev-team"
+DECRYPTION = "set the decryption of the tenant's `sync`"
 CHECK = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "app"}
 
 
@@ -47,10 +48,10 @@ def test_syncs_that_depend_on_each_other_are_taken(tmp_path):
             {"sync": {"wait": False, "healthChecks": [CHECK | {"namespace": "tools"}]}},
             "sync.healthChecks[0].namespace: " + FOREIGN_TARGET_NAMESPACE(namespaces="apps").of("tools"),
         ),
-        (
-            {"syncs": {"app": {"postBuild": {"substitute": {"a-b": "c"}}}}},
-            "syncs.app.postBuild.substitute.a-b: " + said("FT-SYN-300").of("a-b"),
-        ),
+        ({"syncs": {"app": {"decryption": {}}}}, "syncs.app.decryption: " + said("FT-FLX-034", DECRYPTION)),
+        ({"sync": {"serviceAccountName": "admin"}}, "sync.serviceAccountName: " + said("FT-FLX-034", "remove it")),
+        ({"sync": {"sourceRef": {"kind": "Bucket"}}}, "sync.sourceRef: " + said("FT-FLX-034", "set source")),
+        ({"sync": {"kubeConfig": {}}}, "sync.kubeConfig: " + said("FT-FLX-034", "remove it: a stack is a cluster")),
     ],
 )
 def test_syncs_that_could_not_be_applied_are_refused(tmp_path, entry, problem):
