@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from flux_tenancy.components.allowlists.cel import concatenated, text
+from flux_tenancy.components.allowlists.cel import text
 from flux_tenancy.components.cluster.component import read_access
 from flux_tenancy.components.cluster.subjects import Subject
 from flux_tenancy.components.installs.flux.controller_rights import LANED_RESOURCES
-from flux_tenancy.components.policies.names import PolicyName
-from flux_tenancy.components.policies.policy import Policy, Resources, Validation
-from flux_tenancy.components.policies.policy import Subject as RequestSubject
+from flux_tenancy.components.policies.policy import Resources
 from flux_tenancy.components.policies.rendering import OBJECT_PREFIX, TENANT_NAMESPACES
-from flux_tenancy.components.policies.request import OBJECT, value_of
+from flux_tenancy.components.policies.request import value_of
 from flux_tenancy.components.tenant.annotations import LANE
 from flux_tenancy.components.vocabulary.names import DEFAULT_LANE, HELM_RELEASE, LANE_LABEL
 
@@ -29,27 +27,6 @@ _GROUP = "admissionregistration.k8s.io"
 _LABEL = f"metadata.?labels[?{text(LANE_LABEL)}].orValue('')"
 # The field has another meaning in a HelmChart.
 _HAS_CHART = f"{{object}}.kind == {text(HELM_RELEASE)} && {{object}}.?spec.?chart.hasValue()"
-
-
-def lane() -> Policy:
-    """Another lane's controllers would execute it, or those of the platform; nobody serves an unknown lane.
-
-    A HelmRelease names the labels of the HelmChart that helm-controller creates from it.
-    """
-    return Policy(
-        name=PolicyName.LANE,
-        refuses=f"Flux's objects without the label `{LANE_LABEL}` of the tenant's lane, in stacks with `flux.lanes`",
-        settings=("tenant: lane",),
-        threats=(31, 47),
-        subject=RequestSubject.CONTENT,
-        resources=tuple(Resources(group, names) for group, names in LANED_RESOURCES.items()),
-        variables={"lane": value_of(LANE, text(DEFAULT_LANE))},
-        reads=f"[dyn({{object}}.{_LABEL}), {_HAS_CHART} ? dyn({{object}}.spec.chart.?{_LABEL}) : dyn(null)]",
-        validations=(
-            _has_label("object", "metadata.labels"),
-            _has_label("object.spec.chart", "spec.chart.metadata.labels", _HAS_CHART.format(object="object")),
-        ),
-    )
 
 
 def set_lanes(readers: Sequence[Subject] = ()) -> list[Manifest]:
@@ -96,17 +73,3 @@ def _labelled(part: str, path: str) -> str:
 
 def _added(path: str, value: str) -> str:
     return f'[JSONPatch{{op: "add", path: {text(path)}, value: {value}}}]'
-
-
-def _has_label(part: str, field: str, condition: str = "") -> Validation:
-    has_label = f"{part}.?{_LABEL} == variables.lane"
-    return Validation(
-        f"!({condition}) || {has_label}" if condition else has_label,
-        concatenated(
-            OBJECT,
-            text(f": the controllers of its tenant serve objects with a label; set {field}[{LANE_LABEL!r}] to "),
-            "variables.lane",
-        ),
-        # So that the stack can take its labels away before the policy.
-        exempts_platform_objects=True,
-    )
