@@ -5,7 +5,8 @@ The CEL is what stands in the cluster, with three differences:
 - It may have several lines. A space joins them; nothing does after an opening bracket, and before a closing one or a
   dot. A line that begins with `//` is a comment.
 - `${name}` is a value as a literal: one of the file's own (`values`), or of the stack (`policies.sources.allowed`). In
-  a text in quotes it is the words for the value, such as the entries of a list, or `none`.
+  a text in quotes it is the words for the value, such as the entries of a list, or `none`. As an entry of a list in
+  `values` it stands for all entries of a list.
 - `${name}` may also be a piece of CEL: one of the file's own (`parts`), the list of the request's tenant
   (`tenant.sources`), or one of the table in `values.py`.
 """
@@ -14,20 +15,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Literal
 
+import yaml
 from pydantic import Field
 
 from flux_tenancy.components.allowlists.cel import boolean, text
 from flux_tenancy.components.config.errors import Problem
 from flux_tenancy.components.config.section import Section
-from flux_tenancy.components.config.yaml_files import read_mapping
+from flux_tenancy.components.config.yaml_files import FastLoader, read_mapping
 from flux_tenancy.components.policies.names import POLICIES_FOLDER, POLICY_FILE, PolicyName
 from flux_tenancy.components.policies.policy import CREATE_UPDATE, SPEC, Need, Policy, Resources, Subject, Validation
 from flux_tenancy.components.policies.request import PLATFORM_VERBS
-from flux_tenancy.components.policies.values import Cel, Condition, Place, resource_lists
+from flux_tenancy.components.policies.values import Cel, Condition, Place, resource_lists, shared_places
+from flux_tenancy.components.vocabulary.manifests import Manifest
 
 _PLACE = re.compile(r"\$\{([^}]*)\}")
 _TEXT_OR_PLACE = re.compile(r'"(?:[^"\\]|\\.)*"' rf"|'(?:[^'\\]|\\.)*'|{_PLACE.pattern}")
@@ -100,16 +103,15 @@ def policy_text(name: PolicyName, conditions: frozenset[Condition] = frozenset()
     return PolicyText.model_validate(content)
 
 
-def read_policy(name: PolicyName, conditions: Collection[Condition], places: Mapping[str, Place]) -> Policy:
+def filled_policy(name: PolicyName, said: PolicyText, places: Mapping[str, Place]) -> Policy:
     """A policy for a stack.
 
     Args:
         name: its name.
-        conditions: what is true of the stack.
+        said: what its file says for the stack.
         places: the values that its CEL may name.
     """
-    said = policy_text(name, frozenset(conditions))
-    known = {**places, **dict(_named(said.values))}
+    known = {**places, **dict(_named(_spliced(said.values, places)))}
     for key, part in said.parts.items():
         known[key] = Cel(_filled(part, known))
     return Policy(
@@ -132,12 +134,42 @@ def read_policy(name: PolicyName, conditions: Collection[Condition], places: Map
     )
 
 
+def _spliced(value: Any, places: Mapping[str, Place]) -> Any:
+    """A value of a file; an entry `${name}` of a list stands for the entries of that list."""
+    if isinstance(value, Mapping):
+        return {key: _spliced(each, places) for key, each in value.items()}
+    if not isinstance(value, list):
+        return value
+    whole = (_PLACE.fullmatch(each) for each in value)
+    return [
+        entry
+        for each, found in zip(value, whole, strict=True)
+        for entry in (places[found[1]] or () if found else [each])
+    ]
+
+
 def _named(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
     """Each value by its path, those of mappings as well."""
     for key, value in values.items():
         yield f"{above}{key}", value
         if isinstance(value, Mapping):
             yield from _named(value, f"{above}{key}.")
+
+
+def read_objects(folder: str) -> list[Manifest]:
+    """The objects of a folder that has whole objects instead of a policy, the same for all stacks."""
+    text = (POLICIES_FOLDER / folder / "objects.yaml").read_text(encoding="utf-8")
+
+    def filled(value: Any) -> Any:
+        if isinstance(value, list):
+            return [filled(each) for each in value]
+        if not isinstance(value, dict):
+            return value
+        return {
+            key: _filled(each, shared_places()) if key == "expression" else filled(each) for key, each in value.items()
+        }
+
+    return [filled(each) for each in yaml.load_all(text, FastLoader)]
 
 
 def joined_lines(written: str) -> str:

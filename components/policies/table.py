@@ -12,7 +12,7 @@ from flux_tenancy.components.policies.kyverno import kyverno
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.native import native
 from flux_tenancy.components.policies.policy import Need, Policy
-from flux_tenancy.components.policies.policy_files import has_file, read_policy
+from flux_tenancy.components.policies.policy_files import filled_policy, has_file, policy_text
 from flux_tenancy.components.policies.probe import digest_of, probe_policy
 from flux_tenancy.components.policies.values import Condition, conditions, places
 from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
@@ -50,14 +50,13 @@ def policies(
         tenancy: the settings of all tenants, which say whether these make namespaces, with Capsule.
     """
     known, true = places(config, tenancy), conditions(config, tenancy)
-
-    def read(name: PolicyName) -> Policy:
-        if name not in relaxed:
-            return read_policy(name, true, known)
-        policy = read_policy(name, true | {Condition.RELAXED}, known)
-        return with_exceptions(policy) if may_be_excepted(policy) else policy
-
-    return tuple(map(read, filter(has_file, PolicyName)))
+    found = []
+    for name in filter(has_file, PolicyName):
+        is_relaxed = name in relaxed
+        said = policy_text(name, true | {Condition.RELAXED} if is_relaxed else true)
+        policy = filled_policy(name, said, known)
+        found.append(with_exceptions(policy) if is_relaxed and may_be_excepted(policy) else policy)
+    return tuple(found)
 
 
 def policy_set(

@@ -109,28 +109,21 @@ def places(config: PoliciesConfig, tenancy: TenancyConfig) -> Mapping[str, Place
     # Base64 has four characters for three bytes, with padding.
     characters = -(-config.maximum_release_size * _KIBIBYTE // 3) * 4
     return {
-        **_shared(),
+        **shared_places(),
         **dict(_settings(config, "policies")),
         "anyImage": Cel(unrestricted(annotations.IMAGES, config.images.allowed)),
         "anyHost": Cel(unrestricted(annotations.HOSTS, config.ingress.hosts)),
         "anyTag": not config.images.digests,
-        "balancerClasses": ("", *config.load_balancer_classes),
         "balancersAllowed": "LoadBalancer" in config.service_types,
         "bucketRegions": ", ".join(config.sources.bucket_regions),
-        "claimedClasses": ("", _NO_CLASS, *(config.storage_classes or ())),
-        "finalizersOfAny": (*_FINALIZERS, *config.finalizers),
         "graceSeconds": int(seconds(config.maximum_termination_grace_period)),
         "httpsAnd": "" if config.notifications.plain_http else "https:// and ",
         "kinds.opened": (*resources_of(tenancy.kinds), *resources_of_rules(tenancy.extra_rules)),
-        "priorityClasses": ("", *priorities),
         "priorityRemedy": "remove it" + (f" or use one of these: {', '.join(priorities)}" if priorities else ""),
         "releaseCharacters": characters,
         "serviceTypes": ", ".join(config.service_types),
-        "sourceProviders": ("generic", "github", *providers),
-        "taints": (*USUAL_TAINTS, *(config.tolerations or ())),
         "tokenSeconds": max(lifetime, _MOUNTED_SECONDS),
         "tokenServices": tuple(name for name in providers if name == "aws"),
-        "volumeTypes": (*_VOLUME_TYPES, *config.volume_types),
     }
 
 
@@ -145,16 +138,6 @@ _KIBIBYTE = 1024
 # The API server recognizes the tokens that it mounts into every pod by their seven seconds above the hour.
 # Source: WarnOnlyBoundTokenExpirationPeriod in pkg/serviceaccount/claims.go of Kubernetes 1.36
 _MOUNTED_SECONDS = 3607
-# The garbage collector removes the first two from any object. The third is for Flux's own kinds; it has no domain, so
-# Kubernetes refuses it on built-in kinds.
-# Source: https://kubernetes.io/docs/concepts/architecture/garbage-collection/ and api/*/v1 of Flux's controllers
-_FINALIZERS = ("foregroundDeletion", "orphan", "finalizers.fluxcd.io")
-# What the Pod Security level `restricted` allows, and what the policy `host-access` checks.
-# Source: https://kubernetes.io/docs/concepts/security/pod-security-standards/
-_VOLUME_TYPES = (
-    *("name", "configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "hostPath", "image"),
-    *("persistentVolumeClaim", "projected", "secret"),
-)
 # The annotation overrides the newer field. The last is not a valid name of a class.
 # Source: https://kubernetes.io/docs/concepts/storage/persistent-volumes/#class
 _CLASS_ANNOTATION, _NO_CLASS = "volume.beta.kubernetes.io/storage-class", "-"
@@ -188,7 +171,7 @@ _LISTS = {
 
 
 @cache
-def _shared() -> Mapping[str, Place]:
+def shared_places() -> Mapping[str, Place]:
     """What is the same for all stacks."""
     now, before = templates("object"), templates("oldObject")
     pods = " + ".join(f"variables.pod.?{each}.orValue([])" for each in _POD_LISTS)
@@ -324,23 +307,11 @@ def _foreign_finalizers(path: str, parts: str, before: str) -> str:
 def resource_lists() -> Mapping[str, ResourceTable]:
     """Resources of several API groups, by the names that `resources` of a policy has for them."""
     flux = tuple((group, names) for group, names in MANAGED if group.endswith(".fluxcd.io"))
-    status_groups = ("", "apps", "autoscaling", "batch", "policy", "networking.k8s.io")
     return {
-        "applying": (
-            ("kustomize.toolkit.fluxcd.io", ("kustomizations",)),
-            ("helm.toolkit.fluxcd.io", ("helmreleases",)),
-        ),
-        "charts": (("source.toolkit.fluxcd.io", ("helmcharts",)), ("helm.toolkit.fluxcd.io", ("helmreleases",))),
-        "fetched": (
-            ("source.toolkit.fluxcd.io", ("buckets", "gitrepositories", "helmrepositories", "ocirepositories")),
-            ("image.toolkit.fluxcd.io", ("imagerepositories",)),
-        ),
         "flux": flux,
         "flux-kinds": flux_kinds_by_group(),
         "laned": tuple(LANED_RESOURCES.items()),
-        "statuses": tuple(
-            (group, ("*/status",)) for group in (*dict.fromkeys(group for group, _ in flux), *status_groups)
-        ),
+        "flux-statuses": tuple((group, ("*/status",)) for group in dict.fromkeys(group for group, _ in flux)),
         "workloads": (
             ("", ("pods", "pods/ephemeralcontainers", "replicationcontrollers")),
             ("apps", ("daemonsets", "deployments", "replicasets", "statefulsets")),
