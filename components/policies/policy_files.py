@@ -27,7 +27,7 @@ from flux_tenancy.components.config.errors import Problem
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.yaml_files import FastLoader, read_mapping
 from flux_tenancy.components.policies.names import POLICIES_FOLDER, POLICY_FILE, PolicyName
-from flux_tenancy.components.policies.policy import CREATE_UPDATE, SPEC, Need, Policy, Resources, Subject, Validation
+from flux_tenancy.components.policies.policy import SPEC, Need, Policy, Resources, Subject, Validation
 from flux_tenancy.components.policies.request import PLATFORM_VERBS
 from flux_tenancy.components.policies.values import Cel, Condition, Place, resource_lists, shared_places
 from flux_tenancy.components.vocabulary.manifests import Manifest
@@ -43,7 +43,7 @@ class _Resources(Section):
     group: str = ""
     names: tuple[str, ...] = ()
     all: str = ""
-    operations: tuple[Literal["CREATE", "UPDATE", "DELETE"], ...] = CREATE_UPDATE
+    operations: tuple[Literal["CREATE", "UPDATE", "DELETE"], ...] = ("CREATE", "UPDATE")
 
     def listed(self) -> tuple[Resources, ...]:
         named = resource_lists()[self.all] if self.all else ((self.group, self.names),)
@@ -112,8 +112,18 @@ def filled_policy(name: PolicyName, said: PolicyText, places: Mapping[str, Place
         places: the values that its CEL may name.
     """
     known = {**places, **dict(_named(_spliced(said.values, places)))}
-    for key, part in said.parts.items():
-        known[key] = Cel(_filled(part, known))
+    try:
+        for key, part in said.parts.items():
+            known[key] = Cel(_filled(part, known))
+        return _policy(name, said, known)
+    except KeyError as missing:
+        raise ValueError(
+            f"{name.value}/{POLICY_FILE}: ${{{missing.args[0]}}} is not known; name one of the file's values or parts, "
+            "a key of the configuration, or an entry of components/policies/values.py"
+        ) from None
+
+
+def _policy(name: PolicyName, said: PolicyText, known: Mapping[str, Place]) -> Policy:
     return Policy(
         name=name,
         refuses=said.refuses,
@@ -134,7 +144,7 @@ def filled_policy(name: PolicyName, said: PolicyText, places: Mapping[str, Place
     )
 
 
-def _spliced(value: Any, places: Mapping[str, Place]) -> Any:
+def _spliced(value: Any, places: Mapping[str, Any]) -> Any:
     """A value of a file; an entry `${name}` of a list stands for the entries of that list."""
     if isinstance(value, Mapping):
         return {key: _spliced(each, places) for key, each in value.items()}

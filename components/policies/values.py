@@ -55,7 +55,17 @@ from flux_tenancy.components.sync.notifications import (
     SECRET_KEYS,
     SECRET_STARTS,
 )
-from flux_tenancy.components.tenant import annotations
+from flux_tenancy.components.tenant.annotations import (
+    HOSTS,
+    IMAGES,
+    IMPLIED_ACCOUNT,
+    KINDS,
+    LANE,
+    NOTIFICATIONS,
+    SERVICE_TYPES,
+    SOURCES,
+    VERIFIED,
+)
 from flux_tenancy.components.tenant.capsule.names import CAPSULE_TENANT_LABEL, SELF_MADE
 from flux_tenancy.components.tenant.kinds import FLUX_KINDS, flux_kinds_by_group, group_resource, resources_of
 from flux_tenancy.components.tenant.namespaces import PodSecurity, pod_security_labels
@@ -111,8 +121,8 @@ def places(config: PoliciesConfig, tenancy: TenancyConfig) -> Mapping[str, Place
     return {
         **shared_places(),
         **dict(_settings(config, "policies")),
-        "anyImage": Cel(unrestricted(annotations.IMAGES, config.images.allowed)),
-        "anyHost": Cel(unrestricted(annotations.HOSTS, config.ingress.hosts)),
+        "anyImage": Cel(unrestricted(IMAGES, config.images.allowed)),
+        "anyHost": Cel(unrestricted(HOSTS, config.ingress.hosts)),
         "anyTag": not config.images.digests,
         "balancersAllowed": "LoadBalancer" in config.service_types,
         "bucketRegions": ", ".join(config.sources.bucket_regions),
@@ -160,13 +170,13 @@ _RESOURCE = (
 )
 _CLAIMS_OF_VOLUMES = ".filter(volume, has(volume.ephemeral)).map(volume, volume.ephemeral.volumeClaimTemplate)"
 _LISTS = {
-    "hosts": annotations.HOSTS,
-    "images": annotations.IMAGES,
-    "kinds": annotations.KINDS,
-    "notifications": annotations.NOTIFICATIONS,
-    "serviceTypes": annotations.SERVICE_TYPES,
-    "sources": annotations.SOURCES,
-    "verified": annotations.VERIFIED,
+    "hosts": HOSTS,
+    "images": IMAGES,
+    "kinds": KINDS,
+    "notifications": NOTIFICATIONS,
+    "serviceTypes": SERVICE_TYPES,
+    "sources": SOURCES,
+    "verified": VERIFIED,
 }
 
 
@@ -217,7 +227,7 @@ def shared_places() -> Mapping[str, Place]:
         "decoded": decoded(),
         "fluxAccount": FLUX_ACCOUNT,
         "foreignFinalizers": _foreign_finalizers("metadata", "[object]", "[oldObject]"),
-        "impliedAccount": value_of(annotations.IMPLIED_ACCOUNT, text("")),
+        "impliedAccount": value_of(IMPLIED_ACCOUNT, text("")),
         "kindAndName": OBJECT,
         "level": f"namespaceObject.metadata.?labels[?{text(_LEVEL)}].orValue('restricted')",
         "made.isLabelled": " && ".join(
@@ -237,7 +247,7 @@ def shared_places() -> Mapping[str, Place]:
         ),
         "templates.labelled": " || ".join(f"{each}.exists(template, {labelled('template')})" for each in now.values()),
         "tenant": TENANT,
-        "tenant.lane": value_of(annotations.LANE, text(DEFAULT_LANE)),
+        "tenant.lane": value_of(LANE, text(DEFAULT_LANE)),
         "toCanonical": canonical_expression(),
         "toOrigins": origins_expression(),
         "toRepositories": repository_expression(),

@@ -347,7 +347,7 @@ def made(
     return result if spec is None else result | {"spec": merged({}, spec)}
 
 
-def _usual(kind: str, spec: Object, **metadata: str) -> Object:
+def _usual(kind: str, spec: Object, **metadata: Any) -> Object:
     """The object of a kind with other fields of its spec."""
     return made(kind, OBJECTS[kind]["spec"] | spec, **metadata)
 
