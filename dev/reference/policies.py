@@ -169,7 +169,7 @@ def policies_page() -> str:
     """The content of the page."""
     table = policies(PoliciesConfig())
     introduction = f"""
-        <!-- Written by `make generate` from flux_tenancy/components/policies/table.py; change it there. -->
+        <!-- Written by `make generate` from flux_tenancy/components/policies/*/policy.yaml; change it there. -->
 
         # Tenancy policies
 

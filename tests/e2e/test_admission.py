@@ -1,6 +1,6 @@
 """What tenants try and what they are there for, on a real cluster, under each engine and switched by `pulumi up`.
 
-The requests are those of tests/support/policy_cases.py. Each one of the tenant's is made twice: by its service account
+The requests are those of the policies' cases. Each one of the tenant's is made twice: by its service account
 and by one of its people, both of whom roles would let do anything in their namespaces, so that it is admission that
 refuses.
 """

@@ -12,8 +12,8 @@ from dev.lab.build import ensure
 from dev.lab.free_ports import free_port_base
 from dev.lab.settings import Settings
 from flux_tenancy.components.policies.capsule_limits import limits_first
-from flux_tenancy.components.policies.capsule_settings import made_settings
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine
+from flux_tenancy.components.policies.policy_files import read_objects
 from flux_tenancy.components.policies.table import policy_set
 from flux_tenancy.components.tenant.capsule.names import CAPSULE_API, CAPSULE_TENANT_LABEL, SETTINGS
 from flux_tenancy.components.tenant.capsule.objects import made_metadata
@@ -71,7 +71,7 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiClient]:
         api.apply(bound("ClusterRoleBinding", {"name": "maker"}, "maker", subject))
         api.apply(namespace(f"{TENANT}-made"))
         policies = policy_set(PoliciesConfig(), PolicyEngine.NATIVE, tenancy=TENANCY)
-        for each in (*policies.manifests, *made_settings(), *limits_first(TENANCY)):
+        for each in (*policies.manifests, *read_objects("made-settings"), *limits_first(TENANCY)):
             api.apply(each)
         eventually(lambda: REFUSED in _made(api, namespace(f"{TENANT}-other", images="*")), what="the policies")
         yield api

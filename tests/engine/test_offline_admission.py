@@ -1,87 +1,19 @@
-"""The program that answers for an API server: the requests of the policy table, and objects that are invalid."""
+"""The program that answers for an API server: objects that are invalid, or have no spec."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from dev.lab.build import ensure
-from dev.lab.settings import Settings
-from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.rendering import object_name
-from flux_tenancy.review.admission.program import Answer, FieldError, Request, Surroundings, ask
+from flux_tenancy.review.admission.program import FieldError, Request, Surroundings, ask
 from flux_tenancy.review.admission.program import User as ReviewUser
-from tests.support import capsule_cases
-from tests.support.offline_requests import ACCESS, PROGRAM, request
-from tests.support.policy_cases import CASES, CONFIGS, NAMESPACE_OBJECTS, Case, User, kustomization, made
-from tests.support.policy_requests import KYVERNO_KINDS, USERS, WIDGETS, as_in_flux_2_10
-from tests.support.releases import FLUX_BUNDLE
-
-FLUX = FLUX_BUNDLE
-# They depend on who owns which entry of a list, which only the API server records.
-OF_OWNERS = {
-    f"load-balancers: {name}"
-    for name in (
-        "ports that Kubernetes chooses, changed",
-        "a port of its choice",
-        "a port of its choice without owners",
-    )
-}
-ALL_CASES = tuple(case for case in (*CASES, *capsule_cases.CASES) if case.id not in OF_OWNERS)
-
-
-@cache
-def tool(name: str) -> Path:
-    return ensure(Settings.load(), [name])[name]
-
-
-@cache
-def definitions() -> tuple[dict[str, Any], ...]:
-    manifests = yaml.load_all(tool(FLUX).read_text(), FastLoader)
-    return tuple(as_in_flux_2_10(each) for each in manifests if each["kind"] == "CustomResourceDefinition")
-
-
-def rules(config: str) -> Sequence[dict[str, Any]]:
-    return capsule_cases.native_policies(config).manifests
-
-
-def surroundings(config: str, only: PolicyName | None = None) -> Surroundings:
-    """The namespaces and access of the table with the policies of a configuration, or with one of them."""
-    return Surroundings(
-        definitions=[*definitions(), *KYVERNO_KINDS, WIDGETS, *capsule_cases.KINDS],
-        policies=[each for each in rules(config) if only is None or each["metadata"]["name"] == object_name(only)],
-        namespaces=[*NAMESPACE_OBJECTS.values(), *capsule_cases.NAMESPACES.values()],
-        access=[*ACCESS, *capsule_cases.access()],
-    )
-
-
-@cache
-def answers(config: str) -> dict[str, Answer]:
-    """The answers to all requests of a configuration, in one call."""
-    cases = [case for case in ALL_CASES if case.config == config]
-    found = ask(tool(PROGRAM), surroundings(config), map(request, cases))
-    return {case.id: answer for case, answer in zip(cases, found, strict=True)}
-
-
-@pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in ALL_CASES])
-def test_a_request_of_the_table_gets_the_same_verdict_as_from_the_api_server(case: Case) -> None:
-    answer = answers(case.config)[case.id]
-
-    assert answer.errors == ()
-    if case.refused is None:
-        assert answer.objections == ()
-        return
-    first = answer.objections[0]
-    assert first.policy == object_name(case.policy)
-    assert first.denied
-    assert case.refused in first.message
+from tests.support.offline_requests import PROGRAM, definitions, request, surroundings, tool
+from tests.support.policy_cases import CASES, CONFIGS, User, kustomization, made
+from tests.support.policy_requests import USERS
 
 
 @pytest.mark.parametrize("config", CONFIGS)

@@ -33,6 +33,7 @@ from tests.support.policy_cases import (
     kustomization,
     made,
     merged,
+    release,
 )
 from tests.support.policy_requests import RBAC, USERS, bound, definition
 
@@ -149,6 +150,9 @@ def _namespaced() -> list[Case]:
     target.bad(
         "another's", kustomization(targetNamespace=FOREIGN), "spec.targetNamespace is other, which does not belong"
     )
+    target.bad(
+        "another's storage", release(storageNamespace=FOREIGN), "spec.storageNamespace is other, which does not belong"
+    )
     proxied = kustomization(kubeConfig={"configMapRef": {"name": f"{TENANT}-capsule-proxy"}})
     kubeconfig = _Cases(PolicyName.NO_KUBECONFIG, CONFIG)
     kubeconfig.bad("through the proxy by a tenant", proxied, "spec.kubeConfig selects another cluster")
@@ -166,11 +170,17 @@ def _namespaced() -> list[Case]:
     return [*target.made, *kubeconfig.made, *access.made, *limits.made, *kinds.made]
 
 
-def native_policies(config: str) -> PolicySet:
-    """The native policies under a configuration of the table of policies, or under that of these cases."""
+def given(config: str) -> tuple[PoliciesConfig, TenancyConfig, frozenset[str]]:
+    """A configuration of the table of policies, or that of these cases, with the policies that tenants relax."""
     if config == CONFIG:
-        return policy_set(PoliciesConfig(), PolicyEngine.NATIVE, tenancy=TENANCY)
-    return policy_set(CONFIGS[config], PolicyEngine.NATIVE, relaxed=RELAXED.get(config, ()))
+        return PoliciesConfig(), TENANCY, frozenset()
+    return CONFIGS[config], TenancyConfig(), RELAXED.get(config, frozenset())
+
+
+def native_policies(config: str) -> PolicySet:
+    """The native policies under a configuration."""
+    policies, tenancy, relaxed = given(config)
+    return policy_set(policies, PolicyEngine.NATIVE, relaxed=relaxed, tenancy=tenancy)
 
 
 KINDS = (definition("capsule.clastix.io", "TenantResource", version="v1beta2"),)

@@ -12,7 +12,9 @@ from typing import Any
 
 from cel_expr_python import cel
 
-from flux_tenancy.components.policies.policy import Policy
+from flux_tenancy.components.policies.config import PoliciesConfig
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.table import policies
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 
 _EXTENSIONS = "extensions:\n- name: optional\n- name: strings\n  version: latest\n"
@@ -39,8 +41,8 @@ def evaluated(expression: str, value: Any = None, **inputs: Any) -> Any:
 class PolicyInCel:
     """A policy as admission evaluates it: its variables one after the other, then its validations."""
 
-    def __init__(self, policy: Policy) -> None:
-        self.policy = policy
+    def __init__(self, name: PolicyName, config: PoliciesConfig) -> None:
+        [self.policy] = [each for each in policies(config) if each.name is name]
 
     def variables(self, object: Mapping[str, Any], annotations: Mapping[str, str], **request: Any) -> dict[str, Any]:
         """The variables for a request about an object in a tenant's namespace with these annotations.

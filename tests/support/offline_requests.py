@@ -1,12 +1,36 @@
-"""The requests of the policies' cases as the program `offline-admission` takes them."""
+"""The policies' cases as the program `offline-admission` takes them, and what it knows of the cluster."""
 
 from __future__ import annotations
 
-from flux_tenancy.review.admission.program import Request, User
-from tests.support.policy_cases import Case, Object, merged
-from tests.support.policy_requests import GROUPS, RBAC, USERS, access
+from collections.abc import Collection, Sequence
+from functools import cache
+from pathlib import Path
+
+import yaml
+
+from dev.lab.build import ensure
+from dev.lab.settings import Settings
+from flux_tenancy.components.config.yaml_files import FastLoader
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.rendering import object_name
+from flux_tenancy.review.admission.program import Request, Surroundings, User
+from tests.support import capsule_cases
+from tests.support.policy_cases import CASES, NAMESPACE_OBJECTS, Case, Object, merged
+from tests.support.policy_requests import GROUPS, KYVERNO_KINDS, RBAC, USERS, WIDGETS, access, as_in_flux_2_10
+from tests.support.releases import FLUX_BUNDLE
 
 PROGRAM = "offline-admission"
+# They depend on who owns which entry of a list, which only the API server records.
+_OF_OWNERS = {
+    f"load-balancers: {name}"
+    for name in (
+        "ports that Kubernetes chooses, changed",
+        "a port of its choice",
+        "a port of its choice without owners",
+    )
+}
+OFFLINE_CASES = tuple(case for case in (*CASES, *capsule_cases.CASES) if case.id not in _OF_OWNERS)
+"""The cases that can be told offline."""
 ACCESS = [each for each in access() if each["apiVersion"] == RBAC["apiVersion"]]
 """The roles and bindings of the cases' users."""
 
@@ -49,3 +73,36 @@ def _owner(applied: Object) -> Object:
 
 def _fields(value: object) -> Object:
     return {f"f:{key}": _fields(child) for key, child in value.items()} if isinstance(value, dict) else {}
+
+
+@cache
+def tool(name: str) -> Path:
+    return ensure(Settings.load(), [name])[name]
+
+
+@cache
+def definitions() -> tuple[Object, ...]:
+    manifests = yaml.load_all(tool(FLUX_BUNDLE).read_text(), FastLoader)
+    return tuple(as_in_flux_2_10(each) for each in manifests if each["kind"] == "CustomResourceDefinition")
+
+
+def surroundings(
+    config: str, only: PolicyName | None = None, policies: Sequence[Object] = (), kinds: Collection[str] = ()
+) -> Surroundings:
+    """The namespaces and access of the cases, and policies.
+
+    Args:
+        config: the configuration whose policies are in force.
+        only: the only one of them.
+        policies: others instead.
+        kinds: the kinds of Flux that the requests are about; all by default.
+    """
+    manifests = capsule_cases.native_policies(config).manifests
+    of_flux = [each for each in definitions() if not kinds or each["spec"]["names"]["kind"] in kinds]
+    return Surroundings(
+        definitions=[*of_flux, *KYVERNO_KINDS, WIDGETS, *capsule_cases.KINDS],
+        policies=policies
+        or [each for each in manifests if only is None or each["metadata"]["name"] == object_name(only)],
+        namespaces=[*NAMESPACE_OBJECTS.values(), *capsule_cases.NAMESPACES.values()],
+        access=[*ACCESS, *capsule_cases.access()],
+    )

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from flux_tenancy.components.allowlists.cel import text
 from flux_tenancy.components.config.messages import Message
 
 # RE2 syntax, so that admission can use it as well.
@@ -51,7 +50,7 @@ def origin_of(address: str) -> str | None:
 
 
 def is_host_allowed(host: str, entries: Iterable[str]) -> bool:
-    """Whether a list of entries allows a host, as `is_allowed` does in CEL."""
+    """Whether a list of entries allows a host."""
     return any(entry == host or (entry.startswith("*.") and host.endswith(entry[1:])) for entry in entries)
 
 
@@ -65,17 +64,4 @@ def origins_expression() -> str:
         "? origin.substring(0, size(origin) - 4) : origin)"
         ".map(origin, origin.startsWith('http://') && origin.endsWith(':80') "
         "? origin.substring(0, size(origin) - 3) : origin)"
-    )
-
-
-def is_entry(entry: str) -> str:
-    """CEL for whether a string is an entry of an allow-list."""
-    return f"{entry}.matches({text(HOST_PATTERN)})"
-
-
-def is_allowed(host: str, entries: str) -> str:
-    """CEL for whether a list of entries allows a host."""
-    return (
-        f"({host} in {entries} || {entries}.exists(entry, entry.startsWith('*.') && "
-        f"{host}.endsWith(entry.substring(1))))"
     )

@@ -3,7 +3,7 @@
 An image is read as container runtimes read it: without a host it is on Docker Hub, and there without a user it is
 one of `library`. Source: https://pkg.go.dev/github.com/distribution/reference
 
-The admission policies compare in the same way (components/policies/workloads.py); one table of tests proves both.
+The admission policies compare in the same way (components/policies/allowed-images); one table of tests proves both.
 """
 
 from __future__ import annotations

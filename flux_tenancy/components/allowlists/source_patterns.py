@@ -5,7 +5,7 @@ entry ends in `/*`, the same or below it. So `https://git.example.com/team/*` al
 `https://git.example.com/team/apps`, and neither `https://git.example.com/team-evil/apps` nor
 `https://git.example.com.evil.example/team/apps`. Both are compared in their canonical spelling.
 
-The admission policies compare in the same way (components/policies/sources.py); one table of tests proves both.
+The admission policies compare in the same way (components/policies/allowed-sources); one table of tests proves both.
 """
 
 from __future__ import annotations

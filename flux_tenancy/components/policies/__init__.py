@@ -1,4 +1,4 @@
-"""KyvernoPolicies and NativePolicies: one table of tenancy policies as data, rendered for each admission engine.
+"""KyvernoPolicies and NativePolicies: tenancy policies, each a folder of YAML, rendered for each admission engine.
 
 Put here what admission refuses, and the probe that proves that it does.
 """

@@ -102,6 +102,12 @@ def is_cheap(expression: str, *, feeds_others: bool = False) -> str:
     return f"({most} && {expression}.matches({text(EXPRESSION)}))"
 
 
+# A template of Go: values below the dot or a variable, and loops over such values that are not inside one another.
+_OPEN, _CLOSE, _DOT = r"[{]{2}(?:-\s)?\s*", r"\s*-?[}]{2}", r"(?:(?:[.]\w+)+|[.])"
+_PLAIN = rf"[^{{]|[{{][^{{]|{_OPEN}(?:print(?:ln)?\s+)?(?:{_DOT}|[$]\w+(?:[.]\w+)*){_CLOSE}"
+_RANGE = rf"{_OPEN}range\s+(?:[$]\w+\s*(?:,\s*[$]\w+\s*)?:=\s*)?{_DOT}{_CLOSE}(?:{_PLAIN})*{_OPEN}end{_CLOSE}"
+TEMPLATE = rf"^(?:{_PLAIN}|{_RANGE})*$"
+
 CALLED = tuple(sorted({*FUNCTIONS, *OF_TEXTS, *WITHOUT_ARGUMENTS, *WITH_LITERALS}))
 SAID = (
     f"must have at most {LONGEST_EXPRESSION} characters, without comments and escapes; call nothing but "

@@ -1,21 +1,16 @@
-"""The policy about lanes: each Flux object of a tenant has the label of its tenant's lane."""
+"""Admission that sets the label of its tenant's lane on each Flux object of a tenant; the policy `lane` requires it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from flux_tenancy.components.allowlists.cel import concatenated, text
 from flux_tenancy.components.cluster.component import read_access
 from flux_tenancy.components.cluster.subjects import Subject
 from flux_tenancy.components.installs.flux.controller_rights import LANED_RESOURCES
-from flux_tenancy.components.policies.names import PolicyName
-from flux_tenancy.components.policies.policy import Policy, Resources, Validation
-from flux_tenancy.components.policies.policy import Subject as RequestSubject
-from flux_tenancy.components.policies.rendering import OBJECT_PREFIX, TENANT_NAMESPACES
-from flux_tenancy.components.policies.request import OBJECT, value_of
-from flux_tenancy.components.tenant.annotations import LANE
-from flux_tenancy.components.vocabulary.names import DEFAULT_LANE, HELM_RELEASE, LANE_LABEL
+from flux_tenancy.components.policies.policy import Resources
+from flux_tenancy.components.policies.policy_files import read_objects
+from flux_tenancy.components.policies.rendering import OBJECT_PREFIX
 
 if TYPE_CHECKING:
     from flux_tenancy.components.vocabulary.manifests import Manifest
@@ -25,88 +20,15 @@ SET_LANES = f"{OBJECT_PREFIX}set-lanes"
 MUTATING = ("mutatingadmissionpolicies", "mutatingadmissionpolicybindings")
 """Their resources, which only some stacks have."""
 
-_GROUP = "admissionregistration.k8s.io"
-_LABEL = f"metadata.?labels[?{text(LANE_LABEL)}].orValue('')"
-# The field has another meaning in a HelmChart.
-_HAS_CHART = f"{{object}}.kind == {text(HELM_RELEASE)} && {{object}}.?spec.?chart.hasValue()"
-
-
-def lane() -> Policy:
-    """Another lane's controllers would execute it, or those of the platform; nobody serves an unknown lane.
-
-    A HelmRelease names the labels of the HelmChart that helm-controller creates from it.
-    """
-    return Policy(
-        name=PolicyName.LANE,
-        refuses=f"Flux's objects without the label `{LANE_LABEL}` of the tenant's lane, in stacks with `flux.lanes`",
-        settings=("tenant: lane",),
-        threats=(31, 47),
-        subject=RequestSubject.CONTENT,
-        resources=tuple(Resources(group, names) for group, names in LANED_RESOURCES.items()),
-        variables={"lane": value_of(LANE, text(DEFAULT_LANE))},
-        reads=f"[dyn({{object}}.{_LABEL}), {_HAS_CHART} ? dyn({{object}}.spec.chart.?{_LABEL}) : dyn(null)]",
-        validations=(
-            _has_label("object", "metadata.labels"),
-            _has_label("object.spec.chart", "spec.chart.metadata.labels", _HAS_CHART.format(object="object")),
-        ),
-    )
-
 
 def set_lanes(readers: Sequence[Subject] = ()) -> list[Manifest]:
-    """The MutatingAdmissionPolicy that sets these labels, and its binding; a role for those who preview it.
-
-    It replaces the label of another lane, too, so that a tenant's objects follow when the tenant moves.
+    """The MutatingAdmissionPolicy and its binding; a role for those who preview it.
 
     Args:
         readers: who may preview and audit the stack.
-
-    Source: https://kubernetes.io/docs/reference/access-authn-authz/mutating-admission-policy/
     """
-    chart = f"{_HAS_CHART.format(object='object')} ? {_labelled('object.spec.chart', '/spec/chart')} : []"
+    policy, binding = read_objects("set-lanes")
     rules = [Resources(group, names).rule("Namespaced") for group, names in LANED_RESOURCES.items()]
-    spec: Manifest = {
-        "failurePolicy": "Fail",
-        "reinvocationPolicy": "Never",
-        "matchConstraints": {"resourceRules": rules, "namespaceSelector": TENANT_NAMESPACES},
-        "variables": [{"name": "lane", "expression": value_of(LANE, text(DEFAULT_LANE))}],
-        "mutations": [
-            {"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}
-            for expression in (_labelled("object", ""), chart)
-        ],
-    }
-    specs: dict[str, Manifest] = {
-        "MutatingAdmissionPolicy": spec,
-        "MutatingAdmissionPolicyBinding": {"policyName": SET_LANES},
-    }
-    policy = [
-        {"apiVersion": f"{_GROUP}/v1", "kind": kind, "metadata": {"name": SET_LANES}, "spec": each}
-        for kind, each in specs.items()
-    ]
-    return [*policy, *read_access(SET_LANES, ((_GROUP, MUTATING),), dict.fromkeys(readers))]
-
-
-def _labelled(part: str, path: str) -> str:
-    """CEL for the patch that labels a part of an object, which may have no metadata or no labels."""
-    label = f"{{{text(LANE_LABEL)}: variables.lane}}"
-    metadata = _added(f"{path}/metadata", f"{{'labels': {label}}}")
-    labels = _added(f"{path}/metadata/labels", label)
-    value = _added(f"{path}/metadata/labels/{LANE_LABEL.replace('/', '~1')}", "variables.lane")
-    return f"(!has({part}.metadata) ? {metadata} : !has({part}.metadata.labels) ? {labels} : {value})"
-
-
-def _added(path: str, value: str) -> str:
-    return f'[JSONPatch{{op: "add", path: {text(path)}, value: {value}}}]'
-
-
-def _has_label(part: str, field: str, condition: str = "") -> Validation:
-    has_label = f"{part}.?{_LABEL} == variables.lane"
-    return Validation(
-        f"!({condition}) || {has_label}" if condition else has_label,
-        concatenated(
-            OBJECT,
-            text(f": the controllers of its tenant serve objects with a label; set {field}[{LANE_LABEL!r}] to "),
-            "variables.lane",
-        ),
-        # So that the stack can take its labels away before the policy.
-        exempts_platform_objects=True,
-    )
+    policy["spec"]["matchConstraints"]["resourceRules"] = rules
+    role = read_access(SET_LANES, (("admissionregistration.k8s.io", MUTATING),), dict.fromkeys(readers))
+    return [policy, binding, *role]

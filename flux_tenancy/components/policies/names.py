@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import StrEnum
+from pathlib import Path
+
+POLICIES_FOLDER, POLICY_FILE = Path(__file__).parent, "policy.yaml"
+
+
+def _further(named: Collection[object]) -> dict[str, str]:
+    """The policies that are folders and have no line below, which need one only if the program names them."""
+    folders = sorted(file.parent.name for file in POLICIES_FOLDER.glob(f"*/{POLICY_FILE}"))
+    return {name.replace("-", "_").upper(): name for name in folders if name not in named}
 
 
 class PolicyName(StrEnum):
-    """An admission policy (docs/policies.md). `components.policies.table` defines each of them."""
+    """An admission policy (docs/policies.md)."""
 
+    # In the order in which they are registered. Each is a folder, except for those of Kyverno alone.
     # Limits what objects in a tenant's namespace may contain, whoever writes them.
     ALLOWED_SOURCES = "allowed-sources"
     SOURCE_OPTIONS = "source-options"
@@ -53,3 +64,4 @@ class PolicyName(StrEnum):
     FLUX_IMAGES = "flux-images"
     TENANT_IMAGES = "tenant-images"
     ONBOARDING = "onboarding"
+    vars().update(_further([*vars().values()]))

@@ -9,7 +9,7 @@ Source: https://kubernetes.io/docs/reference/using-api/cel/ and https://kyverno.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -23,13 +23,19 @@ if TYPE_CHECKING:
 CREATE_UPDATE = ("CREATE", "UPDATE")
 # The usual `Policy.reads`.
 SPEC = "{object}.?spec"
-ANY_CHANGE = ("CREATE", "UPDATE", "DELETE")
 # What the role `cluster-admin` in a namespace allows in addition to the tenant role.
 _OF_OTHER_ROLES = (
     ("", ("podtemplates", "replicationcontrollers")),
     ("apps", ("controllerrevisions",)),
     (RBAC, ("rolebindings", "roles")),
 )
+
+
+class Need(StrEnum):
+    """What a stack must have for a policy to be about anything."""
+
+    DEVELOPERS = "developers"
+    LANES = "lanes"
 
 
 class Subject(StrEnum):
@@ -52,10 +58,6 @@ class Resources:
     group: str
     names: tuple[str, ...]
     operations: tuple[str, ...] = CREATE_UPDATE
-
-    def on(self, operations: tuple[str, ...]) -> Resources:
-        """The same resources, for other operations."""
-        return replace(self, operations=operations)
 
     def rule(self, scope: str) -> Manifest:
         """The entry for namespaced (`Namespaced`) or cluster-scoped (`Cluster`) objects.
@@ -115,6 +117,7 @@ class Policy:
         reads: CEL for the part of an object that a CONTENT policy checks; `{object}` stands for the object.
         tenant_namespaces_only: whether it checks only tenants' namespaces; false only for cluster-scoped objects.
         platform_verbs: CEL for the verbs that only the platform has in the whole cluster.
+        needs: what a stack must have; without, the policy is in force only with a mode of its own.
     """
 
     name: PolicyName
@@ -129,3 +132,4 @@ class Policy:
     reads: str = SPEC
     tenant_namespaces_only: bool = True
     platform_verbs: str = PLATFORM_VERBS
+    needs: Need | None = None

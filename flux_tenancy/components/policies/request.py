@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from flux_tenancy.components.allowlists.cel import joined, text, texts
-from flux_tenancy.components.tenant.annotations import NAMESPACES, SERVICE_ACCOUNT
+from flux_tenancy.components.allowlists.cel import text, texts
+from flux_tenancy.components.tenant.annotations import NAMESPACES, SERVICE_ACCOUNT, WITHOUT_GRANTS
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, TENANT_LABEL
-
-ENTRIES_OR_NONE = f"(size(variables.entries) == 0 ? 'none' : {joined('variables.entries')})"
-"""CEL for the variable `entries` in a message."""
-
-STARTS = ".filter(entry, entry.endsWith('/*')).map(entry, entry.substring(0, size(entry) - 1))"
-"""CEL to append to a list of allow-list entries: the prefixes of those that end with `/*`."""
 
 
 def value_of(annotation: str, otherwise: str) -> str:
@@ -41,19 +35,6 @@ FLUX_ACCOUNT = value_of(SERVICE_ACCOUNT, TENANT)
 
 OWN_NAMESPACES = f"([request.namespace] + {listed(NAMESPACES)}.filter(name, name != request.namespace))"
 """The namespaces of that tenant."""
-
-
-def is_own(namespace: str, own: str, *, makes_namespaces: bool) -> str:
-    """CEL for whether a namespace is the tenant's.
-
-    Args:
-        namespace: CEL for its name.
-        own: CEL for the tenant's namespaces, `OWN_NAMESPACES`.
-        makes_namespaces: whether tenants make namespaces, whose names begin with the tenant's.
-    """
-    listed_ = f"{namespace} in {own}"
-    return f"({listed_} || {namespace}.startsWith({TENANT} + '-'))" if makes_namespaces else listed_
-
 
 PLATFORM_VERBS = (
     "{'CREATE': ['create'], 'UPDATE': ['update', 'patch'], 'DELETE': ['delete', 'deletecollection']}[request.operation]"
@@ -101,14 +82,14 @@ Source: https://kubernetes.io/docs/concepts/overview/working-with-objects/common
 SUBRESOURCE = "(has(request.subResource) ? request.subResource : '')"
 """The subresource of the request; empty for the object itself."""
 
+WITH_GRANTS = f"!({text(WITHOUT_GRANTS)} in object.metadata.?annotations.orValue({{}}))"
+"""A dry run with this annotation tells what would be refused without the grants; nobody gains anything by it."""
+
 NAME = "(request.operation == 'DELETE' ? oldObject : object).metadata.?name.orValue('')"
 """The name of the object; `request.name` is missing when a collection is deleted."""
 
 OBJECT = f"request.kind.kind + ' ' + {NAME}"
 """Kind and name of the object, for messages."""
-
-ASK = text("; ask the platform team if you need it")
-"""The end of a message about something that the platform could allow."""
 
 
 def labelled(part: str) -> str:

@@ -43,7 +43,7 @@ AnySource: TypeAlias = FetchedSource | ExternalArtifactSource
 def fetched_url(source: FetchedSource) -> str:
     """The URL of a source as `policies.sources.allowed` has it.
 
-    components/policies/sources.py computes the same of objects, in CEL.
+    components/policies/allowed-sources computes the same of objects, in CEL.
     """
     if not isinstance(source, BucketSource):
         return source.url

@@ -24,7 +24,7 @@ from flux_tenancy.components.installs.kyverno import KyvernoInstall
 from flux_tenancy.components.plan.planned import Stage, of_stage
 from flux_tenancy.components.plan.registration import register, register_planned
 from flux_tenancy.components.policies.capsule_limits import limits_first
-from flux_tenancy.components.policies.capsule_settings import made_settings
+from flux_tenancy.components.policies.policy_files import read_objects
 from flux_tenancy.components.stack.cluster.made_namespaces import owned_namespaces
 from flux_tenancy.components.stack.cluster.preflight import Preflight
 from flux_tenancy.components.stack.config import StackConfig
@@ -145,7 +145,7 @@ def register_platform(config: StackConfig, found: Preflight, previous: PreviousK
 
 def _for_made_namespaces(config: StackConfig) -> list[Manifest]:
     """What all namespaces need that tenants make themselves; nothing where they make none."""
-    return [*replication_objects(), *made_settings()] if config.makes_namespaces else []
+    return [*replication_objects(), *read_objects("made-settings")] if config.makes_namespaces else []
 
 
 def _released(found: Preflight) -> list[HooksFor]:

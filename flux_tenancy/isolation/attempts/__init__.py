@@ -59,7 +59,7 @@ NOT_ASKED: Mapping[int, str] = {
     42: "refused before anything is applied (tests/unit/components/stack/test_configuration_secrets.py)",
     43: "people have other rights than a tenant's repository (tests/e2e/tenants/test_people.py)",
     44: "the platform chooses which kinds are open; the inventory compares the admission policy and the annotations "
-    "that open them (tests/support/policy_cases.py)",
+    "that open them (`cases.yaml` of a policy)",
 }
 """Threats that cannot be tried on a cluster, with the reason."""
 

@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 from flux_tenancy.command.app import app
 from flux_tenancy.components.policies import table
 from flux_tenancy.components.policies.config import PoliciesConfig
-from flux_tenancy.components.policies.lanes import lane
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.policy import Policy, Resources, Subject, Validation
 from flux_tenancy.operations import described_cluster
@@ -453,7 +452,8 @@ def test_a_policy_that_is_off_is_not_missing(stack):
 
 @pytest.mark.parametrize("flux", ["", "flux-tenancy:flux: {lanes: [{name: gold}]}"])
 def test_the_policy_about_lanes_is_missing_only_where_the_stack_has_lanes(stack, monkeypatch, flux):
-    monkeypatch.setattr(described_cluster, "policies", lambda config: [*POLICIES, lane()])
+    [lane] = [policy for policy in table.policies(PoliciesConfig()) if policy.name is PolicyName.LANE]
+    monkeypatch.setattr(described_cluster, "policies", lambda config: [*POLICIES, lane])
     file = stack.folder / "Pulumi.staging.yaml"
     file.write_text(f"{file.read_text()}  {flux}\n")
 

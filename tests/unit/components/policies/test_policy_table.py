@@ -9,8 +9,8 @@ from dev.reference.pages import DOCS
 from dev.reference.policies import policies_page
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
+from flux_tenancy.components.policies.fields import FIELDS
 from flux_tenancy.components.policies.names import PolicyName
-from flux_tenancy.components.policies.policy import Subject
 from flux_tenancy.components.policies.probe import probe_policy, probe_request, refusal
 from flux_tenancy.components.policies.rendering import object_name
 from flux_tenancy.components.policies.table import policies, policy_set
@@ -19,14 +19,13 @@ from flux_tenancy.components.tenant.annotations import namespace_annotations
 from flux_tenancy.components.tenant.config import TenantConfig, TenantPolicies
 from flux_tenancy.components.tenant.role import MANAGED
 from tests.support.goldens import assert_golden
-from tests.support.policy_cases import CONFIGS
+from tests.support.policy_cases import CASES, CONFIGS, User
 
 ENGINES = pytest.mark.parametrize("engine", [PolicyEngine.NATIVE, PolicyEngine.KYVERNO])
 # What Kyverno alone can do, in modules of its own.
 ELSEWHERE = {PolicyName.FLUX_IMAGES, PolicyName.TENANT_IMAGES, PolicyName.ONBOARDING}
 OF_DEVELOPERS = {PolicyName.FLUX_REQUESTS}
 OF_LANES = {PolicyName.LANE}
-CONTENT = list(PolicyName)[: list(PolicyName).index(PolicyName.PLATFORM_OBJECTS)]
 
 
 def by_name(**config):
@@ -39,18 +38,8 @@ def test_the_table_has_every_policy_once_in_order():
     ]
 
 
-def test_every_policy_has_its_subject_threats_and_messages():
-    asked_of_tenants = {
-        PolicyName.ALLOWED_KINDS,
-        PolicyName.LOAD_BALANCERS,
-        PolicyName.NODE_PLACEMENT,
-        PolicyName.PRIORITY_CLASSES,
-        PolicyName.VOLUME_CLAIMS,
-    }
+def test_every_policy_has_threats_and_messages():
     for policy in policies(PoliciesConfig()):
-        content = policy.name in CONTENT and policy.name not in asked_of_tenants
-        others = Subject.PATCHERS if policy.name in OF_DEVELOPERS else Subject.TENANTS
-        assert policy.subject is (Subject.CONTENT if content else others), policy.name
         assert policy.threats and set(policy.threats) <= set(THREATS)
         assert policy.validations and all(len(each.message) > 20 for each in policy.validations)
 
@@ -61,6 +50,18 @@ def test_no_expression_is_longer_than_kyverno_and_kubernetes_take(config):
         texts = [*policy.conditions.values(), *policy.variables.values()]
         texts += [text for each in policy.validations for text in (each.expression, each.message)]
         assert all(len(text) < 16 * 1024 and "\n" not in text for text in texts), policy.name
+
+
+# Other policies refuse them to a tenant.
+ALWAYS_REFUSED = {"kubeConfig", "proxySecretRef"}
+
+
+@pytest.mark.parametrize("kind", FIELDS)
+def test_a_case_allows_each_field_that_tenants_may_set_and_no_other(kind):
+    allowed = [case for case in CASES if case.refused is None and case.user is not User.PLATFORM]
+    created = [case.object for case in allowed if case.operation == "CREATE" and case.object["kind"] == kind]
+
+    assert {field for each in created for field in each.get("spec", {})} == set(FIELDS[kind]) - ALWAYS_REFUSED
 
 
 @ENGINES
@@ -209,7 +210,7 @@ def keys_of(model):
             yield from (f"{field.alias}.{key}" for key in keys_of(field.annotation))
 
 
-# What the table has no policies for: components/policies/kyverno_only.py has.
+# What no folder is about: components/policies/kyverno_only.py is.
 OF_KYVERNO_ALONE = (
     "policies.images.signatures",
     "policies.images.registries",

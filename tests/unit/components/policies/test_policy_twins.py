@@ -15,8 +15,6 @@ from flux_tenancy.components.allowlists.cel import mapping, text, texts
 from flux_tenancy.components.allowlists.host_patterns import (
     ADDRESS,
     HOST_PATTERN,
-    is_allowed,
-    is_entry,
     is_host_allowed,
     origin_of,
     origins_expression,
@@ -39,20 +37,15 @@ from flux_tenancy.components.config.types import (
     seconds,
 )
 from flux_tenancy.components.policies.config import AllowedNotifications, PoliciesConfig
-from flux_tenancy.components.policies.controller_load import reconciliation_timeout
-from flux_tenancy.components.policies.kinds import allowed_kinds
+from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.notifications import URLS as URLS_OF_TYPES
-from flux_tenancy.components.policies.notifications import contacted, notification_addresses, unlisted_host
-from flux_tenancy.components.policies.references import reconciliation_interval
+from flux_tenancy.components.policies.notifications import contacted, unlisted_host
 from flux_tenancy.components.policies.request import listed
-from flux_tenancy.components.policies.sources import allowed_sources
 from flux_tenancy.components.policies.tenant_labels import is_free
-from flux_tenancy.components.policies.workloads import allowed_images
 from flux_tenancy.components.sync.notifications import PROVIDER_TYPES
 from flux_tenancy.components.tenant.annotations import IMAGES, NOTIFICATIONS, SOURCES, namespace_annotations
 from flux_tenancy.components.tenant.config import TenantPolicies
 from flux_tenancy.components.tenant.kinds import FLUX_KINDS, OPENED_KINDS, group_resource
-from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 from tests.support.cel import PolicyInCel, evaluated
 
 
@@ -105,7 +98,7 @@ def sources(draw: st.DrawFn) -> tuple[list[str], str]:
     return entries, draw(near | near | near | URLS)
 
 
-SOURCES_IN_CEL = PolicyInCel(allowed_sources(PoliciesConfig()))
+SOURCES_IN_CEL = PolicyInCel(PolicyName.ALLOWED_SOURCES, PoliciesConfig())
 
 
 @given(sources())
@@ -142,7 +135,8 @@ def images(draw: st.DrawFn) -> tuple[list[str], str]:
     return entries, draw(with_end(near | hub, ends) | with_end(near | hub, ends) | NAMES)
 
 
-IMAGES_IN_CEL = PolicyInCel(allowed_images(PoliciesConfig.model_validate({"images": {"allowed": []}}).images))
+LISTED_IMAGES = PoliciesConfig.model_validate({"images": {"allowed": []}})
+IMAGES_IN_CEL = PolicyInCel(PolicyName.ALLOWED_IMAGES, LISTED_IMAGES)
 
 
 @given(images())
@@ -186,18 +180,25 @@ def hosts(draw: st.DrawFn) -> tuple[list[str], str]:
     return entries, draw(near.map(lambda each: each.replace("*.", "", 1)) | spelled(*HOST_PARTS))
 
 
+HOSTS_IN_CEL = PolicyInCel(PolicyName.NOTIFICATION_ADDRESSES, PoliciesConfig())
+
+
 @given(hosts())
 @example((["*.example.com"], "evil-example.com"))
 def test_a_list_allows_the_same_hosts_in_a_stack_and_in_a_request(drawn):
     entries, host = drawn
-    valid = accepted(read_host_pattern, *entries)
+    own = [each for each in entries if " " not in each]
+    provider = {"kind": "Provider", "spec": {"type": "generic", "address": f"https://{host}"}}
+    seen = HOSTS_IN_CEL.variables(provider, {NOTIFICATIONS: " ".join(own)})
 
-    assert evaluated(f"value.filter(entry, {is_entry('entry')})", entries) == valid
-    assert evaluated(is_allowed("value[0]", "value[1]"), [host, valid]) == is_host_allowed(host, valid)
+    valid = accepted(read_host_pattern, *own)
+    assert seen["entries"] == valid
+    if origin := origin_of(f"https://{host}"):
+        assert HOSTS_IN_CEL.allows(4, provider, seen) == is_host_allowed(origin.partition("://")[2], valid)
 
 
 NOTIFICATIONS_CONFIG = AllowedNotifications.model_validate({"types": list(PROVIDER_TYPES), "hosts": ["*.example.com"]})
-PROVIDERS_IN_CEL = PolicyInCel(notification_addresses(NOTIFICATIONS_CONFIG))
+PROVIDERS_IN_CEL = PolicyInCel(PolicyName.NOTIFICATION_ADDRESSES, PoliciesConfig(notifications=NOTIFICATIONS_CONFIG))
 
 
 REWRITTEN = sorted({type_ for types, _ in URLS_OF_TYPES.values() for type_ in types})
@@ -254,14 +255,16 @@ def test_a_duration_is_too_short_or_too_long_in_a_stack_and_in_a_request_alike(v
     object = {"kind": "GitRepository", "spec": {"interval": value, "timeout": value}}
     config = PoliciesConfig.model_construct(minimum_interval=limit, maximum_timeout=limit)
 
-    interval, timeout = (PolicyInCel(policy(config)) for policy in (reconciliation_interval, reconciliation_timeout))
+    interval, timeout = (
+        PolicyInCel(name, config) for name in (PolicyName.RECONCILIATION_INTERVAL, PolicyName.RECONCILIATION_TIMEOUT)
+    )
 
     assert interval.allows(0, object, {}) == (seconds(value) >= seconds(limit))
     assert timeout.allows(0, object, {}) == (0 < seconds(value) <= seconds(limit))
 
 
 CUSTOM_KINDS = st.from_regex(r"[a-z]{1,8}\.[a-z]{1,5}\.(example\.com|io)", fullmatch=True)
-KINDS_IN_CEL = PolicyInCel(allowed_kinds(TenancyConfig()))
+KINDS_IN_CEL = PolicyInCel(PolicyName.ALLOWED_KINDS, PoliciesConfig())
 
 
 @given(st.lists(st.one_of(st.sampled_from(OPENED_KINDS), CUSTOM_KINDS), max_size=5, unique=True), st.data())

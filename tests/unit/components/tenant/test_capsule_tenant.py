@@ -5,7 +5,7 @@ from sample_plan import tenant_objects
 from sample_stack import tenant_config
 
 from flux_tenancy.components.policies.capsule_limits import limits_first
-from flux_tenancy.components.policies.capsule_settings import made_settings
+from flux_tenancy.components.policies.policy_files import read_objects
 from flux_tenancy.components.tenant.capsule.names import LIMIT_LABEL
 from flux_tenancy.components.tenant.capsule.objects import replication_objects
 from flux_tenancy.components.tenant.config import TenantConfig
@@ -49,7 +49,7 @@ def test_a_tenant_of_capsule_has_exactly_these_objects():
     found = objects(config)
 
     owners = [each for each in found.access if each["kind"] == "TenantOwner"]
-    of_policies = [*limits_first(TenancyConfig()), *made_settings()]
+    of_policies = [*limits_first(TenancyConfig()), *read_objects("made-settings")]
     assert_golden("capsule-dev-team.yaml", [*found.capsule, *owners, *replication_objects(), *of_policies])
 
 
