@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from kubernetes import client
-from kubernetes.utils.quantity import parse_quantity
 
 from flux_tenancy.components.cluster.client import ClusterUnavailable, explaining, items
 from flux_tenancy.components.config.errors import Problem, coded
@@ -22,6 +21,7 @@ from flux_tenancy.components.sync.flux_objects import ALL, read_syncs
 from flux_tenancy.components.sync.status import status_of
 from flux_tenancy.components.tenant.config import TenantState
 from flux_tenancy.components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION, TENANT_LABEL
+from flux_tenancy.components.vocabulary.quantities import parse_quantity
 from flux_tenancy.operations.described_syncs import has_syncs
 from flux_tenancy.operations.stack_cluster import connect_to_read
 from flux_tenancy.project.described_stack import described_tenants

@@ -8,12 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from kubernetes.utils.quantity import parse_quantity
-
 from flux_tenancy.components.installs.flux.lanes import lane_of
 from flux_tenancy.components.tenant.kinds import FLUX_KINDS, group_resource
 from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest
 from flux_tenancy.components.vocabulary.names import Controller
+from flux_tenancy.components.vocabulary.quantities import parse_quantity
 from flux_tenancy.isolation.attempts.looking import (
     METADATA_ADDRESS,
     arguments,

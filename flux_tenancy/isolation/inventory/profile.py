@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubernetes.utils.quantity import parse_quantity
-
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.rbac.subjects import in_words, subjects_within
 from flux_tenancy.components.tenant.further_access import is_documented
 from flux_tenancy.components.tenant.namespaces import PodSecurity
 from flux_tenancy.components.vocabulary.manifests import Manifest, selects
+from flux_tenancy.components.vocabulary.quantities import parse_quantity
 from flux_tenancy.isolation.choices import Profile
 from flux_tenancy.isolation.inventory.fields import NOTHING, described
 from flux_tenancy.isolation.inventory.intent import NAMESPACE, POD_SECURITY

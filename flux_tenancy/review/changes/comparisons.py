@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from flux_tenancy.components.config.types import seconds
+from flux_tenancy.components.vocabulary.quantities import parse_quantity
 from flux_tenancy.review.access.policy_settings import FACTOR
 
 Compare = Callable[[Any, Any], bool]
@@ -116,16 +117,8 @@ def many_workers(before: Any, after: Any) -> bool:
 
 
 def quantity(value: Any) -> Decimal:
-    """A quantity of Kubernetes; endless if it cannot be read.
-
-    Source: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/
-    """
-    # Reviews in which no quantity differs do not wait for the client.
-    from kubernetes.utils.quantity import parse_quantity
-
+    """A quantity of Kubernetes; endless if it cannot be read."""
     try:
-        found: Decimal = parse_quantity(str(value))
-    except ValueError:
+        return parse_quantity(value)
+    except (ValueError, ArithmeticError):
         return _ENDLESS
-    # The client reads `1K`, which Kubernetes refuses.
-    return found if found.is_finite() and not str(value).endswith("K") else _ENDLESS
