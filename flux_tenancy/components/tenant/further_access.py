@@ -107,24 +107,22 @@ def tenants_of(bindings: Iterable[Manifest], namespaces: Mapping[str, str]) -> d
     """
     found: dict[str, list[Manifest]] = {tenant: [] for tenant in namespaces.values()}
     for binding in bindings:
-        metadata = binding["metadata"]
-        tenant = metadata.get("labels", {}).get(TENANT_LABEL, "")
-        if metadata["name"] == cluster_grants_name(tenant) and "namespace" not in metadata:
-            is_own = tenant in found
+        metadata, role = binding["metadata"], role_of(binding)[2]
+        tenant, name = metadata.get("labels", {}).get(TENANT_LABEL, ""), metadata["name"]
+        namespace = metadata.get("namespace")
+        if namespace is None:
+            is_own = tenant in found and name == role == cluster_grants_name(tenant)
         else:
-            is_own = namespaces.get(metadata.get("namespace", "")) == tenant
-            is_own = is_own and metadata["name"] in _own_names(tenant)
+            # What it grants is in a role of the same name, except for the tenant's own role.
+            of_features = (grants_name(tenant), delegation_name(tenant))
+            is_own = namespaces.get(namespace) == tenant
+            is_own = is_own and (name == f"{tenant}-reconciler" or (name == role and name in of_features))
         if is_own:
             found[tenant].append(binding)
     return {
         tenant: TenantAccess([name for name, owner in namespaces.items() if owner == tenant], own)
         for tenant, own in sorted(found.items())
     }
-
-
-def _own_names(tenant: str) -> tuple[str, ...]:
-    """The names of the platform's RoleBindings of a tenant."""
-    return f"{tenant}-reconciler", grants_name(tenant), delegation_name(tenant)
 
 
 def further_access(

@@ -69,7 +69,7 @@ def qualified(namespace: str | None, name: str) -> str:
     return f"{namespace}/{name}" if namespace else name
 
 
-def name_of(manifest: Manifest) -> str:
+def name_of(manifest: Mapping[str, Any]) -> str:
     """`namespace/name` of an object, or `name` if it is cluster-scoped."""
     metadata = manifest["metadata"]
     return qualified(metadata.get("namespace"), metadata["name"])

@@ -289,7 +289,14 @@ def test_the_platforms_bindings_are_recognized_by_their_labels():
     elsewhere = role_binding("dev-team", "tools", "tools", Role.TENANT, "dev-team")
     other = binding(ACCOUNT, namespace="apps", labels={TENANT_LABEL: "dev-team"})
 
-    tenants = tenants_of([own, elsewhere, other], {"apps": "dev-team", "jobs": "dev-team", "tools": "ops-team"})
+    forged = [
+        binding(ACCOUNT, namespace="apps", name=f"dev-team-{name}", labels={TENANT_LABEL: "dev-team"})
+        for name in ("grants", "delegation")
+    ]
+
+    tenants = tenants_of(
+        [own, elsewhere, other, *forged], {"apps": "dev-team", "jobs": "dev-team", "tools": "ops-team"}
+    )
 
     assert tenants == {"dev-team": TenantAccess(["apps", "jobs"], [own]), "ops-team": TenantAccess(["tools"], [])}
 
