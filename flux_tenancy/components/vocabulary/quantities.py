@@ -29,5 +29,5 @@ def parse_quantity(value: object) -> Decimal:
         raise ValueError(f"{value} is not a quantity")
     number, suffix, exponent = found.groups()
     if suffix in _BINARY:
-        return Decimal(number) * 2 ** _BINARY[suffix]
+        return Decimal(number) * Decimal(2) ** _BINARY[suffix]
     return Decimal(number).scaleb(int(exponent or _DECIMAL.get(suffix, 0)))
