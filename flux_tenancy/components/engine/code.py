@@ -15,7 +15,6 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from importlib import metadata
 from importlib.machinery import PathFinder, all_suffixes
 from pathlib import Path
 
@@ -118,19 +117,34 @@ def _is_same(file: Path, origin: str) -> bool:
 
 def _other_versions(requirements: Path) -> Iterator[tuple[str, str, str]]:
     """The pinned packages of which another version is installed: name, pinned and installed version."""
-    try:
-        text = requirements.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return
-    for line in text.splitlines():
+    for line in _text(requirements).splitlines():
         if (pinned := _PINNED.match(line)) is None or "*" in pinned["version"]:
             continue
-        try:
-            installed = metadata.version(pinned["name"])
-        except metadata.PackageNotFoundError:
-            continue  # Its marker may be about another system.
-        if installed != pinned["version"]:
+        found = _distributions().get(_canonical(pinned["name"]))
+        # The marker of one that is missing may be about another system.
+        if found is not None and (installed := _version(found)) != pinned["version"]:
             yield pinned["name"], pinned["version"], installed
+
+
+@cache
+def _distributions() -> Mapping[str, Path]:
+    """The metadata of each installed package, by its canonical name. `importlib.metadata` would read all of it.
+
+    Source: https://packaging.python.org/en/latest/specifications/recording-installed-packages/
+    """
+    found: dict[str, Path] = {}
+    for folder in map(Path, sys.path):
+        for each in sorted(folder.glob("*.dist-info")) if folder.is_dir() else ():
+            found.setdefault(_canonical(each.name.partition("-")[0]), each)
+    return found
+
+
+def _version(metadata: Path) -> str:
+    return metadata.stem.partition("-")[2]
+
+
+def _canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 @cache
@@ -144,21 +158,15 @@ def installed_packages() -> Mapping[str, str]:
     found: dict[str, str] = {}
     waiting = [DISTRIBUTION, "pulumi", "pulumi-github", "pulumi-kubernetes"]
     while waiting:
-        name = waiting.pop().lower().replace("_", "-").replace(".", "-")
-        if name in found:
+        name = _canonical(waiting.pop())
+        # Others are needed by an option, or on another system.
+        if name in found or (metadata := _distributions().get(name)) is None:
             continue
-        try:
-            distribution = metadata.distribution(name)
-        except metadata.PackageNotFoundError:
-            continue  # Needed by an option, or on another system.
-        # To parse all of it takes three quarters of the time.
-        head = (distribution.read_text("METADATA") or "").partition("\n\n")[0]
-        version = "".join(re.findall(r"^Version: (.*)", head, re.MULTILINE)[:1])
-        recorded = sorted(_RECORDED.findall(distribution.read_text("RECORD") or ""))
+        version, recorded = _version(metadata), sorted(_RECORDED.findall(_text(metadata / "RECORD")))
         # The product's own sources are in the digest, wherever they are.
         found[name] = version if name == DISTRIBUTION else f"{version} {_digest(recorded)}"
-        required = (line for line in re.findall(r"^Requires-Dist: (.*)", head, re.MULTILINE) if "extra ==" not in line)
-        waiting += [each[0] for line in required if (each := _NAME.match(line))]
+        required = re.findall(r"^Requires-Dist: (.*)", _text(metadata / "METADATA").partition("\n\n")[0], re.MULTILINE)
+        waiting += [each[0] for line in required if "extra ==" not in line and (each := _NAME.match(line))]
     return {name: found[name] for name in sorted(found.keys() - _TOOLS)}
 
 
@@ -196,6 +204,13 @@ def tracked(folder: Path, *patterns: str) -> list[str] | None:
     except FileNotFoundError:
         return None
     return [each for each in os.fsdecode(done.stdout).split("\0") if each] if done.returncode == 0 else None
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 def _digest(lines: Iterable[str]) -> str:
