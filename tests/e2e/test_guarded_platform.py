@@ -325,13 +325,14 @@ class TestGuardedPlatform:
         # Flux may then not prune, and would try for ever.
         nobody = ("patch", "rolebinding", "ops-team-reconciler", "-n", "tools", "--type=merge", "-p", '{"subjects":[]}')
         assert cluster.kubectl(*nobody).returncode == 0
-        tenant = stack.config["tenants"].pop("ops-team")
-        stack.write()
+        tenant = stack.config["tenants"]["ops-team"]
 
+        said = stack.offboard("ops-team")
+        stack.write()
         outcome = stack.project.up(NAME)
 
         assert not outcome.succeeded
-        assert "(FT-TEN-010)" in outcome.text and "(FT-TEN-021)" in outcome.text
+        assert "(FT-TEN-010)" in said and "(FT-TEN-021)" in outcome.text
         for kind, name in OFFBOARDING_ACCESS:
             assert cluster.find(kind, name, "tools") is None
         release = re.findall(rf"configmaps held by {HOLD}: kubectl (patch .*)", outcome.text)[0]
@@ -379,8 +380,8 @@ class TestGuardedPlatform:
 
         outcome = stack.project.up(NAME)
 
-        assert not outcome.succeeded and "tenants.ops-team: namespace tools" in outcome.text
-        assert "(FT-TEN-110)" in outcome.text and stack.project.resources(NAME) == applied
+        assert not outcome.succeeded and "tenants.ops-team: is missing" in outcome.text
+        assert "(FT-TEN-112)" in outcome.text and stack.project.resources(NAME) == applied
         assert "cannot be deleted" in stack.project.run("destroy", "--preview-only", "--stack", NAME).text
 
         stack.config["tenants"]["ops-team"] = tenant | {"state": "leaving"}

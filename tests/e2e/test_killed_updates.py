@@ -38,15 +38,20 @@ class Killed:
     cleared: bool = False
 
     def configure(self, which: str) -> None:
-        """Write the stack: `small`, `large` (another tenant, other settings everywhere), or `rotated` (another key)."""
-        large = which != "small"
+        """Write the stack.
+
+        `large` has another tenant and other settings everywhere than `small`, `rotated` another key, and in `leaving`,
+        the other tenant takes the first step of its offboarding.
+        """
+        large = which not in ("small", "leaving")
         key = self.keys["second" if which == "rotated" else "first"]
         config = self.stack.config
         config["tenancy"] = {"limits": {"objects": {"secrets": 900 if large else 800}}}
         config["kyverno"] = self.lab.kyverno_chart("1.19.1") | {"replicas": 1, "reports": large}
         config["tenants"] = {"shop": {"source": {"deployKey": key}}}
-        if large:
-            config["tenants"]["guest"] = {"source": {"deployKey": self.keys["guest"]}}
+        if which != "small":
+            leaving = {"state": "leaving"} if which == "leaving" else {}
+            config["tenants"]["guest"] = {"source": {"deployKey": self.keys["guest"]}, **leaving}
         self.stack.write()
 
     def kill(self, command: str, moment: str, effect: Effect | None = None) -> None:
@@ -231,10 +236,13 @@ class TestKilledUpdates:
     def test_the_next_rotation_recovers(self, killed: Killed) -> None:
         killed.recover()
         killed.has_come_to("rotated")
-        killed.configure("small")
+        killed.configure("leaving")
 
     @pytest.mark.parametrize(("moment", "effect"), OFFBOARDING, ids=names(OFFBOARDING))
     def test_offboarding_is_killed(self, killed: Killed, moment: str, effect: Effect | None) -> None:
+        if moment.startswith("Namespace"):
+            killed.up()
+            killed.configure("small")
         killed.kill("up", moment, effect)
 
     def test_the_next_offboarding_recovers(self, killed: Killed) -> None:

@@ -314,9 +314,9 @@ class TestDeployKey:
 
     def test_a_failed_rotation_does_not_block_other_tenants(self, shop: Shop) -> None:
         """The branch is in the tenant's hands; what the stack removes elsewhere is not."""
+        shop.stack.offboard("leaver")
         with shop.without_branch():
             previous = shop.rotate()
-            del shop.stack.config["tenants"]["leaver"]
 
             said = shop.stack.up()
 
@@ -417,10 +417,8 @@ class TestDeployKey:
             for deleted in (f"unhooked/hooks/{webhook['id']}", "vanished", "rotating"):
                 api.delete(f"/repos/guest-team/{deleted}").raise_for_status()
         stack.config["tenants"]["rotating"]["source"] = {"deployKey": stack.secret(generate().private)}
-        for tenant in leaving:
-            del stack.config["tenants"][tenant]
 
-        said = stack.up()
+        said = stack.offboard(*leaving) + stack.up()
 
         assert re.search(r"github\.owners\.shop-team: .* \(FT-GIT-01[23]\)", said)
         assert re.search(r"tenants\.rotating\.source\.github: .* \(FT-GIT-014\)", said)

@@ -321,7 +321,8 @@ class TestReview:
         """A tenant comes, another leaves, a role grows, a policy is relaxed and a controller gets another flag."""
         before = json.loads(json.dumps(stack.config))
         rules = [{"apiGroups": ["example.com"], "resources": ["widgets"], "verbs": ["get"]}]
-        stack.config["tenants"] = {"dev-team": {"sync": {"interval": "7m"}}, "new-team": {}}
+        tenants = {"dev-team": {"sync": {"interval": "7m"}}, "new-team": {}, "ops-team": {"state": "leaving"}}
+        stack.config["tenants"] = tenants
         stack.config["tenancy"] = {**stack.config["tenancy"], "extraRules": rules}
         stack.config["policies"] = {**stack.config["policies"], "modes": {"host-access": "audit"}}
         stack.config["flux"] = {**stack.config["flux"], "profile": "single-tenant"}

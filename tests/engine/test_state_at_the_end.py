@@ -42,6 +42,7 @@ OFFBOARDING = [
     )
 ]
 """Lines of an offboarding, each after the one before: the next update does not delete again what is gone."""
+OF_LAST_STEP = OFFBOARDING[5:7]
 
 UP = (sys.executable, "-m", "flux_tenancy.command", "up", "--yes")
 DESTROY = ("env", "PULUMI_SKIP_CHECKPOINTS=true", "pulumi", "destroy", "--yes", "--skip-preview", "--non-interactive")
@@ -66,7 +67,11 @@ class Unrecorded:
         return self.stack.cluster.name
 
     def configure(self, which: str) -> None:
-        """Write the stack: `first`, `changed` (more tenants; other keys, limits and paths) or `offboarded`."""
+        """Write the stack.
+
+        `changed` has more tenants and other keys, limits and paths than `first`. In `leaving`, most of them take the
+        first step of their offboarding, and in `offboarded` they are gone.
+        """
         few = self.tenants[: len(self.tenants) // 2]
         listed = {"first": few, "offboarded": few[1:]}.get(which, self.tenants)
         changed = which != "first"
@@ -78,6 +83,8 @@ class Unrecorded:
             }
             for name in listed
         }
+        for name in set(self.tenants) - {*few[1:]} if which == "leaving" else ():
+            self.stack.config["tenants"][name]["state"] = "leaving"
         self.stack.write()
 
     def up(self) -> str:
@@ -174,7 +181,7 @@ class TestStateAtTheEnd:
         """Parts of an update, evenly, from its begin to its end."""
         return [(each + 0.5) / self.kills for each in range(self.kills)]
 
-    @pytest.mark.parametrize("which", ["first", "changed", "offboarded"])
+    @pytest.mark.parametrize("which", ["first", "changed", "leaving", "offboarded"])
     def test_an_undisturbed_update(self, unrecorded: Unrecorded, which: str) -> None:
         unrecorded.configure(which)
         printed = unrecorded.up()
@@ -183,7 +190,7 @@ class TestStateAtTheEnd:
             # The previous keys go when Flux has fetched with the new ones.
             unrecorded.up()
         assert unrecorded.stack.changes() == {}
-        for name in unrecorded.stack.config["tenants"]:
+        for name in (name for name, each in unrecorded.stack.config["tenants"].items() if "state" not in each):
             eventually(partial(unrecorded.stack.cluster.find, "configmap", "note", name))
         unrecorded.undisturbed[which] = unrecorded.snapshot()
 
@@ -205,10 +212,12 @@ class TestStateAtTheEnd:
         unrecorded.has_come_to(which)
 
     def test_the_next_offboarding_recovers(self, unrecorded: Unrecorded) -> None:
-        unrecorded.configure("offboarded")
-        for moment in self.offboarding:
-            unrecorded.kill(UP, moment=moment)
-        unrecorded.up()
+        for step in ("leaving", "offboarded"):
+            unrecorded.configure(step)
+            for moment in self.offboarding:
+                if (moment in OF_LAST_STEP) is (step == "offboarded"):
+                    unrecorded.kill(UP, moment=moment)
+            unrecorded.up()
         # Deploy keys and webhooks that are gone leave the state by the update after the one that finds that.
         unrecorded.up()
         unrecorded.has_come_to("offboarded")

@@ -77,6 +77,15 @@ class Environment:
         assert outcome.succeeded, outcome.text
         return outcome.text
 
+    def offboard(self, *tenants: str) -> str:
+        """Apply the first step of an offboarding, and take the tenants out of `config` for the second."""
+        for name in tenants:
+            self.config["tenants"][name] = {**self.config["tenants"][name], "state": "leaving"}
+        said = self.up()
+        for name in tenants:
+            del self.config["tenants"][name]
+        return said
+
     def changes(self) -> dict[str, list[str]]:
         self.write()
         return self.project.changes(self.cluster.name)

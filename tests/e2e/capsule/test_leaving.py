@@ -19,7 +19,8 @@ class TestAHeldNamespaceThatATenantHasMade:
         metadata = {"name": "held", "namespace": HELD, "finalizers": [FINALIZER]}
         held = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
         admitted(stack, held)
-        del stack.config["tenants"][HOLDER]
+        stack.offboard(HOLDER, LEAVER)
+        stack.config["tenants"][LEAVER] = {"state": "leaving"}
         stack.write()
 
         outcome = stack.project.up(stack.cluster.name)

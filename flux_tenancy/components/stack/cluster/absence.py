@@ -55,8 +55,12 @@ def absent_tenants(config: StackConfig, state: State, stack_file: str) -> Iterat
         stack_file: name of the stack's file.
     """
     absent = state.names(TENANT_COMPONENT) - config.tenants.keys()
-    active = _with_access(state) if absent else set()
-    for tenant in sorted(absent & active):
+    if not absent:
+        return
+    active = {owner for owner, _ in _owned(state, *_OF_ACTIVE)}
+    # Those of a tenant that was given another name stay.
+    deleted = {owner for owner, name in _owned(state, "Namespace") if name not in config.tenant_of_namespaces}
+    for tenant in sorted(absent & active & deleted):
         yield Problem(
             stack_file,
             f"tenants.{tenant}",
@@ -69,14 +73,12 @@ def absent_tenants(config: StackConfig, state: State, stack_file: str) -> Iterat
         )
 
 
-def _with_access(state: State) -> set[str]:
-    """The tenants that had access or syncs after the last update."""
-    found = set()
-    for (kind, _), outputs in state.resources.items():
-        if kind.rpartition(":")[2] in _OF_ACTIVE:
+def _owned(state: State, *kinds: str) -> Iterator[tuple[str, str]]:
+    """The tenants of all objects of these kinds that the last update had, each with the object's name."""
+    for (kind, name), outputs in state.resources.items():
+        if kind.rpartition(":")[2] in kinds:
             metadata = outputs.get("metadata") or {}
-            found.add((metadata.get("labels") or {}).get(TENANT_LABEL, ""))
-    return found
+            yield (metadata.get("labels") or {}).get(TENANT_LABEL, ""), name
 
 
 @dataclass(frozen=True)

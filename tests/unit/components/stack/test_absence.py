@@ -29,7 +29,7 @@ def state(applied: Any = None, **tenants: str) -> State:
     found: dict[tuple[str, str], Any] = {(CLUSTER, "cluster"): {"applied": applied} if applied else {}}
     for name, kind in tenants.items():
         found[TENANT, name] = {}
-        found[kind, name] = {"metadata": {"labels": {TENANT_LABEL: name}}}
+        found[kind, name] = found[NAMESPACE, name] = {"metadata": {"labels": {TENANT_LABEL: name}}}
     return State(found)
 
 
@@ -66,6 +66,16 @@ def test_every_absent_tenant_is_named_and_one_that_was_leaving_goes(config):
 def test_tenants_that_stay_and_a_state_that_was_lost_are_no_problem(config):
     assert list(absent_tenants(config, state(**{"dev-team": ACCOUNT}), FILE)) == []
     assert list(absent_tenants(config, State({}), FILE)) == []
+
+
+def test_a_tenant_that_takes_another_name_keeps_its_namespaces(config):
+    before = state(former=ACCOUNT)
+    owned = {"metadata": {"labels": {TENANT_LABEL: "former"}}}
+    resources = {**before.resources, (NAMESPACE, "apps"): owned}
+    del resources[NAMESPACE, "former"]
+
+    assert "apps" in config.tenant_of_namespaces
+    assert list(absent_tenants(config, State(resources), FILE)) == []
 
 
 def git(folder: Path, *arguments: str) -> str:
