@@ -17,6 +17,7 @@ from flux_tenancy.components.git.rotation import previous_keys, rotations
 from flux_tenancy.components.stack.cluster.preflight import preflight
 from flux_tenancy.components.stack.cluster.preparation import prepare
 from flux_tenancy.components.stack.current import read_stack, stack_file
+from flux_tenancy.components.stack.files.project_file import read_project_file
 from flux_tenancy.components.stack.platform import register_platform
 from flux_tenancy.components.stack.report.outputs import Look, report
 from flux_tenancy.components.sync.changes import watch_changes
@@ -41,7 +42,7 @@ def run(project: Path) -> None:
 async def _platform(project: Path) -> dict[str, object]:
     leave_out_debugging()
     try:
-        if problems := code_problems(project):
+        if problems := code_problems(project, read_project_file(project).environment):
             raise ConfigurationError(problems)
         file = stack_file(project)
         config = read_stack(project, file)

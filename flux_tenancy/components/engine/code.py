@@ -18,7 +18,9 @@ from functools import cache
 from importlib.machinery import PathFinder, all_suffixes
 from pathlib import Path
 
-from flux_tenancy.components.config.errors import Problem
+from packaging.requirements import InvalidRequirement, Requirement
+
+from flux_tenancy.components.config.errors import ConfigurationError, Problem
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.printable import printable
 
@@ -29,24 +31,31 @@ REQUIREMENTS = "requirements.txt"
 _TOOLS = frozenset({"pip", "setuptools", "wheel"})
 """Packages that install others, and which each machine has in a version of its own."""
 _MAIN = "__main__"
-_SUFFIXES = (*all_suffixes(), ".pth", ".egg", ".whl", ".zip")
+_SUFFIXES = (*all_suffixes(), ".pth")
+_ARCHIVES = (".whl", ".zip", ".egg")
 """Endings of the files that Python loads, and of archives from which it can."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_PINNED = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)(\[[^\]]*\])?\s*===?\s*(?P<version>[^\s;]+)")
-_RECORDED = re.compile(r"^(?!\.\./).*\.py,sha256=[^,]*", re.MULTILINE)
+_HASHES = re.compile(r"\s--hash[= ]\S+")
+_RECORDED = re.compile(r"^(?!\.\./).*\.(?:py|pth),sha256=[^,]*", re.MULTILINE)
 _CACHE = "__pycache__"
+_ENVIRONMENT = ".venv"
+_OF_PYTHONS_TESTS = frozenset({"test"})
+"""Modules of the standard library that no program imports, and a project may have."""
 
 
-def code_problems(project: Path, program: Path | None = None) -> list[Problem]:
+def code_problems(project: Path, environment: str = _ENVIRONMENT) -> list[Problem]:
     """Why other code would run than the one that is installed and reviewed.
 
     Args:
-        project: folder of the Pulumi project.
-        program: folder of its `__main__.py`, if it is another one.
+        project: folder of the program.
+        environment: name of the folder with its packages.
+
+    Raises:
+        ConfigurationError: Git fails.
     """
     problems = [
         Problem(
-            str(file.relative_to(folder)),
+            str(file.relative_to(project)),
             "",
             Message(
                 "FT-CFG-633",
@@ -54,9 +63,21 @@ def code_problems(project: Path, program: Path | None = None) -> list[Problem]:
                 "remove it, or give it another name",
             ),
         )
-        for folder in {project, program or project}
-        for file, hidden in hiding(folder)
+        for file, hidden in hiding(project)
     ]
+    for name in sorted({_ENVIRONMENT, environment}):
+        if tracked(project, name):
+            problems.append(
+                Problem(
+                    name,
+                    "",
+                    Message(
+                        "FT-CFG-635",
+                        "is tracked by Git, so its programs would run in place of those that are installed",
+                        f"run `git rm -r --cached {name}`, and ignore it",
+                    ),
+                )
+            )
     for name, version, installed in _other_versions(project / REQUIREMENTS):
         problems.append(
             Problem(
@@ -84,7 +105,7 @@ def _hiding(folder: Path, elsewhere: Sequence[str], package: str) -> Iterator[tu
         for file in _forms(folder, found.name) if other else ():
             if other and not _is_same(file, other):
                 yield file, other
-    for below in sorted(each for each in folder.iterdir() if each.name.isidentifier() and each.is_dir()):
+    for below in sorted(each for each in _children(folder) if each.name.isidentifier() and _is_folder(each)):
         # The parts of a namespace package are searched in the same order.
         spec = PathFinder.find_spec(f"{package}{below.name}", elsewhere) if not _forms(below, "__init__") else None
         if spec is not None and spec.origin is None and spec.submodule_search_locations:
@@ -93,9 +114,9 @@ def _hiding(folder: Path, elsewhere: Sequence[str], package: str) -> Iterator[tu
 
 def _origin(name: str, elsewhere: Sequence[str], package: str) -> str | None:
     """Where Python would find a module without the project's folder; None if nowhere."""
-    if not package and name in sys.stdlib_module_names:
+    if not package and name in sys.stdlib_module_names - _OF_PYTHONS_TESTS:
         return f"Python's own module {name}"
-    spec = PathFinder.find_spec(f"{package}{name}", elsewhere)
+    spec = PathFinder.find_spec(f"{package}{name}", elsewhere) if name not in _OF_PYTHONS_TESTS else None
     if spec is not None and spec.origin is not None:
         return spec.origin
     # An editable installation is on no path.
@@ -105,10 +126,8 @@ def _origin(name: str, elsewhere: Sequence[str], package: str) -> str | None:
 def _forms(folder: Path, name: str) -> list[Path]:
     """The files of a module, and the folder of a package, in whichever form."""
     files = [folder / f"{name}{suffix}" for suffix in all_suffixes()]
-    packages = (
-        [folder / name] if any((folder / name / f"__init__{suffix}").exists() for suffix in all_suffixes()) else []
-    )
-    return [each for each in (*files, *packages) if each.exists()]
+    packages = [folder / name for suffix in all_suffixes() if is_file(folder / name / f"__init__{suffix}")]
+    return [each for each in (*files, *packages[:1]) if is_file(each) or _is_folder(each)]
 
 
 def _is_same(file: Path, origin: str) -> bool:
@@ -118,12 +137,16 @@ def _is_same(file: Path, origin: str) -> bool:
 def _other_versions(requirements: Path) -> Iterator[tuple[str, str, str]]:
     """The pinned packages of which another version is installed: name, pinned and installed version."""
     for line in _text(requirements).splitlines():
-        if (pinned := _PINNED.match(line)) is None or "*" in pinned["version"]:
+        text = _HASHES.sub("", line.partition(" #")[0].strip().removesuffix("\\"))
+        try:
+            required = Requirement(text)
+        except InvalidRequirement:
+            continue  # An option, a comment, or a path; the digest has them by their content.
+        found = _distributions().get(_canonical(required.name))
+        if found is None or (required.marker is not None and not required.marker.evaluate()):
             continue
-        found = _distributions().get(_canonical(pinned["name"]))
-        # The marker of one that is missing may be about another system.
-        if found is not None and (installed := _version(found)) != pinned["version"]:
-            yield pinned["name"], pinned["version"], installed
+        if not required.specifier.contains(installed := _version(found), prereleases=True):
+            yield required.name, str(required.specifier), installed
 
 
 @cache
@@ -178,32 +201,89 @@ def code_files(project: Path) -> list[Path]:
     is_checkout = PACKAGE.parent == project.resolve()
     listed = tracked(project)
     # A checkout of the product has folders for its maintainers, which no run imports.
-    below = () if is_checkout else project.rglob("*") if listed is None else map(project.joinpath, listed)
-    found = {file for each in below for file in ([each] if each.is_file() else _in_link(each))}
-    for each in project.iterdir():
-        if each.is_file():
-            found.add(each)
-        elif not is_checkout and _forms(each, "__init__"):
-            found |= {file for file in each.rglob("*") if _CACHE not in file.parts}
-    if listed is None:
-        found = {each for each in found if _CACHE not in each.relative_to(project).parts}
-    loadable = (each for each in found if each.name.endswith(_SUFFIXES) and each.is_file())
+    below = () if is_checkout else [project] if listed is None else map(project.joinpath, listed)
+    found = {file for each in below for file in files_below(each) if file.name.endswith((*_SUFFIXES, *_ARCHIVES))}
+    for each in _children(project):
+        is_package = not is_checkout and _is_folder(each) and bool(_forms(each, "__init__"))
+        found |= {file for file in (files_below(each) if is_package else [each]) if file.name.endswith(_SUFFIXES)}
+    loadable = (each for each in found if is_file(each))
     return sorted(each for each in loadable if not each.resolve().is_relative_to(PACKAGE) or each.suffix == ".pyc")
 
 
-def _in_link(path: Path) -> Iterator[Path]:
-    """What a link to a folder leads to; Git has the link alone."""
-    return path.rglob("*") if path.is_symlink() and path.is_dir() else iter(())
+def files_below(path: Path) -> Iterator[Path]:
+    """A file, or all files in a folder and behind its links; without what is hidden, cached or installed there."""
+    seen: set[Path] = set()
+    waiting = [path]
+    while waiting:
+        each = waiting.pop()
+        if is_file(each):
+            yield each
+        elif _is_folder(each) and (real := each.resolve()) not in seen and real != Path(sys.prefix).resolve():
+            seen.add(real)
+            waiting += [child for child in _children(each) if not _is_machines(child.name)]
 
 
-def tracked(folder: Path, *patterns: str) -> list[str] | None:
-    """The files that Git tracks below a folder, relative to it; None without Git, or outside of a repository."""
-    command = ["git", "-C", str(folder), "ls-files", "-z", "--", *patterns]
+def _is_machines(name: str) -> bool:
+    """Whether a name is one of what each machine makes for itself."""
+    return name == _CACHE or name.startswith(".") or name.endswith(".egg-info")
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is a file; not so if the path cannot even be one."""
     try:
-        done = subprocess.run(command, capture_output=True, check=False)
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def _children(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except OSError:
+        return []
+
+
+def repository(folder: Path) -> Path | None:
+    """The top of the Git repository that a folder is in."""
+    return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), None)
+
+
+def tracked(folder: Path, *paths: str) -> list[str] | None:
+    """The files that Git tracks below a folder, relative to it; None without Git, or outside of a repository.
+
+    Raises:
+        ConfigurationError: Git fails, e.g. because the repository is another user's.
+    """
+    top = repository(folder)
+    inside = [each for each in paths if top and (folder / each).resolve().is_relative_to(top.resolve())]
+    if top is None or paths and not inside:
+        return None if top is None else []
+    command = ["git", "-C", str(folder), "ls-files", "-z", "--", *inside]
+    try:
+        done = subprocess.run(command, capture_output=True, check=False, env=without_git(os.environ))
     except FileNotFoundError:
         return None
-    return [each for each in os.fsdecode(done.stdout).split("\0") if each] if done.returncode == 0 else None
+    if done.returncode:
+        reason = printable((os.fsdecode(done.stderr).strip().splitlines() or [f"exit code {done.returncode}"])[0])
+        message = Message(
+            "FT-CFG-636", f"Git cannot list the files of the project: {reason}", "correct it, and try again"
+        )
+        raise ConfigurationError([Problem(".git", "", message)])
+    return [each for each in os.fsdecode(done.stdout).split("\0") if each]
+
+
+def without_git(environ: Mapping[str, str]) -> dict[str, str]:
+    """An environment in which nothing leads Git to another repository."""
+    return {
+        name: value for name, value in environ.items() if name not in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
+    }
 
 
 def _text(file: Path) -> str:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import pulumi
 from pulumi.runtime.config import CONFIG, is_config_secret
 
+from flux_tenancy.components.config.errors import ConfigurationError
 from flux_tenancy.components.engine.config_file import ConfigFile, config_file
 from flux_tenancy.components.stack.files.project_file import read_project_file
-from flux_tenancy.components.stack.files.stack_file import StackFile, read_stack_file
-from flux_tenancy.components.stack.loading import load_stack
+from flux_tenancy.components.stack.files.stack_file import ADDED, StackFile, read_stack_file
+from flux_tenancy.components.stack.loading import difference, load_stack
 
 if TYPE_CHECKING:
     from flux_tenancy.components.stack.config import StackConfig
@@ -46,4 +47,7 @@ def read_stack(project: Path, file: StackFile) -> StackConfig:
     prefix = f"{pulumi.get_project()}:"
     values = {key.removeprefix(prefix): value for key, value in CONFIG.get().items() if key.startswith(prefix)}
     secret_keys = {key for key in values if is_config_secret(prefix + key)}
+    foreign = {key for key in CONFIG.get() if not key.startswith(prefix)} - file.others
+    if foreign and not file.imports:
+        raise ConfigurationError([difference((key,), ADDED, file.name) for key in sorted(foreign)])
     return load_stack(pulumi.get_stack(), values, secret_keys, project, file)

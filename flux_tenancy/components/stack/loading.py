@@ -53,7 +53,7 @@ def load_stack(
     """
     file = file or read_stack_file(stack, read_project_file(project))
     sections = {key: structured(value) for key, value in values.items()}
-    differences = [_difference(path, how, file.name) for path, how in file.differences(sections)]
+    differences = [difference(path, how, file.name) for path, how in file.differences(sections)]
     return load_sections(sections, secret_keys, project, file, differences=differences)
 
 
@@ -106,7 +106,7 @@ def load_sections(
     return config
 
 
-def _difference(path: KeyPath, how: str, file: str) -> Problem:
+def difference(path: KeyPath, how: str, file: str) -> Problem:
     """A value that Pulumi passed and a review cannot know, or the other way round."""
     text = {
         ADDED: "is set by Pulumi, but in no file that a review reads",

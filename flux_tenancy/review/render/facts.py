@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
@@ -17,7 +18,16 @@ from typing import Any
 
 from flux_tenancy.components.config.errors import Problem
 from flux_tenancy.components.config.yaml_files import read_mapping
-from flux_tenancy.components.engine.code import PACKAGE, REQUIREMENTS, code_files, installed_packages, tracked
+from flux_tenancy.components.engine.code import (
+    PACKAGE,
+    REQUIREMENTS,
+    code_files,
+    files_below,
+    installed_packages,
+    is_file,
+    repository,
+    tracked,
+)
 from flux_tenancy.components.engine.project import PROJECT_FILE
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.written import Written
@@ -34,14 +44,14 @@ _HASH = re.compile(r"\s--hash[= ]\S+")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 # Keys of `Pulumi.yaml` that only describe the project, and the configuration, which is in the sections.
 _NOT_DECIDING = frozenset({"author", "config", "description", "license", "template", "website"})
-_INCLUDED = ("-r", "--requirement", "-c", "--constraint")
-_PLACES = ("-f", "--find-links", "-e", "--editable")
 _ARCHIVES = (".whl", ".tar.gz", ".zip")
-_LOCKS = {"uv": ("pyproject.toml", "uv.lock"), "poetry": ("pyproject.toml", "poetry.lock")}
+_LOCKS = {"uv": ("pyproject.toml", "uv.lock", "uv.toml"), "poetry": ("pyproject.toml", "poetry.lock")}
 """By `runtime.options.toolchain` of `Pulumi.yaml`, what Pulumi installs from instead of `requirements.txt`."""
-WORKFLOW_FILES = (".github/workflows", ".github/actions", "CODEOWNERS", ".github/CODEOWNERS", "docs/CODEOWNERS")
-_NAMES_A_FILE = frozenset({"certificate-authority", "client-certificate", "client-key", "tokenFile", "command", "args"})
-"""Keys of a kubeconfig whose values may be paths of files."""
+WORKFLOW_FILES = (
+    *(f".github/{name}" for name in ("workflows", "actions", "scripts", "CODEOWNERS")),
+    *("CODEOWNERS", "docs/CODEOWNERS", ".gitlab-ci.yml"),
+)
+_LONGEST_PATH = 1024
 
 
 def stack_facts(config: StackConfig, written: Written, project: Path) -> dict[str, Any]:
@@ -53,12 +63,19 @@ def stack_facts(config: StackConfig, written: Written, project: Path) -> dict[st
         project: folder of the Pulumi project.
     """
     found: dict[str, Any] = {
-        PROGRAM: {"version": VERSION, "sources": sources_digest(), **_own_code(written.project, project)},
+        PROGRAM: {
+            "version": VERSION,
+            "sources": sources_digest(),
+            **_own_code(written.project, project),
+            **_digests(_read_by_pip(project / REQUIREMENTS, project, set())),
+        },
         PACKAGES: _packages(written.project, project),
         INSTALLED: installed_packages(),
         PROJECT_FILE: {key: value for key, value in written.project.items() if key not in _NOT_DECIDING},
         written.file: written.others,
     }
+    if foreign := {key: value for key, value in (written.project.get("config") or {}).items() if ":" in key}:
+        found[PROJECT_FILE]["config"] = foreign
     if (content := _kubeconfig(config.cluster.kubeconfig, project)) is not None:
         found[KUBECONFIG] = content
     if workflows := _digests(_workflows(project)):
@@ -85,7 +102,7 @@ def configuration(facts: Facts) -> dict[str, Any]:
 def digest_of(value: Any) -> str:
     """`sha256:…` of plain data, whatever the order of its keys."""
     canonical = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return _sha256(canonical.encode())
+    return _sha256(canonical.encode("utf-8", "surrogatepass"))
 
 
 @cache
@@ -102,8 +119,8 @@ def _own_code(content: Mapping[str, Any], project: Path) -> dict[str, str]:
     """The project's own modules, and the plugins that `Pulumi.yaml` has the engine start from a folder."""
     found = dict(_digests((each.relative_to(project).as_posix(), each) for each in code_files(project)))
     main = str(content.get("main") or "")
-    if (file := project / main).is_file():
-        found |= dict(_digests([(main, file)]))
+    if main:
+        found |= dict(_digests(_below(project / main, main)))
     plugins = content.get("plugins")
     for kind in plugins.values() if isinstance(plugins, Mapping) else ():
         for each in kind if isinstance(kind, list) else ():
@@ -114,45 +131,64 @@ def _own_code(content: Mapping[str, Any], project: Path) -> dict[str, str]:
 
 def _packages(content: Mapping[str, Any], project: Path) -> dict[str, str]:
     """What the project requires: each requirement by the name of its package, and each file that is read for it."""
-    found = dict(_required(project / REQUIREMENTS, project, set()))
+    found = dict(_required(project / REQUIREMENTS, project))
     runtime = content.get("runtime")
     options = runtime.get("options") if isinstance(runtime, Mapping) else None
     toolchain = options.get("toolchain") if isinstance(options, Mapping) else None
     return found | _digests((name, project / name) for name in _LOCKS.get(str(toolchain), ()))
 
 
-def _required(file: Path, project: Path, seen: set[Path]) -> Iterator[tuple[str, str]]:
-    """Each requirement by the name of its package, the digests of its files as one; the same of files that it names.
+def _required(file: Path, project: Path) -> Iterator[tuple[str, str]]:
+    """Each requirement by the name of its package, the digests of its files as one.
 
     Source: https://pip.pypa.io/en/stable/reference/requirements-file-format/
     """
-    seen.add(file.resolve())
-    try:
-        text = file.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return
-    for line in re.sub(r"\\\r?\n", " ", text).splitlines():
+    for line in re.sub(r"\\\r?\n", " ", _text_of(file)).splitlines():
         line = re.sub(r"(^|\s)#.*", "", line).strip()
         hashes = sorted(each.split("--hash")[1][1:] for each in _HASH.findall(line))
         plain = " ".join(_HASH.sub("", line).split())
-        if not plain:
-            continue
-        option, _, value = plain.replace("=", " ", 1).partition(" ") if plain.startswith("-") else ("", "", plain)
-        path = file.parent / value.strip().strip("'\"").partition("#")[0]
-        if option in _INCLUDED:
-            yield plain, "" if path.is_file() else "missing"
-            if path.resolve() not in seen:
-                yield from ((f"{value}: {name}", each) for name, each in _required(path, project, seen))
-        elif option in _PLACES or path.name.endswith(_ARCHIVES):
-            # The packages that pip takes from the project itself.
-            yield plain, digest_of(_digests(_below(path, "")))
-        elif option:
-            yield plain, ""
-        elif name := _NAME.match(plain):
+        if name := _NAME.match(plain):
             rest = plain[name.end() :].strip()
             yield name[0].lower(), f"{rest} ({digest_of(hashes)[:19]}…)" if hashes else rest
-        else:
-            yield plain, ""
+
+
+def _read_by_pip(file: Path, project: Path, seen: set[Path]) -> Iterator[tuple[str, Path]]:
+    """The files that pip reads for a file with requirements: itself, and whatever a word of it is the path of.
+
+    They count by their whole content, since a reading of our own could differ from pip's.
+    """
+    if not is_file(file) or file.resolve() in seen:
+        return
+    seen.add(file.resolve())
+    yield _relative(file, project), file
+    for word in set(re.split(r"[\s=,;@'\"]+", _text_of(file))):
+        for text in {word, re.sub(r"^-[A-Za-z]", "", word)}:
+            named = file.parent / re.sub(r"^file:(//)?|\[[^]]*\]$|#.*$", "", text)
+            # The project itself is in the digest anyway.
+            if text in ("", ".", "..") or project.resolve().is_relative_to(_resolved(named)):
+                continue
+            if is_file(named) and not named.name.endswith(_ARCHIVES):
+                yield from _read_by_pip(named, project, seen)
+            else:
+                yield from ((_relative(each, project), each) for each in files_below(named))
+
+
+def _relative(file: Path, project: Path) -> str:
+    return Path(os.path.relpath(file, project)).as_posix()
+
+
+def _resolved(path: Path) -> Path:
+    try:
+        return path.resolve()
+    except (OSError, ValueError, RuntimeError):
+        return path
+
+
+def _text_of(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8-sig", errors="replace")
+    except OSError:
+        return ""
 
 
 def _kubeconfig(path: str | None, project: Path) -> Any:
@@ -160,43 +196,44 @@ def _kubeconfig(path: str | None, project: Path) -> Any:
 
     None for any other: each machine has its own.
     """
-    if path is None or Path(path).is_absolute() or not tracked(project, path):
+    if path is None or Path(path).is_absolute() or not tracked(project, str(_resolved(project / path))):
         return None
-    own = _file_digest(project / path)
     content = read_mapping(project / path, path)
-    names = () if isinstance(content, Problem) else set(_named(content))
-    folders = {(project / path).parent, project}
-    files = ((name, folder / name) for name in names for folder in folders if (folder / name).is_file())
-    named = _digests(files)
-    return {"kubeconfig": own, **named} if named else own
+    names = () if isinstance(content, Problem) else sorted(set(_texts(content)))
+    folders = ((project / path).parent, project)
+    found = (next(filter(None, (list(files_below(each / name)) for each in folders)), []) for name in _short(names))
+    named = _digests((_relative(file, project), file) for files in found for file in files)
+    own = _file_digest(project / path)
+    return {"file": own, "named": named} if named else own
 
 
-def _named(value: Any, key: str = "") -> Iterator[str]:
-    """The texts in a kubeconfig that may be the path of a file."""
-    if isinstance(value, Mapping):
-        for name, each in value.items():
-            yield from _named(each, str(name))
-    elif isinstance(value, list):
-        for each in value:
-            yield from _named(each, key)
-    elif isinstance(value, str) and value and key in _NAMES_A_FILE and not Path(value).is_absolute():
-        yield value
+def _texts(value: Any) -> Iterator[str]:
+    """All words in a kubeconfig that may be the path of a file in the repository."""
+    if isinstance(value, Mapping | list):
+        for each in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(each)
+    elif isinstance(value, str):
+        yield from re.split(r"[\s=]+", value)
+
+
+def _short(names: Iterable[str]) -> Iterator[str]:
+    """Those that can be a path below a folder; one that leads to the folder itself or above it names no file."""
+    for name in names:
+        if 0 < len(name) < _LONGEST_PATH and "\0" not in name and not name.startswith(("/", "~")) and name.strip("./"):
+            yield name
 
 
 def _workflows(project: Path) -> Iterator[tuple[str, Path]]:
     """What of the repository decides who approves a change, and how it is applied."""
-    top = next((each for each in (project, *project.parents) if (each / ".git").exists()), project)
+    top = repository(project) or project
     for name in WORKFLOW_FILES:
         yield from _below(top / name, name)
 
 
 def _below(path: Path, name: str) -> Iterator[tuple[str, Path]]:
     """A file, or all files in a folder, each with its name."""
-    if path.is_file():
-        yield name or path.name, path
-    elif path.is_dir():
-        files = (each for each in path.rglob("*") if each.is_file() and "__pycache__" not in each.parts)
-        yield from ((f"{name}/{each.relative_to(path).as_posix()}".lstrip("/"), each) for each in files)
+    for each in files_below(path):
+        yield (name if each == path else f"{name}/{each.relative_to(path).as_posix()}"), each
 
 
 def _digests(files: Iterable[tuple[str, Path]]) -> dict[str, str]:
@@ -204,11 +241,12 @@ def _digests(files: Iterable[tuple[str, Path]]) -> dict[str, str]:
 
 
 def _file_digest(file: Path) -> str | None:
-    """The digest of a text, whatever ends its lines: Git may write them otherwise on another machine."""
+    """The digest of a file; of a text, whatever ends its lines: Git may write them otherwise on another machine."""
     try:
-        return _sha256(file.read_bytes().replace(b"\r\n", b"\n"))
+        content = file.read_bytes()
     except OSError:
         return None
+    return _sha256(content if b"\0" in content else content.replace(b"\r\n", b"\n"))
 
 
 def _sha256(content: bytes) -> str:

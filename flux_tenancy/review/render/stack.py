@@ -52,7 +52,7 @@ def load_and_render(project: Path, stack: str) -> tuple[Render, StackConfig]:
         ConfigurationError: with every problem of the stack's files and of its releases, or because other code would run
             than the one that is installed and reviewed.
     """
-    if problems := code_problems(project):
+    if problems := code_problems(project, read_project_file(project).environment):
         raise ConfigurationError(problems)
     return _load_and_render(project, stack)
 

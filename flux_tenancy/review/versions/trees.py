@@ -10,14 +10,14 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.printable import printable
-from flux_tenancy.components.engine.code import PACKAGE
+from flux_tenancy.components.engine.code import PACKAGE, without_git
 from flux_tenancy.project.errors import OperationError
 from flux_tenancy.review.render.facts import WORKFLOW_FILES
 
@@ -65,11 +65,12 @@ def merge_base(project: Path, base: str) -> Iterator[Tree]:
         folder = top / prefix
         # So that a render can ask which files are the repository's.
         run_git(repository, "init", "--quiet", "--template=", str(top))
-        index = top / ".git" / "index"
-        run_git(repository, "read-tree", commit, index=index)
+        git = os.fsdecode(run_git(repository, "rev-parse", "--absolute-git-dir").stdout).rstrip("\n")
+        at = {"GIT_DIR": git, "GIT_WORK_TREE": str(top), "GIT_INDEX_FILE": str(top / ".git" / "index")}
+        run_git(top, "read-tree", commit, at=at)
         # As a checkout writes them: an archive leaves files out, and changes others, as their attributes say.
-        listed = run_git(repository, "ls-files", "-z", "--", str(prefix), *WORKFLOW_FILES, index=index).stdout
-        written = run_git(repository, "checkout-index", "-z", "--stdin", f"--prefix={top}/", stdin=listed, index=index)
+        listed = run_git(top, "ls-files", "-z", "--", str(prefix), *WORKFLOW_FILES, at=at).stdout
+        written = run_git(top, "checkout-index", "-z", "--stdin", stdin=listed, at=at)
         if written.returncode or not folder.is_dir():
             raise OperationError(
                 Message(
@@ -144,7 +145,7 @@ def _link(target: Path, link: Path) -> None:
 
 
 def run_git(
-    project: Path, *arguments: str, stdin: bytes | None = None, index: Path | None = None
+    project: Path, *arguments: str, stdin: bytes | None = None, at: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[bytes]:
     """Run Git in a project; a caller looks at the exit code.
 
@@ -152,14 +153,14 @@ def run_git(
         project: folder of the project.
         arguments: those of the command.
         stdin: what it reads.
-        index: the file of another index than the repository's.
+        at: what leads Git to another index or work tree than those of the project.
 
     Raises:
         OperationError: there is no Git.
     """
-    variables = {"GIT_INDEX_FILE": str(index)} if index else {}
+    environ = without_git(os.environ) | dict(at or {})
     try:
         command = ["git", "-C", str(project), *arguments]
-        return subprocess.run(command, capture_output=True, check=False, input=stdin, env=os.environ | variables)
+        return subprocess.run(command, capture_output=True, check=False, input=stdin, env=environ)
     except FileNotFoundError:
         raise OperationError(Message("FT-REV-201", "git is not on PATH", "install git")) from None

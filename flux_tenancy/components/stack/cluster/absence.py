@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -21,6 +22,7 @@ from flux_tenancy.components.cluster.component import applied_before
 from flux_tenancy.components.config.errors import Problem
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.engine.code import without_git
 from flux_tenancy.components.engine.project import PROJECT_FILE
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.stack.config import StackConfig
@@ -33,6 +35,9 @@ OLDER = "FLUX_TENANCY_OLDER"
 # What a tenant has until it is leaving.
 _OF_ACTIVE = frozenset({"ServiceAccount", "RoleBinding", KUSTOMIZATION, HELM_RELEASE})
 _SHOWN = 10
+_COMMIT = re.compile(r"[0-9a-f]{40,64}")
+_HISTORY = 1000
+"""Commits in which a squashed one is looked for."""
 _OLDER_FILES = Wording(
     "FT-CFG-856",
     "was last applied from {before}, which {now} does not contain, so this update could take back what came since",
@@ -90,6 +95,7 @@ class Applied:
         time: when they were first applied, in UTC.
         commit: the commit that was checked out; empty without Git.
         date: when that commit was made.
+        tree: what that commit has in the project's folder, as Git names it; a squashed commit has the same.
         modified: whether files of the project differed from it.
     """
 
@@ -97,6 +103,7 @@ class Applied:
     time: str
     commit: str = ""
     date: str = ""
+    tree: str = ""
     modified: bool = False
 
     @property
@@ -122,10 +129,11 @@ def applied_files(config: StackConfig, project: Path, stack_file: Path, state: S
         digest.update(file.read_bytes() if file.is_file() else b"")
         digest.update(b"\0")
     now = Applied(f"sha256:{digest.hexdigest()}", datetime.now(UTC).isoformat(timespec="seconds"))
-    commit, _, date = _git(project, "log", "-1", "--format=%H %cI").partition(" ")
-    if commit:
+    commit, _, date = _git(project, "log", "-1", "--no-show-signature", "--format=%H %cI").partition(" ")
+    if _COMMIT.fullmatch(commit):
         changed = _git(project, "status", "--porcelain", "--untracked-files=no", "--", ".")
-        now = replace(now, commit=commit, date=date, modified=bool(changed))
+        tree = _git(project, "rev-parse", "HEAD:./")
+        now = replace(now, commit=commit, date=date, tree=tree, modified=bool(changed))
     before = _parsed(applied_before(state))
     if before is not None and replace(now, time=before.time) == before:
         now = before
@@ -151,14 +159,18 @@ def older_files(
         stack_file: name of the stack's file.
         environ: the environment.
     """
-    if before is None or not before.commit or now.configuration == before.configuration:
+    if before is None or now == before:
         return [], []
-    if not now.commit:
-        return [], [_NOT_COMPARED(reason=f"this project is not in a Git repository, and the stack has {before}")]
-    if (contains := _contains(project, now, before)) is None:
-        return [], [_NOT_COMPARED(reason=f"this clone lacks {before}, from which the stack was applied")]
+    is_same = now.configuration == before.configuration
+    if not _COMMIT.fullmatch(before.commit) or not now.commit:
+        reason = "the applied ones, or these, are not in a Git repository"
+        return [], [] if is_same or not (before.commit or now.commit) else [_NOT_COMPARED(reason=reason)]
+    contains = now.commit == before.commit or _contains(project, now, before)
+    if contains is None:
+        return [], [] if is_same else [_NOT_COMPARED(reason=f"this clone lacks {before}, which was applied")]
     if contains:
-        return [], []
+        lost = before.modified and not is_same
+        return [], [_NOT_COMPARED(reason=f"{before} was applied with changes that were not committed")] if lost else []
     older = _OLDER_FILES(before=before, now=now)
     if pulumi.runtime.is_dry_run() or environ.get(OLDER, "").lower() not in ("", "0", "false"):
         return [], [older]
@@ -169,22 +181,37 @@ def _contains(project: Path, now: Applied, before: Applied) -> bool | None:
     """Whether the files contain those of the last update; None if that cannot be told."""
     if not _git_status(project, "merge-base", "--is-ancestor", before.commit, now.commit):
         return True
+    if before.tree and before.tree in _trees(project, now.commit):
+        return True
     if not _git_status(project, "cat-file", "-e", f"{before.commit}^{{commit}}"):
-        # A squashed or rebased change is another commit with the same files.
-        return not _git_status(project, "diff", "--quiet", before.commit, now.commit, "--", ".")
-    if datetime.fromisoformat(now.date) < datetime.fromisoformat(before.date):
         return False
-    return None if _git(project, "rev-parse", "--is-shallow-repository") == "true" else False
-
-
-def _git(project: Path, *arguments: str) -> str:
-    """What Git prints; empty where it fails, or is missing."""
     try:
-        done = subprocess.run(["git", "-C", str(project), *arguments], capture_output=True, check=False, text=True)
+        is_earlier = datetime.fromisoformat(now.date) < datetime.fromisoformat(before.date)
+    except (ValueError, TypeError):
+        is_earlier = False
+    return None if _git(project, "rev-parse", "--is-shallow-repository") == "true" and not is_earlier else False
+
+
+def _trees(project: Path, commit: str) -> set[str]:
+    """What the last commits have in the project's folder: a squashed or rebased change is another commit there."""
+    folder = _git(project, "rev-parse", "--show-prefix")
+    commits = _git(project, "rev-list", f"--max-count={_HISTORY}", commit).split()
+    asked = "".join(f"{each}:{folder}\n" for each in commits)
+    return set(_git(project, "cat-file", "--batch-check=%(objectname)", stdin=asked).split())
+
+
+def _git(project: Path, *arguments: str, stdin: str | None = None) -> str:
+    """What Git prints; empty where it fails, or is missing."""
+    command = ["git", "-C", str(project), *arguments]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, check=False, text=True, input=stdin, env=without_git(os.environ)
+        )
     except FileNotFoundError:
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
 def _git_status(project: Path, *arguments: str) -> int:
-    return subprocess.run(["git", "-C", str(project), *arguments], capture_output=True, check=False).returncode
+    command = ["git", "-C", str(project), *arguments]
+    return subprocess.run(command, capture_output=True, check=False, env=without_git(os.environ)).returncode

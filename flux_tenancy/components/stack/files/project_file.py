@@ -40,6 +40,13 @@ class ProjectFile:
     config: SharedValues = ()
     content: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def environment(self) -> str:
+        """The folder of the packages that Pulumi installs, as its option names it."""
+        runtime = self.content.get("runtime")
+        options = runtime.get("options") if isinstance(runtime, Mapping) else None
+        return str((options.get("virtualenv") if isinstance(options, Mapping) else None) or ".venv")
+
 
 def read_project_file(project: Path) -> ProjectFile:
     """Read `Pulumi.yaml`.
@@ -67,6 +74,17 @@ def read_project_file(project: Path) -> ProjectFile:
     name = content.get("name")
     if not isinstance(name, str) or not name:
         raise ConfigurationError([Problem(PROJECT_FILE, "name", MISSING())])
+    main = str(content.get("main") or "")
+    if "\0" in main or not (project / main).resolve().is_relative_to(project.resolve()):
+        raise ConfigurationError(
+            [
+                Problem(
+                    PROJECT_FILE,
+                    "main",
+                    Message("FT-CFG-637", "leads out of the project, so no review sees what runs", "move it here"),
+                )
+            ]
+        )
     config = content.get("config")
     # In older versions of Pulumi, `config` was the folder.
     folder = content.get("stackConfigDir", config if isinstance(config, str) else "")

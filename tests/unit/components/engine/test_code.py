@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from flux_tenancy.components.config.errors import ConfigurationError
 from flux_tenancy.components.engine.code import code_files, code_problems, hiding
 
 
@@ -78,9 +80,46 @@ def test_a_link_to_the_installed_product_hides_nothing(tmp_path):
         ("pyyaml>=5", False),
         ("no-such-package==1", False),
         ("pyyaml==6.*", False),
+        ("pyyaml==0.1 ; python_version < '3'", False),
+        ("pyyaml==6.0.3.0", False),
+        ("pyyaml==v6.0.3,>=3", False),
+        ("pyyaml==6.0.3\\", False),
+        ("-r others.txt", False),
     ],
 )
 def test_another_version_than_the_project_requires_is_refused(tmp_path, line, refused):
     (tmp_path / "requirements.txt").write_text(line)
 
     assert [each.code for each in code_problems(tmp_path)] == (["FT-CFG-634"] if refused else [])
+
+
+@pytest.mark.parametrize("name", [".venv/bin/pulumi", "own/bin/python"])
+def test_programs_that_git_tracks_in_the_folder_of_the_packages_are_refused(tmp_path, name):
+    write(tmp_path, name)
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    assert code_problems(tmp_path, "own") == []
+
+    subprocess.run(["git", "-C", str(tmp_path), "add", "-f", name], check=True)
+
+    assert [(each.file, each.code) for each in code_problems(tmp_path, "own")] == [(name.split("/")[0], "FT-CFG-635")]
+
+
+def test_git_that_fails_is_an_error_and_not_a_project_without_git(tmp_path):
+    (tmp_path / ".git").write_text("gitdir: nowhere\n")
+
+    with pytest.raises(ConfigurationError) as refused:
+        code_problems(tmp_path)
+
+    assert [each.code for each in refused.value.problems] == ["FT-CFG-636"]
+
+
+def test_links_in_circles_and_to_links_are_followed_once(tmp_path):
+    project, shared = tmp_path / "project", tmp_path / "shared"
+    write(tmp_path, "more/deep.py")
+    write(shared, "a.py")
+    (shared / "inner").symlink_to(tmp_path / "more")
+    (shared / "again").symlink_to(shared)
+    project.mkdir()
+    (project / "lib").symlink_to(shared)
+
+    assert [each.name for each in code_files(project)] == ["a.py", "deep.py"]

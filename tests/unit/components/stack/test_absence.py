@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,10 @@ def git(folder: Path, *arguments: str) -> str:
     return done.stdout.strip()
 
 
+def git_outside(folder: Path) -> str:
+    return (folder / ".git" / (folder / ".git" / "HEAD").read_text().removeprefix("ref: ").strip()).read_text().strip()
+
+
 class Clone:
     """A clone with a stack, from which it is applied."""
 
@@ -117,7 +122,7 @@ def test_the_state_says_which_files_were_applied_and_when_until_they_change(clon
     assert first.commit == git(clone.folder, "rev-parse", "HEAD") and first.date and first.time
     assert not first.modified
 
-    earlier = Applied(first.configuration, "2026-01-01T00:00:00+00:00", first.commit, first.date)
+    earlier = replace(first, time="2026-01-01T00:00:00+00:00")
     assert clone.apply(earlier) == (earlier, earlier)
 
     (clone.folder / FILE).write_text("config: {} # changed\n")
@@ -153,6 +158,33 @@ def test_files_of_another_branch_are_refused_and_a_squashed_one_is_the_same(clon
     assert clone.judge(topic) == (["FT-CFG-856"], [])
     clone.commit("third")
     assert clone.judge(topic) == ([], [])
+    clone.commit("after the squash")
+    assert clone.judge(topic) == ([], [])
+
+
+def test_older_files_with_the_same_configuration_are_refused(clone):
+    (clone.folder / "requirements.txt").write_text("a==2\n")
+    git(clone.folder, "add", ".")
+    git(clone.folder, "commit", "-q", "-m", "more")
+    second, _ = clone.apply()
+    git(clone.folder, "checkout", "-q", "HEAD~1")
+
+    assert clone.judge(second) == (["FT-CFG-856"], [])
+
+
+def test_changes_that_were_applied_and_not_committed_are_told(clone):
+    (clone.folder / FILE).write_text("config: {} # by hand\n")
+    modified, _ = clone.apply()
+    git(clone.folder, "checkout", "-q", ".")
+
+    assert clone.judge(modified) == ([], ["FT-CFG-857"])
+
+
+def test_settings_and_variables_of_git_do_not_change_what_is_recorded(clone, monkeypatch, tmp_path_factory):
+    git(clone.folder, "config", "log.showSignature", "true")
+    monkeypatch.setenv("GIT_DIR", str(tmp_path_factory.mktemp("elsewhere")))
+
+    assert clone.apply()[0].commit == git_outside(clone.folder)
 
 
 def test_a_clone_from_before_the_applied_commit_is_refused(clone, tmp_path_factory):

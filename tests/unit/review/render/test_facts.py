@@ -76,7 +76,7 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
     "encryption": ({"encryptionsalt": "v1:other"}, {"Pulumi.staging.yaml", "config/tenants/dev-team"}),
     "Pulumi": ({"Pulumi.yaml": "name: flux-tenancy\nruntime: python\nbackend: {url: s3://a}\n"}, {"Pulumi.yaml"}),
     "program": ({"__main__.py": "print()"}, {"program"}),
-    "packages": ({"requirements.txt": "a-package==3.260.0"}, {"packages"}),
+    "packages": ({"requirements.txt": "a-package==3.260.0"}, {"packages", "program"}),
     "code": ({"helper.py": "print()"}, {"program"}),
     "code in another form": ({"helper.cpython-311.pyc": ""}, {"program"}),
     "base": ({"base": "source: {interval: 5m}"}, {"config/tenants/dev-team"}),
@@ -182,7 +182,6 @@ def test_requirements_are_read_without_comments_and_with_one_digest_of_their_fil
     assert {name: each.partition(" (")[0] for name, each in found["packages"].items()} == {
         "pulumi": "==3.259.0",
         "flux-tenancy": '[a]==0.1.0 ; python_version > "3"',
-        "-r others.txt": "missing",
     }
     assert {name for name in found["packages"] if found["packages"][name] != other["packages"][name]} == {"pulumi"}
 
@@ -215,13 +214,44 @@ def test_what_pip_reads_because_the_requirements_name_it_counts_by_its_content(t
         (tmp_path / name / file).write_text(content)
         found.append(render_stack(tmp_path / name, "staging"))
 
-    assert differing(*found) - {"program"} == {"packages"}
+    assert differing(*found) == {"program"}
 
 
-def test_requirements_that_name_each_other_are_read_once(tmp_path):
-    texts = {"requirements.txt": "-r others.txt\na==1", "others.txt": "-r requirements.txt\nb==1"}
+@pytest.mark.parametrize(
+    ("requirements", "file"),
+    [
+        ("-rmore.txt", "more.txt"),
+        ("--pre -r more.txt", "more.txt"),
+        ("\ufeff-r more.txt", "more.txt"),
+        ("-fwheels", "wheels/a.tgz"),
+        ("./x.tar.gz ; python_version > '3'", "x.tar.gz"),
+        ("x @ file:x.tar.gz", "x.tar.gz"),
+        ("./wheels/x.whl[extra]", "wheels/x.whl"),
+        ("./lib", "lib/pyproject.toml"),
+        ("-e ./lib[x]", "lib/setup.cfg"),
+    ],
+)
+def test_each_form_in_which_pip_takes_a_path_counts_by_its_content(tmp_path, requirements, file):
+    found = []
+    for name in ("a", "b"):
+        render(tmp_path / name, **{"requirements.txt": requirements})
+        (tmp_path / name / file).parent.mkdir(exist_ok=True)
+        (tmp_path / name / file).write_text(name)
+        found.append(render_stack(tmp_path / name, "staging"))
 
-    assert "others.txt: b" in (render(tmp_path / "a", **texts).facts or {})["packages"]
+    assert differing(*found) == {"program"}
+
+
+def test_a_requirement_behind_a_comment_that_pip_does_not_continue_counts(tmp_path):
+    plain = render(tmp_path / "a", **{"requirements.txt": "b==1\n"})
+    hidden = render(tmp_path / "b", **{"requirements.txt": "b==1\n# pinned by the platform team, see \\\nevil==1.0\n"})
+
+    assert "program" in differing(plain, hidden)
+
+
+@pytest.mark.parametrize("text", ["-r requirements.txt", "-r others.txt\na==1", "-r " + "a" * 5000, "-r ."])
+def test_odd_requirements_end_in_a_digest(tmp_path, text):
+    assert render(tmp_path / "a", **{"requirements.txt": text, "others.txt": "-r requirements.txt\nb==1"}).digest
 
 
 @pytest.mark.parametrize(
@@ -245,6 +275,28 @@ def test_files_that_a_kubeconfig_of_the_repository_names_count_by_their_content(
         found.append(render_stack(folder, "staging"))
 
     assert differing(*found) == {facts.KUBECONFIG}
+
+
+def test_a_kubeconfig_behind_a_link_to_a_folder_counts(tmp_path):
+    project = tmp_path / "a"
+    render(project)
+    (project / "eu").mkdir()
+    (project / "eu" / "kubeconfig").write_text("server: a")
+    (project / "current").symlink_to("eu")
+    write_stack(project, cluster={"kubeconfig": "current/kubeconfig"})
+    git(project, "init", "-q")
+    git(project, "add", ".")
+    before = render_stack(project, "staging")
+
+    (project / "eu" / "kubeconfig").write_text("server: b")
+
+    assert differing(before, render_stack(project, "staging")) == {facts.KUBECONFIG}
+
+
+def test_keys_of_others_that_the_project_sets_for_all_stacks_count(tmp_path):
+    text = "name: flux-tenancy\nruntime: python\nconfig: {'pulumi:autonaming': {value: {mode: verbatim}}}\n"
+
+    assert differing(render(tmp_path / "a"), render(tmp_path / "b", **{"Pulumi.yaml": text})) == {"Pulumi.yaml"}
 
 
 @pytest.mark.parametrize("file", [".github/workflows/apply.yaml", ".github/actions/a/action.yaml", "CODEOWNERS"])
