@@ -435,11 +435,7 @@ class TestDeployKey:
         assert stack.cluster.find("namespace", "rotating") is not None
 
     def test_what_the_git_host_does_not_have_any_more_leaves_the_state(self, shop: Shop) -> None:
-        changes = shop.stack.changes()
-        assert len(changes) == 3 and all(kinds == ["delete"] for kinds in changes.values()), changes
-
-        shop.stack.up()
-
+        """The first step of the offboarding has found it, and the second one's update has forgotten it."""
         assert shop.stack.changes() == {}
 
 

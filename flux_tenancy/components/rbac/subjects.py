@@ -21,6 +21,7 @@ PUBLIC_NAMESPACE = "kube-public"
 # What Kubernetes binds to everybody, each to the role of the same name, so that clients find the API and themselves.
 _OF_KUBERNETES = (
     "system:basic-user",
+    "system:cluster-trust-bundle-discovery",
     "system:discovery",
     "system:public-info-viewer",
     "system:service-account-issuer-discovery",
