@@ -75,7 +75,11 @@ def guarded_by(lab: Lab, project: Project, name: str, version: str, killed: bool
         if killed:
             kill_at(lab, project, "up", name, "Release kyverno creating", lambda: pending(cluster))
             assert pending(cluster)
-            assert "left Kyverno's Helm release pending-install; the update installs it again" in environment.up()
+            refused = project.up(name)
+            assert not refused.succeeded and "(FT-KYV-005)" in refused.text, refused.text
+            cluster.kubectl("delete", "secret", "-n", "kyverno", "-l", "owner=helm,name=kyverno")
+            recovered = project.run("up", "--yes", "--skip-preview", "--refresh", "--stack", name)
+            assert recovered.succeeded, recovered.text
         else:
             environment.up()
         cluster.apply(NAMESPACE_OBJECTS[APPS])
