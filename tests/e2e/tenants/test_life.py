@@ -142,6 +142,7 @@ class TestLife:
         first = life.change("offboard", BROKEN, "--age", life.identity.recipient)
         folder = life.stack.project.folder
         refused = flux_tenancy(folder, "tenant", "offboard", BROKEN, "--stack", NAME, "--no-preview")
+        life.stack.up()
         last = life.change("offboard", BROKEN, "--no-backup")
 
         assert first == ["+state: leaving"]
