@@ -103,8 +103,8 @@ def missing_objects(
 def _missing(
     config: StackConfig, cluster: ClusterFacts, state: State, names_at: Callable[[str], Collection[str] | None]
 ) -> Iterable[str]:
-    """Kind and name of each missing object, except those of tenants that are no longer listed."""
-    listed = config.tenant_of_namespaces.keys()
+    """Kind and name of each missing object, except those of tenants that leave or are no longer listed."""
+    listed = {name for tenant in config.active_tenants.values() for name in tenant.namespace_names}
     # A lost namespace is reported or re-created as a whole (`components.recovery.missing_namespaces`).
     kept = {name for name in cluster.namespaces if name not in state.names(_NAMESPACE_TYPE)} | listed
     kept |= {*_OWN}
