@@ -11,7 +11,7 @@ from flux_tenancy.components.cluster.readable import finder
 from flux_tenancy.components.config.errors import ConfigurationError
 from flux_tenancy.components.engine.code import code_problems
 from flux_tenancy.components.engine.log import leave_out_debugging
-from flux_tenancy.components.engine.state import read_state
+from flux_tenancy.components.engine.state import read_state, unplanned
 from flux_tenancy.components.git.github_gone import gone_registrations
 from flux_tenancy.components.git.rotation import previous_keys, rotations
 from flux_tenancy.components.stack.cluster.preflight import preflight
@@ -68,4 +68,6 @@ async def _platform(project: Path) -> dict[str, object]:
         find=find,
         rotating=lambda progress: rotations(config.git_sources, previous, progress, find),
     )
-    return report(config, found.cluster.facts, platform, look) | {"applied": dict(found.applied)}
+    return report(config, found.cluster.facts, platform, look) | {
+        "applied": unplanned(pulumi.Output.from_input(dict(found.applied)))
+    }

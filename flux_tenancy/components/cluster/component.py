@@ -10,6 +10,7 @@ import pulumi
 import pulumi_kubernetes
 
 from flux_tenancy.components.cluster.subjects import Subject, rbac_subject
+from flux_tenancy.components.engine.state import unplanned
 from flux_tenancy.components.plan.registration import register
 from flux_tenancy.components.rbac.manifests import rbac_binding, rbac_role, rules_for, table
 from flux_tenancy.components.vocabulary.manifests import Manifest, ResourceTable
@@ -152,7 +153,8 @@ class Cluster(pulumi.ComponentResource):
         if args.protected:
             outputs = {**outputs, "protected": sorted(map(str, args.protected))}
         if args.applied:
-            outputs = {**outputs, "applied": dict(args.applied)}
+            # Its time differs between a saved plan and the update.
+            outputs = {**outputs, "applied": unplanned(pulumi.Output.from_input(dict(args.applied)))}
         self.register_outputs(outputs)
 
 
