@@ -117,28 +117,28 @@ def sources_digest() -> str:
 
 def _own_code(content: Mapping[str, Any], project: Path) -> dict[str, str]:
     """The project's own modules, and the plugins that `Pulumi.yaml` has the engine start from a folder."""
-    found = dict(_digests((each.relative_to(project).as_posix(), each) for each in code_files(project)))
+    found = _digests((each.relative_to(project).as_posix(), each) for each in code_files(project))
     main = str(content.get("main") or "")
     if main:
-        found |= dict(_digests(_below(project / main, main)))
+        found |= _digests(_below(project / main, main))
     plugins = content.get("plugins")
     for kind in plugins.values() if isinstance(plugins, Mapping) else ():
         for each in kind if isinstance(kind, list) else ():
             path = str(each.get("path", "")) if isinstance(each, Mapping) else ""
-            found |= dict(_digests(_below(project / path, path))) if path else {}
+            found |= _digests(_below(project / path, path)) if path else {}
     return found
 
 
 def _packages(content: Mapping[str, Any], project: Path) -> dict[str, str]:
     """What the project requires: each requirement by the name of its package, and each file that is read for it."""
-    found = dict(_required(project / REQUIREMENTS, project))
+    found = dict(_required(project / REQUIREMENTS))
     runtime = content.get("runtime")
     options = runtime.get("options") if isinstance(runtime, Mapping) else None
     toolchain = options.get("toolchain") if isinstance(options, Mapping) else None
     return found | _digests((name, project / name) for name in _LOCKS.get(str(toolchain), ()))
 
 
-def _required(file: Path, project: Path) -> Iterator[tuple[str, str]]:
+def _required(file: Path) -> Iterator[tuple[str, str]]:
     """Each requirement by the name of its package, the digests of its files as one.
 
     Source: https://pip.pypa.io/en/stable/reference/requirements-file-format/
