@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import py_compile
 import subprocess
 import sys
@@ -195,7 +196,7 @@ def base(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Path:
     project = write_project(tmp_path_factory.mktemp("base") / "project")
     (project / "tenants" / "dev-team.yaml").write_text(yaml.safe_dump(BASE))
     (project / "__main__.py").write_text("import pulumi\n")
-    done = lab.pulumi.run(["stack", "init", STACK], project, PASSPHRASE, capture_output=True)
+    done = pulumi(lab, project, "stack", "init", STACK)
     assert done.returncode == 0, done.stderr
     salt = yaml.safe_load((project / FILE).read_text())["encryptionsalt"]
     write_stack(project, STACK, git=..., policies={"engine": "native"}, tenants={"dev-team": {"sync": {"path": "./a"}}})
@@ -205,13 +206,23 @@ def base(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return project
 
 
-PASSPHRASE = {"PULUMI_CONFIG_PASSPHRASE": LAB_PASSPHRASE}
+def pulumi(lab: Lab, project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Pulumi with a state of its own, in which no other test has a stack of this name."""
+    state = lab.pulumi.folder / "approved-is-applied"
+    state.mkdir(exist_ok=True)
+    environment = {
+        **os.environ,
+        **lab.pulumi.on_path(),
+        "PULUMI_BACKEND_URL": f"file://{state}",
+        "PULUMI_CONFIG_PASSPHRASE": LAB_PASSPHRASE,
+    }
+    command = [str(lab.pulumi.bin / "pulumi"), *arguments, "--non-interactive"]
+    return subprocess.run(command, cwd=project, env=environment, text=True, check=False, capture_output=True)
 
 
 def given(lab: Lab, project: Path) -> object:
     """What the engine is given for the stack, and where Python finds modules."""
-    arguments = ["config", "--json", "--stack", STACK]
-    done = lab.pulumi.run(arguments, project, PASSPHRASE, capture_output=True)
+    done = pulumi(lab, project, "config", "--json", "--stack", STACK)
     probe = [sys.executable, "-P", "-c", IMPORTS, str(project), *MODULES]
     found = json.loads(subprocess.run(probe, capture_output=True, text=True, check=True).stdout)
     configuration = json.loads(done.stdout) if done.returncode == 0 else "refused by Pulumi"
