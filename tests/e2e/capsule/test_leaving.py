@@ -19,8 +19,9 @@ class TestAHeldNamespaceThatATenantHasMade:
         metadata = {"name": "held", "namespace": HELD, "finalizers": [FINALIZER]}
         held = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
         admitted(stack, held)
+        leaving = {**stack.config["tenants"][LEAVER], "state": "leaving"}
         stack.offboard(HOLDER, LEAVER)
-        stack.config["tenants"][LEAVER] = {"state": "leaving"}
+        stack.config["tenants"][LEAVER] = leaving
         stack.write()
 
         outcome = stack.project.up(stack.cluster.name)
