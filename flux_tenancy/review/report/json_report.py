@@ -36,6 +36,7 @@ def _stack(stack: StackReport) -> dict[str, Any]:
         "warnings": stack.warnings,
         "onboarded": stack.onboarded,
         "offboarded": stack.offboarded,
+        "absent": stack.absent,
         "statements": [_statement(each) for each in stack.statements],
         "findings": [record(each) for each in stack.findings],
         "releases": [_release(each) for each in stack.releases],

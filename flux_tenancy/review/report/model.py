@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from flux_tenancy.components.config.printable import printable, without_passwords
+from flux_tenancy.components.stack.cluster.absence import ABSENT_TENANT
 from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.vocabulary.manifests import qualified
 from flux_tenancy.review.changes.deletions import Deletion
@@ -55,6 +56,7 @@ class StackReport:
         is_gone: whether the change removes its file.
         onboarded: tenants that are new in it.
         offboarded: tenants that it had.
+        absent: those of them that were not leaving, so that the update refuses to delete them.
         onboardings: what the new tenants are.
         changes: the objects that differ.
         keys: the keys of its files that differ.
@@ -79,6 +81,7 @@ class StackReport:
     is_gone: bool = False
     onboarded: tuple[str, ...] = ()
     offboarded: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
     onboardings: tuple[Statement, ...] = ()
     changes: tuple[ObjectChange, ...] = ()
     keys: tuple[KeyChange, ...] = ()
@@ -120,6 +123,8 @@ class StackReport:
             yield replace(each, text=named, risk=each.risk or named != text)
 
     def _statements(self) -> Iterator[Statement]:
+        for name in self.absent:
+            yield Statement(name, f"tenants.{name} {ABSENT_TENANT()}", risk=True, names_owner=True)
         yield from self.refusals
         yield from self.onboardings
         yield from self.access
@@ -276,6 +281,11 @@ class Report:
         return {each: stacks for each, stacks in self._findings.items() if each.waiver is not None}
 
     @property
+    def absent(self) -> set[str]:
+        """The tenants that updates refuse to delete."""
+        return {name for each in self.stacks for name in each.absent}
+
+    @property
     def missing_acknowledgements(self) -> tuple[Deletion, ...]:
         """The deletions that nobody has acknowledged."""
         return tuple(each for stack in self.stacks for each in stack.deletions if each.is_missing_acknowledgement)
@@ -306,7 +316,8 @@ class Report:
         """What matters most, on one line."""
         parts = [
             *_counted("tenant", {name for each in self.stacks for name in each.onboarded}, "onboarded"),
-            *_counted("tenant", {name for each in self.stacks for name in each.offboarded}, "offboarded"),
+            *_counted("tenant", self._offboarded, "offboarded"),
+            *_counted("tenant", self.absent, "missing (the update is refused)"),
             *(_upgrade(each) for each in self.releases),
             *_counted("secret", self._rotated, "rotated"),
             *_counted("risk", self.risks),
@@ -317,6 +328,10 @@ class Report:
             needs = "deletions need" if missing > 1 else "deletion needs"
             parts.append(f"{missing} {needs} an acknowledgement")
         return ", ".join(dict.fromkeys(parts or self._of_objects() or self._of_keys() or ["No applied object changes"]))
+
+    @property
+    def _offboarded(self) -> set[str]:
+        return {name for each in self.stacks for name in each.offboarded if name not in each.absent}
 
     @property
     def _rotated(self) -> set[str]:
