@@ -5,6 +5,7 @@ It says everything once: what is the same in several stacks or for several tenan
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,15 +17,7 @@ from flux_tenancy.components.stack.cluster.absence import ABSENT_TENANT
 from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.vocabulary.manifests import qualified
 from flux_tenancy.review.changes.deletions import Deletion
-from flux_tenancy.review.changes.fields import (
-    Lines,
-    as_yaml_lines,
-    diff,
-    is_noise,
-    masked,
-    masked_names,
-    without_digests,
-)
+from flux_tenancy.review.changes.fields import TENANT, Lines, as_yaml_lines, diff, is_noise, masked, without_digests
 from flux_tenancy.review.changes.keys import KeyChange
 from flux_tenancy.review.changes.objects import Action, FieldChange, ObjectChange
 from flux_tenancy.review.changes.releases import ReleaseChange
@@ -412,7 +405,7 @@ def _alike(statements: Iterable[tuple[Statement, str]]) -> Iterator[Said]:
     found: dict[object, list[Said]] = defaultdict(list)
     for each in _said(statements):
         owner = each.owners[0] if len(each.owners) == 1 and each.names_owner else PLATFORM
-        text = each.text if owner == PLATFORM else masked_names(each.text, {owner: "<tenant>"})
+        text = each.text if owner == PLATFORM else _masked(each.text, owner)
         is_own = each.text != text
         found[each.stacks, text, each.names_owner, is_own or each.owners].append(each)
     for same in found.values():
@@ -420,7 +413,13 @@ def _alike(statements: Iterable[tuple[Statement, str]]) -> Iterator[Said]:
             yield same[0]
         else:
             owners = tuple(owner for each in same for owner in each.owners)
-            yield replace(same[0], owners=owners, text=masked_names(same[0].text, {owners[0]: "<tenant>"}))
+            yield replace(same[0], owners=owners, text=_masked(same[0].text, owners[0]))
+
+
+def _masked(text: str, owner: str) -> str:
+    """A sentence with a placeholder for its tenant where that is its subject, its place, or has a secret."""
+    name = re.escape(owner)
+    return re.sub(rf"^{name}(?= )|(?<= in ){name}$|(?<=^the secret tenants\.){name}(?=\.)", TENANT, text)
 
 
 def _entries(changes: Iterable[tuple[ObjectChange, str]]) -> Iterator[tuple[tuple[str, ...], tuple[str, ...], Entry]]:
@@ -435,7 +434,7 @@ def _entries(changes: Iterable[tuple[ObjectChange, str]]) -> Iterator[tuple[tupl
     alike: dict[tuple[tuple[str, ...], object], list[ObjectChange]] = defaultdict(list)
     for key, change in first.items():
         found = change.object
-        shape = (found.owner == PLATFORM, change.action, found.type, masked(_content(change), found))
+        shape = (found.owner == PLATFORM, change.action, found.type, _content(masked(change)))
         alike[tuple(stacks[key]), shape].append(change)
     for (places, _), same in alike.items():
         yield tuple(dict.fromkeys(each.object.owner for each in same)), places, _entry(same)
@@ -450,14 +449,13 @@ def _content(change: ObjectChange) -> str:
 
 def _entry(same: Sequence[ObjectChange]) -> Entry:
     """The entry of objects with which the same happens."""
-    change, found = same[0], same[0].object
-    parts = diff(change) if change.action is Action.CHANGED else ()
-    parts = as_yaml_lines(found) if change.action is Action.ADDED else parts
-    if len(same) > 1:
-        parts = tuple(tuple(masked(line, found) for line in part) for part in parts)
+    change = same[0]
+    shown = masked(change) if len(same) > 1 else change
+    parts = diff(shown) if change.action is Action.CHANGED else ()
+    parts = as_yaml_lines(shown.object) if change.action is Action.ADDED else parts
     names = tuple(qualified(each.object.namespace, each.object.name) for each in same)
     noise = change.action is Action.CHANGED and is_noise(change)
-    return Entry(change.action, found.kind, names, parts, immutable_fields(change), noise)
+    return Entry(change.action, change.object.kind, names, parts, immutable_fields(change), noise)
 
 
 def _of_secret(change: SecretChange) -> Statement:
