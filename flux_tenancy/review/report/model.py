@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from typing import TypeVar
 
 from flux_tenancy.components.config.printable import printable, without_passwords
@@ -22,7 +23,7 @@ from flux_tenancy.review.changes.keys import KeyChange
 from flux_tenancy.review.changes.objects import Action, FieldChange, ObjectChange
 from flux_tenancy.review.changes.releases import ReleaseChange
 from flux_tenancy.review.changes.replacements import immutable_fields
-from flux_tenancy.review.changes.run_facts import fact_statements
+from flux_tenancy.review.changes.run_facts import fact_statements, is_of_project
 from flux_tenancy.review.changes.secrets import SecretChange
 from flux_tenancy.review.render.rendered import PLATFORM
 from flux_tenancy.review.report.shared_keys import shared_keys
@@ -34,6 +35,8 @@ from flux_tenancy.review.words.statement import Statement
 _T = TypeVar("_T")
 _NAMED = 3
 """Names of objects in a label; the rest is counted."""
+EVERYWHERE = "all stacks"
+"""Stands for the stacks of what the project decides; no stack has a space in its name."""
 KEYS = "Key"
 """The kind of the entries for keys, which are no objects."""
 
@@ -123,7 +126,7 @@ class StackReport:
         yield from self.access
         yield from self.dangers
         yield from self.images
-        yield from fact_statements(self.facts)
+        yield from fact_statements(each for each in self.facts if not is_of_project(each))
         # The keys of a tenant that comes or goes are listed as a whole.
         yield from (_of_secret(each) for each in self.secrets if self.of_owner(each.owner) is Action.CHANGED)
         for each in self.deletions:
@@ -264,6 +267,15 @@ class Report:
         return (*_said(self._statements(risk=True)), *self._release_risks())
 
     @cached_property
+    def facts(self) -> tuple[FieldChange, ...]:
+        """What else decides about the updates of all stacks and differs, each once."""
+        found: list[FieldChange] = []
+        for each in chain.from_iterable(stack.facts for stack in self.stacks):
+            if is_of_project(each) and each not in found:
+                found.append(each)
+        return tuple(found)
+
+    @cached_property
     def violations(self) -> dict[Finding, tuple[str, ...]]:
         """What breaks a rule, with its stacks."""
         return {each: stacks for each, stacks in self._findings.items() if each.waiver is None}
@@ -355,8 +367,7 @@ class Report:
         if len(files) == 1:
             [((_, key), places)] = files.items()
             parts = [f"Key changed: {key} in {listed([*dict.fromkeys(places)])}"]
-        program = {each.text for stack in self.stacks for each in fact_statements(stack.facts)}
-        return [*parts, *sorted(program)]
+        return [*parts, *(each.text for each in fact_statements(self.facts))]
 
     @property
     def _findings(self) -> dict[Finding, tuple[str, ...]]:
@@ -369,7 +380,8 @@ class Report:
                 yield Said((PLATFORM,), stacks, f"{each.title} {what}", True, True)
 
     def _statements(self, *, risk: bool) -> Iterator[tuple[Statement, str]]:
-        """The statements with their stacks."""
+        """The statements with their stacks; what holds for the project is said once."""
+        yield from ((each, EVERYWHERE) for each in fact_statements(self.facts) if each.risk is risk)
         for stack in self.stacks:
             yield from ((each, stack.stack) for each in stack.statements if each.risk is risk)
 

@@ -186,9 +186,9 @@ def test_the_program_of_the_merge_base_records_what_else_decided(clone, monkeypa
     clone.own_program(OWN_PROGRAM.replace("settings=settings", f"settings=settings, {facts}"))
     clone.commit()
 
-    [stack] = compare(clone.folder, "main").stacks
+    report = compare(clone.folder, "main")
 
-    assert [each.text for each in stack.statements] == said
+    assert [each.sentence for section in report.sections for group in section.groups for each in group.said] == said
 
 
 @pytest.mark.parametrize(
@@ -576,7 +576,7 @@ def test_a_project_below_the_top_of_its_repository_is_compared_with_the_workflow
 
     report = compare(inner.folder, "main")
 
-    assert [each.text for each in report.stacks[0].statements] == [
+    assert [each.text for each in report.risks] == [
         "who approves changes, or how they are applied, may differ: .github/workflows/apply.yaml"
     ]
 
