@@ -101,8 +101,8 @@ def diff(
 ) -> None:
     """Show what the working tree would change in each stack since it left the base.
 
-    Exits with 0 whether or not something differs, and with 1 if a deletion needs an acknowledgement that the stack's
-    file does not have.
+    Exits with 0 whether or not something differs, and with 1 if the update would be refused because a tenant is
+    missing, or a deletion needs an acknowledgement that the stack's file does not have.
 
     Examples:
 
@@ -129,7 +129,7 @@ def diff(
     else:
         with writing(file), file.open("w", encoding="utf-8") as opened:
             _print(report, output, report_console(opened), whole_at)
-    if report.missing_acknowledgements:
+    if report.missing_acknowledgements or report.absent:
         found()
 
 

@@ -48,6 +48,7 @@ class FakeGitHub:
         tips: commits of branches.
         timelines: events by pull request.
         refused: paths that are answered with 403.
+        cut_off: beginnings of paths below the API whose answers end before their last byte.
         writes: method and path of each request that changes something.
         sent: the bodies of these requests.
         upstream: answers everything but workflow runs and their artifacts, given method, path with query, and body.
@@ -65,6 +66,7 @@ class FakeGitHub:
     tips: dict[str, str] = field(default_factory=dict)
     timelines: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
     refused: set[str] = field(default_factory=set)
+    cut_off: tuple[str, ...] = ()
     writes: list[str] = field(default_factory=list)
     sent: list[Any] = field(default_factory=list)
     upstream: Callable[[str, str, Any], tuple[int, Any]] | None = None
@@ -206,7 +208,7 @@ def github() -> Iterator[FakeGitHub]:
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            self.wfile.write(body)
+            self.wfile.write(body[:-1] if self.path.startswith(fake.cut_off) else body)
 
         do_POST = do_PATCH = do_PUT = do_DELETE = do_GET
 

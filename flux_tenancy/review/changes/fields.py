@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from difflib import unified_diff
+from functools import partial
 from itertools import islice
+from types import MappingProxyType
 from typing import Any
 
 from flux_tenancy.components.config.printable import HIDDEN, printable, without_passwords
@@ -39,6 +42,11 @@ _SEALED = re.compile(r"(<(?:encrypted|public half of encrypted) [^<>]*) [0-9a-f]
 _OWNERSHIP = OWNERSHIP | BACKGROUND
 _SECRET = ("data", "stringData")
 _IDENTITY = ("apiVersion", "kind", "metadata")
+TENANT = "<tenant>"
+"""Stands for the name of a tenant in what several of them have."""
+# Keys whose value is the name of a namespace, an account or a tenant, and those above the name of an object.
+_NAMES = frozenset({"namespace", "serviceAccountName", "targetNamespace", TENANT_LABEL})
+_REFERENCES = frozenset({"metadata", "sourceRef", "secretRef", "providerRef", "dependsOn", "eventSources", "resources"})
 
 
 def label(rendered: RenderedObject) -> str:
@@ -88,14 +96,64 @@ def _without_ownership(metadata: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def masked(text: str, rendered: RenderedObject) -> str:
-    """A text about an object with placeholders for its tenant, namespace and name, and without digests of secrets.
+def masked(change: ObjectChange) -> ObjectChange:
+    """A change with placeholders where it names its object, namespace or tenant, and without digests of secrets.
 
-    So two texts are equal if and only if what they say is the same for two objects.
+    A value that only equals such a name, like the role `admin` of the tenant `admin`, stays. So two changes are alike
+    if and only if they are equal.
     """
-    names = {rendered.name: "<name>", rendered.namespace: "<namespace>"}
-    names |= {} if rendered.owner == PLATFORM else {rendered.owner: "<tenant>"}
-    return masked_names(without_digests(text), names)
+    found = change.object
+    names = {found.name: "<name>", found.namespace: "<namespace>"}
+    names |= {} if found.owner == PLATFORM else {found.owner: TENANT}
+    mask = partial(_masked, names=names, owner=found.owner)
+    fields = (
+        FieldChange(each.path, mask(each.before, each.path), mask(each.after, each.path)) for each in change.fields
+    )
+    return replace(change, object=replace(found, manifest=mask(found.manifest, ())), fields=tuple(fields))
+
+
+def _masked(
+    value: Any,
+    path: Sequence[str | int],
+    names: Mapping[str, str],
+    owner: str,
+    siblings: Mapping[str, Any] = MappingProxyType({}),
+) -> Any:
+    """A value at a path.
+
+    Args:
+        value: the value.
+        path: where it is.
+        names: placeholders by name.
+        owner: the tenant that has it.
+        siblings: the mapping that has the last key of the path, as far as it is known.
+    """
+    if isinstance(value, Mapping):
+        return {key: _masked(each, (*path, key), names, owner, value) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_masked(each, path, names, owner, siblings) for each in value]
+    if not isinstance(value, str):
+        return value
+    return masked_names(value, names) if _is_a_name(path, siblings) else _masked_secret(value, owner)
+
+
+def _is_a_name(path: Sequence[str | int], siblings: Mapping[str, Any]) -> bool:
+    """Whether the value at a path names an object, a namespace or a tenant."""
+    keys = [each for each in path if isinstance(each, str) and not each.startswith("[")]
+    *_, parent, key = ("", "", *keys)
+    if key == "name":
+        return parent in _REFERENCES or siblings.get("kind") == "ServiceAccount"
+    return key in _NAMES or (key == "resourceNames" and siblings.get("resources") == ["serviceaccounts"])
+
+
+def masked_key(field: FieldChange, owner: str) -> FieldChange:
+    """A changed key with a placeholder where it names its tenant, and without digests of secrets."""
+    path = ("tenants", TENANT, *field.path[2:]) if field.path[:2] == ("tenants", owner) else field.path
+    return FieldChange(path, *(_masked(each, (), {}, owner) for each in (field.before, field.after)))
+
+
+def _masked_secret(text: str, owner: str) -> str:
+    return re.sub(rf"(?<=encrypted tenants\.){re.escape(owner)}(?=[. \[])", TENANT, without_digests(text))
 
 
 def without_digests(text: str) -> str:

@@ -32,6 +32,11 @@ def fact_changes(before: Render, after: Render) -> tuple[FieldChange, ...]:
     return tuple(field_changes(*both))
 
 
+def is_of_project(change: FieldChange) -> bool:
+    """Whether a fact is the same for all stacks of the project, unlike the kubeconfig that one of them names."""
+    return change.path[0] != KUBECONFIG
+
+
 def fact_statements(changes: Iterable[FieldChange]) -> Iterator[Statement]:
     """What differs, one sentence about the program, and one about the kubeconfig, which may name another cluster."""
     by_fact: dict[str, list[FieldChange]] = {}

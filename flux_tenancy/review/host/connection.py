@@ -72,8 +72,10 @@ def connected(environ: Mapping[str, str] = os.environ) -> Iterator[Host]:
     except requests.HTTPError as error:
         status = error.response.status_code if error.response is not None else "an error"
         raise OperationError(HOST_REFUSES(api=api, status=status, reason="of a download")) from None
-    except (requests.ConnectionError, requests.Timeout):
-        raise OperationError(Message("FT-REV-512", f"{api} does not answer", "run the job again")) from None
+    except requests.RequestException:
+        raise OperationError(
+            Message("FT-REV-512", f"{api} does not answer, or its answer is incomplete", "run the job again")
+        ) from None
 
 
 def _client(api: str, token: str) -> Github:

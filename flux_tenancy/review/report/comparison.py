@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
+from flux_tenancy.components.stack.cluster.absence import deleted_tenants
 from flux_tenancy.components.stack.files.stack_file import StackFile
 from flux_tenancy.components.stack.review import ReviewConfig
 from flux_tenancy.review.access.changes import access_changes
@@ -72,14 +73,16 @@ def stack_report(
     old = before.render if before else None
     found = changes(old, after.render)
     acknowledged = acknowledgements(after.file)
-    deleted = deletions(stack, found, acknowledged)
     had, has = _tenants(old), _tenants(after.render)
+    absent = _absent(old, after.render) if old else ()
+    deleted = tuple(each for each in deletions(stack, found, acknowledged) if each.owner not in absent)
     return StackReport(
         stack,
         after.render.digest,
         is_new=before is None,
         onboarded=tuple(sorted(has - had)) if before else (),
         offboarded=tuple(sorted(had - has)),
+        absent=absent,
         onboardings=tuple(onboardings(sorted(has - had), after.render)) if before else (),
         changes=found,
         keys=keys,
@@ -117,6 +120,13 @@ def _sections(side: Side) -> dict[str, Any]:
 def _of_access(change: AccessChange) -> Statement:
     """A sentence about access without its stack, so that it is the same in all stacks."""
     return Statement(change.owner, change.text, change.risk is Risk.HIGH, names_owner=True)
+
+
+def _absent(before: Render, after: Render) -> tuple[str, ...]:
+    """The tenants that the update refuses to delete."""
+    had = ((each.kind, each.name, each.manifest["metadata"].get("labels") or {}) for each in before.objects)
+    has = {each.name for each in after.objects if each.kind == "Namespace" and each.owner != PLATFORM}
+    return tuple(deleted_tenants(had, has))
 
 
 def _tenants(render: Render | None) -> set[str]:

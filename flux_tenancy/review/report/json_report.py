@@ -10,6 +10,7 @@ from flux_tenancy.review.changes.fields import is_noise, shown_manifest, shown_v
 from flux_tenancy.review.changes.objects import ABSENT, Action, FieldChange, ObjectChange
 from flux_tenancy.review.changes.releases import ReleaseChange
 from flux_tenancy.review.changes.replacements import immutable_fields
+from flux_tenancy.review.changes.run_facts import is_of_project
 from flux_tenancy.review.report.model import Report, StackReport
 from flux_tenancy.review.rules.findings_text import record
 from flux_tenancy.review.words.statement import Statement
@@ -21,6 +22,7 @@ def as_json(report: Report) -> str:
         "base": report.base,
         "mergeBase": report.commit,
         "headline": report.headline,
+        "facts": [_values("fact", each) for each in report.facts],
         "stacks": [_stack(each) for each in report.stacks],
     }
     return json.dumps(content, indent=2)
@@ -36,13 +38,14 @@ def _stack(stack: StackReport) -> dict[str, Any]:
         "warnings": stack.warnings,
         "onboarded": stack.onboarded,
         "offboarded": stack.offboarded,
+        "absent": stack.absent,
         "statements": [_statement(each) for each in stack.statements],
         "findings": [record(each) for each in stack.findings],
         "releases": [_release(each) for each in stack.releases],
         "secrets": [{"owner": each.owner, "key": each.key, "action": each.action} for each in stack.secrets],
         "deletions": [_deletion(each) for each in stack.deletions],
         "keys": [{"file": each.file, "owner": each.owner} | _values("key", each.field) for each in stack.keys],
-        "facts": [_values("fact", each) for each in stack.facts],
+        "facts": [_values("fact", each) for each in stack.facts if not is_of_project(each)],
         "changes": [_change(each) for each in stack.changes],
     }
 

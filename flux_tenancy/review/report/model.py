@@ -5,30 +5,25 @@ It says everything once: what is the same in several stacks or for several tenan
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from typing import TypeVar
 
 from flux_tenancy.components.config.printable import printable, without_passwords
+from flux_tenancy.components.stack.cluster.absence import ABSENT_TENANT
 from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.vocabulary.manifests import qualified
 from flux_tenancy.review.changes.deletions import Deletion
-from flux_tenancy.review.changes.fields import (
-    Lines,
-    as_yaml_lines,
-    diff,
-    is_noise,
-    masked,
-    masked_names,
-    without_digests,
-)
+from flux_tenancy.review.changes.fields import TENANT, Lines, as_yaml_lines, diff, is_noise, masked, without_digests
 from flux_tenancy.review.changes.keys import KeyChange
 from flux_tenancy.review.changes.objects import Action, FieldChange, ObjectChange
 from flux_tenancy.review.changes.releases import ReleaseChange
 from flux_tenancy.review.changes.replacements import immutable_fields
-from flux_tenancy.review.changes.run_facts import fact_statements
+from flux_tenancy.review.changes.run_facts import fact_statements, is_of_project
 from flux_tenancy.review.changes.secrets import SecretChange
 from flux_tenancy.review.render.rendered import PLATFORM
 from flux_tenancy.review.report.shared_keys import shared_keys
@@ -40,6 +35,8 @@ from flux_tenancy.review.words.statement import Statement
 _T = TypeVar("_T")
 _NAMED = 3
 """Names of objects in a label; the rest is counted."""
+EVERYWHERE = "all stacks"
+"""Stands for the stacks of what the project decides; no stack has a space in its name."""
 KEYS = "Key"
 """The kind of the entries for keys, which are no objects."""
 
@@ -55,6 +52,7 @@ class StackReport:
         is_gone: whether the change removes its file.
         onboarded: tenants that are new in it.
         offboarded: tenants that it had.
+        absent: those of them that were not leaving, so that the update refuses to delete them.
         onboardings: what the new tenants are.
         changes: the objects that differ.
         keys: the keys of its files that differ.
@@ -79,6 +77,7 @@ class StackReport:
     is_gone: bool = False
     onboarded: tuple[str, ...] = ()
     offboarded: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
     onboardings: tuple[Statement, ...] = ()
     changes: tuple[ObjectChange, ...] = ()
     keys: tuple[KeyChange, ...] = ()
@@ -120,12 +119,14 @@ class StackReport:
             yield replace(each, text=named, risk=each.risk or named != text)
 
     def _statements(self) -> Iterator[Statement]:
+        for name in self.absent:
+            yield Statement(name, f"tenants.{name} {ABSENT_TENANT()}", risk=True, names_owner=True)
         yield from self.refusals
         yield from self.onboardings
         yield from self.access
         yield from self.dangers
         yield from self.images
-        yield from fact_statements(self.facts)
+        yield from fact_statements(each for each in self.facts if not is_of_project(each))
         # The keys of a tenant that comes or goes are listed as a whole.
         yield from (_of_secret(each) for each in self.secrets if self.of_owner(each.owner) is Action.CHANGED)
         for each in self.deletions:
@@ -266,6 +267,15 @@ class Report:
         return (*_said(self._statements(risk=True)), *self._release_risks())
 
     @cached_property
+    def facts(self) -> tuple[FieldChange, ...]:
+        """What else decides about the updates of all stacks and differs, each once."""
+        found: list[FieldChange] = []
+        for each in chain.from_iterable(stack.facts for stack in self.stacks):
+            if is_of_project(each) and each not in found:
+                found.append(each)
+        return tuple(found)
+
+    @cached_property
     def violations(self) -> dict[Finding, tuple[str, ...]]:
         """What breaks a rule, with its stacks."""
         return {each: stacks for each, stacks in self._findings.items() if each.waiver is None}
@@ -274,6 +284,11 @@ class Report:
     def waived(self) -> dict[Finding, tuple[str, ...]]:
         """What a waiver allows, with its stacks."""
         return {each: stacks for each, stacks in self._findings.items() if each.waiver is not None}
+
+    @property
+    def absent(self) -> set[str]:
+        """The tenants that updates refuse to delete."""
+        return {name for each in self.stacks for name in each.absent}
 
     @property
     def missing_acknowledgements(self) -> tuple[Deletion, ...]:
@@ -306,7 +321,8 @@ class Report:
         """What matters most, on one line."""
         parts = [
             *_counted("tenant", {name for each in self.stacks for name in each.onboarded}, "onboarded"),
-            *_counted("tenant", {name for each in self.stacks for name in each.offboarded}, "offboarded"),
+            *_counted("tenant", self._offboarded, "offboarded"),
+            *_counted("tenant", self.absent, "missing (the update is refused)"),
             *(_upgrade(each) for each in self.releases),
             *_counted("secret", self._rotated, "rotated"),
             *_counted("risk", self.risks),
@@ -317,6 +333,10 @@ class Report:
             needs = "deletions need" if missing > 1 else "deletion needs"
             parts.append(f"{missing} {needs} an acknowledgement")
         return ", ".join(dict.fromkeys(parts or self._of_objects() or self._of_keys() or ["No applied object changes"]))
+
+    @property
+    def _offboarded(self) -> set[str]:
+        return {name for each in self.stacks for name in each.offboarded if name not in each.absent}
 
     @property
     def _rotated(self) -> set[str]:
@@ -347,8 +367,7 @@ class Report:
         if len(files) == 1:
             [((_, key), places)] = files.items()
             parts = [f"Key changed: {key} in {listed([*dict.fromkeys(places)])}"]
-        program = {each.text for stack in self.stacks for each in fact_statements(stack.facts)}
-        return [*parts, *sorted(program)]
+        return [*parts, *(each.text for each in fact_statements(self.facts))]
 
     @property
     def _findings(self) -> dict[Finding, tuple[str, ...]]:
@@ -361,7 +380,8 @@ class Report:
                 yield Said((PLATFORM,), stacks, f"{each.title} {what}", True, True)
 
     def _statements(self, *, risk: bool) -> Iterator[tuple[Statement, str]]:
-        """The statements with their stacks."""
+        """The statements with their stacks; what holds for the project is said once."""
+        yield from ((each, EVERYWHERE) for each in fact_statements(self.facts) if each.risk is risk)
         for stack in self.stacks:
             yield from ((each, stack.stack) for each in stack.statements if each.risk is risk)
 
@@ -397,7 +417,7 @@ def _alike(statements: Iterable[tuple[Statement, str]]) -> Iterator[Said]:
     found: dict[object, list[Said]] = defaultdict(list)
     for each in _said(statements):
         owner = each.owners[0] if len(each.owners) == 1 and each.names_owner else PLATFORM
-        text = each.text if owner == PLATFORM else masked_names(each.text, {owner: "<tenant>"})
+        text = each.text if owner == PLATFORM else _masked(each.text, owner)
         is_own = each.text != text
         found[each.stacks, text, each.names_owner, is_own or each.owners].append(each)
     for same in found.values():
@@ -405,7 +425,13 @@ def _alike(statements: Iterable[tuple[Statement, str]]) -> Iterator[Said]:
             yield same[0]
         else:
             owners = tuple(owner for each in same for owner in each.owners)
-            yield replace(same[0], owners=owners, text=masked_names(same[0].text, {owners[0]: "<tenant>"}))
+            yield replace(same[0], owners=owners, text=_masked(same[0].text, owners[0]))
+
+
+def _masked(text: str, owner: str) -> str:
+    """A sentence with a placeholder for its tenant where that is its subject, its place, or has a secret."""
+    name = re.escape(owner)
+    return re.sub(rf"^{name}(?= )|(?<= in ){name}$|(?<=^the secret tenants\.){name}(?=\.)", TENANT, text)
 
 
 def _entries(changes: Iterable[tuple[ObjectChange, str]]) -> Iterator[tuple[tuple[str, ...], tuple[str, ...], Entry]]:
@@ -420,7 +446,7 @@ def _entries(changes: Iterable[tuple[ObjectChange, str]]) -> Iterator[tuple[tupl
     alike: dict[tuple[tuple[str, ...], object], list[ObjectChange]] = defaultdict(list)
     for key, change in first.items():
         found = change.object
-        shape = (found.owner == PLATFORM, change.action, found.type, masked(_content(change), found))
+        shape = (found.owner == PLATFORM, change.action, found.type, _content(masked(change)))
         alike[tuple(stacks[key]), shape].append(change)
     for (places, _), same in alike.items():
         yield tuple(dict.fromkeys(each.object.owner for each in same)), places, _entry(same)
@@ -435,14 +461,13 @@ def _content(change: ObjectChange) -> str:
 
 def _entry(same: Sequence[ObjectChange]) -> Entry:
     """The entry of objects with which the same happens."""
-    change, found = same[0], same[0].object
-    parts = diff(change) if change.action is Action.CHANGED else ()
-    parts = as_yaml_lines(found) if change.action is Action.ADDED else parts
-    if len(same) > 1:
-        parts = tuple(tuple(masked(line, found) for line in part) for part in parts)
+    change = same[0]
+    shown = masked(change) if len(same) > 1 else change
+    parts = diff(shown) if change.action is Action.CHANGED else ()
+    parts = as_yaml_lines(shown.object) if change.action is Action.ADDED else parts
     names = tuple(qualified(each.object.namespace, each.object.name) for each in same)
     noise = change.action is Action.CHANGED and is_noise(change)
-    return Entry(change.action, found.kind, names, parts, immutable_fields(change), noise)
+    return Entry(change.action, change.object.kind, names, parts, immutable_fields(change), noise)
 
 
 def _of_secret(change: SecretChange) -> Statement:

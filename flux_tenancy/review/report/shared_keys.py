@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from flux_tenancy.components.stack.files.names import stack_file_name
-from flux_tenancy.review.changes.fields import Lines, field_lines, masked_names, without_digests
+from flux_tenancy.components.stack.files.names import stack_file_name, tenant_file_name
+from flux_tenancy.review.changes.fields import TENANT, Lines, field_lines, masked_key, without_digests
 from flux_tenancy.review.changes.keys import KeyChange
 from flux_tenancy.review.changes.objects import Action
 from flux_tenancy.review.render.rendered import PLATFORM
@@ -33,21 +33,8 @@ class SharedKeys:
     parts: tuple[Lines, ...]
 
 
-@dataclass(frozen=True)
-class _Key:
-    """What a change of a key is, in whichever stack; the stack's own file has no name."""
-
-    owner: str
-    action: Action
-    file: str
-    text: str
-
-    @property
-    def masked(self) -> _Key:
-        """The same for whichever tenant."""
-        if self.owner == PLATFORM:
-            return self
-        return replace(self, owner="", file=_masked(self.file, self.owner), text=_masked(self.text, self.owner))
+_Change = tuple[str, Action, str, str]
+"""Owner, action, file and text of a changed key, in whichever stack; the stack's own file has no name."""
 
 
 def shared_keys(changes: Iterable[tuple[str, Action, KeyChange]]) -> Iterator[SharedKeys]:
@@ -56,31 +43,34 @@ def shared_keys(changes: Iterable[tuple[str, Action, KeyChange]]) -> Iterator[Sh
     Args:
         changes: each with its stack and what happens to its owner there.
     """
-    found: dict[_Key, tuple[KeyChange, list[str]]] = {}
+    found: dict[_Change, tuple[KeyChange, list[str]]] = {}
     for stack, action, change in changes:
         file = "" if change.file == stack_file_name(stack) else change.file
-        key = _Key(change.owner, action, file, without_digests(repr(change.field)))
+        key = change.owner, action, file, without_digests(repr(change.field))
         found.setdefault(key, (change, []))[1].append(stack)
-    alike: dict[tuple[tuple[str, ...], _Key], list[_Key]] = defaultdict(list)
-    for key, (_, stacks) in found.items():
-        alike[tuple(stacks), key.masked].append(key)
-    by_file: dict[tuple[tuple[str, ...], tuple[str, ...], Action, str], list[list[_Key]]] = defaultdict(list)
-    for (places, masked), same in alike.items():
-        owners = tuple(dict.fromkeys(each.owner for each in same))
-        by_file[owners, places, masked.action, masked.file].append(same)
+    alike: dict[tuple[tuple[str, ...], _Change], list[_Change]] = defaultdict(list)
+    for key, (change, stacks) in found.items():
+        alike[tuple(stacks), _masked(key, change)].append(key)
+    by_file: dict[tuple[tuple[str, ...], tuple[str, ...], Action, str], list[list[_Change]]] = defaultdict(list)
+    for (places, (_, action, file, _)), same in alike.items():
+        owners = tuple(dict.fromkeys(owner for owner, *_ in same))
+        by_file[owners, places, action, file].append(same)
     for (owners, places, action, _), keys in by_file.items():
         own = [stack_file_name(stack) for stack in places]
-        files = [file for same in keys for each in same for file in ([each.file] if each.file else own)]
+        files = [each for same in keys for _, _, file, _ in same for each in ([file] if file else own)]
         parts = tuple(_lines(found[same[0]][0], len(owners), len(places)) for same in keys)
         yield SharedKeys(owners, places, action, tuple(dict.fromkeys(files)), parts)
 
 
+def _masked(key: _Change, change: KeyChange) -> _Change:
+    """A changed key as it is for whichever tenant."""
+    owner, action, file, _ = key
+    if owner == PLATFORM:
+        return key
+    file = TENANT if file == tenant_file_name(owner) else file
+    return "", action, file, repr(masked_key(change.field, owner))
+
+
 def _lines(change: KeyChange, owners: int, stacks: int) -> Lines:
-    lines = field_lines(change.field)
-    if owners * stacks > 1:
-        lines = tuple(map(without_digests, lines))
-    return tuple(_masked(line, change.owner) for line in lines) if owners > 1 else lines
-
-
-def _masked(text: str, owner: str) -> str:
-    return masked_names(text, {owner: "<tenant>"})
+    lines = field_lines(masked_key(change.field, change.owner) if owners > 1 else change.field)
+    return tuple(map(without_digests, lines)) if owners * stacks > 1 else lines

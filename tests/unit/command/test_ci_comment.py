@@ -24,7 +24,7 @@ from flux_tenancy.review.host.report_comment import (
     is_part_of_the_report,
 )
 from flux_tenancy.review.words.untrusted_markdown import BREAK, cut, neutralized
-from tests.support.fake_github import BASE, BOT, HEAD, OTHER_HEAD, TOKEN, FakeGitHub, archive, github
+from tests.support.fake_github import BASE, BOT, HEAD, OTHER_HEAD, REPOSITORY, TOKEN, FakeGitHub, archive, github
 
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 DIGESTS = json.dumps({"stack": "staging", "digest": DIGEST, "objects": {}})
@@ -367,6 +367,16 @@ def test_a_damaged_archive_is_an_error(host, at):
 
     assert failed.exit_code == 2, failed.exception
     assert codes(failed.stderr.splitlines()[:1]) in (["FT-REV-515"], ["FT-REV-516"])
+
+
+@pytest.mark.parametrize("path", ["/archives/", f"/repos/{REPOSITORY}"], ids=["download", "answer"])
+def test_an_answer_that_is_cut_off_is_an_error(host, path):
+    host.cut_off = (path,)
+
+    failed = post()
+
+    assert failed.exit_code == 2, failed.exception
+    assert codes(failed.stderr.splitlines()[:1]) == ["FT-REV-512"]
 
 
 def test_the_files_of_an_archive_are_bounded_together(monkeypatch):

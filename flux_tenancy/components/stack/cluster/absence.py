@@ -10,7 +10,7 @@ import hashlib
 import os
 import re
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -38,6 +38,12 @@ _SHOWN = 10
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
 _HISTORY = 1000
 """Commits in which a squashed one is looked for."""
+ABSENT_TENANT = Wording(
+    "FT-TEN-112",
+    "is missing, but the last update had this tenant, so its namespaces would be deleted with all objects",
+    "to offboard it, restore the entry with `state: leaving` and run `pulumi up` before you remove it "
+    "(docs/tenants.md); if the files are older than that update, use the newer ones",
+)
 _OLDER_FILES = Wording(
     "FT-CFG-856",
     "was last applied from {before}, which {now} does not contain, so this update could take back what came since",
@@ -62,28 +68,29 @@ def absent_tenants(config: StackConfig, state: State, stack_file: str) -> Iterat
     absent = state.names(TENANT_COMPONENT) - config.tenants.keys()
     if not absent:
         return
-    active = {owner for owner, _ in _owned(state, *_OF_ACTIVE)}
-    # Those of a tenant that was given another name stay.
-    deleted = {owner for owner, name in _owned(state, "Namespace") if name not in config.tenant_of_namespaces}
-    for tenant in sorted(absent & active & deleted):
-        yield Problem(
-            stack_file,
-            f"tenants.{tenant}",
-            Message(
-                "FT-TEN-112",
-                "is missing, but the last update had this tenant, so its namespaces would be deleted with all objects",
-                "to offboard it, restore the entry with `state: leaving` and run `pulumi up` before you remove it "
-                "(docs/tenants.md); if the files are older than that update, use the newer ones",
-            ),
-        )
+    had = (
+        (kind.rpartition(":")[2], name, (outputs.get("metadata") or {}).get("labels") or {})
+        for (kind, name), outputs in state.resources.items()
+    )
+    for tenant in deleted_tenants(had, config.tenant_of_namespaces):
+        if tenant in absent:
+            yield Problem(stack_file, f"tenants.{tenant}", ABSENT_TENANT())
 
 
-def _owned(state: State, *kinds: str) -> Iterator[tuple[str, str]]:
-    """The tenants of all objects of these kinds that the last update had, each with the object's name."""
-    for (kind, name), outputs in state.resources.items():
-        if kind.rpartition(":")[2] in kinds:
-            metadata = outputs.get("metadata") or {}
-            yield (metadata.get("labels") or {}).get(TENANT_LABEL, ""), name
+def deleted_tenants(had: Iterable[tuple[str, str, Mapping[str, str]]], namespaces: Container[str]) -> list[str]:
+    """The tenants that were not leaving, and of which a namespace would be deleted.
+
+    Args:
+        had: kind, name and labels of all objects before.
+        namespaces: those of tenants now; a tenant that was given another name keeps its own.
+    """
+    active, deleted = set[str](), set[str]()
+    for kind, name, labels in had:
+        if kind in _OF_ACTIVE:
+            active.add(labels.get(TENANT_LABEL, ""))
+        elif kind == "Namespace" and name not in namespaces:
+            deleted.add(labels.get(TENANT_LABEL, ""))
+    return sorted(active & deleted - {""})
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from sample_objects import kubernetes, render_of
 from flux_tenancy.components.plan.registration import OWNERSHIP
 from flux_tenancy.components.policies.probe import PROBE_NAME
 from flux_tenancy.review.changes.fields import as_yaml_lines, diff, is_noise, label, masked
-from flux_tenancy.review.changes.objects import changes
+from flux_tenancy.review.changes.objects import Action, ObjectChange, changes
 
 
 def lines(change):
@@ -121,11 +121,16 @@ def test_annotations_that_every_object_has_are_left_out_of_the_yaml():
     assert as_yaml_lines(kubernetes("Role", "a", metadata=metadata))[0][-2:] == ("  annotations:", "    note: x")
 
 
-def test_a_text_without_names_is_the_same_for_objects_that_are_alike():
-    shop, apps = kubernetes("Role", "b", "shop", "shop"), kubernetes("Role", "a", "apps", "apps")
+def test_a_change_without_names_is_the_same_for_objects_that_are_alike():
+    secret = {"key": "<encrypted tenants.apps.key 0123456789abcdef>"}
+    content = {"stringData": secret, "secretRef": {"name": "apps-git"}, "text": "apps", "roleRef": {"name": "apps"}}
 
-    assert masked("shop/b: shop-git of shopping", shop) == "<tenant>/<name>: <tenant>-git of shopping"
-    assert masked("<encrypted tenants.apps.key 0123456789abcdef>", apps) == "<encrypted tenants.<tenant>.key …>"
+    found = masked(ObjectChange(Action.ADDED, kubernetes("Secret", "a", "apps", "apps", **content))).object.manifest
+
+    assert found["metadata"] == {"name": "<name>", "namespace": "<tenant>"}
+    assert found["secretRef"]["name"] == "<tenant>-git"
+    assert found["stringData"]["key"] == "<encrypted tenants.<tenant>.key …>"
+    assert (found["text"], found["roleRef"]["name"]) == ("apps", "apps")
 
 
 def test_values_of_secrets_are_not_shown():

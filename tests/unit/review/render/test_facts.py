@@ -384,12 +384,19 @@ def test_a_reviewer_reads_one_line_about_the_program_and_its_packages(reported):
     before = with_facts(program={"sources": "a", "__main__.py": "b"}, packages={"pulumi": "==1", "x": "==1"})
     after = with_facts(program={"sources": "c", "__main__.py": "b"}, packages={"pulumi": "==2", "y": "==1"})
 
-    found = report(reported(before, after))
+    found = report(*(replace(reported(before, after), stack=name) for name in ("production", "staging")))
 
     line = "the program differs: sources, pulumi 1 -> 2, x 1 -> none and y none -> 1"
-    assert [each.text for each in found.stacks[0].statements] == [line]
+    [section] = found.sections
+    [group] = section.groups
+    assert (group.stacks, [each.sentence for each in group.said]) == (("all stacks",), [line])
     assert found.headline == line
-    assert {"fact": "program.sources", "before": "a", "after": "c"} in json.loads(as_json(found))["stacks"][0]["facts"]
+    assert [each["fact"] for each in json.loads(as_json(found))["facts"]] == [
+        "packages.pulumi",
+        "packages.x",
+        "packages.y",
+        "program.sources",
+    ]
     assert found.stacks[0].is_changed
 
 

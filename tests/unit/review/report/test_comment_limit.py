@@ -174,13 +174,6 @@ def test_alike_objects_of_many_tenants_are_one_entry():
     assert "### 300 tenants: t0, t1, t10, t100, t101 and 295 more\n\n**On staging**: 600 objects changed\n" in text
 
 
-def test_what_differs_between_tenants_is_no_part_of_an_entry_of_both():
-    before = side(*(kubernetes("RoleBinding", name, name, name, roleRef="none") for name in ("view", "admin")))
-    after = side(*(kubernetes("RoleBinding", name, name, name, roleRef=name) for name in ("view", "admin")))
-
-    assert "+ roleRef: <tenant>" in as_markdown(report(compared(before, after)))
-
-
 @given(st.integers(1, 3000), st.sampled_from([3_000, 20_000, LIMIT]))
 @settings(max_examples=20, deadline=None, derandomize=True)
 def test_risks_are_whole_or_counted_with_one_of_each_first(count, limit):

@@ -1,4 +1,4 @@
-"""The comment that a reviewer reads, for six pull requests; each is a golden file that GitHub shows as it would be."""
+"""The comment that a reviewer reads of a pull request; each is a golden file that GitHub shows as it would be."""
 
 from __future__ import annotations
 
@@ -72,11 +72,20 @@ def rotated(stack: str) -> Sections:
     return before | {"tenants": before["tenants"] | {"dev-team": at_github("dev-team", "apps", "second")}}
 
 
-def offboarded(stack: str) -> Sections:
+def missing(stack: str) -> Sections:
     before = sections(stack)
     if stack == "staging":
         return before
     return before | {"tenants": {"dev-team": before["tenants"]["dev-team"]}}
+
+
+def offboarded(stack: str) -> Sections:
+    return leaving(stack) if stack == "staging" else missing(stack)
+
+
+def leaving(stack: str) -> Sections:
+    before = sections(stack)
+    return before | {"tenants": before["tenants"] | {"ops-team": before["tenants"]["ops-team"] | {"state": "leaving"}}}
 
 
 def upgraded(stack: str) -> Sections:
@@ -98,10 +107,12 @@ CASES: Mapping[str, Callable[[str], Sections]] = {
     "rotated-key": rotated,
     "offboarding": offboarded,
     "another-cluster": moved,
+    "missing-tenant": missing,
 }
 BEFORE: Mapping[str, Callable[[str], Sections]] = {
     "flux-upgrade": lambda stack: sections(stack, flux={"version": OLDER}),
     "another-cluster": with_contexts,
+    "offboarding": leaving,
 }
 
 

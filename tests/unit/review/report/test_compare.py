@@ -20,7 +20,9 @@ from flux_tenancy.command.app import app
 from flux_tenancy.command.review import address_of_run
 from flux_tenancy.components.config.errors import ConfigurationError, Problem
 from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.stack.cluster.absence import ABSENT_TENANT
 from flux_tenancy.components.stack.files.project_file import read_project_file
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from flux_tenancy.project.errors import OperationError
 from flux_tenancy.review.render.rendered import Render
 from flux_tenancy.review.report.compare import compare
@@ -184,9 +186,9 @@ def test_the_program_of_the_merge_base_records_what_else_decided(clone, monkeypa
     clone.own_program(OWN_PROGRAM.replace("settings=settings", f"settings=settings, {facts}"))
     clone.commit()
 
-    [stack] = compare(clone.folder, "main").stacks
+    report = compare(clone.folder, "main")
 
-    assert [each.text for each in stack.statements] == said
+    assert [each.sentence for section in report.sections for group in section.groups for each in group.said] == said
 
 
 @pytest.mark.parametrize(
@@ -329,6 +331,26 @@ def test_new_stacks_and_those_that_are_gone_are_told(clone, rendered):
     assert (gone.stack, gone.is_gone, new.stack, new.is_new) == ("gone", True, "new", True)
 
 
+@pytest.mark.parametrize(
+    "tenants", [{}, ..., {"ops-team": tenant("ops-team", "ops-team")}], ids=["none", "unset", "one"]
+)
+def test_a_missing_tenant_is_told_with_the_words_of_the_update(clone, tenants):
+    clone.stack("staging", "dev-team", "ops-team")
+    clone.commit()
+    write_stack(clone.folder, tenants=tenants)
+    (clone.folder / "tenants" / "dev-team.yaml").unlink()
+
+    report = compare(clone.folder, "main")
+
+    missing = {"dev-team"} if tenants not in ({}, ...) else {"dev-team", "ops-team"}
+    assert report.absent == missing
+    assert "missing (the update is refused)" in report.headline
+    assert [risk.sentence for risk in report.risks][: len(missing)] == [
+        f"tenants.{name} {ABSENT_TENANT()}" for name in sorted(missing)
+    ]
+    assert report.missing_acknowledgements == ()
+
+
 def test_one_stack_is_compared_on_its_own(clone, rendered):
     clone.stack("one")
     clone.stack("other")
@@ -466,6 +488,23 @@ class TestCommand:
         assert result.exit_code == 1
         assert "Platform on staging needs an acknowledgement" in result.output
 
+    def test_a_missing_tenant_exits_with_1(self, run, clone):
+        labels = {TENANT_LABEL: "shop"}
+        manifest = {"metadata": {"name": "shop", "labels": labels}}
+        objects = ", ".join(
+            f"SimpleNamespace(owner='shop', type='kubernetes:v1:{kind}', resource='shop', protected=False, "
+            f"manifest={manifest | {'kind': kind}})"
+            for kind in ("Namespace", "ServiceAccount")
+        )
+        clone.own_program(OWN_PROGRAM.replace("[SimpleNamespace(**object, protected=False)]", f"[{objects}]"))
+        clone.commit()
+
+        result = run()
+
+        assert result.exit_code == 1
+        assert result.output.startswith("1 tenant missing (the update is refused)")
+        assert "acknowledge" not in result.output
+
     def test_the_whole_report_is_appended_to_a_summary(self, run, tmp_path, monkeypatch):
         for name, value in (("SERVER_URL", "https://github.com"), ("REPOSITORY", "o/r"), ("RUN_ID", "7")):
             monkeypatch.setenv(f"GITHUB_{name}", value)
@@ -537,7 +576,7 @@ def test_a_project_below_the_top_of_its_repository_is_compared_with_the_workflow
 
     report = compare(inner.folder, "main")
 
-    assert [each.text for each in report.stacks[0].statements] == [
+    assert [each.text for each in report.risks] == [
         "who approves changes, or how they are applied, may differ: .github/workflows/apply.yaml"
     ]
 

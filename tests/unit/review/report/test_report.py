@@ -8,6 +8,9 @@ import pytest
 from sample_objects import kubernetes
 from sample_reports import compared, report, side
 
+from flux_tenancy.components.stack.written import Written
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.review.changes.keys import key_changes
 from flux_tenancy.review.changes.objects import Action
 from flux_tenancy.review.render.rendered import PLATFORM
 from flux_tenancy.review.words.statement import Statement
@@ -121,6 +124,66 @@ def test_tenants_whose_changes_only_look_alike_have_sections_of_their_own():
     before = side(sync("a", x=long), sync("b", x=long))
 
     assert len(report(compared(before, side(sync("a", x=f"{long}a"), sync("b", x=f"{long}b")))).sections) == 2
+
+
+def binding(tenant, role, group="ops"):
+    """A binding of a tenant's account, and of a group."""
+    subjects = [{"kind": "ServiceAccount", "name": tenant, "namespace": tenant}, {"kind": "Group", "name": group}]
+    metadata = {"labels": {TENANT_LABEL: tenant}}
+    content = {"metadata": metadata, "roleRef": {"kind": "ClusterRole", "name": role}, "subjects": subjects}
+    return kubernetes("RoleBinding", f"{tenant}-reconciler", tenant, tenant, **content)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "are_alike"),
+    [
+        (None, lambda name: binding(name, "edit"), True),
+        (None, lambda name: binding(name, name), False),
+        (None, lambda name: binding(name, "edit", name), False),
+        (lambda name: binding(name, "edit"), lambda name: binding(name, name), False),
+        (lambda name: sync(name, path="."), lambda name: sync(name, path=name), False),
+        (lambda name: sync(name, targetNamespace="x"), lambda name: sync(name, targetNamespace=name), True),
+    ],
+    ids=["names", "role", "group", "changed role", "path", "place"],
+)
+def test_a_value_that_equals_the_name_of_its_tenant_does_not_make_changes_alike(before, after, are_alike):
+    names = ("admin", "view")
+    old, new = (
+        side(*(each(name) for name in names)) if each else side(*(config(name) for name in names))
+        for each in (before, after)
+    )
+
+    entries = [
+        entry for section in report(compared(old, new)).sections for group in section.groups for entry in group.entries
+    ]
+
+    assert sum(len(each.names) == 2 for each in entries if each.action is not Action.REMOVED) == are_alike
+
+
+def test_a_right_that_equals_the_name_of_its_tenant_does_not_make_sentences_alike():
+    words = ("{0} has the role {0} in {0}", "{0} has the role edit in {0}", "the secret tenants.{0}.key is rotated")
+    said = [Statement(name, each.format(name), names_owner=True) for each in words for name in ("admin", "view")]
+
+    [*sections] = report(replace(compared(side(), side()), access=tuple(said))).sections
+
+    assert [[each.text for each in section.groups[0].said] for section in sections] == [
+        ["admin has the role admin in admin"],
+        ["<tenant> has the role edit in <tenant>", "the secret tenants.<tenant>.key is rotated"],
+        ["view has the role view in view"],
+    ]
+
+
+def test_a_key_that_equals_the_name_of_its_tenant_does_not_make_keys_alike():
+    before, after = (
+        Written(
+            "Pulumi.staging.yaml", {"tenants": {name: {"role": role(name), "path": path} for name in ("admin", "view")}}
+        )
+        for role, path in ((lambda _: "edit", "a"), (lambda name: name, "b"))
+    )
+
+    sections = report(replace(compared(side(), side()), keys=key_changes(before, after))).sections
+
+    assert [section.owners for section in sections] == [("admin",), ("admin", "view"), ("view",)]
 
 
 def test_the_platform_comes_first_and_alone():
