@@ -321,15 +321,36 @@ def _not_every_pods(account: str) -> str:
 
 
 ServiceAccountName = Annotated[DnsLabel, AfterValidator(_not_every_pods)]
-# Flux's kinds have a key of their own.
+# Of resources without a domain, Kubernetes knows these only.
+# Source: standardQuotaResources and standardContainerResources in pkg/apis/core/helper/helpers.go of Kubernetes
+_COMPUTE = "cpu|memory|ephemeral-storage"
+_OF_A_DOMAIN = r"[a-z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?/[a-zA-Z0-9]([a-zA-Z0-9._-]*[a-zA-Z0-9])?"
+_OTHER_THAN_FLUX = r"(?!(count/)?.*\.fluxcd\.io$)"
+_NOT_LIMITABLE = Wording(
+    "FT-CFG-401",
+    "is not a resource that can be limited here",
+    "write it like {examples}; Flux's own kinds are limited by fluxObjects",
+)
 QuotaResource = Annotated[
     str,
     *matching(
-        r"^(?!count/.*\.fluxcd\.io$)[a-z0-9]([a-zA-Z0-9./-]*[a-zA-Z0-9])?$",
-        Message(
-            "FT-CFG-401",
-            "is not a resource that a quota can limit here",
-            "write it like pods; Flux's own kinds are limited by fluxObjects",
-        ),
+        rf"^{_OTHER_THAN_FLUX}({_OF_A_DOMAIN}|((requests|limits)\.)?({_COMPUTE})|requests\.storage"
+        r"|(requests\.)?hugepages-[a-zA-Z0-9]+|services(\.nodeports|\.loadbalancers)?|pods|replicationcontrollers"
+        r"|resourcequotas|secrets|configmaps|persistentvolumeclaims)$",
+        _NOT_LIMITABLE(examples="requests.cpu, pods or count/jobs.batch"),
+    ),
+]
+CountedResource = Annotated[
+    str,
+    *matching(
+        rf"^{_OTHER_THAN_FLUX}(count/)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?$",
+        _NOT_LIMITABLE(examples="secrets or jobs.batch"),
+    ),
+]
+ContainerResource = Annotated[
+    str,
+    *matching(
+        rf"^({_OF_A_DOMAIN}|{_COMPUTE}|hugepages-[a-zA-Z0-9]+)$",
+        _NOT_LIMITABLE(examples="cpu, memory or nvidia.com/gpu"),
     ),
 ]
