@@ -32,7 +32,7 @@ DURATION = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"
 SEMANTIC_VERSION = r"^[0-9]+\.[0-9]+\.[0-9]+$"
 
 # What `git clone` accepts, and GitHub offers to copy; it cannot hold a password.
-_SHORT_SSH = re.compile(r"([a-z0-9._-]+@[A-Za-z0-9.-]+):(?!/)([A-Za-z0-9._/-]+)")
+_SHORT_SSH = re.compile(r"([A-Za-z0-9._-]+@[A-Za-z0-9.-]+):(?!/)([A-Za-z0-9._/-]+)")
 
 # What Python's regular expressions support, and those of Go do not.
 _NOT_RE2 = re.compile(r"\(\?(=|!|<=|<!|>|P=|\()|\\[1-9]")
@@ -211,8 +211,9 @@ def url_parts(value: str, schemes: tuple[str, ...], example: str) -> SplitResult
             value,
             Message(
                 "FT-CFG-014",
-                "contains credentials",
-                "remove and rotate them: in a URL, they are readable in the cluster and in Pulumi's state",
+                "contains a user or credentials",
+                "remove all up to the @; rotate a password or token, which is readable in the cluster and in Pulumi's "
+                "state",
             ),
         )
     if "ssh" in schemes and (short := _SHORT_SSH.fullmatch(value)):
