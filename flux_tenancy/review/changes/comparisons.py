@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
+from flux_tenancy.components.allowlists.source_patterns import canonical
 from flux_tenancy.components.config.types import seconds
 from flux_tenancy.components.vocabulary.quantities import parse_quantity
 from flux_tenancy.review.access.policy_settings import FACTOR
@@ -19,6 +24,8 @@ _RARE_SECONDS = 86_400.0
 _HASTY_SECONDS = 10.0
 """Below it, hardly any timeout is long enough for a fetch or an apply."""
 _ENDLESS = Decimal("Infinity")
+_ANY_VERSION = re.compile(r"\s*(\*|[xX]|>=?\s*v?[0-9][^<|,\s]*)\s*")
+_TRUTH = TypeAdapter[bool | None](bool | None)
 
 
 def differs(_before: Any, _after: Any) -> bool:
@@ -27,13 +34,19 @@ def differs(_before: Any, _after: Any) -> bool:
 
 
 def becomes(*values: Any) -> Compare:
-    """Whether it is one of these values now."""
-    return lambda _, after: after in values
+    """Whether it is one of these values now, and was none of them; a truth value can be written in several ways."""
+    return lambda before, after: _is_one_of(after, values) and not _is_one_of(before, values)
 
 
-def was(value: Any) -> Compare:
-    """Whether it was this value."""
-    return lambda before, _: before == value
+def was(*values: Any) -> Compare:
+    """Whether it was one of these values."""
+    return lambda before, _: _is_one_of(before, values)
+
+
+def _is_one_of(value: Any, values: Collection[Any]) -> bool:
+    with suppress(ValidationError):
+        return value in values or (True in values and bool(_TRUTH.validate_python(value)))
+    return False
 
 
 def comes(before: Any, _after: Any) -> bool:
@@ -59,6 +72,11 @@ def goes(_before: Any, after: Any) -> bool:
 def gains(before: Any, after: Any) -> bool:
     """Whether a list has further entries."""
     return any(each not in (before or ()) for each in after or ())
+
+
+def loses(before: Any, after: Any) -> bool:
+    """Whether a list has fewer entries."""
+    return gains(after, before)
 
 
 def opens(before: Any, after: Any) -> bool:
@@ -90,6 +108,31 @@ def is_laxer(before: Any, after: Any) -> bool:
 def is_replaced(before: Any, after: Any) -> bool:
     """Whether there is one before and after."""
     return before is not None and after is not None
+
+
+def is_elsewhere(before: Any, after: Any) -> bool:
+    """Whether an address is another one, however it is written."""
+    return is_replaced(before, after) and canonical(str(before)) != canonical(str(after))
+
+
+def is_any_version(_before: Any, after: Any) -> bool:
+    """Whether a range of versions has no end."""
+    return after is None or _ANY_VERSION.fullmatch(str(after)) is not None
+
+
+def lasts_longer(before: Any, after: Any) -> bool:
+    """Whether a day is later: `until 2027-01-31`, or `without an end`."""
+    return is_replaced(before, after) and str(after) > str(before)
+
+
+def shrinks(before: Any, after: Any) -> bool:
+    """Whether a number is smaller."""
+    return is_replaced(before, after) and quantity(after) < quantity(before)
+
+
+def is_divided(before: Any, after: Any) -> bool:
+    """Whether a quantity has shrunk by a factor that a review names."""
+    return is_replaced(before, after) and FACTOR * quantity(after) <= quantity(before)
 
 
 def is_multiplied(before: Any, after: Any) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from flux_tenancy.components.installs.flux.config import SELECTOR
 from flux_tenancy.components.installs.flux.lanes import lane_of, selector_of
@@ -12,7 +14,7 @@ from flux_tenancy.components.installs.flux.lockdown_environment import PROXY_VAR
 from flux_tenancy.components.installs.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS
 from flux_tenancy.components.installs.flux.profile import FEATURE_GATES
 from flux_tenancy.components.vocabulary.manifests import Manifest, value_at
-from flux_tenancy.components.vocabulary.names import LANE_LABEL
+from flux_tenancy.components.vocabulary.names import BUCKET, GIT_REPOSITORY, KUSTOMIZATION, LANE_LABEL, OCI_REPOSITORY
 from flux_tenancy.components.vocabulary.object_meta import SecretPurpose
 from flux_tenancy.review.access.boundaries import IDENTITIES
 from flux_tenancy.review.changes.fields import is_descriptive, is_meaningful
@@ -28,6 +30,24 @@ _TOLD = {
     *(f"--{each}" for each in FORBIDDEN_FLAGS),
     *({each.argument.rpartition("=")[0] for each in LOCKDOWN_FLAGS} - {"--events-addr"}),
 }
+
+
+AROUND = "around"
+"""The key of what an object does not say itself.
+
+`synced` tells whether a sync applies it, `home` is its namespace if its owner has no other, `hosts` are those to which
+Providers sent events before.
+"""
+_CONTENT = {
+    KUSTOMIZATION: ("path", "targetNamespace", "sourceRef"),
+    # That they are fetched from elsewhere are rows of their own.
+    GIT_REPOSITORY: ("ref",),
+    OCI_REPOSITORY: ("ref", "layerSelector"),
+    BUCKET: ("prefix",),
+}
+_NAMES = frozenset({"kind", "name", "namespace"})
+_PRIVILEGES = frozenset({"privileged", "hostNetwork", "hostPID", "hostIPC", "allowPrivilegeEscalation"})
+_LITERAL = re.compile(r"(?:true|false|\W|\d)*|.*\|\|\s*true\s*")
 
 
 def at(*path: str) -> Read:
@@ -52,29 +72,105 @@ def of(path: tuple[str, ...], *keys: str) -> Read:
     return read
 
 
-def entries(field: str) -> Read:
-    """Labels or annotations that may have an effect of which no other sentence tells."""
-
-    def read(manifest: Manifest) -> Mapping[str, Any]:
-        found = manifest["metadata"].get(field) or {}
-        return {
-            key: value
-            for key, value in found.items()
-            if not is_descriptive(key, value) and not is_meaningful(key) and key not in IDENTITIES
-        }
-
-    return read
+def content(manifest: Manifest) -> Mapping[str, Any]:
+    """What decides which objects a sync applies, and where."""
+    spec, around = manifest["spec"], manifest[AROUND]
+    if manifest["kind"] in (OCI_REPOSITORY, BUCKET) and not around["synced"]:
+        return {}
+    found = {key: _one_line(spec.get(key)) for key in _CONTENT[manifest["kind"]]}
+    return {key: value or (around["home"] if key == "targetNamespace" else None) for key, value in found.items()}
 
 
-def common_entries(field: str) -> Read:
-    """Labels or annotations that a sync or a release adds to all of its objects, but not its own lane."""
+def _one_line(value: Any) -> Any:
+    """The reference of a source or to one, without brackets."""
+    if not isinstance(value, Mapping):
+        return value
+    return " ".join(str(each) for key, each in value.items() for each in ([each] if key in _NAMES else [key, each]))
 
-    def read(manifest: Manifest) -> Mapping[str, Any]:
-        found = (manifest["spec"].get("commonMetadata") or {}).get(field) or {}
-        lane = (LANE_LABEL, manifest["metadata"].get("labels", {}).get(LANE_LABEL))
-        return {k: value for k, value in found.items() if not is_descriptive(k, value) and (k, value) != lane}
 
-    return read
+def _entries(manifest: Manifest, field: str) -> Mapping[str, Any]:
+    found = manifest["metadata"].get(field) or {}
+    return {
+        key: value
+        for key, value in found.items()
+        if not is_descriptive(key, value) and not is_meaningful(key) and key not in IDENTITIES
+    }
+
+
+def own_labels(manifest: Manifest) -> Mapping[str, Any]:
+    """Labels that may have an effect of which no other sentence tells."""
+    return _entries(manifest, "labels")
+
+
+def own_annotations(manifest: Manifest) -> Mapping[str, Any]:
+    """Annotations that may have an effect of which no other sentence tells."""
+    return _entries(manifest, "annotations")
+
+
+def _common_entries(manifest: Manifest, field: str) -> Mapping[str, Any]:
+    found = (manifest["spec"].get("commonMetadata") or {}).get(field) or {}
+    lane = (LANE_LABEL, manifest["metadata"].get("labels", {}).get(LANE_LABEL))
+    return {k: value for k, value in found.items() if not is_descriptive(k, value) and (k, value) != lane}
+
+
+def common_labels(manifest: Manifest) -> Mapping[str, Any]:
+    """Labels that a sync or a release adds to all of its objects, but not its own lane."""
+    return _common_entries(manifest, "labels")
+
+
+def common_annotations(manifest: Manifest) -> Mapping[str, Any]:
+    """Annotations that a sync or a release adds to all of its objects."""
+    return _common_entries(manifest, "annotations")
+
+
+def ignored_drift(manifest: Manifest) -> Mapping[str, Any]:
+    """The fields whose drift a sync or a release does not correct."""
+    return at("spec", "ignore")(manifest) or at("spec", "driftDetection", "ignore")(manifest)
+
+
+def always_healthy(manifest: Manifest) -> Mapping[str, Any]:
+    """The kinds whose objects a sync counts as ready by an expression that reads nothing of them."""
+    found = manifest["spec"].get("healthCheckExprs") or ()
+    return {each["kind"]: True for each in found if _LITERAL.fullmatch(each.get("current", ""))}
+
+
+def new_hosts(manifest: Manifest) -> Mapping[str, Any]:
+    """The host to which a Provider sends events, if none did before."""
+    host = host_of(manifest)
+    return {host: True} if host and host not in manifest[AROUND]["hosts"] else {}
+
+
+def host_of(provider: Manifest) -> str:
+    """The host to which a Provider sends events; empty where its type or a Secret has it."""
+    return urlsplit(provider["spec"].get("address") or "").hostname or ""
+
+
+def values_with_privileges(manifest: Manifest) -> Mapping[str, Any]:
+    """The values of a release that ask for rights over a node."""
+    found = _walked(manifest["spec"].get("values") or {})
+    return {path: True for path, value in found if path.rpartition(".")[2] in _PRIVILEGES and value is True}
+
+
+def chart_replicas(manifest: Manifest) -> Mapping[str, Any]:
+    """How many Pods a chart of the platform runs of each of its components."""
+    found = _walked(at("properties", "values")(manifest).get("values") or {})
+    return {path: value for path, value in found if path.rpartition(".")[2] in ("replicas", "replicaCount")}
+
+
+def resources(manifest: Manifest) -> Mapping[str, Any]:
+    """The requests and limits of a controller."""
+    return dict(_walked(_container(manifest).get("resources") or {}))
+
+
+def _walked(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from _walked(each, f"{path}.{key}" if path else str(key))
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from _walked(each, f"{path}[{index}]")
+    else:
+        yield path, value
 
 
 def intervals(manifest: Manifest) -> Mapping[str, Any]:
@@ -121,9 +217,14 @@ def _arguments(manifest: Manifest) -> Mapping[str, Any]:
     return {name: value for name, _, value in (each.partition("=") for each in arguments)}
 
 
-def argument(name: str) -> Read:
-    """One argument of a controller."""
-    return lambda manifest: {key: value for key, value in _arguments(manifest).items() if key == name}
+def concurrent(manifest: Manifest) -> Mapping[str, Any]:
+    """The number of workers of a controller."""
+    return {key: value for key, value in _arguments(manifest).items() if key == "--concurrent"}
+
+
+def log_level(manifest: Manifest) -> Mapping[str, Any]:
+    """How much a controller logs."""
+    return {key: value for key, value in _arguments(manifest).items() if key == "--log-level"}
 
 
 def other_arguments(manifest: Manifest) -> Mapping[str, Any]:

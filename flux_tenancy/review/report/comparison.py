@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +11,7 @@ from flux_tenancy.components.stack.files.stack_file import StackFile
 from flux_tenancy.components.stack.review import ReviewConfig
 from flux_tenancy.review.access.changes import access_changes
 from flux_tenancy.review.access.sentences import AccessChange, Risk
-from flux_tenancy.review.changes.dangers import dangers
-from flux_tenancy.review.changes.decisions import decision_risks
+from flux_tenancy.review.changes.configuration import configuration_documents
 from flux_tenancy.review.changes.deletions import deletions
 from flux_tenancy.review.changes.images import image_changes
 from flux_tenancy.review.changes.keys import KeyChange
@@ -20,9 +19,9 @@ from flux_tenancy.review.changes.objects import changes
 from flux_tenancy.review.changes.onboardings import onboardings
 from flux_tenancy.review.changes.releases import release_changes
 from flux_tenancy.review.changes.replacements import replacement_risks
+from flux_tenancy.review.changes.risks import risk_statements
 from flux_tenancy.review.changes.run_facts import fact_changes
 from flux_tenancy.review.changes.secrets import secret_changes
-from flux_tenancy.review.changes.weakenings import weakenings
 from flux_tenancy.review.render.facts import configuration
 from flux_tenancy.review.render.rendered import PLATFORM, Render
 from flux_tenancy.review.report.model import StackReport
@@ -94,15 +93,22 @@ def stack_report(
         findings=findings,
         access=tuple(_of_access(each) for each in access_changes(old, after.render)),
         dangers=(
-            *(Statement(owner, text, risk=True) for owner, text in dangers(found, after.render.objects)),
             *replacement_risks(found),
-            *weakenings(old.objects if old else (), after.render.objects),
-            *(decision_risks(stack, _sections(before), _sections(after)) if before else ()),
+            *_risks(stack, before, after),
         ),
         images=tuple(image_changes(found)),
         unused=tuple(sorted(set(acknowledged) - {each.token for each in deleted})),
         note=note,
     )
+
+
+def _risks(stack: str, before: Side | None, after: Side) -> Iterator[Statement]:
+    """What the rows of `risks.yaml` say."""
+    if before is None:
+        return risk_statements((), after.render.objects)
+    facts = before.render.facts, after.render.facts
+    old, new = configuration_documents(stack, _sections(before), _sections(after), *facts)
+    return risk_statements([*before.render.objects, *old], [*after.render.objects, *new])
 
 
 def acknowledgements(file: StackFile) -> tuple[str, ...]:

@@ -14,9 +14,11 @@ class Statement:
         text: plain text without a period. It does not name the stack.
         risk: whether reviewers have to look at it first.
         names_owner: whether the sentence has its own subject, so that it needs no owner in front.
+        matters: the way in which the change matters, as `review/changes/risks.yaml` has them; empty for none of these.
     """
 
     owner: str
     text: str
     risk: bool = False
     names_owner: bool = False
+    matters: str = ""

@@ -1,0 +1,231 @@
+"""How a change matters that gives nobody a right, by the rows of `risks.yaml`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import yaml
+
+from flux_tenancy.components.config.printable import without_passwords
+from flux_tenancy.components.config.yaml_files import FastLoader
+from flux_tenancy.components.tenant.capsule.names import TENANT
+from flux_tenancy.components.vocabulary.names import (
+    BUCKET,
+    GIT_REPOSITORY,
+    HELM_RELEASE,
+    HELM_REPOSITORY,
+    KUSTOMIZATION,
+    OCI_REPOSITORY,
+)
+from flux_tenancy.review.access.words import counted
+from flux_tenancy.review.changes import comparisons, values
+from flux_tenancy.review.changes.fields import label, shortened
+from flux_tenancy.review.render.rendered import PLATFORM, PROTECT, RenderedObject
+from flux_tenancy.review.words.statement import Statement
+
+_VALUE = 160
+"""Characters of a value in a sentence."""
+_QUOTAS = "quotas of namespace"
+"""The kind of what stands for all ResourceQuotas of a namespace."""
+_SOME = re.compile(r"(?:(?P<path>.+)\.)?(?:\((?P<keys>.+)\)|\*)")
+_PRUNED = ": Flux deletes the applied objects that are missing there"
+_SYNCED = (KUSTOMIZATION, HELM_RELEASE, GIT_REPOSITORY, OCI_REPOSITORY, HELM_REPOSITORY, BUCKET)
+_Key = tuple[str, str, str]
+"""Kind, namespace and name: an API may have another version."""
+
+
+@dataclass(frozen=True)
+class Risk:
+    """A row of the table; `risks.yaml` describes its keys.
+
+    Attributes:
+        matters: the way in which the change matters.
+        kinds: the kinds of objects.
+        read: the values.
+        when: which differences are said.
+    """
+
+    matters: str
+    kinds: frozenset[str]
+    read: values.Read
+    when: comparisons.Compare
+    says: str
+    risk: bool = True
+    new: bool | str = False
+    gone: str = ""
+
+
+@cache
+def risks() -> tuple[Risk, ...]:
+    """All rows, in the order of the table."""
+    text = files(__package__).joinpath("risks.yaml").read_text(encoding="utf-8")
+    table: dict[str, Any] = yaml.load(text, FastLoader)
+    kinds = table.pop("kinds")
+    return tuple(_row(matters, kinds, **row) for matters, rows in table.items() for row in rows)
+
+
+def _row(matters: str, kinds: Mapping[str, list[str]], of: Any, field: str, when: str, **row: Any) -> Risk:
+    found = kinds.get(of, [of]) if isinstance(of, str) else of
+    return Risk(matters, frozenset(found), _read(field), _compare(when), **row)
+
+
+def _read(field: str) -> values.Read:
+    if found := _SOME.fullmatch(field):
+        keys = found["keys"].split("|") if found["keys"] else ()
+        return values.of(tuple(found["path"].split(".")), *keys)
+    own: values.Read | None = getattr(values, field, None)
+    return own or values.at(*field.split("."))
+
+
+def _compare(when: str) -> comparisons.Compare:
+    name, *given = when.split()
+    found = getattr(comparisons, name)
+    compare: comparisons.Compare = found(*map(yaml.safe_load, given)) if given else found
+    return compare
+
+
+def risk_statements(before: Iterable[RenderedObject], after: Iterable[RenderedObject]) -> Iterator[Statement]:
+    """What the changed objects weaken, the same of several objects and keys once.
+
+    Args:
+        before: all objects at the merge base, and the configuration as such.
+        after: all objects now, and the configuration.
+    """
+    old, new = ({_key(each): each for each in _with_joint_quotas(objects)} for objects in (before, after))
+    around = _Around.of(old, new)
+    found: dict[tuple[str, Risk, str, str, str], tuple[list[str], list[str]]] = {}
+    for key, each in (old | new).items():
+        earlier, later = old.get(key), new.get(key)
+        if earlier and later and earlier.digest == later.digest:
+            continue
+        for row in _rows().get(each.kind, ()):
+            if not around.concerns(row, earlier, later):
+                continue
+            versions = [row.read(around.described(one)) if one else {} for one in (earlier, later)]
+            for name in sorted({*versions[0], *versions[1]}):
+                was, is_now = (version.get(name) for version in versions)
+                if was != is_now and row.when(was, is_now):
+                    shown = _shown(was, is_now) if "{before}" in row.says else ("", _shown(None, is_now)[1])
+                    then = _PRUNED if "{then}" in row.says and around.pruned.get(key) else ""
+                    keys, labels = found.setdefault((each.owner, row, *shown, then), ([], []))
+                    keys.append(name)
+                    labels.append(label(each))
+    for (owner, row, was, is_now, then), (keys, labels) in found.items():
+        words = {"keys": counted(dict.fromkeys(keys), ""), "labels": counted(dict.fromkeys(labels), "")}
+        text = row.says.format(before=was, after=is_now, then=then, **words)
+        yield Statement(owner, text, row.risk, matters=row.matters)
+
+
+@cache
+def _rows() -> Mapping[str, list[Risk]]:
+    found: dict[str, list[Risk]] = defaultdict(list)
+    for row in risks():
+        for kind in row.kinds:
+            found[kind].append(row)
+    return found
+
+
+@dataclass(frozen=True)
+class _Around:
+    """What an object does not say itself.
+
+    Attributes:
+        staying: the namespaces that there are.
+        synced: the owners of syncs, releases and sources.
+        pruned: each sync and each source that a sync applies, with whether Flux prunes.
+        places: how many namespaces each owner has; a tenant of Capsule makes further ones.
+        hosts: those to which Providers sent events before.
+    """
+
+    staying: frozenset[str]
+    synced: frozenset[str]
+    pruned: Mapping[_Key, bool]
+    places: Mapping[str, int]
+    hosts: frozenset[str]
+
+    @classmethod
+    def of(cls, old: Mapping[_Key, RenderedObject], new: Mapping[_Key, RenderedObject]) -> _Around:
+        found = new.values()
+        return cls(
+            frozenset(each.name for each in found if each.kind == "Namespace"),
+            frozenset(each.owner for each in found if each.kind in _SYNCED),
+            _pruned(found),
+            Counter(each.owner for each in found if each.kind in ("Namespace", TENANT)),
+            frozenset(values.host_of(each.manifest) for each in old.values() if each.kind == "Provider"),
+        )
+
+    def concerns(self, row: Risk, earlier: RenderedObject | None, later: RenderedObject | None) -> bool:
+        """Whether a row is about an object that comes, changes or goes."""
+        if earlier is None:
+            return bool(row.new)
+        if later is None:
+            is_meant = row.gone == "namespace" or (row.gone == "syncs" and earlier.owner in self.synced)
+            return is_meant and earlier.namespace in self.staying
+        return row.new != "only"
+
+    def described(self, each: RenderedObject) -> dict[str, Any]:
+        """An object with what it does not say itself."""
+        is_sole = each.owner != PLATFORM and self.places.get(each.owner) == 1
+        around = {
+            "synced": _key(each) in self.pruned,
+            "home": each.namespace if is_sole else None,
+            "hosts": self.hosts,
+        }
+        return {**each.manifest, PROTECT: each.protected, values.AROUND: around}
+
+
+def _key(each: RenderedObject) -> _Key:
+    return each.kind, each.namespace, each.name
+
+
+def _pruned(objects: Iterable[RenderedObject]) -> dict[_Key, bool]:
+    found: dict[_Key, bool] = {}
+    for each in objects:
+        if each.kind == KUSTOMIZATION:
+            spec = each.manifest["spec"]
+            source = spec.get("sourceRef", {})
+            applied = (source.get("kind", ""), source.get("namespace", each.namespace), source.get("name", ""))
+            for key in (_key(each), applied):
+                found[key] = found.get(key, False) or spec.get("prune", False)
+    return found
+
+
+def _with_joint_quotas(objects: Iterable[RenderedObject]) -> Iterator[RenderedObject]:
+    """All objects but quotas, and one for the quotas of each namespace: a limit may move from one to another."""
+    owners: dict[str, str] = {}
+    hard: dict[str, dict[str, Any]] = defaultdict(dict)
+    for each in objects:
+        if each.kind == "Namespace":
+            owners.setdefault(each.name, each.owner)
+        if each.kind != "ResourceQuota":
+            yield each
+            continue
+        owners[each.namespace] = each.owner
+        joint = hard[each.namespace]
+        for key, value in each.manifest["spec"].get("hard", {}).items():
+            kind = key.removeprefix("count/")
+            joint[kind] = min(joint.get(kind, value), value, key=comparisons.quantity)
+    for namespace, owner in owners.items():
+        manifest = {"kind": _QUOTAS, "metadata": {"name": namespace}, "hard": hard[namespace]}
+        yield RenderedObject(owner, _QUOTAS, namespace, manifest)
+
+
+def _shown(before: Any, after: Any) -> tuple[str, str]:
+    """Two values as a sentence shows them; long ones around what differs."""
+    was, is_now = (
+        each if len(each) <= _VALUE else f"{each[:_VALUE]}…" for each in shortened(_text(before), _text(after), _VALUE)
+    )
+    return was, is_now
+
+
+def _text(value: Any) -> str:
+    # Before a password loses the @ at its end.
+    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    return "none" if value is None else without_passwords(text)
