@@ -163,7 +163,7 @@ def configuration_page() -> str:
         # Configuration
 
         A stack is described by two kinds of files. Both are validated completely before anything is applied. Unknown
-        keys are errors, and all errors are reported at once, each with its file and key.
+        keys are errors. Errors name their file and key: first all errors of the sections, then all errors between them.
 
         - `Pulumi.<stack>.yaml` describes one environment. The keys of [the first part](#the-stack-file) are below
           `config:`, and the first word of each has the project's name (`name` in `Pulumi.yaml`) as a prefix:

@@ -94,8 +94,7 @@ def owned_fields(value: object, path: KeyPath = ()) -> Iterator[tuple[KeyPath, M
                 yield (*path, key), REMOVED_KEY(reason=value.removed_keys[key])
     if isinstance(value, BaseModel):
         for name, field in type(value).model_fields.items():
-            if name in value.__dict__:
-                yield from owned_fields(value.__dict__[name], (*path, field.alias or name))
+            yield from owned_fields(getattr(value, name), (*path, field.alias or name))
     elif isinstance(value, Mapping | tuple):
         items: Iterable[tuple[str | int, Any]] = value.items() if isinstance(value, Mapping) else enumerate(value)
         for at, each in items:

@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, get_args, get_origin
+from typing import Any, ClassVar, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, PrivateAttr, model_validator
+from pydantic import BaseModel, ConfigDict, model_validator
 from pydantic.alias_generators import to_camel
 
 from flux_tenancy.components.config.messages import Wording
 
 REMOVED_KEY = Wording("FT-CFG-616", "is an unknown key: {reason}", "remove it")
-
-
-class UnusableValueError(Exception):
-    """A check has read a value that is invalid or missing (components/stack/files/usable_parts.py).
-
-    Attributes:
-        path: the value's path in the stack.
-    """
-
-    def __init__(self, path: tuple[str | int, ...]) -> None:
-        super().__init__(path)
-        self.path = path
 
 
 class Section(BaseModel):
@@ -35,24 +23,11 @@ class Section(BaseModel):
     removed_keys: ClassVar[Mapping[str, str]] = {}
     """Keys of earlier versions: key -> why nobody needs it."""
 
-    _path: tuple[str | int, ...] = PrivateAttr(())
-
-    def came_from(self, path: tuple[str | int, ...]) -> None:
-        """Note where in the stack the section is, for a section with invalid values."""
-        self._path = path
-
     @model_validator(mode="before")
     @classmethod
     def _empty_mapping(cls, value: Any) -> Any:
         """`pulumi config set --path` stores `{}` as a string."""
         return {} if value == "{}" else value
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            if name in type(self).model_fields:
-                raise UnusableValueError((*self._path, type(self).model_fields[name].alias or name))
-            return super().__getattr__(name)
 
 
 KIND = "kind"

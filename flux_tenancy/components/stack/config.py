@@ -112,7 +112,7 @@ class StackConfig(Section):
 
     def path_of_source(self, tenant: str, name: str) -> tuple[str, ...]:
         """The path of the keys of one of a tenant's further sources: its own, or one that is shared with it."""
-        if name in self.shared and self.tenants[tenant].sources[name] is self.shared[name].__dict__.get("source"):
+        if name in self.shared and self.tenants[tenant].sources[name] is self.shared[name].source:
             return "shared", name, "source"
         return "tenants", tenant, "sources", name
 
@@ -120,11 +120,9 @@ class StackConfig(Section):
         """The stack in which each tenant has the sources that are shared with it; its own come first."""
         if not self.shared:
             return self
-        # Of a stack with errors, those that are valid.
-        usable = {name: each for name, each in self.shared.items() if {"tenants", "source"} <= each.__dict__.keys()}
         tenants = {}
         for name, tenant in self.tenants.items():
-            offered = {key: each.source for key, each in usable.items() if name in each.tenants}
+            offered = {key: each.source for key, each in self.shared.items() if name in each.tenants}
             tenants[name] = tenant.model_copy(update={"sources": offered | dict(tenant.sources)}) if offered else tenant
         return self.model_copy(update={"tenants": tenants})
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ from pydantic_core import ErrorDetails
 
 from flux_tenancy.components.config.errors import ConfigurationError, KeyPath, MisplacedValueError, Problem, dotted
 from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.config.section import UnusableValueError
 from flux_tenancy.components.keys.known_hosts import read_known_hosts
 from flux_tenancy.components.stack.checks.sections import cross_check
 from flux_tenancy.components.stack.config import StackConfig
@@ -28,7 +26,6 @@ from flux_tenancy.components.stack.files.stack_file import (
     structured,
 )
 from flux_tenancy.components.stack.files.tenant_files import MergedTenant, read_tenant
-from flux_tenancy.components.stack.files.usable_parts import section_problems, usable_part, without_value
 from flux_tenancy.components.stack.files.validation_errors import KEY, message, path_of, value_of
 
 
@@ -74,7 +71,8 @@ def load_sections(
         differences: where Pulumi passed other values than those in the file.
 
     Raises:
-        ConfigurationError: with all errors of the stack, each with its file and path.
+        ConfigurationError: with all errors of the sections, each with its file and path; if every section is valid,
+            with all errors between sections.
     """
     stack_file = file.name
     merged, problems = _tenants(sections.get("tenants"), stack_file, project)
@@ -90,17 +88,14 @@ def load_sections(
     try:
         config = StackConfig.model_validate(sections)
     except ValidationError as error:
-        errors = error.errors(include_url=False)
-        config = usable_part(sections, errors)
-        found = [_problem(details, origins, secrets) for details in errors]
-        found += [origins.problem(path, reason) for path, reason in section_problems(config)]
-        problems += _elsewhere(filter(None, found), misplaced)
-    with suppress(UnusableValueError):
-        config = _with_known_hosts(config, None if unreadable else known_hosts)
-    with suppress(UnusableValueError):
-        config = config.with_shared_sources()
-    problems += _elsewhere(cross_check(config, origins), problems)
+        found = [_problem(details, origins, secrets) for details in error.errors(include_url=False)]
+        places = {(problem.file, problem.path) for problem in misplaced}
+        problems += [each for each in found if each is not None and (each.file, each.path) not in places]
     if problems:
+        raise ConfigurationError(problems)
+    git = config.git.model_copy(update={"known_hosts": config.git.known_hosts + known_hosts})
+    config = config.model_copy(update={"git": git}).with_shared_sources()
+    if problems := cross_check(config, origins):
         raise ConfigurationError(problems)
     config.came_from_files(origins)
     return config
@@ -123,12 +118,6 @@ def difference(path: KeyPath, how: str, file: str) -> Problem:
             "`--config-file`",
         ),
     )
-
-
-def _elsewhere(problems: Iterable[Problem], known: Iterable[Problem]) -> list[Problem]:
-    """The problems of values that have none so far."""
-    places = {(problem.file, problem.path) for problem in known}
-    return [problem for problem in problems if (problem.file, problem.path) not in places]
 
 
 def _once(problems: Sequence[Problem]) -> list[Problem]:
@@ -162,17 +151,3 @@ def _problem(error: ErrorDetails, origins: Origins, secrets: SecretValues) -> Pr
     hidden = hidden or (isinstance(value, str) and holds_a_secret(path))
     written = tuple(part for part in path if part != KEY)
     return origins.problem(written, message(error, show_input=not hidden))
-
-
-def _with_known_hosts(config: StackConfig, lines: tuple[str, ...] | None) -> StackConfig:
-    """The stack with the host keys of its `git.knownHostsFile` added.
-
-    Args:
-        config: the stack.
-        lines: the lines of that file; None where it has errors.
-    """
-    if lines is None:
-        git = without_value(config.git, "known_hosts", ("git",))
-    else:
-        git = config.git.model_copy(update={"known_hosts": config.git.known_hosts + lines})
-    return config.model_copy(update={"git": git})

@@ -10,8 +10,8 @@ from flux_tenancy.components.tenant.capsule.names import KEYS_OF_CAPSULE, made_p
 from flux_tenancy.components.tenant.capsule.objects import capsule_limits
 
 if TYPE_CHECKING:
+    from flux_tenancy.components.stack.checks.check import Check, Finding
     from flux_tenancy.components.stack.config import StackConfig
-    from flux_tenancy.components.stack.files.usable_parts import Check, Finding
     from flux_tenancy.components.tenant.config import TenantConfig
 
 

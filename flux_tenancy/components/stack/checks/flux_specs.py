@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from flux_tenancy.components.config.errors import KeyPath, Problem
     from flux_tenancy.components.config.messages import Message
     from flux_tenancy.components.config.section import Section
+    from flux_tenancy.components.stack.checks.check import Check
     from flux_tenancy.components.stack.config import StackConfig
-    from flux_tenancy.components.stack.files.usable_parts import Check
     from flux_tenancy.components.vocabulary.manifests import Manifest
 
 _WITHIN: Mapping[str, tuple[KeyPath, ...]] = {

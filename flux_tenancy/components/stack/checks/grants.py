@@ -16,8 +16,8 @@ from flux_tenancy.components.tenant.role import READ, PolicyRule
 if TYPE_CHECKING:
     from flux_tenancy.components.cluster.namespaced_kinds import NamespacedKind
     from flux_tenancy.components.config.errors import KeyPath
+    from flux_tenancy.components.stack.checks.check import Finding
     from flux_tenancy.components.stack.config import StackConfig
-    from flux_tenancy.components.stack.files.usable_parts import Finding
 
 WARNING = timedelta(days=14)
 """How long before its last day a grant is warned about."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.stack.checks.check import Finding
 from flux_tenancy.components.stack.config import StackConfig
-from flux_tenancy.components.stack.files.usable_parts import Finding
 from flux_tenancy.components.tenant.tenancy_config import TenancyMode
 
 

@@ -12,8 +12,8 @@ from flux_tenancy.components.tenant.tenancy_config import TenantNetwork
 if TYPE_CHECKING:
     from flux_tenancy.components.config.errors import KeyPath
     from flux_tenancy.components.config.networks import NetworkRange
+    from flux_tenancy.components.stack.checks.check import Check, Finding
     from flux_tenancy.components.stack.config import StackConfig
-    from flux_tenancy.components.stack.files.usable_parts import Check, Finding
     from flux_tenancy.components.tenant.config import TenantConfig
 
 

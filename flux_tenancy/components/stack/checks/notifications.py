@@ -16,8 +16,8 @@ from flux_tenancy.components.vocabulary.object_meta import SecretPurpose
 
 if TYPE_CHECKING:
     from flux_tenancy.components.config.errors import KeyPath
+    from flux_tenancy.components.stack.checks.check import Check, Finding
     from flux_tenancy.components.stack.config import StackConfig
-    from flux_tenancy.components.stack.files.usable_parts import Check, Finding
     from flux_tenancy.components.tenant.config import TenantConfig
 
 PROVIDERS_WITHOUT_LIST = Wording(

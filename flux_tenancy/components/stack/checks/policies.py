@@ -14,13 +14,13 @@ from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.sources.config import BucketSource, ExternalArtifactSource
 from flux_tenancy.components.sources.objects import FetchedSource, fetched_url, is_encrypted
-from flux_tenancy.components.stack.files.usable_parts import of_each
+from flux_tenancy.components.stack.checks.check import of_each
 from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY
 
 if TYPE_CHECKING:
     from flux_tenancy.components.config.errors import KeyPath
+    from flux_tenancy.components.stack.checks.check import Check, Finding
     from flux_tenancy.components.stack.config import StackConfig
-    from flux_tenancy.components.stack.files.usable_parts import Check, Finding
     from flux_tenancy.components.tenant.config import TenantConfig
     from flux_tenancy.components.tenant.syncs import TenantSync
 

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 from flux_tenancy.components.config.errors import dotted
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.stack.checks.check import of_each
 from flux_tenancy.components.stack.checks.policies import is_in_use
 from flux_tenancy.components.stack.checks.sources import UNKNOWN_SOURCE
 from flux_tenancy.components.stack.checks.syncs import foreign_namespace, unusable_dependencies
-from flux_tenancy.components.stack.files.usable_parts import of_each
 from flux_tenancy.components.tenant.releases import CHART_KINDS, OF_CHARTS, ReleaseConfig
 from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY, HELM_CHART, HELM_REPOSITORY, OCI_REPOSITORY
 
 if TYPE_CHECKING:
     from flux_tenancy.components.config.errors import KeyPath
+    from flux_tenancy.components.stack.checks.check import Finding
     from flux_tenancy.components.stack.config import StackConfig
-    from flux_tenancy.components.stack.files.usable_parts import Finding
     from flux_tenancy.components.tenant.config import TenantConfig
 
 

@@ -13,6 +13,7 @@ from flux_tenancy.components.installs.flux.lockdown_flags import OBJECT_IDENTITY
 from flux_tenancy.components.keys.known_hosts import address_of, keys_for, rivals
 from flux_tenancy.components.keys.ssh_keys import read_private_key
 from flux_tenancy.components.stack.checks.capsule import CAPSULE_CHECKS, INSTALLATION_CHECKS
+from flux_tenancy.components.stack.checks.check import Check, Finding, of_each
 from flux_tenancy.components.stack.checks.flux_specs import SPEC_CHECKS
 from flux_tenancy.components.stack.checks.grants import expired_grants, ungrantable_groups
 from flux_tenancy.components.stack.checks.lanes import LANE_CHECKS
@@ -22,7 +23,6 @@ from flux_tenancy.components.stack.checks.policies import POLICY_CHECKS
 from flux_tenancy.components.stack.checks.releases import RELEASE_CHECKS
 from flux_tenancy.components.stack.checks.sources import SOURCE_CHECKS
 from flux_tenancy.components.stack.checks.syncs import SYNC_CHECKS
-from flux_tenancy.components.stack.files.usable_parts import Check, Finding, across_sections, of_each
 from flux_tenancy.components.sync.decryption import Decryption, decryption_account, key_service_hosts
 from flux_tenancy.components.tenant.capsule.names import made_prefix
 from flux_tenancy.components.vocabulary.names import Controller
@@ -42,9 +42,8 @@ PREVIEWER_OF_TENANT = Wording(
 
 
 def cross_check(config: StackConfig, origins: Origins) -> list[Problem]:
-    """Every problem of a stack, or of its valid part (`usable_part`)."""
-    found = [finding for check in CHECKS for finding in across_sections(check, config)]
-    return [origins.problem(path, message) for path, message in found]
+    """Every problem of a stack whose sections are valid."""
+    return [origins.problem(path, message) for check in CHECKS for path, message in check(config)]
 
 
 def _shared_namespaces(config: StackConfig) -> Iterator[Finding]:

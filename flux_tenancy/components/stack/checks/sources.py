@@ -13,8 +13,8 @@ from flux_tenancy.components.sources.config import ExternalArtifactSource
 from flux_tenancy.components.vocabulary.names import APPLIED_SOURCES, Controller
 
 if TYPE_CHECKING:
+    from flux_tenancy.components.stack.checks.check import Check, Finding
     from flux_tenancy.components.stack.config import StackConfig
-    from flux_tenancy.components.stack.files.usable_parts import Check, Finding
 
 UNKNOWN_SOURCE = Wording("FT-SRC-041", "is not a source of the tenant", "name one of {names}")
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.stack.checks.check import Finding, of_each
 from flux_tenancy.components.stack.config import StackConfig
-from flux_tenancy.components.stack.files.usable_parts import Finding, of_each
 from flux_tenancy.components.tenant.config import FOREIGN_TARGET_NAMESPACE, TenantConfig
 from flux_tenancy.components.tenant.syncs import circle
 

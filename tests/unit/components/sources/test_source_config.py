@@ -139,7 +139,7 @@ def test_a_source_of_any_kind_is_taken(tmp_path, source, sections):
             [".provider FT-SRC-050", ".serviceAccountName FT-SRC-052"],
         ),
         (OCI | {"serviceAccountName": "puller"}, [".serviceAccountName FT-SRC-027"]),
-        (OCI | {"proxy": {"address": "proxy"}}, [".proxy FT-SRC-049", ".proxy.address FT-CFG-017"]),
+        (OCI | {"proxy": {"address": "proxy"}}, [".proxy.address FT-CFG-017"]),
         (OCI | {"proxy": {"address": "http://proxy.example.com"}}, [".proxy FT-SRC-049"]),
         (
             OCI | {"proxy": {"address": "http://proxy.example.com", "username": "me"}},
