@@ -16,7 +16,7 @@ from flux_tenancy.components.config.errors import ConfigurationError, dotted, re
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.stack.files.config_keys import section_of
 from flux_tenancy.components.stack.files.names import stack_file_name
-from flux_tenancy.components.stack.offline import load_offline
+from flux_tenancy.components.stack.loading import load_offline
 from flux_tenancy.operations.pulumi_config import PulumiConfig
 from flux_tenancy.operations.yaml_edits import Keys, NotEditable, with_value, without
 from flux_tenancy.project.described_stack import described_file, described_project
@@ -107,7 +107,7 @@ class ProjectEdits:
 
     def _check(self, stack: str) -> None:
         try:
-            load_offline(stack, self.project, described_project(self.project))
+            load_offline(stack, self.project)
         except ConfigurationError as error:
             raise invalid(*error.problems) from None
 

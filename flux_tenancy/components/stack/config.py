@@ -19,7 +19,7 @@ from flux_tenancy.components.installs.kyverno.config import KyvernoConfig
 from flux_tenancy.components.policies.config import PoliciesConfig
 from flux_tenancy.components.sources.config import SharedSource
 from flux_tenancy.components.sources.fetched import has_status
-from flux_tenancy.components.stack.review import ReviewConfig
+from flux_tenancy.components.stack.decisions import ReviewConfig
 from flux_tenancy.components.sync.decryption import Decryption
 from flux_tenancy.components.sync.kustomization import Reconciliation
 from flux_tenancy.components.tenant.config import TenantConfig

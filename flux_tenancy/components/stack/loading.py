@@ -1,4 +1,4 @@
-"""From Pulumi's values and the files of the project to one checked StackConfig."""
+"""From the files of the project to one checked StackConfig, with the secrets from Pulumi or stand-ins for them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,14 @@ from flux_tenancy.components.stack.checks.sections import cross_check
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.files.names import Origins
 from flux_tenancy.components.stack.files.project_file import read_project_file
-from flux_tenancy.components.stack.files.secrets import SecretValues, exposed, holds_a_secret, sops_values
+from flux_tenancy.components.stack.files.secrets import (
+    SecretValues,
+    exposed,
+    holds_a_secret,
+    sealed,
+    sealing,
+    sops_values,
+)
 from flux_tenancy.components.stack.files.stack_file import (
     ADDED,
     CHANGED,
@@ -52,6 +59,27 @@ def load_stack(
     sections = {key: structured(value) for key, value in values.items()}
     differences = [difference(path, how, file.name) for path, how in file.differences(sections)]
     return load_sections(sections, secret_keys, project, file, differences=differences)
+
+
+def load_offline(stack: str, project: Path) -> tuple[StackConfig, StackFile]:
+    """As `load_stack`, without passphrase and credentials, for those who review it; returns the stack's file, too.
+
+    Encrypted values stay encrypted; stand-ins take their places (`components.config.sealed`).
+
+    Args:
+        stack: name of the stack.
+        project: folder of the Pulumi project, which contains `tenants/`.
+
+    Raises:
+        ConfigurationError: as `load_stack`, or a value is encrypted that is not a secret.
+    """
+    file = read_stack_file(stack, read_project_file(project))
+    problems = [*file.unreadable]
+    seal = sealing(file.content)
+    sections = {key: sealed(value, (key,), seal, file.name, problems) for key, value in file.merged.items()}
+    if problems:
+        raise ConfigurationError(problems)
+    return load_sections(sections, file.sections.keys(), project, file), file
 
 
 def load_sections(

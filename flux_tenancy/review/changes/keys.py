@@ -14,9 +14,9 @@ from flux_tenancy.components.config.sealed import SealedText
 from flux_tenancy.components.engine.project import PROJECT_FILE
 from flux_tenancy.components.stack.files.names import tenant_file_name
 from flux_tenancy.components.stack.files.secrets import takes_a_secret
-from flux_tenancy.components.stack.written import Written
 from flux_tenancy.review.changes.objects import ABSENT, FieldChange, field_changes
 from flux_tenancy.review.render.rendered import PLATFORM
+from flux_tenancy.review.render.written import Written
 
 _TENANTS = "tenants"
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.stack.config import is_production
 from flux_tenancy.components.stack.files.names import StackName
-from flux_tenancy.components.stack.files.project_file import read_project_file
-from flux_tenancy.components.stack.offline import load_offline
+from flux_tenancy.components.stack.loading import load_offline
 from flux_tenancy.project.described_stack import described_file, described_stacks
 from flux_tenancy.project.errors import OperationError
 
@@ -52,5 +51,5 @@ def _chosen(text: str, project: Path) -> Sequence[str]:
 
 
 def _is_production(stack: str, project: Path) -> bool:
-    config, _ = load_offline(stack, project, read_project_file(project))
+    config, _ = load_offline(stack, project)
     return is_production(stack, config)

@@ -30,7 +30,7 @@ from flux_tenancy.components.engine.code import (
 )
 from flux_tenancy.components.engine.project import PROJECT_FILE
 from flux_tenancy.components.stack.config import StackConfig
-from flux_tenancy.components.stack.written import Written
+from flux_tenancy.review.render.written import Written
 from flux_tenancy.version import VERSION
 
 Facts = Mapping[str, Any]

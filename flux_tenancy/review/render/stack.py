@@ -12,12 +12,12 @@ from pathlib import Path
 from flux_tenancy.components.cluster.config import ClusterConfig
 from flux_tenancy.components.config.errors import ConfigurationError
 from flux_tenancy.components.engine.code import code_problems
+from flux_tenancy.components.stack.cluster.preflight import offline_preflight
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.files.names import StackName
 from flux_tenancy.components.stack.files.project_file import read_project_file
-from flux_tenancy.components.stack.offline import load_offline, offline_preflight
+from flux_tenancy.components.stack.loading import load_offline
 from flux_tenancy.components.stack.platform import register_platform
-from flux_tenancy.components.stack.written import read_written
 from flux_tenancy.components.tenant.component import TENANT_COMPONENT
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
@@ -25,6 +25,7 @@ from flux_tenancy.review.render.facts import stack_facts
 from flux_tenancy.review.render.recorder import GENERATED, Registered, record
 from flux_tenancy.review.render.rendered import PLATFORM, Render, RenderedObject
 from flux_tenancy.review.render.settings import AdmissionSettings
+from flux_tenancy.review.render.written import read_written
 
 TARGET = "pulumi:providers:kubernetes"
 """The type of the object that says for which cluster a stack is."""
@@ -60,7 +61,7 @@ def load_and_render(project: Path, stack: str) -> tuple[Render, StackConfig]:
 def _load_and_render(project: Path, stack: str) -> tuple[Render, StackConfig]:
     stack = StackName.parse(stack).stack
     described = read_project_file(project)
-    config, file = load_offline(stack, project, described)
+    config, file = load_offline(stack, project)
     found = offline_preflight(config, stack, file.name, project)
     resources = record(lambda: register_platform(config, found, {}) and None, described.name, stack)
     # The chart's path differs between machines, its digest does not.

@@ -11,7 +11,6 @@ from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.stack.files.project_file import read_project_file
 from flux_tenancy.components.stack.files.stack_file import StackFile, read_stack_file
-from flux_tenancy.components.stack.written import read_written
 from flux_tenancy.project.described_stack import UNKNOWN_STACK, described_name, described_stacks
 from flux_tenancy.project.errors import OperationError
 from flux_tenancy.review.admission.answers import admission_answers
@@ -21,6 +20,7 @@ from flux_tenancy.review.admission.program import VARIABLE, find_program
 from flux_tenancy.review.admission.verdict import refusals
 from flux_tenancy.review.changes.keys import key_changes
 from flux_tenancy.review.render.rendered import Render
+from flux_tenancy.review.render.written import read_written
 from flux_tenancy.review.report.comparison import Side, stack_report
 from flux_tenancy.review.report.model import Report
 from flux_tenancy.review.rules.findings import Finding

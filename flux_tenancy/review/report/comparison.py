@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from flux_tenancy.components.stack.cluster.absence import deleted_tenants
+from flux_tenancy.components.stack.decisions import ReviewConfig
 from flux_tenancy.components.stack.files.stack_file import StackFile
-from flux_tenancy.components.stack.review import ReviewConfig
 from flux_tenancy.review.access.changes import access_changes
 from flux_tenancy.review.access.sentences import AccessChange, Risk
 from flux_tenancy.review.changes.configuration import configuration_documents

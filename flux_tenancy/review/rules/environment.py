@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.policies.config import PolicyEngine
 from flux_tenancy.components.stack.cluster.protection import TAKEN_ALONG
-from flux_tenancy.components.stack.review import RuleName
+from flux_tenancy.components.stack.decisions import RuleName
 from flux_tenancy.review.render.rendered import PLATFORM, RenderedObject
 from flux_tenancy.review.rules.findings import WAIVE, Finding, resource_of
 from flux_tenancy.review.rules.setting import RuleSetting

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.printable import printable
-from flux_tenancy.components.stack.review import RuleName, Waiver
+from flux_tenancy.components.stack.decisions import RuleName, Waiver
 from flux_tenancy.components.vocabulary.manifests import name_of
 from flux_tenancy.review.render.rendered import RenderedObject
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from flux_tenancy.components.config.errors import coded
 from flux_tenancy.components.config.printable import printable
-from flux_tenancy.components.stack.review import Waiver
+from flux_tenancy.components.stack.decisions import Waiver
 from flux_tenancy.review.render.rendered import PLATFORM
 from flux_tenancy.review.rules.findings import Finding
 

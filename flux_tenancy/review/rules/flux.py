@@ -9,7 +9,7 @@ from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.installs.flux.lockdown_flags import FORBIDDEN_FLAGS, arguments_for, flags_for, unknown_to
 from flux_tenancy.components.installs.flux.profile import FEATURE_GATES
 from flux_tenancy.components.installs.flux.release import component_of, version_of
-from flux_tenancy.components.stack.review import RuleName
+from flux_tenancy.components.stack.decisions import RuleName
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import Controller
 from flux_tenancy.review.render.rendered import RenderedObject

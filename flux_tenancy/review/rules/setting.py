@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from flux_tenancy.components.installs.flux.config import Profile
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
 from flux_tenancy.components.stack.config import StackConfig, is_production
-from flux_tenancy.components.stack.review import Waiver
+from flux_tenancy.components.stack.decisions import Waiver
 
 
 @dataclass(frozen=True)

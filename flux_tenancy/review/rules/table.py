@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from flux_tenancy.components.stack.review import RuleName
+from flux_tenancy.components.stack.decisions import RuleName
 from flux_tenancy.review.render.rendered import RenderedObject
 from flux_tenancy.review.rules.access import admin_bindings, plain_secrets, reserved_namespaces, writable_deploy_keys
 from flux_tenancy.review.rules.environment import missing_engine, policies_not_enforced, protected_deletions

@@ -6,10 +6,11 @@ from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import pulumi
 
+from flux_tenancy.components.cluster.client import ClusterFacts
 from flux_tenancy.components.cluster.component import ProtectedResource
 from flux_tenancy.components.cluster.ownership import names_cluster
 from flux_tenancy.components.config.errors import ConfigurationError, Problem
@@ -32,6 +33,7 @@ from flux_tenancy.components.installs.chart import Chart
 from flux_tenancy.components.installs.flux.release import read_release
 from flux_tenancy.components.installs.kyverno.objects import kyverno_chart
 from flux_tenancy.components.recovery.github_leftovers import Leftover, github_leftovers
+from flux_tenancy.components.recovery.missing_namespaces import LostNamespaces
 from flux_tenancy.components.stack.checks.flux_specs import spec_problems
 from flux_tenancy.components.stack.checks.grants import expiring_grants
 from flux_tenancy.components.stack.cluster.absence import absent_tenants, applied_files, older_files
@@ -42,7 +44,17 @@ from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.files.stack_file import StackFile
 from flux_tenancy.components.vocabulary.manifests import Manifest
 
+if TYPE_CHECKING:
+    from kubernetes import client
+
 _T = TypeVar("_T")
+
+
+class _NoCluster:
+    """Stands for the client of a cluster; to use it is a fault of this program."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AssertionError("a program that runs offline must not ask a cluster")
 
 
 @dataclass(frozen=True)
@@ -113,6 +125,34 @@ def preflight(config: StackConfig, state: State, file: StackFile, project: Path)
     warnings = (*cluster.warnings, *lost.values(), *of_owners, *of_hosts, *expiring_grants(config), *unclear)
     protected = protected_resources(described, objects, pulumi.get_stack(), cluster.facts, state)
     return Preflight(release, chart, cluster, leftovers, warnings, protected, capsule, unregistrable, applied.outputs)
+
+
+def offline_preflight(config: StackConfig, stack: str, stack_file: str, project: Path) -> Preflight:
+    """The part of the preflight that needs neither cluster nor GitHub: the pinned releases, and what is protected.
+
+    What only a cluster can tell is as it is before the first update: no namespace exists, and the state is empty.
+
+    Args:
+        config: the stack.
+        stack: its name.
+        stack_file: name of the stack's file.
+        project: folder of the Pulumi project.
+
+    Raises:
+        ConfigurationError: a release cannot be read, has another digest, or refuses a field of a Flux object.
+    """
+    release, chart, capsule, problems = read_releases(config, stack_file, project)
+    problems += spec_problems(config, release or (), stack, stack_file)
+    if problems or release is None:  # One that is missing is a problem.
+        raise ConfigurationError(problems)
+    facts = ClusterFacts(uid=config.cluster.uid or "", version="", namespaces={})
+    nothing = State({})
+    lost = LostNamespaces(nothing, existing=None)
+    api = cast("client.ApiClient", _NoCluster())
+    cluster = ClusterFindings(api, facts, lost, (), [], [])
+    objects = [*release, *(capsule.definitions if capsule else ())]
+    protected = protected_resources(config, objects, stack, facts, nothing)
+    return Preflight(release, chart, cluster, [], (), protected, capsule)
 
 
 def read_releases(

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from datetime import date
+from functools import cache, partial
 from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, SecretStr
@@ -17,6 +18,7 @@ from pydantic import BaseModel, SecretStr
 from flux_tenancy.components.config.errors import KeyPath, Problem, dotted
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.passed import Passed
+from flux_tenancy.components.config.sealed import SealedText
 from flux_tenancy.components.config.section import Section, sections_in
 from flux_tenancy.components.config.yaml_files import walk
 from flux_tenancy.components.engine.project import PROJECT_FILE
@@ -25,6 +27,8 @@ from flux_tenancy.components.stack.files.names import Origins, tenant_file_name
 from flux_tenancy.components.stack.files.stack_file import StackFile, is_encrypted, with_shared
 from flux_tenancy.components.tenant.config import TenantConfig
 
+ENCRYPTION = ("encryptionsalt", "encryptedkey")
+"""The keys of a stack's file with what its secrets are encrypted with, in encrypted form."""
 _VALUE = "ENC[AES256_GCM,"
 _METADATA = "sops"
 
@@ -243,3 +247,48 @@ def _values_at(value: Any, key: tuple[str | None, ...], path: KeyPath = ()) -> I
 def _encrypted_paths(value: Any) -> list[KeyPath]:
     found = walk(value, lambda _, each: is_encrypted(each))
     return [path for path, each in found if is_encrypted(each)]
+
+
+def sealing(document: Mapping[str, Any]) -> partial[SealedText]:
+    """Makes the stand-ins for the encrypted values of a stack's file.
+
+    Args:
+        document: the whole file.
+    """
+    # What is particular to the stack's encryption, whichever secrets provider it has.
+    return partial(SealedText.of, salt=str(next(filter(None, map(document.get, ENCRYPTION)), "")))
+
+
+def sealed(value: Any, path: KeyPath, seal: partial[SealedText], file: str, problems: list[Problem]) -> Any:
+    """A value with a stand-in for each encrypted string; dates, and what else only YAML has, are strings.
+
+    Args:
+        value: the value of a key, as its file has it.
+        path: the path of the key.
+        seal: makes the stand-ins.
+        file: name of the file, for messages.
+        problems: gets a problem for each value that is encrypted but is not a secret.
+    """
+    if is_encrypted(value):
+        if not takes_a_secret(path):
+            problems.append(
+                Problem(
+                    file,
+                    dotted(path),
+                    Message(
+                        "FT-CFG-649",
+                        "is encrypted but is not a secret, so a review cannot read it",
+                        "if it is not a secret, set it again as plain text; if it is one, move it to a key of the "
+                        "type secret (docs/secrets.md): `pulumi config set --secret --path <key>` reads it from "
+                        "standard input",
+                    ),
+                )
+            )
+        return seal(dotted(path), value["secure"])
+    if isinstance(value, Mapping):
+        return {str(key): sealed(child, (*path, str(key)), seal, file, problems) for key, child in value.items()}
+    if isinstance(value, list):
+        return [sealed(child, (*path, index), seal, file, problems) for index, child in enumerate(value)]
+    if isinstance(value, date):
+        return value.isoformat()
+    return value if value is None or isinstance(value, str | bool | int | float) else str(value)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
 from pathlib import Path
@@ -47,6 +47,7 @@ class StackFile:
         sections: its values by top-level key without the project; empty if there is no such file.
         problems: errors in its top-level keys.
         shared: the values that `Pulumi.yaml` sets for all stacks.
+        content: the whole file.
         others: its keys of other projects and of Pulumi itself, with those that `Pulumi.yaml` sets.
         imports: whether Pulumi has values from elsewhere as well: its service, or environments of ESC.
         option: the option that names the file to `pulumi`, with a space in front; empty for the stack's own.
@@ -62,6 +63,7 @@ class StackFile:
     unreadable: tuple[Problem, ...] = ()
     others: frozenset[str] = frozenset()
     path: Path = Path()
+    content: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def merged(self) -> dict[str, Any]:
@@ -133,7 +135,9 @@ def read_stack_file(
     unreadable = (document,) if isinstance(document, Problem) else ()
     both = (*config, *_config(project.content))
     others = frozenset(str(key) for key in both if section_of(str(key), project.name) is None)
-    return StackFile(name, sections, tuple(problems), project.config, imports, option, unreadable, others, file)
+    return StackFile(
+        name, sections, tuple(problems), project.config, imports, option, unreadable, others, file, content
+    )
 
 
 def structured(value: str) -> Any:

@@ -10,8 +10,8 @@ from recorded_program import run
 from sample_project import pinned, tenant, write_project, write_stack
 
 from flux_tenancy.components.policies.capsule_limits import limits_first
-from flux_tenancy.components.stack.files.project_file import read_project_file
-from flux_tenancy.components.stack.offline import load_offline, offline_preflight
+from flux_tenancy.components.stack.cluster.preflight import offline_preflight
+from flux_tenancy.components.stack.loading import load_offline
 from flux_tenancy.components.stack.platform import register_platform
 from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 
@@ -30,8 +30,7 @@ def platform(folder, engine):
     policies = {"engine": engine, "sources": {"allowed": ["*"]}}
     tenants = {name: tenant(name, name) for name in TENANTS}
     write_stack(project, tenancy={"mode": "capsule"}, policies=policies, tenants=tenants, **sections)
-    described = read_project_file(project)
-    config, file = load_offline("staging", project, described)
+    config, file = load_offline("staging", project)
     found = offline_preflight(config, "staging", file.name, project)
     return run(lambda: register_platform(config, found, {}) and None)
 

@@ -15,10 +15,9 @@ from sample_project import pinned, tenant, write_project, write_stack
 
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.recovery.missing_namespaces import LostNamespaces
-from flux_tenancy.components.stack.cluster.preflight import Preflight
+from flux_tenancy.components.stack.cluster.preflight import Preflight, offline_preflight
 from flux_tenancy.components.stack.config import StackConfig
-from flux_tenancy.components.stack.files.project_file import read_project_file
-from flux_tenancy.components.stack.offline import load_offline, offline_preflight
+from flux_tenancy.components.stack.loading import load_offline
 from flux_tenancy.components.stack.platform import register_platform
 from flux_tenancy.components.tenant.capsule.names import CAPSULE_TENANT_LABEL, MADE_BY_TENANT, TENANT_TYPE
 from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL
@@ -50,7 +49,7 @@ def test_a_render_has_what_an_update_registers_in_a_cluster_that_has_the_namespa
     if mode == "capsule":
         sections |= {"capsule": pinned(project, sample_capsule, sample_capsule.CAPSULE), "tenancy": {"mode": mode}}
     write_stack(project, **sections)
-    config, file = load_offline("staging", project, read_project_file(project))
+    config, file = load_offline("staging", project)
     offline = offline_preflight(config, "staging", file.name, project)
     made = {CAPSULE_TENANT_LABEL: TENANTS[0], MANAGED_BY_LABEL: MADE_BY_TENANT}
     facts = replace(offline.cluster.facts, namespaces=dict.fromkeys([*TENANTS, "infra"], {}) | {"made": made})
@@ -89,7 +88,7 @@ def test_a_lane_that_leaves_with_its_last_tenant_stays_until_the_tenant_is_prune
         lanes: dict[str, Any] = {name: {} for name in ("tenants", *(["batch"] if len(names) > 1 else []))}
         tenants = {name: tenant(name, name) | ({"lane": "batch"} if name == TENANTS[1] else {}) for name in names}
         write_stack(project, tenants=tenants, flux={"lanes": lanes})
-        config, file = load_offline("staging", project, read_project_file(project))
+        config, file = load_offline("staging", project)
         return objects(config, offline_preflight(config, "staging", file.name, project))
 
     before = registered(*TENANTS)

@@ -9,8 +9,8 @@ import pytest
 import yaml
 from sample_stack import load, problems
 
-from flux_tenancy.components.stack import review
-from flux_tenancy.components.stack.review import RuleName
+from flux_tenancy.components.stack import decisions
+from flux_tenancy.components.stack.decisions import RuleName
 
 TODAY = date(2026, 3, 1)
 WAIVER = {"rule": "policy-not-enforced", "reason": "The rollout ends in June.", "expires": "2026-06-30"}
@@ -18,7 +18,7 @@ WAIVER = {"rule": "policy-not-enforced", "reason": "The rollout ends in June.", 
 
 @pytest.fixture(autouse=True)
 def _today(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(review, "today", lambda: TODAY)
+    monkeypatch.setattr(decisions, "today", lambda: TODAY)
 
 
 def test_a_waiver_names_a_rule_a_reason_and_the_last_day_on_which_it_holds(tmp_path):
@@ -50,7 +50,7 @@ def test_a_date_may_be_written_with_or_without_quotes(tmp_path, written):
 def test_a_date_that_yaml_has_read_is_taken_as_it_is():
     [expires] = yaml.safe_load("[2026-06-30]")
 
-    assert review.Waiver.model_validate(WAIVER | {"expires": expires}).expires == date(2026, 6, 30)
+    assert decisions.Waiver.model_validate(WAIVER | {"expires": expires}).expires == date(2026, 6, 30)
 
 
 @pytest.mark.parametrize("days", [0, 366])

@@ -22,11 +22,11 @@ from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.files.secrets import takes_a_secret
 from flux_tenancy.components.stack.files.stack_file import StackFile
-from flux_tenancy.components.stack.written import Written, read_written
 from flux_tenancy.components.tenant.config import TenantConfig
 from flux_tenancy.review.changes.keys import KeyChange, key_changes
 from flux_tenancy.review.changes.objects import ABSENT
 from flux_tenancy.review.render.rendered import PLATFORM, Render
+from flux_tenancy.review.render.written import Written, read_written
 from flux_tenancy.review.report.comparison import Side, stack_report
 from flux_tenancy.review.report.json_report import as_json
 from flux_tenancy.review.report.markdown import as_markdown

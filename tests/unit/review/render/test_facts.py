@@ -17,7 +17,6 @@ from sample_project import SALT, encrypted, tenant, write_project, write_stack
 from sample_reports import report
 
 from flux_tenancy.components.stack.files.stack_file import StackFile
-from flux_tenancy.components.stack.written import Written
 from flux_tenancy.review.approval.check import compare
 from flux_tenancy.review.changes.objects import changes
 from flux_tenancy.review.changes.run_facts import fact_changes, fact_statements
@@ -25,6 +24,7 @@ from flux_tenancy.review.render import facts
 from flux_tenancy.review.render.digests import Digests
 from flux_tenancy.review.render.rendered import Render
 from flux_tenancy.review.render.stack import render_stack
+from flux_tenancy.review.render.written import Written
 from flux_tenancy.review.report.comparison import Side, stack_report
 from flux_tenancy.review.report.json_report import as_json
 

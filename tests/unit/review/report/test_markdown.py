@@ -11,7 +11,7 @@ from sample_objects import kubernetes
 from sample_reports import compared, is_complete, report, side
 
 from flux_tenancy.components.config.decisions import today
-from flux_tenancy.components.stack.review import RuleName, Waiver
+from flux_tenancy.components.stack.decisions import RuleName, Waiver
 from flux_tenancy.review.render.rendered import PLATFORM
 from flux_tenancy.review.report.markdown import LIMIT, as_markdown
 from flux_tenancy.review.rules.findings import Finding

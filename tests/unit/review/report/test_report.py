@@ -8,11 +8,11 @@ import pytest
 from sample_objects import kubernetes
 from sample_reports import compared, report, side
 
-from flux_tenancy.components.stack.written import Written
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from flux_tenancy.review.changes.keys import key_changes
 from flux_tenancy.review.changes.objects import Action
 from flux_tenancy.review.render.rendered import PLATFORM
+from flux_tenancy.review.render.written import Written
 from flux_tenancy.review.words.statement import Statement
 
 

@@ -15,7 +15,7 @@ from sample_stack import CLUSTER, FLUX
 from flux_tenancy.components.config.decisions import today
 from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
 from flux_tenancy.components.stack.config import StackConfig
-from flux_tenancy.components.stack.review import WAIVABLE, RuleName, Waiver
+from flux_tenancy.components.stack.decisions import WAIVABLE, RuleName, Waiver
 from flux_tenancy.review.rules.findings import Finding
 from flux_tenancy.review.rules.setting import RuleSetting
 from flux_tenancy.review.rules.table import RULES, findings

@@ -16,11 +16,11 @@ from flux_tenancy.components.config.yaml_files import read_mapping
 from flux_tenancy.components.engine.project import PROJECT_FILE
 from flux_tenancy.components.keys.known_hosts import read_known_hosts
 from flux_tenancy.components.stack.files.config_keys import section_of
-from flux_tenancy.components.stack.files.names import stack_file_name, tenant_file_name
+from flux_tenancy.components.stack.files.names import tenant_file_name
 from flux_tenancy.components.stack.files.project_file import read_project_file
+from flux_tenancy.components.stack.files.secrets import ENCRYPTION, sealed, sealing
 from flux_tenancy.components.stack.files.stack_file import read_stack_file, structured, with_shared
 from flux_tenancy.components.stack.files.tenant_files import overlay
-from flux_tenancy.components.stack.offline import ENCRYPTION, sealed, sealing
 
 _CONFIG = "config"
 _TENANTS = "tenants"
@@ -71,12 +71,12 @@ def read_written(stack: str, project: Path) -> Written:
         ConfigurationError: `Pulumi.yaml` cannot be read, or no stack may have this name.
     """
     described = read_project_file(project)
-    name = stack_file_name(stack)
-    document = _mapping(described.stack_folder / name, name)
+    file = read_stack_file(stack, described)
+    name = file.name
+    document = file.content
     seal = sealing(document)
     plain = {
-        section: structured(value) if isinstance(value, str) else value
-        for section, value in read_stack_file(stack, described).sections.items()
+        section: structured(value) if isinstance(value, str) else value for section, value in file.sections.items()
     }
     sections, values = (
         {key: sealed(value, (key,), seal, name, []) for key, value in found.items()}
@@ -90,9 +90,9 @@ def read_written(stack: str, project: Path) -> Written:
     shared = {**_foreign(described.content.get(_CONFIG), described.name), **with_shared({}, described.config)}
     of_project = sealed({**described.content, _CONFIG: shared}, (), seal, PROJECT_FILE, [])
     tenants = {
-        tenant: sealed(_mapping(project / file, file), (_TENANTS, tenant), seal, file, [])
+        tenant: sealed(_mapping(project / base, base), (_TENANTS, tenant), seal, base, [])
         for tenant in _entries(values)
-        for file in [tenant_file_name(tenant)]
+        for base in [tenant_file_name(tenant)]
     }
     git = values.get("git")
     lines, unreadable = read_known_hosts(git, name, project)
