@@ -1,4 +1,4 @@
-"""The cluster and the policies as the stack file describes them, read without the tenants' secrets."""
+"""What commands need of a stack that was applied: its cluster, and the whole of it without secrets."""
 
 from __future__ import annotations
 
@@ -14,18 +14,17 @@ from flux_tenancy.components.config.errors import KeyPath, MisplacedValueError, 
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.sealed import SealedText
 from flux_tenancy.components.config.section import Section
-from flux_tenancy.components.policies.config import PoliciesConfig
 from flux_tenancy.components.policies.policy import Policy
 from flux_tenancy.components.policies.policy import Subject as PolicySubject
 from flux_tenancy.components.policies.table import is_needed, policies
-from flux_tenancy.components.stack.files.names import Origins, stack_file_name
+from flux_tenancy.components.stack.config import StackConfig
+from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.stack.files.stack_file import is_encrypted
 from flux_tenancy.components.stack.files.validation_errors import message
-from flux_tenancy.components.tenant.grants import Grant
-from flux_tenancy.components.tenant.kinds import OpenedKind
+from flux_tenancy.components.stack.loading import load_offline
 from flux_tenancy.operations.pulumi_config import PulumiConfig
-from flux_tenancy.project.described_stack import TENANTS, described_section, described_tenants
-from flux_tenancy.project.errors import invalid
+from flux_tenancy.project.described_stack import described_file, described_section
+from flux_tenancy.project.errors import invalid, reading_files
 
 _Section = TypeVar("_Section", bound=Section)
 _CONTENT = "kubeconfigContent"
@@ -55,58 +54,22 @@ def described_previewers(stack: str, project: Path) -> tuple[Subject, ...]:
     return _checked(ClusterConfig, section, stack, "cluster").previewers
 
 
-def described_content(stack: str, project: Path) -> tuple[PoliciesConfig, list[Policy]]:
-    """The policies of a stack, and of these the ones about what tenants' objects contain.
+def applied_config(stack: str, project: Path) -> StackConfig:
+    """The stack with stand-ins for its secrets; sections are not compared, since grants that have expired still apply.
 
     Raises:
-        OperationError: the stack does not exist, or its section `policies` is not valid.
+        OperationError: the stack does not exist, or a section of it is not valid.
     """
-    config = _checked(PoliciesConfig, described_section(stack, "policies", project), stack, "policies")
-    lanes = bool(described_section(stack, "flux", project).get("lanes"))
-    content = [each for each in policies(config) if each.subject is PolicySubject.CONTENT]
-    return config, [each for each in content if is_needed(each, config, developers=False, lanes=lanes)]
+    described_file(stack, project)  # An unknown stack is refused with the names of those that exist.
+    with reading_files():
+        return load_offline(stack, project, compare=False)[0]
 
 
-def described_grants(stack: str, project: Path) -> dict[str, tuple[Grant, ...]]:
-    """The grants of each tenant of a stack that has any, those that have expired included.
-
-    Raises:
-        OperationError: the stack does not exist, or a tenant's grants are not valid.
-    """
-    file, found = stack_file_name(stack), {}
-    for tenant, merged in described_tenants(stack, project).items():
-        if isinstance(merged, Problem):
-            raise invalid(merged)
-        if "grants" in merged.value:
-            try:
-                found[tenant] = _Grants.model_validate({"grants": merged.value["grants"]}).grants
-            except ValidationError as error:
-                path, reason = first_error(error)
-                raise invalid(Origins(file, {tenant: merged}).problem((TENANTS, tenant, *path), reason)) from None
-    return found
-
-
-def described_kinds(stack: str, project: Path) -> tuple[OpenedKind, ...]:
-    """The kinds that a stack opens to all of its tenants.
-
-    Raises:
-        OperationError: the stack does not exist, or its `tenancy.kinds` are not valid.
-    """
-    tenancy = described_section(stack, "tenancy", project)
-    kinds = {key: value for key, value in tenancy.items() if key == "kinds"}
-    return _checked(_Kinds, kinds, stack, "tenancy").kinds
-
-
-class _Kinds(Section):
-    """The part of the section `tenancy` that needs no secrets."""
-
-    kinds: tuple[OpenedKind, ...] = ()
-
-
-class _Grants(Section):
-    """The part of a tenant that needs none of its secrets."""
-
-    grants: tuple[Grant, ...]
+def content_policies(config: StackConfig) -> list[Policy]:
+    """The policies of a stack about what tenants' objects contain."""
+    content = [each for each in policies(config.policies) if each.subject is PolicySubject.CONTENT]
+    lanes = bool(config.flux.lanes)
+    return [each for each in content if is_needed(each, config.policies, developers=False, lanes=lanes)]
 
 
 def _checked(model: type[_Section], section: Mapping[str, object], stack: str, name: str) -> _Section:

@@ -18,11 +18,7 @@ from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.tenant.further_access import read_bindings, read_further_access, tenants_of
 from flux_tenancy.components.tenant.grants import relaxed_policies
 from flux_tenancy.operations.cluster_policies import check_in_force, policies_in_force
-from flux_tenancy.operations.described_cluster import (
-    described_content,
-    described_grants,
-    described_kinds,
-)
+from flux_tenancy.operations.described_cluster import applied_config, content_policies
 from flux_tenancy.operations.dry_run import tenant_namespaces
 from flux_tenancy.operations.policy_findings import closed_kinds, find
 from flux_tenancy.operations.policy_report_text import FurtherAccess, as_json, as_table, grant_lines
@@ -40,15 +36,16 @@ def show_violations(stack: str, project: Path, is_json: bool = False) -> bool:
     Raises:
         OperationError: the stack is not valid or has no policies, or the cluster does not evaluate them or answer.
     """
-    config, content = described_content(stack, project)
-    grants, kinds = described_grants(stack, project), described_kinds(stack, project)
+    config = applied_config(stack, project)
+    content = content_policies(config)
+    grants = {name: tenant.grants for name, tenant in config.tenants.items() if tenant.grants}
     try:
         api = connect_to_read(stack, project)
         with explaining(api):
             in_force = policies_in_force(api)
-            check_in_force(stack_file_name(stack), config, content, in_force)
+            check_in_force(stack_file_name(stack), config.policies, content, in_force)
             found = find(api, content, {tenant: relaxed_policies(given) for tenant, given in grants.items()})
-            closed = closed_kinds(api, kinds, in_force)
+            closed = closed_kinds(api, config.tenancy.kinds, in_force)
         found = replace(found, findings=sorted([*found.findings, *closed]))
         further = _further_access(api)
     except ClusterUnavailable as error:

@@ -9,7 +9,7 @@ from kubernetes import client
 
 from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.operations.cluster_policies import check_in_force, policies_in_force
-from flux_tenancy.operations.described_cluster import described_content
+from flux_tenancy.operations.described_cluster import applied_config, content_policies
 from flux_tenancy.operations.policy_findings import find
 
 
@@ -20,6 +20,7 @@ def count_violations(api: client.ApiClient, stack: str, project: Path) -> Counte
         OperationError: the stack has no policies, the cluster lacks some, or an answer does not come from them.
         ApiException: the API server refuses to list objects.
     """
-    config, content = described_content(stack, project)
-    check_in_force(stack_file_name(stack), config, content, policies_in_force(api))
+    config = applied_config(stack, project)
+    content = content_policies(config)
+    check_in_force(stack_file_name(stack), config.policies, content, policies_in_force(api))
     return Counter(place.tenant for place in {each.place for each in find(api, content).findings})

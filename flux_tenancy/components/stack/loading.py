@@ -61,7 +61,7 @@ def load_stack(
     return load_sections(sections, secret_keys, project, file, differences=differences)
 
 
-def load_offline(stack: str, project: Path) -> tuple[StackConfig, StackFile]:
+def load_offline(stack: str, project: Path, compare: bool = True) -> tuple[StackConfig, StackFile]:
     """As `load_stack`, without passphrase and credentials, for those who review it; returns the stack's file, too.
 
     Encrypted values stay encrypted; stand-ins take their places (`components.config.sealed`).
@@ -69,6 +69,7 @@ def load_offline(stack: str, project: Path) -> tuple[StackConfig, StackFile]:
     Args:
         stack: name of the stack.
         project: folder of the Pulumi project, which contains `tenants/`.
+        compare: whether to check across sections; what was applied stays readable, e.g. after a grant has expired.
 
     Raises:
         ConfigurationError: as `load_stack`, or a value is encrypted that is not a secret.
@@ -79,7 +80,7 @@ def load_offline(stack: str, project: Path) -> tuple[StackConfig, StackFile]:
     sections = {key: sealed(value, (key,), seal, file.name, problems) for key, value in file.merged.items()}
     if problems:
         raise ConfigurationError(problems)
-    return load_sections(sections, file.sections.keys(), project, file), file
+    return load_sections(sections, file.sections.keys(), project, file, compare=compare), file
 
 
 def load_sections(
@@ -88,6 +89,7 @@ def load_sections(
     project: Path,
     file: StackFile,
     differences: Iterable[Problem] = (),
+    compare: bool = True,
 ) -> StackConfig:
     """Merge and check the configuration of one stack as a whole.
 
@@ -97,6 +99,7 @@ def load_sections(
         project: folder of the Pulumi project, which contains `tenants/`.
         file: the file with the values, which errors name.
         differences: where Pulumi passed other values than those in the file.
+        compare: whether to check across sections.
 
     Raises:
         ConfigurationError: with all errors of the sections, each with its file and path; if every section is valid,
@@ -123,7 +126,7 @@ def load_sections(
         raise ConfigurationError(problems)
     git = config.git.model_copy(update={"known_hosts": config.git.known_hosts + known_hosts})
     config = config.model_copy(update={"git": git}).with_shared_sources()
-    if problems := cross_check(config, origins):
+    if compare and (problems := cross_check(config, origins)):
         raise ConfigurationError(problems)
     config.came_from_files(origins)
     return config

@@ -16,6 +16,7 @@ from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.policy import Policy, Resources, Subject, Validation
 from flux_tenancy.operations import described_cluster
 from flux_tenancy.operations.pulumi_config import PulumiConfig
+from tests.support.releases import FLUX_VERSION
 
 ALLOWED = (Validation("true", "''"),)
 POLICIES = [
@@ -42,10 +43,11 @@ POLICIES = [
 ]
 NAMES = tuple(f"flux-tenancy-{policy.name}" for policy in POLICIES)
 AUDIT, ENFORCE = ("Audit", "Warn"), ("Deny",)
-STACK = """\
+STACK = f"""\
 config:
-  flux-tenancy:cluster: {kubeconfig: kubeconfig}
-  flux-tenancy:policies: {engine: %s, modes: {%s}}
+  flux-tenancy:cluster: {{kubeconfig: kubeconfig}}
+  flux-tenancy:flux: {{version: {FLUX_VERSION}, sha256: {"5f" * 32}}}
+  flux-tenancy:policies: {{engine: %s, modes: {{%s}}}}
 """
 NODE_PORT = "spec.type NodePort [bold]is not allowed[/bold]"
 
@@ -450,14 +452,15 @@ def test_a_policy_that_is_off_is_not_missing(stack):
     assert [each["policy"] for each in stack.found()["policies"]] == ["host-access", "service-exposure"]
 
 
-@pytest.mark.parametrize("flux", ["", "flux-tenancy:flux: {lanes: [{name: gold}]}"])
-def test_the_policy_about_lanes_is_missing_only_where_the_stack_has_lanes(stack, monkeypatch, flux):
+@pytest.mark.parametrize("lanes", ["", ", lanes: {tenants: {}}"])
+def test_the_policy_about_lanes_is_missing_only_where_the_stack_has_lanes(stack, monkeypatch, lanes):
     [lane] = [policy for policy in table.policies(PoliciesConfig()) if policy.name is PolicyName.LANE]
     monkeypatch.setattr(described_cluster, "policies", lambda config: [*POLICIES, lane])
     file = stack.folder / "Pulumi.staging.yaml"
-    file.write_text(f"{file.read_text()}  {flux}\n")
+    digest = "5f" * 32
+    file.write_text(file.read_text().replace(digest, digest + lanes))
 
-    if flux:
+    if lanes:
         assert stack.refused()[0].endswith("(native: lane) (FT-OPS-044)")
     else:
         assert len(stack.found()["policies"]) == len(NAMES) - 1
@@ -552,15 +555,16 @@ def test_a_kubeconfig_that_the_stack_holds_itself_is_decrypted_by_pulumi(stack, 
 
 
 @pytest.mark.parametrize(
-    ("text", "problem"),
+    ("valid", "invalid", "problem"),
     [
-        ("config: {}", "cluster: "),
-        ("config: {flux-tenancy:policies: {mode: 'off'}}", "policies.mode: "),
-        ("config: {flux-tenancy:policies: {modes: {x: audit}}}", "policies.modes"),
+        ("{kubeconfig: kubeconfig}", "{}", "cluster: "),
+        ("{engine: native, modes: {}}", "{mode: 'off'}", "policies.mode: "),
+        ("{engine: native, modes: {}}", "{modes: {x: audit}}", "policies.modes"),
     ],
 )
-def test_a_stack_that_is_not_valid_is_an_error_of_its_key(stack, text, problem):
-    (stack.folder / "Pulumi.staging.yaml").write_text(text)
+def test_a_stack_that_is_not_valid_is_an_error_of_its_key(stack, valid, invalid, problem):
+    file = stack.folder / "Pulumi.staging.yaml"
+    file.write_text(file.read_text().replace(valid, invalid))
 
     code, _, error = stack.run_without_cluster()
 
@@ -576,7 +580,7 @@ grants:
   - {reason: PLAT-231, exceptions: [{policy: allowed-images, names: [shop]}]}
 """
 LISTED = """\
-  flux-tenancy:tenants: {dev-team: {source: {deployKey: {secure: v1:abc}}}}
+  flux-tenancy:tenants: {dev-team: {source: {https: {password: {secure: v1:abc}}}}}
 """
 
 
@@ -662,4 +666,6 @@ def test_a_grant_that_is_not_valid_is_an_error_with_its_key(granted):
 
     error, *_ = granted.refused()
 
-    assert error.startswith("error: tenants/dev-team.yaml: grants[1].exceptions[0].policy: allows no exceptions")
+    assert error.startswith(
+        "error: tenants/dev-team.yaml: grants[1].exceptions[0].policy: 'host-access' allows no exceptions"
+    )
