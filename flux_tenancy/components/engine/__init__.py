@@ -1,4 +1,4 @@
-"""What the program reads from Pulumi: the command line that runs it, the state of the stack, update plans.
+"""What the program reads from Pulumi and Git: the command line that runs it, the state of the stack, update plans.
 
 Put here what would be the same for a stack without Kubernetes.
 """

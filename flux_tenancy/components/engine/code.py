@@ -8,10 +8,8 @@ code that Git tracks in the project is part of what reviewers approve.
 from __future__ import annotations
 
 import hashlib
-import os
 import pkgutil
 import re
-import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -20,9 +18,10 @@ from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from flux_tenancy.components.config.errors import ConfigurationError, Problem
+from flux_tenancy.components.config.errors import Problem
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.engine.git import tracked
 
 PACKAGE = Path(__file__).resolve().parents[2]
 """The folder of the product."""
@@ -248,42 +247,6 @@ def _children(folder: Path) -> list[Path]:
         return sorted(folder.iterdir())
     except OSError:
         return []
-
-
-def repository(folder: Path) -> Path | None:
-    """The top of the Git repository that a folder is in."""
-    return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), None)
-
-
-def tracked(folder: Path, *paths: str) -> list[str] | None:
-    """The files that Git tracks below a folder, relative to it; None without Git, or outside of a repository.
-
-    Raises:
-        ConfigurationError: Git fails, e.g. because the repository is another user's.
-    """
-    top = repository(folder)
-    inside = [each for each in paths if top and (folder / each).resolve().is_relative_to(top.resolve())]
-    if top is None or paths and not inside:
-        return None if top is None else []
-    command = ["git", "-C", str(folder), "ls-files", "-z", "--", *inside]
-    try:
-        done = subprocess.run(command, capture_output=True, check=False, env=without_git(os.environ))
-    except FileNotFoundError:
-        return None
-    if done.returncode:
-        reason = printable((os.fsdecode(done.stderr).strip().splitlines() or [f"exit code {done.returncode}"])[0])
-        message = Message(
-            "FT-CFG-636", f"Git cannot list the files of the project: {reason}", "correct it, and try again"
-        )
-        raise ConfigurationError([Problem(".git", "", message)])
-    return [each for each in os.fsdecode(done.stdout).split("\0") if each]
-
-
-def without_git(environ: Mapping[str, str]) -> dict[str, str]:
-    """An environment in which nothing leads Git to another repository."""
-    return {
-        name: value for name, value in environ.items() if name not in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
-    }
 
 
 def _text(file: Path) -> str:

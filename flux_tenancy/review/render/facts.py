@@ -25,9 +25,8 @@ from flux_tenancy.components.engine.code import (
     files_below,
     installed_packages,
     is_file,
-    repository,
-    tracked,
 )
+from flux_tenancy.components.engine.git import repository, tracked
 from flux_tenancy.components.engine.project import PROJECT_FILE
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.review.render.written import Written

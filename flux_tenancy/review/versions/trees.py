@@ -17,7 +17,8 @@ from pathlib import Path, PurePosixPath
 
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.printable import printable
-from flux_tenancy.components.engine.code import PACKAGE, without_git
+from flux_tenancy.components.engine.code import PACKAGE
+from flux_tenancy.components.engine.git import git
 from flux_tenancy.project.errors import OperationError
 from flux_tenancy.review.render.facts import WORKFLOW_FILES
 
@@ -65,8 +66,8 @@ def merge_base(project: Path, base: str) -> Iterator[Tree]:
         folder = top / prefix
         # So that a render can ask which files are the repository's.
         run_git(repository, "init", "--quiet", "--template=", str(top))
-        git = os.fsdecode(run_git(repository, "rev-parse", "--absolute-git-dir").stdout).rstrip("\n")
-        at = {"GIT_DIR": git, "GIT_WORK_TREE": str(top), "GIT_INDEX_FILE": str(top / ".git" / "index")}
+        git_folder = os.fsdecode(run_git(repository, "rev-parse", "--absolute-git-dir").stdout).rstrip("\n")
+        at = {"GIT_DIR": git_folder, "GIT_WORK_TREE": str(top), "GIT_INDEX_FILE": str(top / ".git" / "index")}
         run_git(top, "read-tree", commit, at=at)
         # As a checkout writes them: an archive leaves files out, and changes others, as their attributes say.
         listed = run_git(top, "ls-files", "-z", "--", str(prefix), *WORKFLOW_FILES, at=at).stdout
@@ -147,20 +148,12 @@ def _link(target: Path, link: Path) -> None:
 def run_git(
     project: Path, *arguments: str, stdin: bytes | None = None, at: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run Git in a project; a caller looks at the exit code.
-
-    Args:
-        project: folder of the project.
-        arguments: those of the command.
-        stdin: what it reads.
-        at: what leads Git to another index or work tree than those of the project.
+    """Run Git as `engine.git.git`; a caller looks at the exit code.
 
     Raises:
         OperationError: there is no Git.
     """
-    environ = without_git(os.environ) | dict(at or {})
     try:
-        command = ["git", "-C", str(project), *arguments]
-        return subprocess.run(command, capture_output=True, check=False, input=stdin, env=environ)
+        return git(project, *arguments, stdin=stdin, at=at)
     except FileNotFoundError:
         raise OperationError(Message("FT-REV-201", "git is not on PATH", "install git")) from None

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import subprocess
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -22,7 +21,7 @@ from flux_tenancy.components.cluster.component import applied_before
 from flux_tenancy.components.config.errors import Problem
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.printable import printable
-from flux_tenancy.components.engine.code import without_git
+from flux_tenancy.components.engine.git import git
 from flux_tenancy.components.engine.project import PROJECT_FILE
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.stack.config import StackConfig
@@ -186,11 +185,11 @@ def older_files(
 
 def _contains(project: Path, now: Applied, before: Applied) -> bool | None:
     """Whether the files contain those of the last update; None if that cannot be told."""
-    if not _git_status(project, "merge-base", "--is-ancestor", before.commit, now.commit):
+    if not git(project, "merge-base", "--is-ancestor", before.commit, now.commit).returncode:
         return True
     if before.tree and before.tree in _trees(project, now.commit):
         return True
-    if not _git_status(project, "cat-file", "-e", f"{before.commit}^{{commit}}"):
+    if not git(project, "cat-file", "-e", f"{before.commit}^{{commit}}").returncode:
         return False
     try:
         is_earlier = datetime.fromisoformat(now.date) < datetime.fromisoformat(before.date)
@@ -209,16 +208,8 @@ def _trees(project: Path, commit: str) -> set[str]:
 
 def _git(project: Path, *arguments: str, stdin: str | None = None) -> str:
     """What Git prints; empty where it fails, or is missing."""
-    command = ["git", "-C", str(project), *arguments]
     try:
-        done = subprocess.run(
-            command, capture_output=True, check=False, text=True, input=stdin, env=without_git(os.environ)
-        )
+        done = git(project, *arguments, stdin=os.fsencode(stdin) if stdin is not None else None)
     except FileNotFoundError:
         return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
-
-
-def _git_status(project: Path, *arguments: str) -> int:
-    command = ["git", "-C", str(project), *arguments]
-    return subprocess.run(command, capture_output=True, check=False, env=without_git(os.environ)).returncode
+    return os.fsdecode(done.stdout).strip() if done.returncode == 0 else ""
