@@ -24,6 +24,8 @@ _OWN = frozenset({"(own)"})
 # Accounts that may be impersonated are a high risk each, and Flux has seven controllers.
 _MOST_TARGETS, _MOST_SUBJECTS = 20, 8
 _NOWHERE = frozenset({ANYWHERE})
+PLACE = " \N{SECTION SIGN}"
+"""Stands in words for the place, where it is not at their end."""
 _ALL, _BOTH, _EVERYONE = "All tenants", "Both tenants", "Everyone with Kubernetes' role "
 
 
@@ -115,7 +117,8 @@ class _Said:
 def as_change(joined: Joined, stack: str) -> AccessChange:
     """The sentence about a change in a stack."""
     risk = Risk.HIGH if joined.high and joined.widened else Risk.NORMAL
-    text = " ".join(filter(None, (joined.who, joined.words, joined.where))).removesuffix(",")
+    words = [joined.words.replace(PLACE, f" {joined.where}")] if PLACE in joined.words else [joined.words, joined.where]
+    text = " ".join(filter(None, (joined.who, *words))).removesuffix(",")
     return AccessChange(joined.owner, stack, joined.widened, risk, text)
 
 
@@ -196,7 +199,7 @@ def _joined(
 def _plural(words: str) -> str:
     for one, many in (("has", "have"), ("uses", "use")):
         words = re.sub(f"^(now|no longer) {one} ", rf"\1 {many} ", words)
-    return words
+    return re.sub("^becomes ", "become ", words)
 
 
 def _who(subjects: Sequence[Subject], everyone: Collection[str]) -> str:

@@ -117,7 +117,8 @@ def risk_statements(before: Iterable[RenderedObject], after: Iterable[RenderedOb
                     keys, labels = found.setdefault((each.owner, row, *shown, then), ([], []))
                     keys.append(name)
                     labels.append(label(each))
-    for (owner, row, was, is_now, then), (keys, labels) in found.items():
+    order = {row: place for place, row in enumerate(risks())}
+    for (owner, row, was, is_now, then), (keys, labels) in sorted(found.items(), key=lambda each: order[each[0][1]]):
         words = {"keys": counted(dict.fromkeys(keys), ""), "labels": counted(dict.fromkeys(labels), "")}
         text = row.says.format(before=was, after=is_now, then=then, **words)
         yield Statement(owner, text, row.risk, matters=row.matters)

@@ -36,7 +36,7 @@ def test_the_first_line_says_what_matters():
 def test_risks_come_before_what_changes():
     text = as_markdown(large(2, risks=1))
 
-    assert text.startswith("## 1 risk\n")
+    assert text.startswith("## t0 may do 0 more\n")
     assert text.index("### Risks") < text.index("### Tenant t0")
     assert "- **staging**: t0 may do 0 more." in text
 

@@ -32,7 +32,8 @@ def test_the_text_has_everything_in_the_order_of_its_weight():
     text = printed(sample())
 
     parts = [
-        "1 risk, 1 deletion needs an acknowledgement",
+        "dev-team may do [bold]more, ",
+        "1 deletion needs an acknowledgement",
         "Tenant dev-team on staging needs an acknowledgement",
         "review.acknowledge in Pulumi.staging.yaml",
         "staging: dev-team may do [bold]more",
