@@ -225,15 +225,6 @@ def test_one_key_of_several_stacks_is_named_with_their_files():
     assert headline == "Key changed: tenants.a.sync.interval in Pulumi.production.yaml and Pulumi.staging.yaml"
 
 
-def test_a_comment_that_is_shortened_counts_the_keys():
-    keys = key_changes(Written(STACK, {}), Written(STACK, {"cluster": {f"key-{n}": "x" * 200 for n in range(400)}}))
-
-    text = as_markdown(reports(keys), limit=1_000)
-
-    assert len(text.encode()) <= 1_000
-    assert "- Platform on staging: `Key` (400 changed)\n" in text
-
-
 # Every key of the schema.
 
 
