@@ -65,10 +65,38 @@ class Risk:
 @cache
 def risks() -> tuple[Risk, ...]:
     """All rows, in the order of the table."""
+    rows = {key: each for key, each in _table().items() if key not in ("kinds", "keys", "objects")}
+    kinds = _table()["kinds"]
+    return tuple(_row(matters, kinds, **row) for matters, each in rows.items() for row in each)
+
+
+@cache
+def _table() -> dict[str, Any]:
     text = files(__package__).joinpath("risks.yaml").read_text(encoding="utf-8")
     table: dict[str, Any] = yaml.load(text, FastLoader)
-    kinds = table.pop("kinds")
-    return tuple(_row(matters, kinds, **row) for matters, rows in table.items() for row in rows)
+    return table
+
+
+@cache
+def _matters(of: str) -> Mapping[tuple[str, ...], str]:
+    """The way in which something matters, by its path."""
+    return {tuple(path.split(".")): matters for matters, paths in _table()[of].items() for path in paths}
+
+
+def matters_of_key(path: Iterable[str | int]) -> str:
+    """In which way a key of the configuration matters; empty for a key that is not this project's."""
+    keys = [each for each in path if isinstance(each, str) and not each.startswith("[")]
+    fitting = (
+        (len(row), matters)
+        for row, matters in _matters("keys").items()
+        if len(row) <= len(keys) and all(one in ("*", key) for one, key in zip(row, keys, strict=False))
+    )
+    return max(fitting, default=(0, ""))[1]
+
+
+def matters_of_kind(kind: str) -> str:
+    """In which way a kind of object matters; empty for one that the platform does not make."""
+    return _matters("objects").get((kind,), "")
 
 
 def _row(matters: str, kinds: Mapping[str, list[str]], of: Any, field: str, when: str, **row: Any) -> Risk:

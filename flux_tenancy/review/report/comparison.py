@@ -153,7 +153,7 @@ def _sections(side: Side) -> dict[str, Any]:
 
 def _of_access(change: AccessChange) -> Statement:
     """A sentence about access without its stack, so that it is the same in all stacks."""
-    return Statement(change.owner, change.text, change.risk is Risk.HIGH, names_owner=True)
+    return Statement(change.owner, change.text, change.risk is Risk.HIGH, names_owner=True, matters="access")
 
 
 def _absent(before: Render, after: Render) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from flux_tenancy.review.changes.keys import KeyChange
 from flux_tenancy.review.changes.objects import Action, FieldChange, ObjectChange
 from flux_tenancy.review.changes.releases import ReleaseChange
 from flux_tenancy.review.changes.replacements import immutable_fields
+from flux_tenancy.review.changes.risks import matters_of_key
 from flux_tenancy.review.changes.run_facts import fact_statements, is_of_project
 from flux_tenancy.review.changes.secrets import SecretChange
 from flux_tenancy.review.render.rendered import PLATFORM
@@ -375,7 +376,9 @@ class Report:
         parts = [*_counted("key", files, "changed")]
         if len(files) == 1:
             [((_, key), places)] = files.items()
-            parts = [f"Key changed: {key} in {listed([*dict.fromkeys(places)])}"]
+            [matters] = {matters_of_key(each.path) for stack in self.stacks for each in stack.keys}
+            how = f" ({matters})" if matters else ""
+            parts = [f"Key changed{how}: {key} in {listed([*dict.fromkeys(places)])}"]
         return [*parts, *(each.text for each in fact_statements(self.facts))]
 
     @property

@@ -6,10 +6,13 @@ from dataclasses import replace
 from string import Formatter
 
 import pytest
+import yaml
+from sample_cases import Project, read_cases
 from sample_objects import kubernetes
 
 from flux_tenancy.review.changes.configuration import configuration_documents
-from flux_tenancy.review.changes.risks import risk_statements, risks
+from flux_tenancy.review.changes.risks import matters_of_key, matters_of_kind, risk_statements, risks
+from tests.support.goldens import GOLDEN
 
 
 def said(before, after):
@@ -372,3 +375,30 @@ def test_every_row_can_be_read_and_says_what_it_knows():
         row.says for row in risks() if {name for _, name, _, _ in Formatter().parse(row.says) if name} - known
     ] == []
     assert {row.gone for row in risks()} == {"", "namespace", "syncs"}
+
+
+@pytest.mark.parametrize(
+    ("path", "matters"),
+    [
+        (("tenants", "a", "role"), "access"),
+        (("tenants", "a", "namespaces", 0, "podSecurity"), "protection"),
+        (("tenants", "a", "namespaces", "[apps]", "name"), "access"),
+        (("tenants", "a", "sync", "decryption", "age"), "who decrypts"),
+        (("policies", "images", "allowed"), "protection"),
+        (("policies", "maximumTimeout"), "how much"),
+        (("encryptionsalt",), ""),
+    ],
+)
+def test_the_longest_path_says_how_a_key_matters(path, matters):
+    assert matters_of_key(path) == matters
+
+
+def test_every_kind_of_a_stack_says_how_it_matters(tmp_path):
+    project = Project(tmp_path / "project")
+    changes = {each.name: each.given for each in read_cases()}
+    objects = [*project.objects({}), *project.objects(changes["labels of lanes are set no more"])]
+    files = [yaml.safe_load_all(each.read_text()) for each in GOLDEN.glob("*.yaml")]
+    kinds = {each.kind for each in objects} | {each["kind"] for file in files for each in file if "kind" in each}
+
+    assert {"Kustomization", "ResourceQuota", "Deployment", "Tenant", "Secret"} <= kinds
+    assert [kind for kind in sorted(kinds) if not matters_of_kind(kind)] == []

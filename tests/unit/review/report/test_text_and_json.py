@@ -86,7 +86,7 @@ def test_the_json_has_every_change_with_its_fields():
     }
     [changed] = [each for each in stack["changes"] if each["action"] == "changed"]
     assert changed["fields"] == [{"field": "x", "before": 1, "after": 2}]
-    assert stack["statements"] == [{"owner": "dev-team", "text": "may do [bold]more", "risk": True}]
+    assert stack["statements"] == [{"owner": "dev-team", "text": "may do [bold]more", "risk": True, "matters": ""}]
     assert stack["releases"][0]["after"] == {"version": "2.9.5", "sha256": ""}
     assert stack["deletions"][0]["needsAcknowledgement"] is True
 
