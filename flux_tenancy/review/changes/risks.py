@@ -30,6 +30,7 @@ from flux_tenancy.review.changes.fields import label, shortened
 from flux_tenancy.review.render.rendered import PLATFORM, PROTECT, RenderedObject
 from flux_tenancy.review.words.statement import Statement
 
+_OTHERS = ("kinds", "immutable", "keys", "objects")
 _VALUE = 160
 """Characters of a value in a sentence."""
 _QUOTAS = "quotas of namespace"
@@ -65,7 +66,7 @@ class Risk:
 @cache
 def risks() -> tuple[Risk, ...]:
     """All rows, in the order of the table."""
-    rows = {key: each for key, each in _table().items() if key not in ("kinds", "keys", "objects")}
+    rows = {key: each for key, each in _table().items() if key not in _OTHERS}
     kinds = _table()["kinds"]
     return tuple(_row(matters, kinds, **row) for matters, each in rows.items() for row in each)
 
@@ -75,6 +76,12 @@ def _table() -> dict[str, Any]:
     text = files(__package__).joinpath("risks.yaml").read_text(encoding="utf-8")
     table: dict[str, Any] = yaml.load(text, FastLoader)
     return table
+
+
+def immutable(type_: str) -> Mapping[str, Any]:
+    """What cannot change in objects of a type, by the keys of `immutable` in the table."""
+    found: Mapping[str, Any] = _table()["immutable"].get(type_, {})
+    return found
 
 
 @cache

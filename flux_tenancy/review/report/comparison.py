@@ -13,7 +13,6 @@ from flux_tenancy.review.access.changes import access_changes
 from flux_tenancy.review.access.sentences import AccessChange, Risk
 from flux_tenancy.review.changes.configuration import configuration_documents, is_production_environment
 from flux_tenancy.review.changes.deletions import deletions
-from flux_tenancy.review.changes.images import image_changes
 from flux_tenancy.review.changes.keys import KeyChange
 from flux_tenancy.review.changes.objects import changes
 from flux_tenancy.review.changes.onboardings import onboardings
@@ -99,7 +98,6 @@ def stack_report(
             *replacement_risks(found),
             *_risks(stack, before, after),
         ),
-        images=tuple(image_changes(found)),
         unused=tuple(sorted(set(acknowledged) - {each.token for each in deleted})),
         note=note,
     )

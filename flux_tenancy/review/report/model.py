@@ -63,7 +63,6 @@ class StackReport:
         releases: the upstream releases that differ.
         secrets: the secrets that differ.
         deletions: what is deleted, by owner.
-        images: the containers that run other images.
         access: who may do more or less than before.
         refusals: what this program's own policies newly refuse.
         findings: what in it breaks the rules, whether that is new or not.
@@ -88,7 +87,6 @@ class StackReport:
     releases: tuple[ReleaseChange, ...] = ()
     secrets: tuple[SecretChange, ...] = ()
     deletions: tuple[Deletion, ...] = ()
-    images: tuple[Statement, ...] = ()
     access: tuple[Statement, ...] = ()
     refusals: tuple[Statement, ...] = ()
     findings: tuple[Finding, ...] = ()
@@ -128,7 +126,6 @@ class StackReport:
         yield from self.onboardings
         yield from self.access
         yield from self.dangers
-        yield from self.images
         yield from fact_statements(each for each in self.facts if not is_of_project(each))
         # The keys of a tenant that comes or goes are listed as a whole.
         shown = (each for each in self.secrets if each.copied or self.of_owner(each.owner) is Action.CHANGED)

@@ -82,6 +82,20 @@ def test_many_workers_are_a_risk(before, after, is_risk):
     assert found == ([f"runs {after} workers (--concurrent) in Deployment apps/a"] if is_risk else [])
 
 
+def pods(*containers):
+    found = [{"name": name, "image": image} for name, image in containers]
+    return [kubernetes("Deployment", "a", "apps", spec={"template": {"spec": {"containers": found}}})]
+
+
+def test_another_image_and_a_new_container_are_named():
+    before, after = pods(("manager", "a:1"), ("b", "b")), pods(("manager", "a:2"), ("b", "b"), ("c", "c:1"))
+
+    assert said(before, after) == [
+        "runs c:1 in container c of Deployment apps/a (before: none)",
+        "runs a:2 in container manager of Deployment apps/a (before: a:1)",
+    ]
+
+
 def capsule_tenant(quota=None, namespaces=5, **spec):
     rules = [{"quota": [{"name": "shared", "hard": quota}]}] if quota else [{}]
     return kubernetes("Tenant", "a", spec={"namespaceOptions": {"quota": namespaces}, "rules": rules} | spec)
