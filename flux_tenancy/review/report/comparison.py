@@ -10,7 +10,7 @@ from flux_tenancy.components.stack.cluster.absence import deleted_tenants
 from flux_tenancy.components.stack.files.stack_file import StackFile
 from flux_tenancy.components.stack.review import ReviewConfig
 from flux_tenancy.review.access.changes import access_changes
-from flux_tenancy.review.access.sentences import AccessChange, Risk
+from flux_tenancy.review.access.sentences import Joined, Risk
 from flux_tenancy.review.changes.configuration import configuration_documents, is_production_environment
 from flux_tenancy.review.changes.deletions import deletions
 from flux_tenancy.review.changes.keys import KeyChange
@@ -149,8 +149,7 @@ def _sections(side: Side) -> dict[str, Any]:
     return configuration(side.render.facts)
 
 
-def _of_access(change: AccessChange) -> Statement:
-    """A sentence about access without its stack, so that it is the same in all stacks."""
+def _of_access(change: Joined) -> Statement:
     return Statement(change.owner, change.text, change.risk is Risk.HIGH, names_owner=True, matters="access")
 
 
