@@ -310,8 +310,8 @@ class Report:
         for owners, stacks, entry in _entries((each, stack.stack) for stack in self.stacks for each in stack.changes):
             found[owners][stacks].entries.append(entry)
         keys = ((stack.stack, stack.of_owner(each.owner), each) for stack in self.stacks for each in stack.keys)
-        for each in shared_keys(keys):
-            found[each.owners][each.stacks].keys.append(Entry(each.action, KEYS, each.files, each.parts))
+        for owners, stacks, action, files, parts in shared_keys(keys):
+            found[owners][stacks].keys.append(Entry(action, KEYS, files, parts))
         return tuple(
             Section(owners, tuple(groups[stacks].group(stacks) for stacks in sorted(groups, key=_most_first)))
             for owners, groups in sorted(found.items(), key=lambda item: (item[0] != (PLATFORM,), item[0]))
