@@ -350,6 +350,17 @@ def test_fewer_pods_of_a_controller_are_a_risk(before, after, is_risk):
     assert said(*charts) == (["runs fewer Pods of Release k: a.replicas is 1 (before: 3)"] if is_risk else [])
 
 
+def test_fewer_pods_of_a_deployment_are_a_risk():
+    one, three = ([kubernetes("Deployment", "a", "b", spec=pod_spec() | {"replicas": each})] for each in (1, 3))
+
+    assert said(three, one) == ["runs fewer Pods of Deployment b/a: 1 (before: 3)"]
+    assert said(one, three) == []
+
+
+def pod_spec(*containers):
+    return {"template": {"spec": {"containers": [*containers]}}}
+
+
 @pytest.mark.parametrize(("before", "after", "is_risk"), [("512Mi", "64Mi", True), ("512Mi", "256Mi", False)])
 def test_a_fraction_of_the_resources_is_a_risk(before, after, is_risk):
     containers = ([{"name": "manager", "resources": {"limits": {"memory": each}}}] for each in (before, after))
