@@ -18,7 +18,6 @@ from pydantic import BaseModel, SecretStr, WithJsonSchema
 from pydantic.fields import FieldInfo
 
 from dev.reference.commands import commands_page, pictures
-from dev.reference.messages import Slot, Template, read_messages
 from dev.reference.policies import policies_page
 from flux_tenancy.components.config.passed import Passed
 from flux_tenancy.components.config.section import Section, kind_of
@@ -35,6 +34,7 @@ from flux_tenancy.components.sync.patches import Patch
 from flux_tenancy.components.tenant.config import TenantConfig
 from flux_tenancy.components.tenant.namespaces import PROTECTED_LABEL_PREFIXES
 from flux_tenancy.components.vocabulary.names import Controller
+from flux_tenancy.operations.messages import read_messages
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -302,32 +302,24 @@ _ERROR_TITLES = {
 
 
 def errors_page() -> str:
-    """`docs/errors.md`: all messages about errors and warnings, by code."""
+    """`docs/errors.md`: the codes of all errors and warnings, by area."""
     introduction = f"""
         {_GENERATED.format(source="the messages in the source files")}
 
         # Errors
 
-        Each error and warning ends with its code in parentheses. Codes do not change when the wording does. `…` is a
-        placeholder for a value. Errors that take more than a line to solve are explained in
-        [troubleshooting.md](troubleshooting.md). Each code is an anchor of this page: `errors.md#ft-cfg-001`.
+        Each error and warning says what is wrong and what to do, and ends with its code in parentheses, which does not
+        change when the wording does. `flux-tenancy explain FT-CFG-602` prints the message of a code, and
+        `flux-tenancy explain` those of all. [troubleshooting.md](troubleshooting.md) explains errors that take more
+        than a line to solve.
         """
-    groups: dict[str, list[tuple[str, str, str]]] = {}
-    for code, message in read_messages().items():
-        area = code.split("-")[1]
-        anchor = f'<a id="{code.lower()}"></a>'
-        groups.setdefault(area, []).append((f"{anchor}`{code}`", _plain(message.text), _plain(message.remedy)))
+    areas: dict[str, list[str]] = {}
+    for code in read_messages():
+        areas.setdefault(code.split("-")[1], []).append(f'<a id="{code.lower()}"></a>{code}')
     parts = [cleandoc(introduction)]
-    for area, rows in groups.items():
-        parts += [f"## {_ERROR_TITLES.get(area, area)}", _table(("Code", "Message", "What to do"), rows)]
+    for area, codes in areas.items():
+        parts += [f"## {_ERROR_TITLES.get(area, area)}", ",\n".join(codes)]
     return "\n\n".join(parts) + "\n"
-
-
-def _plain(template: Template) -> str:
-    """A sentence as Markdown, with `…` in place of its values."""
-    text = "".join("…" if isinstance(part, Slot) else part for part in template)
-    # Between backticks, everything is literal.
-    return re.sub(r"`[^`]*`|[*<]", lambda found: found[0] if len(found[0]) > 1 else f"\\{found[0]}", text)
 
 
 def _controllers(controllers: Iterable[Controller]) -> str:

@@ -15,6 +15,7 @@ import typer
 
 from flux_tenancy.command import ci, drift, fleet, isolation, key, releases, review, tenant
 from flux_tenancy.command.exits import MEANINGS, ExitCode
+from flux_tenancy.command.explain import explain
 from flux_tenancy.command.new import new
 from flux_tenancy.command.program import Group, Program
 from flux_tenancy.command.schemas import schemas
@@ -47,6 +48,7 @@ for _name, _group in {
 }.items():
     app.add_typer(_group, name=_name, cls=Group)
 app.command()(isolation.isolation)
+app.command()(explain)
 
 
 @app.command()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -28,7 +28,15 @@ _Platform = Annotated[bool, typer.Option("--platform", help="For the platform's 
 
 
 @app.command()
-def deploy(stack: Stack, tenant: _Tenant = "", platform: _Platform = False) -> None:
+def deploy(
+    stack: Stack,
+    tenant: _Tenant = "",
+    platform: _Platform = False,
+    type_: Annotated[
+        Literal["ed25519", "rsa"],
+        typer.Option("--type", help="Type of the key; Azure DevOps and CodeCommit take only rsa."),
+    ] = "ed25519",
+) -> None:
     """Create a read-only deploy key for a repository, and store it in the stack, encrypted.
 
     Prints the public key, unless `pulumi up` registers it at GitHub.
@@ -41,7 +49,7 @@ def deploy(stack: Stack, tenant: _Tenant = "", platform: _Platform = False) -> N
     """
     from flux_tenancy.operations.deploy_key import deploy_key
 
-    deploy_key(stack, tenant, platform, project_folder())
+    deploy_key(stack, tenant, platform, type_, project_folder())
 
 
 @app.command()

@@ -12,6 +12,12 @@ import typer
 def new(
     folder: Annotated[Path, typer.Argument(help="Folder of the new project, which is named like it.")],
     stack: Annotated[str, typer.Option(help="Name of its first stack.")] = "dev",
+    context: Annotated[
+        str | None,
+        typer.Option(
+            help="Context of its cluster in your kubeconfig; asked for on a terminal.", show_default="my-cluster"
+        ),
+    ] = None,
     production: Annotated[
         bool | None,
         typer.Option(
@@ -27,12 +33,21 @@ def new(
 
       flux-tenancy new my-platform
 
-      flux-tenancy new my-platform --stack eu-1 --no-production
+      flux-tenancy new my-platform --stack eu-1 --context kind-eu-1 --no-production
     """
     from flux_tenancy.operations.new_project import new_project
 
-    if production is None and sys.stdin.isatty():
+    asks = sys.stdin.isatty()
+    if context is None:
+        context = typer.prompt("Context of the cluster in your kubeconfig", "my-cluster") if asks else "my-cluster"
+    if production is None and asks:
         production = typer.confirm("Is this a production cluster, whose namespaces must not be deleted?", default=True)
-    for file in new_project(folder, stack, production is not False):
+    for file in new_project(folder, stack, context, production is not False):
         typer.echo(file)
-    typer.echo(f"Next: {folder / 'README.md'}")
+    typer.echo(
+        f"""\
+Next, with the digest of Flux's manifest in Pulumi.{stack}.yaml and a repository in tenants/my-team.yaml:
+  cd {folder} && git init && pulumi install
+  pulumi stack init {stack}
+  .venv/bin/flux-tenancy key deploy my-team --stack {stack}"""
+    )

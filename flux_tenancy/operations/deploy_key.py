@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from flux_tenancy.components.config.errors import dotted
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.git.config import GitUrl
-from flux_tenancy.components.keys.ssh_keys import SshKeyError, generate, read_private_key
+from flux_tenancy.components.keys.ssh_keys import KeyType, SshKeyError, generate, read_private_key
 from flux_tenancy.components.stack.files.names import tenant_file_name
 from flux_tenancy.components.stack.files.validation_errors import message
 from flux_tenancy.operations.described_source import DescribedSource, platform_source, tenant_source
@@ -22,13 +22,14 @@ from flux_tenancy.project.errors import OperationError, check_one_owner
 _GIT_URL: TypeAdapter[str] = TypeAdapter(GitUrl)
 
 
-def deploy_key(stack: str, tenant: str, platform: bool, project: Path) -> None:
+def deploy_key(stack: str, tenant: str, platform: bool, type_: KeyType, project: Path) -> None:
     """Create a read-only deploy key for a repository and store it in the stack, encrypted.
 
     Args:
         stack: name of the stack.
         tenant: name of the tenant; empty for the platform.
         platform: whether it is for the platform's own repository, `flux.sync`.
+        type_: type of the new key.
         project: folder of the Pulumi project.
 
     Raises:
@@ -40,7 +41,7 @@ def deploy_key(stack: str, tenant: str, platform: bool, project: Path) -> None:
     _check_url(source)
     path, edits = (*source.path, "deployKey"), ProjectEdits(project)
     old = _fingerprint(PulumiConfig(stack, project).get(dotted(path))) if source.has_deploy_key else None
-    key = generate()
+    key = generate(type_)
     is_listed = platform or tenant in listed_tenants(stack, project)
     edits.set_secret(stack, path, key.private)
     edits.apply()

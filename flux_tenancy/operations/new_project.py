@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import reduce
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -14,6 +15,7 @@ from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.config.yaml_files import Dumper
 from flux_tenancy.components.engine.project import PROJECT_FILE
 from flux_tenancy.components.stack.files.names import stack_file_name
+from flux_tenancy.operations.yaml_edits import with_value
 from flux_tenancy.project.errors import OperationError, reading_files
 
 # Pulumi replaces it in every file of a template, but breaks the line after it where the file ends in `.yaml`, so the
@@ -22,17 +24,17 @@ from flux_tenancy.project.errors import OperationError, reading_files
 _NAME = "${PROJECT}"
 _SECTION = "template"
 _EXAMPLE = "Pulumi.stack.example"
-_PRODUCTION = "    production: true\n"
 # Source: ValidateProjectName in sdk/go/common/tokens/project.go of Pulumi
 _PROJECT_NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 
 
-def new_project(folder: Path, stack: str, production: bool = True) -> list[Path]:
+def new_project(folder: Path, stack: str, context: str, production: bool = True) -> list[Path]:
     """Write the files of a new project, named like its folder; returns them.
 
     Args:
         folder: where to write; it is created, and must be empty if it exists.
-        stack: name of its first stack.
+        stack: name of its first stack, and of the folder that its tenant's sync reads.
+        context: the context of its cluster in the kubeconfig.
         production: whether its cluster is a production environment.
 
     Raises:
@@ -54,11 +56,16 @@ def new_project(folder: Path, stack: str, production: bool = True) -> list[Path]
             raise OperationError(
                 Message("FT-CMD-005", f"{folder} exists and is not an empty folder", "choose a new folder")
             )
-        texts = dict(_template(files("flux_tenancy").joinpath("template")))
-        texts[stack_file] = texts[_EXAMPLE]
-        if not production:
-            texts[stack_file] = texts[stack_file].replace(_PRODUCTION, "    production: false\n")
-        return [_write(folder / path, _filled(path, text, name)) for path, text in sorted(texts.items())]
+        texts = {
+            path: _filled(path, text, name) for path, text in _template(files("flux_tenancy").joinpath("template"))
+        }
+        values = {
+            ("config", f"{name}:cluster", "context"): context,
+            ("config", f"{name}:cluster", "production"): production,
+            ("config", f"{name}:tenants", "my-team", "sync", "path"): f"./{stack}",
+        }
+        texts[stack_file] = reduce(lambda text, value: with_value(text, *value), values.items(), texts[_EXAMPLE])
+        return [_write(folder / path, text) for path, text in sorted(texts.items())]
     except OSError as error:
         raise OperationError(
             Message("FT-CMD-006", f"cannot write {folder}: {error.strerror}", "choose a folder that you may write")

@@ -1,4 +1,4 @@
-"""The program reads plain scalars of a stack's file as Pulumi does, so a render is of what an update applies."""
+"""The program reads a stack's file as Pulumi does, so a render is of what an update applies."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ SCALARS = """
 """
 
 
-def test_plain_scalars_are_read_as_pulumi_reads_them(lab: Lab, tmp_path: Path) -> None:
+def test_a_file_is_read_as_pulumi_reads_it(lab: Lab, tmp_path: Path) -> None:
     (tmp_path / "Pulumi.yaml").write_text("name: scalars\nruntime: python\n")
     file = tmp_path / "Pulumi.dev.yaml"
     environ = {"PULUMI_CONFIG_PASSPHRASE": LAB_PASSPHRASE}
     init = lab.pulumi.run(["stack", "init", "dev"], tmp_path, environ, capture_output=True)
     # Only now: Pulumi writes the whole file anew.
     lines = [f"    k{index}: {text}\n" for index, text in enumerate(SCALARS.split())]
-    content = f"{file.read_text()}config:\n  scalars:a:\n{''.join(lines)}    off: key\n    0x10: key\n"
+    merged = (
+        "    base: &base {own: 1, merged: 2}\n    merging: {own: 3, <<: *base}\n    list: {<<: [*base, {more: 4}]}\n"
+    )
+    content = f"{file.read_text()}config:\n  scalars:a:\n{''.join(lines)}    off: key\n    0x10: key\n{merged}"
     file.write_text(content)
 
     done = lab.pulumi.run(["config", "--json", "--stack", "dev"], tmp_path, environ, capture_output=True)

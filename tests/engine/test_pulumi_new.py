@@ -62,6 +62,11 @@ def test_the_next_steps_of_the_template_lead_to_a_stack_that_can_be_applied(
     content = yaml.safe_load(stack_file.read_text())
     content["config"] |= yaml.safe_load((project / "Pulumi.stack.example").read_text())["config"]
     stack_file.write_text(yaml.safe_dump(content))
+    # A tenant without a key: nothing is registered at github.com.
+    tenant = project / "tenants" / "my-team.yaml"
+    source = {"url": "https://git.example.com/my-team/apps"}
+    policies = {"sources": ["https://git.example.com/*"]}
+    tenant.write_text(yaml.safe_dump(yaml.safe_load(tenant.read_text()) | {"source": source, "policies": policies}))
     release = lab.bundle()
     settings = {
         "cluster.kubeconfig": str(cluster.kubeconfig),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from dev.reference.messages import Slot, Template, read_messages
 from flux_tenancy.components.config.messages import Message
+from flux_tenancy.operations.messages import Slot, Template, read_messages
 
 
 def said(code: str, *values: object, **named: object) -> Message:

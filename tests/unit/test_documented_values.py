@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 import yaml
 
-from dev.reference.messages import read_messages
+from flux_tenancy.operations.messages import read_messages
 
 PROJECT = Path(__file__).parents[2]
 GENERATED = {"commands.md", "configuration.md", "errors.md", "lockdown.md", "policies.md"}

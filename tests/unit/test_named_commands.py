@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import typer
 
-from dev.reference.messages import Slot, Template, read_messages
 from flux_tenancy.command.app import NAME, app
+from flux_tenancy.operations.messages import read_messages
 
 PROJECT = Path(__file__).parents[2]
 PAGES = [PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", *sorted((PROJECT / "docs").glob("*.md"))]
@@ -37,13 +37,8 @@ def lines(file: Path) -> list[str]:
     return [line for line in re.sub(r"\\\n\s*", "", text).splitlines() if not line.lstrip().startswith("#")]
 
 
-def shown(template: Template) -> str:
-    """A sentence of a message, with `…` for each value."""
-    return "".join("…" if isinstance(part, Slot) else part for part in template)
-
-
 def messages() -> list[str]:
-    return [f"{shown(each.text)}; {shown(each.remedy)}" for each in read_messages().values()]
+    return [f"{each.problem}; {each.advice}" for each in read_messages().values()]
 
 
 def help_texts(command: Any) -> Iterator[str]:

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 import pytest
 import yaml
 
-from dev.reference.messages import read_messages
+from flux_tenancy.operations.messages import read_messages
 
 PROJECT = Path(__file__).parents[2]
 DOCS = PROJECT / "docs"

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 import yaml
+from typer.testing import CliRunner
 
+from flux_tenancy.command.app import app
 from flux_tenancy.operations.schemas import FOLDER, STACK_SCHEMA, TENANT_SCHEMA, stack_schema, tenant_schema
 from flux_tenancy.version import VERSION
 from tests.support.releases import FLUX_VERSION
@@ -47,3 +50,17 @@ def test_it_pins_this_version() -> None:
 def test_its_stack_has_the_newest_release_of_flux_that_is_tested() -> None:
     config = yaml.safe_load((TEMPLATE / "Pulumi.stack.example").read_text())["config"]
     assert config["${PROJECT}:flux"]["version"] == FLUX_VERSION
+
+
+def test_the_page_shows_the_files_that_the_command_writes(tmp_path: Path) -> None:
+    page = (CHECKOUT / "docs" / "install.md").read_text()
+    [command] = re.findall(r"flux-tenancy (new .*)", page)
+    folder = tmp_path / "my-platform"
+    folder.mkdir()
+
+    done = CliRunner().invoke(app, [str(folder) if word == folder.name else word for word in command.split()])
+
+    assert done.exit_code == 0, done.output
+    shown = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    assert shown == [(folder / name).read_text() for name in ("Pulumi.eu-1.yaml", "tenants/my-team.yaml")]
+    assert f"has {sum(each.is_file() for each in folder.rglob('*'))} files" in page

@@ -106,6 +106,11 @@ def test_a_new_project_renders_with_the_wheel_alone(command: Path, tmp_path: Pat
         "manifests": {"bundle": "install.yaml"},
     }
     stack.write_text(yaml.safe_dump(content))
+    # Without Pulumi, which would encrypt a deploy key.
+    tenant = project / "tenants" / "my-team.yaml"
+    source = {"url": "https://git.example.com/my-team/apps", "interval": "10m"}
+    policies = {"sources": ["https://git.example.com/*"]}
+    tenant.write_text(yaml.safe_dump(yaml.safe_load(tenant.read_text()) | {"source": source, "policies": policies}))
 
     run(command, "review", "render", folder=project)
 

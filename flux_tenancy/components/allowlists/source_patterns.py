@@ -11,9 +11,15 @@ The admission policies compare in the same way (components/policies/allowed-sour
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
 
 from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.yaml_files import FastLoader
 
 ANYTHING = "*"
 """The entry that allows every URL."""
@@ -21,26 +27,18 @@ ANYTHING_BELOW = "*"
 
 # Sources that are named without a scheme get one: the endpoint and name of a Bucket `bucket://`, the image of an
 # ImageRepository `oci://`.
-# The canonical URLs that can be compared: no user except SSH's, no empty, `.` or `..` segment, no query or fragment, no
-# capital letters in the host. The only escape is that of a space, which has no other spelling and no meaning in a
-# path's structure. RE2 syntax, so that admission can use it as well.
-_USER = r"[a-z0-9][a-z0-9._-]*@"
-_HOST = r"([a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])"
-_PORT = r"(:[1-9][0-9]{0,4})?"
-_SEGMENT = r"/\.?[A-Za-z0-9_~]([A-Za-z0-9._~-]|%20)*"
-# Charts and artifacts may be at the root of a host; a bucket has a name, and SSH needs a folder.
-_AT_HOST = rf"(https|http|oci)://{_HOST}{_PORT}({_SEGMENT})*"
-_BELOW_HOST = rf"(bucket://|ssh://({_USER})?){_HOST}{_PORT}"
-COMPARABLE_URL = rf"^({_AT_HOST}|{_BELOW_HOST}({_SEGMENT})+)$"
-URL_PATTERN = rf"^(\*|{_AT_HOST}(/\*)?|{_BELOW_HOST}(({_SEGMENT})+(/\*)?|/\*))$"
+_FORMS: Mapping[str, Any] = yaml.load(Path(__file__).with_name("urls.yaml").read_text(encoding="utf-8"), FastLoader)
+
+
+def _form(name: str) -> str:
+    return re.sub(r"\{([a-z_]+)\}", lambda part: _form(part[1]), _FORMS[name])
+
+
+COMPARABLE_URL, URL_PATTERN = _form("url"), _form("entry")
+PROBLEMS: tuple[tuple[str, str], ...] = tuple((pattern, problem) for pattern, problem in _FORMS["problems"])
+"""What is wrong with a URL that cannot be compared: the first whose pattern matches. Part of the policy's message."""
 
 _SLASHES_OF_A_HOST = "https://host".count("/")
-
-# Part of the policy's message, so that it may not change with the words of this program.
-EXAMPLE = (
-    "write it like https://git.example.com/team/*, ssh://git@git.example.com/team/apps "
-    "or oci://registry.example.com/team/*"
-)
 
 
 @dataclass(frozen=True)
@@ -91,6 +89,11 @@ def is_comparable(url: str) -> bool:
     return re.fullmatch(COMPARABLE_URL, canonical(url)) is not None
 
 
+def problem_of(url: str) -> str:
+    """What is wrong with a URL that cannot be compared, and what to write instead."""
+    return next(problem for pattern, problem in PROBLEMS if re.search(pattern, canonical(url)))
+
+
 def read_pattern(text: str) -> SourcePattern:
     """An entry, parsed.
 
@@ -101,9 +104,7 @@ def read_pattern(text: str) -> SourcePattern:
         raise ValueError(
             Message(
                 "FT-CFG-150",
-                "is not a URL, nor one that ends in /* for everything at or below it",
-                "write it like https://git.example.com/team/*, ssh://git@git.example.com/team/apps or "
-                "oci://registry.example.com/team/*",
+                f"cannot be compared with sources: it {problem_of(text)}",
             )
         )
     if text == ANYTHING:

@@ -1,6 +1,6 @@
 """What the program says: a sentence stands where it is said, with a code that stays when its words change.
 
-`reference.messages` finds all of them, and docs/errors.md lists them (`make generate`). Everything else uses codes.
+`operations.messages` finds all of them for `flux-tenancy explain`. Everything else uses codes.
 """
 
 from __future__ import annotations

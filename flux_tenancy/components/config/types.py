@@ -32,7 +32,7 @@ DURATION = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"
 SEMANTIC_VERSION = r"^[0-9]+\.[0-9]+\.[0-9]+$"
 
 # What `git clone` accepts, and GitHub offers to copy; it cannot hold a password.
-_SHORT_SSH = re.compile(r"([a-z0-9._-]+@[A-Za-z0-9.-]+):(?!/)([A-Za-z0-9._/-]+)")
+_SHORT_SSH = re.compile(r"([A-Za-z0-9._-]+@[A-Za-z0-9.-]+):(?!/)([A-Za-z0-9._/-]+)")
 
 # What Python's regular expressions support, and those of Go do not.
 _NOT_RE2 = re.compile(r"\(\?(=|!|<=|<!|>|P=|\()|\\[1-9]")
@@ -211,8 +211,9 @@ def url_parts(value: str, schemes: tuple[str, ...], example: str) -> SplitResult
             value,
             Message(
                 "FT-CFG-014",
-                "contains credentials",
-                "remove and rotate them: in a URL, they are readable in the cluster and in Pulumi's state",
+                "contains a user or credentials",
+                "remove all up to the @; rotate a password or token, which is readable in the cluster and in Pulumi's "
+                "state",
             ),
         )
     if "ssh" in schemes and (short := _SHORT_SSH.fullmatch(value)):
@@ -321,15 +322,36 @@ def _not_every_pods(account: str) -> str:
 
 
 ServiceAccountName = Annotated[DnsLabel, AfterValidator(_not_every_pods)]
-# Flux's kinds have a key of their own.
+# Of resources without a domain, Kubernetes knows these only.
+# Source: standardQuotaResources and standardContainerResources in pkg/apis/core/helper/helpers.go of Kubernetes
+_COMPUTE = "cpu|memory|ephemeral-storage"
+_OF_A_DOMAIN = r"[a-z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?/[a-zA-Z0-9]([a-zA-Z0-9._-]*[a-zA-Z0-9])?"
+_OTHER_THAN_FLUX = r"(?!(count/)?.*\.fluxcd\.io$)"
+_NOT_LIMITABLE = Wording(
+    "FT-CFG-401",
+    "is not a resource that can be limited here",
+    "write it like {examples}; Flux's own kinds are limited by fluxObjects",
+)
 QuotaResource = Annotated[
     str,
     *matching(
-        r"^(?!count/.*\.fluxcd\.io$)[a-z0-9]([a-zA-Z0-9./-]*[a-zA-Z0-9])?$",
-        Message(
-            "FT-CFG-401",
-            "is not a resource that a quota can limit here",
-            "write it like pods; Flux's own kinds are limited by fluxObjects",
-        ),
+        rf"^{_OTHER_THAN_FLUX}({_OF_A_DOMAIN}|((requests|limits)\.)?({_COMPUTE})|requests\.storage"
+        r"|(requests\.)?hugepages-[a-zA-Z0-9]+|services(\.nodeports|\.loadbalancers)?|pods|replicationcontrollers"
+        r"|resourcequotas|secrets|configmaps|persistentvolumeclaims)$",
+        _NOT_LIMITABLE(examples="requests.cpu, pods or count/jobs.batch"),
+    ),
+]
+CountedResource = Annotated[
+    str,
+    *matching(
+        rf"^{_OTHER_THAN_FLUX}(count/)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?$",
+        _NOT_LIMITABLE(examples="secrets or jobs.batch"),
+    ),
+]
+ContainerResource = Annotated[
+    str,
+    *matching(
+        rf"^({_OF_A_DOMAIN}|{_COMPUTE}|hugepages-[a-zA-Z0-9]+)$",
+        _NOT_LIMITABLE(examples="cpu, memory or nvidia.com/gpu"),
     ),
 ]

@@ -45,10 +45,16 @@ TOO_MANY = Wording(
 CONTAINS_ITSELF = Wording("FT-CFG-027", "line {line}: *{alias} is within &{alias} itself", "write the value without it")
 
 
+_MERGE = "tag:yaml.org,2002:merge"
+
+
 class _StrictLoader(FastLoader):  # type: ignore[misc,valid-type]
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen: set[Hashable] = set()
         for key_node, _ in node.value:
+            # What `<<` merges may be set anew.
+            if key_node.tag == _MERGE:
+                continue
             key = self.construct_object(key_node, deep=True)
             line = key_node.start_mark.line + 1
             if not isinstance(key, Hashable):

@@ -12,6 +12,7 @@ import base64
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Literal
 
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
@@ -32,6 +33,9 @@ DSA_SSH_KEY = Wording("FT-CFG-140", "is a DSA key, which Git hosts no longer acc
 SHORTEST_RSA = 3072
 """Minimum bits of an RSA key. Source: NIST SP 800-57 part 1, table 2: as strong as AES-128. Messages name it."""
 
+KeyType = Literal["ed25519", "rsa"]
+"""Types of new keys; Azure DevOps and CodeCommit take only RSA."""
+_NEW_RSA = 4096
 _FORMATS = ("OPENSSH PRIVATE KEY", "PRIVATE KEY", "ENCRYPTED PRIVATE KEY", "EC PRIVATE KEY", "RSA PRIVATE KEY")
 _PUBLIC_LINE = re.compile(r"^(ssh-|ecdsa-sha2-|sk-)[a-z0-9@.-]+ +[A-Za-z0-9+/]", re.MULTILINE)
 
@@ -98,9 +102,10 @@ def read_private_key(text: str) -> SshKey:
     return SshKey(private, public, fingerprint(public))
 
 
-def generate() -> SshKey:
-    """A new ed25519 key in OpenSSH's format."""
-    key = ed25519.Ed25519PrivateKey.generate()
+def generate(type_: KeyType = "ed25519") -> SshKey:
+    """A new key in OpenSSH's format."""
+    is_rsa = type_ == "rsa"
+    key = rsa.generate_private_key(65537, _NEW_RSA) if is_rsa else ed25519.Ed25519PrivateKey.generate()
     return read_private_key(
         key.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()

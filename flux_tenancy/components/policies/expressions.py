@@ -9,13 +9,14 @@ Source: https://github.com/google/cel-spec/blob/master/doc/langdef.md and runtim
 
 from __future__ import annotations
 
+from string import ascii_lowercase
+
 from flux_tenancy.components.allowlists.cel import text
 
 LONGEST_EXPRESSION = 512
 """In characters; the expressions of Flux's own library of health checks have fewer than 300."""
 
 FUNCTIONS = ("duration", "has", "int", "size", "string", "timestamp", "type")
-OF_TEXTS = ("contains", "endsWith", "startsWith")
 WITHOUT_ARGUMENTS = ("first", "hasValue", "last", "lowerAscii", "size", "trim", "upperAscii", "value")
 WITH_LITERALS = ("orValue", "split", "substring")
 LOOPS = ("all", "exists", "exists_one", "filter")
@@ -36,20 +37,28 @@ _PATH = f"{_NAME}{_FIELD}*"
 # Literals, or names with an ending: a value may be large, and a list have it again and again.
 _LIST = rf"(?:\[\s*\]|(?:[\[,]\s*(?:{_LITERAL}|{_PATH}\s*[+]\s*{_TEXT})\s*)+\])"
 
-# A loop reads only its entry `e`, literals and the generation: anything else would be read once for each entry.
-_ENTRY = rf"e{_FIELD}*(?:[.]orValue[(]{_LITERAL}[)])?"
-_GENERATION = r"metadata[.]generation"
-_OF_ENTRY = (
-    rf"!?(?:has[(]e{_FIELD}*[)]|{_ENTRY}(?:[.]{_any(*OF_TEXTS)}[(]{_TEXT}[)]|"
-    rf"\s*(?:[=!]=|[<>]=?)\s*(?:{_LITERAL}|{_GENERATION})|\s+in\s+(?:[\[,]\s*{_LITERAL}\s*){{1,{MOST_IN_LOOP_LISTS}}}\])?)"
+# A loop reads only fields, literals and the generation, at a cost that depends on no value: anything else would be read
+# once for each entry. A search is for the entry `e` alone, since another value would be searched for each.
+_READ = rf"{_PATH}(?:[.]orValue[(]{_LITERAL}[)])?"
+_TERM = (
+    rf"!?(?:has[(]{_PATH}[)]|{_READ}(?:[.]{_any('endsWith', 'startsWith')}[(]{_TEXT}[)]|"
+    rf"\s*(?:[=!]=|[<>]=?)\s*(?:{_LITERAL}|metadata[.]generation)|"
+    rf"\s+in\s+(?:[\[,]\s*{_LITERAL}\s*){{1,{MOST_IN_LOOP_LISTS}}}\])?|e{_FIELD}*[.]contains[(]{_TEXT}[)])"
 )
-_LOOP = rf"{_any(*LOOPS)}[(]e(?:\s*(?:,|&&|[|]{{2}})\s*{_OF_ENTRY}){{1,{MOST_TERMS}}}\s*[)]"
+_LOOP = rf"{_any(*LOOPS)}[(]{_NAME}(?:\s*(?:,|&&|[|]{{2}})\s*{_TERM}){{1,{MOST_TERMS}}}\s*[)]"
+# A value of each entry, and a loop over a list of each entry, cost what the data has once. RE2 cannot refer back to a
+# name, so both are for names of one letter.
+_SAME = "|".join(rf"{name},\s*{name}" for name in ascii_lowercase)
+_LOOP = rf"(?:{_LOOP}|{_any(*LOOPS, 'map')}[(](?:{_SAME})(?:{_FIELD}+[.]{_LOOP}|{_FIELD}*)\s*[)])"
+# The states of an automaton are as many as the pattern has characters and one class may be repeated.
+_PATTERN = r"""['"][^'"\\\n{}]{0,40}(?:\][{]\d{1,2}[}][^'"\\\n{}]{0,10})?['"]"""
 
 # A search takes the product of both lengths, so that it is for a literal, or for the name of an object of Flux: that of
 # another object, such as a role, may be as long as it likes.
 _SEARCHED = r"(?:dep|res|self)[.]metadata[.](?:name|namespace)"
 _CALL = (
-    rf"[.](?:contains[(](?:{_TEXT}|{_SEARCHED})[)]|{_any('endsWith', 'startsWith')}[(](?:{_TEXT}|{_PATH})[)]|"
+    rf"[.](?:matches[(]{_PATTERN}[)]|contains[(](?:{_TEXT}|{_SEARCHED})[)]|"
+    rf"{_any('endsWith', 'startsWith')}[(](?:{_TEXT}|{_PATH})[)]|"
     rf"{_any(*WITH_LITERALS)}[(](?:{_LITERAL}(?:,\s*\d+)?|\[\]|[{{][}}])[)]|{_any(*WITHOUT_ARGUMENTS)}[(][)]|{_LOOP})"
 )
 _OPERAND = (
@@ -62,12 +71,13 @@ MOST_CALLS, MOST_CONVERSIONS, MOST_SPLITS, MOST_LOOPS, MOST_CONDITIONS = 10, 2, 
 MOST_SUMS, MOST_SUMS_OF_VALUES, MOST_COMPARISONS_OF_VALUES = 6, 1, 3
 
 _CALLED = r"\w\s*[(]"
-_CONVERSIONS = ("lowerAscii", "substring", "trim", "upperAscii")
+_CONVERSIONS = ("lowerAscii", "matches", "substring", "trim", "upperAscii")
 _CONDITION = "&&|[|]{2}"
 # Counted in texts as well, where an expression may have as many less.
 _SUM, _SUM_AFTER_TEXT = "[+]", r"""['"]\s*[+]"""
 _SUM_WITH_TEXT = rf"""{_SUM_AFTER_TEXT}|[+]\s*['"]"""
 _SPLIT_OF_FIELD = r"\w[.]split[(]"
+_SEARCH, _LOOP_OVER_E = "contains[(]", rf"\b{_any(*LOOPS, 'map')}[(]e\b"
 _COMPARISON = r"[=!<>]=|[<>]|\bin\b"
 _COMPARISON_WITH_LITERAL = rf"(?:[=!]=|[<>]=?)\s*{_LITERAL}|\bin\s+\["
 
@@ -79,7 +89,7 @@ def is_cheap(expression: str, *, feeds_others: bool = False) -> str:
         expression: the CEL that has it.
         feeds_others: whether further expressions read its value, which must not double from one to the next.
     """
-    loops, sums, splits = (_times(expression, each) for each in (_call(*LOOPS), _SUM, _call("split")))
+    loops, sums, splits = (_times(expression, each) for each in (_call(*LOOPS, "map"), _SUM, _call("split")))
     limits = {
         f"size({expression})": LONGEST_EXPRESSION,
         _times(expression, _CALLED): MOST_CALLS,
@@ -89,6 +99,7 @@ def is_cheap(expression: str, *, feeds_others: bool = False) -> str:
         f"({loops} > 0 ? {MOST_SUMS} : 0) + {sums}": MOST_SUMS,
         f"({sums} > 0 ? {splits} - {_times(expression, _SPLIT_OF_FIELD)} : 0)": 0,
         loops: MOST_LOOPS,
+        f"({_times(expression, _SEARCH)} > 0 ? {loops} - {_times(expression, _LOOP_OVER_E)} : 0)": 0,
         _times(expression, _call("filter")): 1,
         _times(expression, _CONDITION): MOST_CONDITIONS,
         f"{sums} - {_times(expression, _SUM_WITH_TEXT)}": 0 if feeds_others else MOST_SUMS_OF_VALUES,
@@ -102,24 +113,25 @@ def is_cheap(expression: str, *, feeds_others: bool = False) -> str:
     return f"({most} && {expression}.matches({text(EXPRESSION)}))"
 
 
-# A template of Go: values below the dot or a variable, and loops over such values that are not inside one another.
+# A template of Go: values below the dot or a variable, conditions, and loops over such values. A loop in a loop prints
+# only its own values: those of the outer one would be printed once for each of them.
 _OPEN, _CLOSE, _DOT = r"[{]{2}(?:-\s)?\s*", r"\s*-?[}]{2}", r"(?:(?:[.]\w+)+|[.])"
-_PLAIN = rf"[^{{]|[{{][^{{]|{_OPEN}(?:print(?:ln)?\s+)?(?:{_DOT}|[$]\w+(?:[.]\w+)*){_CLOSE}"
-_RANGE = rf"{_OPEN}range\s+(?:[$]\w+\s*(?:,\s*[$]\w+\s*)?:=\s*)?{_DOT}{_CLOSE}(?:{_PLAIN})*{_OPEN}end{_CLOSE}"
-TEMPLATE = rf"^(?:{_PLAIN}|{_RANGE})*$"
+_END, _OUTSIDE = rf"{_OPEN}end{_CLOSE}", r"[^{]|[{][^{]"
+_PLAIN = rf"{_OUTSIDE}|{_OPEN}(?:(?:print(?:ln)?|len)\s+)?(?:{_DOT}|[$]\w+(?:[.]\w+)*){_CLOSE}"
+_IF = rf"{_OPEN}if\s+(?:{_DOT}|[$]\w+){_CLOSE}(?:{_PLAIN})*(?:{_OPEN}else{_CLOSE}(?:{_PLAIN})*)?{_END}"
+_LOOPING = r"range\s+(?:[$]\w+\s*(?:,\s*[$]\w+\s*)?:=\s*)?"
+_OWN = rf"{_OUTSIDE}|{_OPEN}(?:{_DOT}|[$]\w+[.](?:NewValue|OldValue|Setter)){_CLOSE}"
+_INNER = rf"{_OPEN}{_LOOPING}(?:{_DOT}|[$]\w+){_CLOSE}(?:{_OWN})*{_END}"
+_RANGE = rf"{_OPEN}{_LOOPING}{_DOT}{_CLOSE}(?:{_PLAIN}|{_IF}|{_INNER})*{_END}"
+TEMPLATE = rf"^(?:{_PLAIN}|{_IF}|{_RANGE})*$"
 
-CALLED = tuple(sorted({*FUNCTIONS, *OF_TEXTS, *WITHOUT_ARGUMENTS, *WITH_LITERALS}))
 SAID = (
-    f"must have at most {LONGEST_EXPRESSION} characters, without comments and escapes; call nothing but "
-    f"{', '.join(CALLED)}, contains and split only with a text in quotes (contains also with res.metadata.name); have "
-    f"at most {MOST_CALLS} calls, {MOST_CONDITIONS} && or ||, {MOST_SUMS} + ({MOST_SUMS_OF_VALUES} without a text in "
-    f"quotes), {MOST_COMPARISONS_OF_VALUES} comparisons of two values, and instead of split and + {MOST_LOOPS} of "
-    f"{', '.join(LOOPS)}, each of which only compares fields of its entry e with literals, {MOST_TERMS} times, as in "
-    "status.conditions.filter(e, e.type == 'Ready').all(e, e.status == 'True'): else it can exhaust the controller's "
-    "memory or processor"
+    "can exhaust the controller's memory or processor, or is not of a known form: write it in at most "
+    f"{LONGEST_EXPRESSION} characters, like status.conditions.exists(c, c.type == 'Ready' && c.status == 'True'); "
+    "docs/syncs.md has the forms"
 )
 """What a message says of an expression that may not be."""
-SAID_OF_FEEDING = f"may have + only between a value and a text in quotes after it, and otherwise {SAID}"
+SAID_OF_FEEDING = f"may have + only between a value and a text in quotes after it, and otherwise it {SAID}"
 """The same of one whose value others read."""
 
 

@@ -20,7 +20,7 @@ from flux_tenancy.components.allowlists.image_patterns import (
 )
 from flux_tenancy.components.allowlists.source_patterns import (
     COMPARABLE_URL,
-    EXAMPLE,
+    PROBLEMS,
     URL_PATTERN,
     canonical_expression,
 )
@@ -213,7 +213,7 @@ def shared_places() -> Mapping[str, Place]:
         "reservedPrefixes": RESERVED_PREFIXES,
         "secretKeys": SECRET_KEYS,
         "secretStarts": SECRET_STARTS,
-        "sourceExample": EXAMPLE,
+        "problemsOfUrls": PROBLEMS,
         "usualTaints": USUAL_TAINTS,
         "writableResources": tuple(
             group_resource(each.group, name) for each in writable_resources() for name in each.names

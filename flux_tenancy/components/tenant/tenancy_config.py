@@ -13,6 +13,8 @@ from flux_tenancy.components.config.errors import MisplacedValueError
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import (
+    ContainerResource,
+    CountedResource,
     DnsLabel,
     Duration,
     Network,
@@ -35,13 +37,13 @@ class ContainerLimits(Section):
     Source: https://kubernetes.io/docs/concepts/policy/limit-range/
     """
 
-    requests: dict[QuotaResource, Quantity] = Field(
+    requests: dict[ContainerResource, Quantity] = Field(
         default_factory=dict, description="Default requests of a container, e.g. `cpu: 50m`."
     )
-    limits: dict[QuotaResource, Quantity] = Field(
+    limits: dict[ContainerResource, Quantity] = Field(
         default_factory=dict, description="Default limits of a container, e.g. `memory: 256Mi`."
     )
-    maximum: dict[QuotaResource, Quantity] = Field(
+    maximum: dict[ContainerResource, Quantity] = Field(
         default_factory=dict, description="The highest limit of a container, e.g. `memory: 4Gi`."
     )
 
@@ -73,7 +75,7 @@ class TenantLimits(Section):
         description="`hard` of a ResourceQuota, e.g. `requests.cpu: 4`, `pods: 50`; Pods have to set the requests and "
         "limits that a quota covers.",
     )
-    objects: dict[QuotaResource, Annotated[int, Field(ge=0)] | None] = Field(
+    objects: dict[CountedResource, Annotated[int, Field(ge=0)] | None] = Field(
         default_factory=dict,
         description="Maximum numbers of objects of Kubernetes' own kinds that differ from those in docs/tenants.md, by "
         "resource, e.g. `secrets: 2000`, `jobs.batch: 50`; null for no limit.",

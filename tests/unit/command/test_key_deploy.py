@@ -107,6 +107,13 @@ def test_the_key_goes_to_pulumi_on_standard_input_and_nowhere_else(project):
     assert not [line for line in secret_lines if line in out]
 
 
+def test_a_host_that_takes_no_newer_type_gets_an_rsa_key(project):
+    code, _, error = project.run("dev-team", "--stack", "staging", "--type", "rsa")
+
+    assert (code, error) == (0, "")
+    assert read_private_key(project.read("stored")).public.startswith("ssh-rsa ")
+
+
 @pytest.mark.parametrize(
     ("tenant", "changed"),
     [

@@ -29,10 +29,24 @@ def test_a_project_is_named_like_its_folder_and_has_its_stack(tmp_path):
     stack = yaml.safe_load((project / "Pulumi.eu-1.yaml").read_text())
     files = [file for file in sorted(project.rglob("*")) if file.is_file()]
     assert done.exit_code == 0, done.stderr
-    assert sorted(done.stdout.splitlines()[:-1]) == sorted(str(file.relative_to(tmp_path)) for file in files)
+    assert sorted(done.stdout.partition("Next, ")[0].splitlines()) == sorted(
+        str(file.relative_to(tmp_path)) for file in files
+    )
     assert described["name"] == "my-platform" and "template" not in described
     assert "my-platform:flux" in stack["config"]
+    assert stack["config"]["my-platform:cluster"]["context"] == "my-cluster"
+    assert stack["config"]["my-platform:tenants"]["my-team"]["sync"]["path"] == "./eu-1"
     assert not [file.name for file in files if re.search(r"\$\{(?!\{)", file.read_text())]
+
+
+def test_the_context_and_production_are_taken_from_options(tmp_path):
+    done = new("my-platform", "--context", "a: #b", "--no-production")
+
+    cluster = yaml.safe_load((tmp_path / "my-platform" / "Pulumi.dev.yaml").read_text())["config"][
+        "my-platform:cluster"
+    ]
+    assert done.exit_code == 0, done.stderr
+    assert (cluster["context"], cluster["production"]) == ("a: #b", False)
 
 
 @pytest.mark.parametrize("there", ["file", "folder with a file"])

@@ -1,4 +1,4 @@
-"""The messages of the product: each has a code of its own, and docs/errors.md shows their words."""
+"""The messages of the product: each has a code of its own, and `flux-tenancy explain` shows their words."""
 
 from __future__ import annotations
 
@@ -7,25 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from dev.reference import messages
-from dev.reference.messages import Slot, read_messages
 from flux_tenancy.components.config.messages import Message, Wording, code_of, joined, message_of
+from flux_tenancy.operations import messages
+from flux_tenancy.operations.messages import read_messages
 
 PROJECT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize("message", read_messages().values(), ids=lambda message: message.code)
 def test_a_message_has_a_code_and_no_period_at_its_end(message):
-    shown = [
-        "".join("…" if isinstance(part, Slot) else part for part in each) for each in (message.text, message.remedy)
-    ]
-
     assert re.fullmatch(r"FT-[A-Z]{3}-[0-9]{3}", message.code)
-    assert shown[0] and not any(each.endswith(".") for each in shown)
+    assert message.problem and not message.problem.endswith(".") and not message.advice.endswith(".")
 
 
 def test_every_code_in_a_source_file_is_read():
-    """What is not read is missing in docs/errors.md: a message in another form, or two with one code."""
+    """What is not read cannot be explained: a message in another form, or two with one code."""
     sources = [file.read_text(encoding="utf-8") for file in (PROJECT / "flux_tenancy").rglob("*.py")]
     written = [
         code
@@ -40,7 +36,7 @@ def test_every_code_in_a_source_file_is_read():
 
 def test_two_messages_must_not_have_the_same_code(monkeypatch):
     twice = messages.Said("FT-CFG-999", ("is wrong",))
-    monkeypatch.setattr(messages, "_in_source_files", lambda: iter([twice, twice]))
+    monkeypatch.setattr(messages, "_in_source_files", lambda codes: iter([twice, twice]))
 
     with pytest.raises(ValueError, match="FT-CFG-999"):
         read_messages.__wrapped__()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from flux_tenancy.components.allowlists.source_patterns import is_comparable
+from flux_tenancy.components.allowlists.source_patterns import is_comparable, problem_of
 from flux_tenancy.components.config.errors import dotted
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.types import seconds
@@ -106,8 +106,7 @@ def _refused_source(owner: str, tenant: TenantConfig, config: StackConfig) -> It
                 (*key, field),
                 Message(
                     "FT-CFG-673",
-                    "cannot be compared with the allowed sources",
-                    "write it without `..` and without percent-encoding except %20",
+                    f"cannot be compared with the allowed sources: it {problem_of(url)}",
                 ),
             )
         elif not is_encrypted(source) and not rules.plain_http:

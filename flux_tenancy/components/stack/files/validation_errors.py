@@ -131,7 +131,11 @@ def _wrong_type(kind: str, value: Any, shown: str, section: type[Section] | None
     if value is None and show_input:
         return Message("FT-CFG-611", f"must be {_EXPECTED[kind]}, got nothing", "set a value, or remove the key")
     if kind == "string_type" and isinstance(value, bool | int | float):
-        return Message("FT-CFG-612", f"must be a string, got {shown}", "put it in quotes")
+        return Message(
+            "FT-CFG-612",
+            f"must be a string, got {shown}",
+            "put it in quotes, or run `pulumi config set` with `--type string`",
+        )
     if kind == "tuple_type" and section is None and isinstance(value, str) and show_input:
         return Message("FT-CFG-613", f"must be a list, got {shown}", f"write [{shown}]")
     return Message("FT-CFG-609", f"must be {_EXPECTED[kind]}, got {shown}")

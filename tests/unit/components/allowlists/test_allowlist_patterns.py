@@ -1,17 +1,88 @@
 """Entries of allow-lists, by the table that also holds both engines to them."""
 
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
+from pydantic import TypeAdapter
 
 from flux_tenancy.components.allowlists.host_patterns import read_host_pattern
 from flux_tenancy.components.allowlists.image_patterns import read_image_pattern, repository_of
-from flux_tenancy.components.allowlists.source_patterns import read_pattern
+from flux_tenancy.components.allowlists.source_patterns import is_comparable, problem_of, read_pattern
 from flux_tenancy.components.config.messages import code_of
+from flux_tenancy.components.git.config import GitUrl
 from tests.support.allow_lists import IMAGES, SOURCES
+
+GIT_PAGE = Path(__file__).parents[4] / "docs/git.md"
 
 
 @pytest.mark.parametrize(("entry", "url", "allowed"), SOURCES)
 def test_an_entry_allows_the_sources_that_it_names(entry, url, allowed):
     assert read_pattern(entry).allows(url) is allowed
+
+
+def documented() -> Iterator[tuple[str, str]]:
+    """URLs of each Git host, with the entry for all of a team there."""
+    for urls, entries in re.findall(r"^\|[^|]*\| (`(?:https|ssh)://[^|]*) \| ([^|]*) \|$", GIT_PAGE.read_text(), re.M):
+        yield from zip(re.findall("`([^`]*)`", urls), re.findall("`([^`]*)`", entries), strict=True)
+
+
+@pytest.mark.parametrize(
+    ("url", "entry"),
+    [
+        *documented(),
+        *(
+            (url, "*")
+            for url in (
+                "https://dev.azure.com/org/Apps(Test)/_git/apps",
+                "https://dev.azure.com/org/R&D/_git/apps",
+                "https://git.example.com/c++/apps",
+                "https://git.example.com/%C3%9Cbung/%E6%97%A5",
+            )
+        ),
+        (
+            "https://gitlab.example.com/api/v4/projects/group%2Fsub%2Fapps/packages/helm/stable",
+            "https://gitlab.example.com/api/v4/projects/group%2Fsub%2Fapps/*",
+        ),
+        ("oci://europe-docker.pkg.dev/acme/charts", "oci://europe-docker.pkg.dev/acme/*"),
+    ],
+)
+def test_urls_of_the_usual_hosts_can_be_listed(url, entry):
+    assert read_pattern(entry).allows(url)
+    if not url.startswith("oci:"):
+        assert TypeAdapter(GitUrl).validate_python(url) == url
+
+
+def test_the_page_has_the_urls_of_eight_hosts():
+    assert len(list(documented())) == 12
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("https://org@dev.azure.com/org/proj/_git/apps", "has a user"),
+        ("ssh://git:pa55word@git.example.com/org/app", "has a password"),
+        ("https://Git.example.com/team/apps", "has capital letters in its host"),
+        ("ssh://APKA@Git.example.com/team/apps", "has capital letters in its host"),
+        ("ssh://APKA@git.example.com/team/../apps", "has an empty part"),
+        ("https://git.example.com/org/app?ref=main", "has a query or a fragment"),
+        ("https://git.example.com/org/app#main", "has a query or a fragment"),
+        ("https://dev.azure.com/org/My Project/_git/App", "has a space"),
+        ("https://dev.azure.com/org/B\u00fcro/_git/apps", "has characters beyond ASCII"),
+        ("https://git.example.com/org//app", "has an empty part"),
+        ("https://git.example.com/org/%2E%2e/app", "has an empty part"),
+        ("https://git.example.com/org/app%2Fmore", "has an escape"),
+        ("https://git.example.com/org/app%C0%AE", "has an escape"),
+        ("https://git.example.com/api/v4/projects/a%2F..%2Fb", "has an escape"),
+        ("oci://registry.example.com/org/app:v1", "has a tag or a digest"),
+        ("oci://registry.example.com/org/app@sha256:0", "has a tag or a digest"),
+        ("ssh://git@git.example.com:org/app", "is not a URL of this form"),
+    ],
+)
+def test_a_url_that_cannot_be_compared_is_told_why(url, said):
+    assert not is_comparable(url)
+    assert problem_of(url).startswith(said)
 
 
 @pytest.mark.parametrize(

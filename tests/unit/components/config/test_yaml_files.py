@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from flux_tenancy.components.config.errors import Problem
+from flux_tenancy.components.config.messages import code_of
 from flux_tenancy.components.config.yaml_files import Dumper, read_mapping
 
 AMBIGUOUS = ["y", "N", "yes", "off", "1:20", "1e3", "1234e56", "0123456789", "0o17", "0x1F", "1_000", "1.", "-.5", "="]
@@ -47,3 +49,16 @@ def test_a_string_is_written_so_that_every_parser_reads_the_string(tmp_path, tex
 
     assert [read(tmp_path, written, as_pulumi) for as_pulumi in (False, True)] == [text, text]
     assert (written[0] in "'\"") is (text in AMBIGUOUS or text == "-")
+
+
+@pytest.mark.parametrize("as_pulumi", [False, True])
+def test_mappings_are_merged(tmp_path, as_pulumi):
+    assert read(tmp_path, "{<<: {own: 1, merged: 2}, own: 3}", as_pulumi) == {"own": 3, "merged": 2}
+
+
+def test_a_key_that_is_given_twice_beside_a_merge_is_an_error(tmp_path):
+    (tmp_path / "a.yaml").write_text("{<<: {own: 1}, own: 2, own: 3}\n")
+
+    found = read_mapping(tmp_path / "a.yaml", "a.yaml")
+
+    assert isinstance(found, Problem) and code_of(found.message) == "FT-CFG-022"

@@ -31,7 +31,7 @@ def proxy(**keys: Any) -> dict[str, Any]:
         ({"tenancy": {"capsule": {"namespaces": 3}}}, "tenancy.capsule: " + said("FT-CFG-820")),
         (
             {"tenancy": CAPSULE, "tenants": {"dev-team": {"capsule": {"quota": {"pods": 3}}}}},
-            "tenants.dev-team.capsule.quota.pods: must be a string, got 3; put it in quotes",
+            "tenants.dev-team.capsule.quota.pods: " + said("FT-CFG-612", "3"),
         ),
         (
             {"tenants": {"dev-team": {"capsule": {"quota": {"pods": "3"}}}}},
@@ -39,7 +39,8 @@ def proxy(**keys: Any) -> dict[str, Any]:
         ),
         (
             {"tenancy": CAPSULE | {"capsule": {"quota": {FLUX_KIND: "3"}}}},
-            f'tenancy.capsule.quota["{FLUX_KIND}"]: ' + said("FT-CFG-401").of(FLUX_KIND),
+            f'tenancy.capsule.quota["{FLUX_KIND}"]: '
+            + said("FT-CFG-401", "requests.cpu, pods or count/jobs.batch").of(FLUX_KIND),
         ),
         (
             {"tenancy": CAPSULE, "tenants": {"dev-team": {"capsule": {"owner": "system:serviceaccount:a:b"}}}},

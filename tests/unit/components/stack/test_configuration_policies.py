@@ -6,6 +6,7 @@ import pytest
 from sample_stack import load
 from sample_stack import problems as problems_of
 
+from flux_tenancy.components.allowlists.source_patterns import problem_of
 from tests.support.messages import said
 
 URL = "https://git.example.com/dev-team/apps"
@@ -66,7 +67,8 @@ def test_what_a_tenant_may_have_is_added_to_what_all_may(tmp_path):
 def test_an_allow_list_entry_that_is_no_url_pattern_is_refused(tmp_path, entry):
     [problem] = problems(tmp_path, {"sources": {"allowed": [entry]}})
 
-    assert problem == f"Pulumi.staging.yaml: policies.sources.allowed[0]: {said('FT-CFG-150').of(entry)}"
+    expected = said("FT-CFG-150", problem_of(entry)).of(entry)
+    assert problem == f"Pulumi.staging.yaml: policies.sources.allowed[0]: {expected}"
 
 
 @pytest.mark.parametrize(
@@ -106,9 +108,11 @@ def test_a_source_without_tls_needs_leave(tmp_path):
 
 
 def test_a_source_that_cannot_be_compared_is_refused(tmp_path):
-    [problem] = problems(tmp_path, {}, {"source": {"url": "https://git.example.com/a/../apps"}})
+    url = "https://git.example.com/a/../apps"
 
-    assert problem == f"Pulumi.staging.yaml: tenants.dev-team.source.url: {said('FT-CFG-673')}"
+    [problem] = problems(tmp_path, {}, {"source": {"url": url}})
+
+    assert problem == f"Pulumi.staging.yaml: tenants.dev-team.source.url: {said('FT-CFG-673', problem_of(url))}"
 
 
 def test_an_address_is_a_host_as_good_as_a_name(tmp_path):

@@ -12,6 +12,7 @@ from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 from tests.support.messages import said
 
+OF_QUOTAS = "requests.cpu, pods or count/jobs.batch"
 RECEIVERS = "count/receivers.notification.toolkit.fluxcd.io"
 SYNCS = "count/kustomizations.kustomize.toolkit.fluxcd.io"
 RELEASES = "count/helmreleases.helm.toolkit.fluxcd.io"
@@ -177,7 +178,16 @@ def test_all_limits_have_the_tenants_label_and_name():
         (
             {"limits": {"quota": {"count/receivers.notification.toolkit.fluxcd.io": "1"}}},
             f'tenancy.limits.quota["{RECEIVERS}"]: '
-            + said("FT-CFG-401").of("count/receivers.notification.toolkit.fluxcd.io"),
+            + said("FT-CFG-401", OF_QUOTAS).of("count/receivers.notification.toolkit.fluxcd.io"),
+        ),
+        (
+            {"limits": {"quota": {"request.cpu": "4"}}},
+            'tenancy.limits.quota["request.cpu"]: ' + said("FT-CFG-401", OF_QUOTAS).of("request.cpu"),
+        ),
+        (
+            {"limits": {"containers": {"limits": {"limits.cpu": "4"}}}},
+            'tenancy.limits.containers.limits["limits.cpu"]: '
+            + said("FT-CFG-401", "cpu, memory or nvidia.com/gpu").of("limits.cpu"),
         ),
         (
             {"networkPolicy": "deny"},
@@ -188,6 +198,22 @@ def test_all_limits_have_the_tenants_label_and_name():
 def test_invalid_limits_are_refused(tmp_path, tenancy, problem):
     [found] = problems(tmp_path, tenancy=tenancy)
     assert found.startswith(f"Pulumi.staging.yaml: {problem}")
+
+
+# Source: standardQuotaResources in pkg/apis/core/helper/helpers.go of Kubernetes
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("cpu", "memory", "ephemeral-storage", "requests.cpu", "requests.memory", "requests.ephemeral-storage"),
+        *("requests.storage", "limits.cpu", "limits.memory", "limits.ephemeral-storage", "hugepages-2Mi"),
+        *("requests.hugepages-1Gi", "pods", "resourcequotas", "services", "replicationcontrollers", "secrets"),
+        *("persistentvolumeclaims", "configmaps", "services.nodeports", "services.loadbalancers", "count/jobs.batch"),
+        *("count/secrets", "requests.nvidia.com/gpu", "gold.storageclass.storage.k8s.io/requests.storage"),
+        "count/widgets.example.com",
+    ],
+)
+def test_every_resource_that_a_quota_of_kubernetes_can_limit_is_accepted(tmp_path, name):
+    assert load(tmp_path, tenancy={"limits": {"quota": {name: "1"}}}).tenancy.limits.quota == {name: "1"}
 
 
 def test_limits_of_a_stack_apply_to_all_its_tenants(tmp_path):

@@ -1,12 +1,12 @@
 """All messages of the product, read from its source files: each `Message` or `Wording` with its code.
 
-A sentence stands where it is said, so nothing lists them but this module, for docs/errors.md and for tests.
+A sentence stands where it is said, so nothing lists them but this module.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -14,12 +14,13 @@ from pathlib import Path
 from string import Formatter
 from typing import Any
 
-from flux_tenancy.components.config.messages import Wording
+from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.installs.capsule.config import CAPSULE
 from flux_tenancy.components.installs.kyverno.config import KYVERNO
 from flux_tenancy.components.installs.product import Product
+from flux_tenancy.project.errors import OperationError
 
-PROJECT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[2]
 # Installed by a chart: a message with the area of a `product` in its code is said of each.
 _PRODUCTS = (CAPSULE, KYVERNO)
 
@@ -59,28 +60,63 @@ class Said:
     text: Template
     remedy: Template = ()
 
+    @property
+    def problem(self) -> str:
+        """What is wrong, with `…` in place of its values."""
+        return _shown(self.text)
+
+    @property
+    def advice(self) -> str:
+        """What to do about it, with `…` in place of its values."""
+        return _shown(self.remedy)
+
+
+def explained(codes: Collection[str]) -> list[Said]:
+    """The messages with these codes, in any letters; all for none.
+
+    Raises:
+        OperationError: a code is of no message.
+    """
+    known = read_messages(*(code.upper() for code in codes))
+    unknown = [code for code in codes if code.upper() not in known]
+    if unknown:
+        raise OperationError(
+            Message(
+                "FT-OPS-220",
+                f"this version of the program has no message {', '.join(unknown)}",
+                "list all with `flux-tenancy explain`",
+            )
+        )
+    return [known[code.upper()] for code in codes] or list(known.values())
+
 
 @cache
-def read_messages() -> dict[str, Said]:
-    """All messages by code, in the order of the codes.
+def read_messages(*codes: str) -> dict[str, Said]:
+    """All messages by code, in the order of the codes; at least those with `codes`, if some are given.
 
     Raises:
         ValueError: two messages have the same code.
     """
     found: dict[str, Said] = {}
-    for each in _in_source_files():
+    for each in _in_source_files(codes):
         if each.code in found:
             raise ValueError(f"{each.code} is the code of two messages")
         found[each.code] = each
     return dict(sorted(found.items()))
 
 
-def _in_source_files() -> Iterator[Said]:
-    for file in sorted((PROJECT / "flux_tenancy").rglob("*.py")):
+def _shown(template: Template) -> str:
+    return "".join("…" if isinstance(part, Slot) else part for part in template)
+
+
+def _in_source_files(codes: Collection[str]) -> Iterator[Said]:
+    # A code may have the area of a product, so the number tells which modules to import.
+    ends = [f'-{code.rpartition("-")[2]}"' for code in codes]
+    for file in sorted((ROOT / "flux_tenancy").rglob("*.py")):
         source = file.read_text(encoding="utf-8")
-        if '"FT-' not in source:
+        if '"FT-' not in source or (ends and not any(end in source for end in ends)):
             continue
-        module = vars(import_module(".".join(file.relative_to(PROJECT).with_suffix("").parts)))
+        module = vars(import_module(".".join(file.relative_to(ROOT).with_suffix("").parts)))
         for node in ast.walk(ast.parse(source)):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or not node.args:
                 continue

@@ -1,0 +1,32 @@
+"""`flux-tenancy explain` tells each message of the program by its code."""
+
+from __future__ import annotations
+
+from typer.testing import CliRunner, Result
+
+from flux_tenancy.command.app import app
+from flux_tenancy.operations.messages import read_messages
+
+
+def explained(*codes: str) -> Result:
+    return CliRunner().invoke(app, ["explain", *codes])
+
+
+def test_a_message_is_explained_by_its_code_in_any_letters():
+    known = explained("FT-TEN-021").stdout
+
+    assert known.startswith("FT-TEN-021: namespace … is still being deleted") and "; when nothing needs" in known
+    assert explained("ft-ten-021").stdout == known
+
+
+def test_all_messages_are_listed_without_a_code():
+    lines = explained().stdout.splitlines()
+
+    assert [line.partition(":")[0] for line in lines] == list(read_messages())
+
+
+def test_all_unknown_codes_are_named():
+    result = explained("FT-CFG-602", "FT-XXX-001", "nope")
+
+    assert result.exit_code == 2
+    assert "no message FT-XXX-001, nope (FT-OPS-220)" in result.output
