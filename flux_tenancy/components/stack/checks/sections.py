@@ -16,6 +16,7 @@ from flux_tenancy.components.stack.checks.capsule import CAPSULE_CHECKS, INSTALL
 from flux_tenancy.components.stack.checks.flux_specs import SPEC_CHECKS
 from flux_tenancy.components.stack.checks.grants import expired_grants, ungrantable_groups
 from flux_tenancy.components.stack.checks.lanes import LANE_CHECKS
+from flux_tenancy.components.stack.checks.limits import LIMIT_CHECKS
 from flux_tenancy.components.stack.checks.network import NETWORK_CHECKS
 from flux_tenancy.components.stack.checks.notifications import NOTIFICATION_CHECKS
 from flux_tenancy.components.stack.checks.policies import POLICY_CHECKS
@@ -265,6 +266,7 @@ CHECKS: tuple[Check, ...] = (
     *SPEC_CHECKS,
     *LANE_CHECKS,
     *RELEASE_CHECKS,
+    *LIMIT_CHECKS,
     *CAPSULE_CHECKS,
     *INSTALLATION_CHECKS,
     *of_each(
