@@ -57,7 +57,9 @@ class TenantPolicies(Section):
         (), description="Hosts for the tenant's notifications, in addition to `policies.notifications.hosts`."
     )
     hosts: tuple[IngressHost, ...] = Field(
-        (), description="Host names for the tenant's Ingresses, in addition to `policies.ingress.hosts`."
+        (),
+        description="Host names for the tenant's Ingresses, routes and certificates, in addition to "
+        "`policies.ingress.hosts`.",
     )
 
 
