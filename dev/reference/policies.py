@@ -150,8 +150,9 @@ _NOT_SEEN = (
         "`policies.storageClasses`",
     ),
     (
-        "how many pods a PodDisruptionBudget selects: `minAvailable: 1` blocks a drain if there is one pod, and any "
-        "budget does if nothing scales its pods. Many charts have such a budget, so it is not refused",
+        "how many pods a PodDisruptionBudget selects: `minAvailable: 1` blocks a drain if there is one pod, and "
+        "so do the quorums of operators, up to 4 or 67%, with as few pods. Many charts have such budgets, so they are "
+        "not refused",
         "a drain's own timeout, or `kubectl drain --disable-eviction`",
     ),
     (

@@ -63,8 +63,13 @@ _EXPECTED_KEYS = (
     "projectcapsule.dev/tenant",
     "projectcapsule.dev/managed-by",
     "openshift.io/sa.scc.*",  # OpenShift allocates ranges of IDs to namespaces
-    "cattle.io/status",  # Rancher reports on namespaces
+    "openshift.io/description",  # OpenShift's projects
+    "openshift.io/display-name",
+    "openshift.io/requester",
+    "cattle.io/status",  # Rancher reports on namespaces, and records their projects, whose members get bindings
+    "field.cattle.io/*",
     "lifecycle.cattle.io/*",
+    "management.cattle.io/no-default-sa-token",
 )
 _EXPECTED_FINALIZERS = (
     "finalizers.fluxcd.io",

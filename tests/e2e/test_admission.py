@@ -28,7 +28,7 @@ from tests.support.isolation import TENANT as SUITE_TENANT
 from tests.support.isolation import run, suite_tenant
 from tests.support.lab import Lab, RunningCluster, eventually
 from tests.support.policy_cases import CASES, CONFIGS, NAMESPACE_OBJECTS, RELAXED, TENANT, Case, User, merged
-from tests.support.policy_requests import WIDGETS, access, as_in_flux_2_10, ask, bound
+from tests.support.policy_requests import CUSTOM_KINDS, access, as_in_flux_2_10, ask, bound
 from tests.support.project import Project
 from tests.support.releases import FLUX_BUNDLE
 
@@ -96,7 +96,7 @@ def api(lab: Lab, stack: Environment) -> Iterator[ApiClient]:
         # Those of the controllers too that the stack does not install.
         if manifest["kind"] == "CustomResourceDefinition":
             client.apply(as_in_flux_2_10(manifest))
-    for manifest in (WIDGETS, *NAMESPACE_OBJECTS.values(), *access()):
+    for manifest in (*CUSTOM_KINDS, *NAMESPACE_OBJECTS.values(), *access()):
         client.apply(manifest)
     eventually(lambda: "widgets" in str(client.get("/apis/example.com/v1")))
     for namespace in NAMESPACE_OBJECTS:

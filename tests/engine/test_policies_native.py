@@ -28,7 +28,7 @@ from tests.support.example_fleet import WAYS_OUT, manifests
 from tests.support.isolation import suite_tenant
 from tests.support.lab import eventually
 from tests.support.policy_cases import CASES, CONFIGS, NAMESPACE_OBJECTS, Case, User
-from tests.support.policy_requests import KYVERNO_KINDS, RBAC, USERS, WIDGETS, access, as_in_flux_2_10, ask, bound
+from tests.support.policy_requests import CUSTOM_KINDS, KYVERNO_KINDS, RBAC, USERS, access, as_in_flux_2_10, ask, bound
 from tests.support.releases import FLUX_BUNDLE, OLDER_KUBERNETES
 
 FLUX = FLUX_BUNDLE
@@ -65,7 +65,7 @@ def api(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
                 api.apply(as_in_flux_2_10(manifest))
         namespaces = (*NAMESPACE_OBJECTS.values(), *capsule_cases.NAMESPACES.values())
         roles = (*access(), *access_to_one_policy(), *capsule_cases.access())
-        for manifest in (*KYVERNO_KINDS, WIDGETS, *capsule_cases.KINDS, *namespaces, *roles):
+        for manifest in (*KYVERNO_KINDS, *CUSTOM_KINDS, *capsule_cases.KINDS, *namespaces, *roles):
             api.apply(manifest)
         api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "flux-system"}})
         eventually(lambda: "validatingpolicies" in str(api.get("/apis/policies.kyverno.io/v1")))

@@ -147,7 +147,7 @@ CHANGES: Mapping[str, tuple[Callable[[Repository, Lab], Sections], str]] = {
         lambda repository, _: with_tenants(
             repository, **{"dev-team": repository.tenant("dev-team") | {"role": "admin"}}
         ),
-        "1 risk",
+        "dev-team becomes admin in ",
     ),
     "flux-upgrade": (
         lambda repository, lab: repository.base | {"flux": lab.bundle()},
@@ -159,7 +159,7 @@ CHANGES: Mapping[str, tuple[Callable[[Repository, Lab], Sections], str]] = {
     ),
     "offboarding": (
         lambda repository, _: repository.base | {"tenants": {"dev-team": repository.tenant("dev-team")}},
-        "1 tenant offboarded, 1 deletion needs an acknowledgement",
+        "1 tenant missing (the update is refused)",
     ),
 }
 

@@ -16,7 +16,7 @@ from flux_tenancy.components.policies.rendering import object_name
 from flux_tenancy.review.admission.program import Request, Surroundings, User
 from tests.support import capsule_cases
 from tests.support.policy_cases import CASES, NAMESPACE_OBJECTS, Case, Object, merged
-from tests.support.policy_requests import GROUPS, KYVERNO_KINDS, RBAC, USERS, WIDGETS, access, as_in_flux_2_10
+from tests.support.policy_requests import CUSTOM_KINDS, GROUPS, KYVERNO_KINDS, RBAC, USERS, access, as_in_flux_2_10
 from tests.support.releases import FLUX_BUNDLE
 
 PROGRAM = "offline-admission"
@@ -100,7 +100,7 @@ def surroundings(
     manifests = capsule_cases.native_policies(config).manifests
     of_flux = [each for each in definitions() if not kinds or each["spec"]["names"]["kind"] in kinds]
     return Surroundings(
-        definitions=[*of_flux, *KYVERNO_KINDS, WIDGETS, *capsule_cases.KINDS],
+        definitions=[*of_flux, *KYVERNO_KINDS, *CUSTOM_KINDS, *capsule_cases.KINDS],
         policies=policies
         or [each for each in manifests if only is None or each["metadata"]["name"] == object_name(only)],
         namespaces=[*NAMESPACE_OBJECTS.values(), *capsule_cases.NAMESPACES.values()],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -120,12 +121,14 @@ def bound(kind: str, metadata: dict[str, Any], role: str, subject: dict[str, Any
 
 def definition(group: str, kind: str, scope: str = "Namespaced", version: str = "v1") -> dict[str, Any]:
     """A kind without a schema."""
-    plural = f"{kind.lower().removesuffix('y')}{'ies' if kind.endswith('y') else 's'}"
+    plural = re.sub("([^a])y$", r"\1ie", kind.lower()) + "s"
+    # An API server takes no kind of this group without.
+    annotations = {"api-approved.kubernetes.io": "unapproved, for tests"} if group.endswith(".k8s.io") else {}
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{group}"},
+        "metadata": {"name": f"{plural}.{group}", "annotations": annotations},
         "spec": {
             "group": group,
             "names": {"kind": kind, "plural": plural},
@@ -135,8 +138,25 @@ def definition(group: str, kind: str, scope: str = "Namespaced", version: str = 
     }
 
 
-# A kind of a controller that the platform does not know.
-WIDGETS = definition("example.com", "Widget")
+CUSTOM_KINDS = (
+    # A kind of a controller that the platform does not know.
+    definition("example.com", "Widget"),
+    # Kinds that publish host names.
+    *(
+        definition(group, kind)
+        for group, kinds in {
+            "cert-manager.io": ("Certificate", "CertificateRequest"),
+            "externaldns.k8s.io": ("DNSEndpoint",),
+            "gateway.networking.k8s.io": ("Gateway", "GRPCRoute", "HTTPRoute", "ListenerSet", "TLSRoute"),
+            "gateway.networking.x-k8s.io": ("XListenerSet",),
+            "networking.istio.io": ("Gateway", "ServiceEntry", "VirtualService"),
+            "projectcontour.io": ("HTTPProxy",),
+            "traefik.containo.us": ("IngressRoute", "IngressRouteTCP"),
+            "traefik.io": ("IngressRoute", "IngressRouteTCP"),
+        }.items()
+        for kind in kinds
+    ),
+)
 # The policies are about their names alone.
 KYVERNO_KINDS = (
     definition("kyverno.io", "Policy"),

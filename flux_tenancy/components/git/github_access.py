@@ -35,6 +35,7 @@ CANNOT_ADMINISTER = Wording(
     "{credentials} can read {repository} but not administer it",
     "grant it admin access to the repository",
 )
+ARCHIVED = Wording("FT-GIT-016", "{path} is archived, and GitHub refuses every change of it", "unarchive it")
 
 TIMEOUT_SECONDS = 15
 PUBLIC_API = "https://api.github.com"
@@ -64,7 +65,7 @@ def refusal(config: GitHubConfig, repository: GitHubRepository) -> Message | Non
             # GitHub returns the permissions of a user, but not those of an App.
             if config.identity(repository.owner).app is None and not found.permissions.admin:
                 return CANNOT_ADMINISTER(credentials=config.credentials(repository.owner), repository=path)
-            return None
+            return ARCHIVED(path=path) if found.archived else None
     except GitHubUnavailable as error:
         return error.message
 

@@ -1,8 +1,8 @@
-"""Deploy keys and webhooks that this update deletes or changes, and that GitHub does not have any more.
+"""Deploy keys and webhooks that this update deletes or changes, and that GitHub does not have, or let change, any more.
 
-A repository's admins can delete it, its keys and its webhooks at any time. Where GitHub answers 404, GitHub's provider
-fails to delete or update, and the engine then deletes nothing else. So what is gone is forgotten instead
-(`GitHub.forget`): the update goes on, and its tenant leaves.
+A repository's admins can archive or delete it, its keys and its webhooks at any time. Where GitHub answers 404 or 403,
+GitHub's provider fails to delete or update, and the engine then deletes nothing else; of an archived repository, it
+reports as deleted what stays. So both are forgotten (`GitHub.forget`): the update goes on, and its tenant leaves.
 
 Of what stays as it is, GitHub is asked nothing, which saves requests of its rate limit.
 
@@ -78,19 +78,18 @@ def gone_registrations(sources: Sources, previous: PreviousKeys, state: State) -
         return NOTHING
     github = _with_recorded_credentials(sources, state)
     with ThreadPoolExecutor(WORKERS) as pool:
-        missing = list(pool.map(partial(_is_gone, github, owners, state), touched))
-    gone = {each: state.urns[each] for each, is_gone in zip(touched, missing, strict=True) if is_gone}
-    for each in gone:
+        reasons = zip(touched, pool.map(partial(_why_gone, github, owners, state), touched), strict=True)
+    gone = {each: reason for each, reason in reasons if reason}
+    for each, reason in gone.items():
         log.warn(
             Message(
                 "FT-GIT-015",
-                f"{_label(each, state)} of {state.resources[each]['repository']} no longer exists at GitHub, or "
-                "the credentials have no access to it; the next update removes it from the state without deleting "
-                "it",
+                f"{_label(each, state)} of {state.resources[each]['repository']}: {reason}; the next update removes it "
+                "from the state without deleting it",
                 "if it is still at GitHub, delete it there",
             )
         )
-    return Gone(gone, github, owners) if gone else NOTHING
+    return Gone({each: state.urns[each] for each in gone}, github, owners) if gone else NOTHING
 
 
 def _touched(sources: Sources, previous: PreviousKeys, state: State) -> Iterator[Registration]:
@@ -113,17 +112,27 @@ def _url(webhook: Mapping[str, Any]) -> str:
     return str(configuration.get("url")) if isinstance(configuration, Mapping) else ""
 
 
-def _is_gone(github: GitHubConfig, owners: frozenset[str], state: State, registration: Registration) -> bool:
-    """Whether no owner has a deploy key or webhook; the state does not tell which of them had it."""
+def _why_gone(github: GitHubConfig, owners: frozenset[str], state: State, registration: Registration) -> str:
+    """Why no owner can change a deploy key or webhook, or nothing; the state does not tell which of them had it."""
     outputs = state.resources[registration]
     number = str(outputs["id"]).rpartition(":")[2]  # That of a deploy key is `repository:number`.
     path = f"{outputs['repository']}/{_PATHS[registration[0]]}/{number}"
-    return all(_is_not_found(github, owner, path) for owner in owners)
+    reasons = [_why_missing(github, owner, path) for owner in sorted(owners)]
+    return next((each for each in reasons if each != _ABSENT), _ABSENT) if all(reasons) else ""
 
 
-def _is_not_found(github: GitHubConfig, owner: str, path: str) -> bool:
+_ABSENT = "it no longer exists at GitHub, or the credentials have no access to it"
+
+
+def _why_missing(github: GitHubConfig, owner: str, path: str) -> str:
     # Importing GitHub's client takes a third of a second, which updates that delete nothing there do not need.
-    from flux_tenancy.components.git.github_access import CANNOT_ADMINISTER, GitHubUnavailable, github_client, refusal
+    from flux_tenancy.components.git.github_access import (
+        ARCHIVED,
+        CANNOT_ADMINISTER,
+        GitHubUnavailable,
+        github_client,
+        refusal,
+    )
 
     repository = GitHubRepository(repository=f"{owner}/{path.partition('/')[0]}")
     try:
@@ -131,11 +140,12 @@ def _is_not_found(github: GitHubConfig, owner: str, path: str) -> bool:
             client.requester.requestJsonAndCheck("GET", f"/repos/{owner}/{path}")
     except GitHubUnavailable as error:
         if not error.is_not_found:
-            return False
+            return ""
         # Whoever may not administer a repository gets the same answer about a key that is there.
         reason = refusal(github, repository)
-        return reason is None or reason.code != CANNOT_ADMINISTER.code
-    return False
+        return _ABSENT if reason is None or reason.code != CANNOT_ADMINISTER.code else ""
+    reason = refusal(github, repository)
+    return reason.text if reason is not None and reason.code == ARCHIVED.code else ""
 
 
 def _with_recorded_credentials(sources: Sources, state: State) -> GitHubConfig:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from flux_tenancy.components.config.errors import Problem
+from flux_tenancy.components.config.invariants import present
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.git.github import (
     WEBHOOK_TYPE,
@@ -48,7 +49,7 @@ def repository_problems(sources: Sources, new: Mapping[str, GitSource], stack_fi
 def lost_repositories(
     sources: Sources, new: Mapping[str, GitSource], problems: Iterable[Problem], state: State
 ) -> dict[str, Message]:
-    """The sources whose repository this stack knows and GitHub does not find any more, by name, each with a warning.
+    """The sources whose repository this stack knows, and GitHub does not find or has archived, each with a warning.
 
     Nothing can be registered there, such as the new key of a rotation. That is the tenant's loss alone: others must be
     able to change, and it must be able to leave.
@@ -59,19 +60,18 @@ def lost_repositories(
         problems: what `repository_problems` has found about them.
         state: the stack's state.
     """
-    missing = {problem.path for problem in problems if problem.code == "FT-GIT-005"}
+    refused = {problem.path: problem for problem in problems if problem.code in ("FT-GIT-005", "FT-GIT-016")}
     lost: dict[str, Message] = {}
     for name, source in new.items():
-        if source.github is None or github_key_path(name) not in missing:
+        if source.github is None or github_key_path(name) not in refused:
             continue
         known = source.github.name.lower() in _registered_in(name, state)
         if known or _fetched_before(name, sources, state) == source.github.repository.lower():
             lost[name] = Message(
                 "FT-GIT-014",
-                f"{github_key_path(name)}: {source.github.repository} no longer exists, or "
-                f"{sources.github.credentials(source.github.owner)} has no access to it: nothing new is registered "
-                "there, and everything else is applied",
-                "correct the repository or grant access to it, or remove the tenant",
+                f"{github_key_path(name)}: nothing new is registered there, and everything else is applied: "
+                f"{refused[github_key_path(name)].message}",
+                "otherwise remove the tenant",
             )
     return lost
 
@@ -99,5 +99,11 @@ def unregistered(sources: Sources, state: State) -> dict[str, GitSource]:
 
 
 def new_registrations(name: str, source: GitSource, state: State) -> set[Registration]:
-    """What is to be registered at GitHub for a source and not yet in the state."""
-    return registrations(name, source) - state.resources.keys()
+    """What is to be registered at GitHub for a source and not yet in the state, or there in another repository."""
+    wanted = registrations(name, source)
+    return {each for each in wanted if each not in state.resources or _moves(source, state.resources[each])}
+
+
+def _moves(source: GitSource, registered: Mapping[str, Any]) -> bool:
+    name = present(source.github, "something is registered there").name
+    return str(registered.get("repository", name)).lower() != name.lower()

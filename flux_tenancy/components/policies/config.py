@@ -259,8 +259,9 @@ class IngressRules(Section):
         Allows("publish the host {}", "publish any host", own=HOSTS),
     ] = Field(
         None,
-        description="Host names for the Ingresses of every tenant, e.g. `shop.example.com`, or `*.example.com` for all "
-        "names below, in addition to the tenant's own. If neither the stack nor the tenant has any, all are allowed.",
+        description="Host names for the Ingresses, routes and certificates of every tenant, e.g. `shop.example.com`, "
+        "or `*.example.com` for all names below, in addition to the tenant's own. If neither the stack nor the tenant "
+        "has any, all are allowed.",
     )
     snippets: Annotated[bool, Allows("write snippets of proxy configuration in Ingresses")] = Field(
         False,

@@ -31,6 +31,7 @@ from flux_tenancy.components.tenant.people import TenantPeople
 from flux_tenancy.components.tenant.releases import ReleaseConfig, ReleaseName
 from flux_tenancy.components.tenant.role import Role
 from flux_tenancy.components.tenant.syncs import FurtherSync, TenantSync
+from flux_tenancy.components.tenant.tenancy_config import TenantLimits
 from flux_tenancy.components.vocabulary.names import DEFAULT_LANE
 
 FOREIGN_TARGET_NAMESPACE = Wording("FT-CFG-404", "is not a namespace of the tenant", "choose one of {namespaces}")
@@ -56,7 +57,9 @@ class TenantPolicies(Section):
         (), description="Hosts for the tenant's notifications, in addition to `policies.notifications.hosts`."
     )
     hosts: tuple[IngressHost, ...] = Field(
-        (), description="Host names for the tenant's Ingresses, in addition to `policies.ingress.hosts`."
+        (),
+        description="Host names for the tenant's Ingresses, routes and certificates, in addition to "
+        "`policies.ingress.hosts`.",
     )
 
 
@@ -140,6 +143,10 @@ class TenantConfig(Section):
         default_factory=TenantPeople,
         description="Users and groups with access to the tenant's namespaces; none by default (docs/people.md).",
     )
+    limits: TenantLimits = Field(
+        default_factory=TenantLimits,
+        description="Limits for each namespace of this tenant, where they differ from `tenancy.limits`.",
+    )
     capsule: CapsuleLimits = Field(
         default_factory=CapsuleLimits,
         description="Capsule's limits for this tenant, where they differ from `tenancy.capsule` (docs/capsule.md).",
@@ -189,6 +196,16 @@ class TenantConfig(Section):
     def delegated_namespaces(self) -> tuple[str, ...]:
         """The namespaces in which Flux applies everything as the account of a team below the tenant."""
         return tuple(namespace.name for namespace in self.namespaces if namespace.delegated_to is not None)
+
+    def limits_in(self, namespace: str, defaults: TenantLimits) -> TenantLimits:
+        """The limits of a namespace, also of one that the tenant makes itself.
+
+        Args:
+            namespace: its name.
+            defaults: the limits of all tenants.
+        """
+        limits = self.limits.over(defaults)
+        return next((each.limits.over(limits) for each in self.namespaces if each.name == namespace), limits)
 
     def grants_in(self, namespace: str) -> tuple[Grant, ...]:
         """The grants that hold in a namespace: none in a delegated one, whose team they would pass to."""

@@ -79,7 +79,8 @@ def planned_limits(tenant: TenantScope, others: Iterable[Planned]) -> Iterator[P
     rooms = room_of(others)
     for place in tenant.places:
         room = rooms.get(place.namespace, _OF_KUBERNETES)
-        limits = limiting_objects(place, tenant.tenancy.limits, tenant.tenancy.network_policy, room)
+        own = tenant.config.limits_in(place.namespace, tenant.tenancy.limits)
+        limits = limiting_objects(place, own, tenant.tenancy.network_policy, room)
         for each in (*limits, *network_openings(place, tenant.config.network)):
             yield Planned(Stage.LIMITS, each, room={})
 
@@ -173,7 +174,7 @@ def _quantity(count: int) -> str:
 
 def _container_limits(meta: ObjectMeta, limits: ContainerLimits) -> Manifest:
     """Source: https://kubernetes.io/docs/concepts/policy/limit-range/"""
-    fields = {"defaultRequest": limits.requests, "default": limits.limits, "max": limits.maximum}
+    fields = {"defaultRequest": limits.requests, "default": limits.limits, "max": limits.maximum, "min": limits.minimum}
     return {
         "apiVersion": "v1",
         "kind": "LimitRange",

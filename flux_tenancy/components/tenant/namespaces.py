@@ -14,7 +14,7 @@ from flux_tenancy.components.config.types import NamespaceName, ServiceAccountNa
 from flux_tenancy.components.plan.planned import Planned, Stage
 from flux_tenancy.components.tenant.annotations import account_annotations, lane_annotations, namespace_annotations
 from flux_tenancy.components.tenant.capsule.names import CAPSULE_TENANT_LABEL
-from flux_tenancy.components.tenant.tenancy_config import TenancyMode
+from flux_tenancy.components.tenant.tenancy_config import TenancyMode, TenantLimits
 from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 
 if TYPE_CHECKING:
@@ -60,6 +60,9 @@ class NamespaceConfig(Section):
         None,
         description="Service account that Flux uses in this namespace instead of the tenant's. For a team below "
         "the tenant; the tenant creates the account and binds it (docs/grants.md#teams-below-a-tenant).",
+    )
+    limits: TenantLimits = Field(
+        default_factory=TenantLimits, description="Limits of this namespace, where they differ from the tenant's."
     )
     labels: dict[str, str] = Field(
         default_factory=dict,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import Field, model_validator
 
@@ -46,6 +46,9 @@ class ContainerLimits(Section):
     maximum: dict[ContainerResource, Quantity] = Field(
         default_factory=dict, description="The highest limit of a container, e.g. `memory: 4Gi`."
     )
+    minimum: dict[ContainerResource, Quantity] = Field(
+        default_factory=dict, description="The lowest request of a container, e.g. `cpu: 10m`."
+    )
 
 
 class TenantLimits(Section):
@@ -86,6 +89,10 @@ class TenantLimits(Section):
         "could throttle or kill Pods that run well without them.",
     )
 
+    def over(self, defaults: TenantLimits) -> TenantLimits:
+        """These limits, and the defaults where these set none."""
+        return _over(defaults, self)
+
     @property
     def most_kustomizations(self) -> int:
         """How many Kustomizations a tenant may have in a namespace."""
@@ -95,6 +102,19 @@ class TenantLimits(Section):
     def most_helm_releases(self) -> int:
         """How many HelmReleases a tenant may have in a namespace."""
         return min(self.helm_releases, self.flux_objects)
+
+
+_Limits = TypeVar("_Limits", TenantLimits, ContainerLimits)
+
+
+def _over(defaults: _Limits, own: _Limits) -> _Limits:
+    changed = {}
+    for name in own.model_fields_set:
+        default, value = getattr(defaults, name), getattr(own, name)
+        if isinstance(value, ContainerLimits):
+            value = _over(default, value)
+        changed[name] = {**default, **value} if isinstance(value, dict) else value
+    return defaults.model_copy(update=changed)
 
 
 class TenantNetwork(StrEnum):
@@ -134,7 +154,15 @@ class TenancyConfig(Section):
         default_factory=CapsuleTenancy,
         description="Capsule's limits for each tenant, with `mode: capsule` (docs/capsule.md).",
     )
-    limits: TenantLimits = Field(default_factory=TenantLimits, description="Limits for each namespace of a tenant.")
+    limits: TenantLimits = Field(
+        default_factory=TenantLimits,
+        description="Limits for each namespace of a tenant; `limits` of a tenant and of a namespace take precedence.",
+    )
+    maximum_limits: TenantLimits = Field(
+        default_factory=TenantLimits,
+        description="The highest values that `limits` of a tenant and of a namespace may have; only keys that are set "
+        "count, and none by default.",
+    )
     network_policy: TenantNetwork = Field(
         TenantNetwork.NONE,
         description="Allowed connections of tenants' Pods: any (`none`), or only those to the tenant's own "

@@ -7,11 +7,11 @@ from flux_tenancy.review.access.openings import opening_statements
 from flux_tenancy.review.access.policies import policy_statements
 from flux_tenancy.review.access.rights import rights_statements
 from flux_tenancy.review.access.rules import rbac_access
-from flux_tenancy.review.access.sentences import AccessChange, as_change, join
+from flux_tenancy.review.access.sentences import Joined, join
 from flux_tenancy.review.render.rendered import Render
 
 
-def access_changes(before: Render | None, after: Render | None) -> tuple[AccessChange, ...]:
+def access_changes(before: Render | None, after: Render | None) -> tuple[Joined, ...]:
     """What a stack's subjects may do after a change that they may not do before it, and the reverse, widest first.
 
     Rights come from roles and bindings; what narrows them from the policies, the namespaces and Flux's flags. Only
@@ -21,7 +21,6 @@ def access_changes(before: Render | None, after: Render | None) -> tuple[AccessC
         before: what the stack applies now; None for a new stack.
         after: what it would apply; None for a stack that is removed.
     """
-    stack = next((each.stack for each in (after, before) if each is not None), "")
     old, new = (rbac_access(each.objects if each else ()) for each in (before, after))
     old_objects, new_objects = (
         [o for o in each.objects if o.is_kubernetes] if each else [] for each in (before, after)
@@ -33,8 +32,7 @@ def access_changes(before: Render | None, after: Render | None) -> tuple[AccessC
         *opening_statements(old_objects, new_objects),
     ]
     staying = set(old.tenants.by_name) & set(new.tenants.by_name) or set(old.tenants.by_name)
-    joined = [
+    return (
         *join((each for each in statements if each.widened), new.tenants, set(new.tenants.by_name)),
         *join((each for each in statements if not each.widened), old.tenants, staying),
-    ]
-    return tuple(as_change(each, stack) for each in joined)
+    )

@@ -4,16 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from flux_tenancy.components.rbac.kubernetes_roles import POWER, READ, KubernetesRole
-from flux_tenancy.components.rbac.rights import CLUSTER, NamedRole, Permission, Right
+from flux_tenancy.components.rbac.kubernetes_roles import KNOWN, POWER, READ, KubernetesRole
+from flux_tenancy.components.rbac.rights import CLUSTER, NamedRole, Permission, Right, Rights
 from flux_tenancy.components.rbac.subjects import Subject, SubjectKind
 from flux_tenancy.components.tenant.grants import VERBS
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, LANED
 from flux_tenancy.review.access.rules import Access, Gain, gains
-from flux_tenancy.review.access.sentences import Statement
+from flux_tenancy.review.access.sentences import PLACE, Statement
 from flux_tenancy.review.access.words import permissions
 
 _IMPERSONATE = "impersonate"
+# What of Kubernetes' roles is named; the rest is counted.
+_TELLING = frozenset(
+    {
+        ("create", "rolebindings"),
+        ("create", "roles"),
+        ("create", "networkpolicies"),
+        ("create", "pods/exec"),
+        ("create", "serviceaccounts/token"),
+        ("impersonate", "serviceaccounts"),
+        ("list", "secrets"),
+    }
+)
 _SECRETS = ("secrets", "serviceaccounts/token")
 
 
@@ -25,7 +37,8 @@ def rights_statements(old: Access, new: Access) -> Iterator[Statement]:
             taken = _taken_over(gain, before, after)
             is_new = gain.place in after.tenants.namespaces and gain.place not in before.tenants.namespaces
             # Without an earlier version, nothing is routine: this is a list of all access.
-            yield from _statements(gain, widened, is_new, widened and is_new and bool(old.grants), taken)
+            had = before.of(gain.subject, gain.place)
+            yield from _statements(gain, widened, is_new, widened and is_new and bool(old.grants), taken, had)
 
 
 def is_high(gain: Gain, right: Right, in_new_namespace: bool = False) -> bool:
@@ -63,7 +76,7 @@ def _controller(subject: Subject) -> str | None:
 
 
 def _statements(
-    gain: Gain, widened: bool, is_new: bool, is_onboarded: bool, taken: Collection[Right]
+    gain: Gain, widened: bool, is_new: bool, is_onboarded: bool, taken: Collection[Right], had: Rights
 ) -> Iterator[Statement]:
     may, has = ("may now", "now has") if widened else ("may no longer", "no longer has")
 
@@ -76,7 +89,8 @@ def _statements(
     by_risk: dict[bool, list[Permission]] = {True: [], False: []}
     for right in gain.rights:
         if isinstance(right, NamedRole):
-            yield statement(_of_role(right, may, has), is_high(gain, right))
+            words = _becomes(right, had) if widened and had.all and right.name in KNOWN else _of_role(right, may, has)
+            yield statement(words, is_high(gain, right))
         elif right.verb == _IMPERSONATE and right.resource == "serviceaccounts" and gain.place != CLUSTER:
             account = f"{gain.place}/{right.name}" if right.name else f"every service account of {gain.place}"
             # Flux acts as the accounts of every tenant; those of a new namespace have nothing but their own rights.
@@ -88,6 +102,14 @@ def _statements(
     for high, found in by_risk.items():
         if found:
             yield statement(f"{may} {permissions(found)}", high)
+
+
+def _becomes(role: NamedRole, had: Rights) -> str:
+    """What one of Kubernetes' roles adds to other rights, for a sentence that is told with its place in between."""
+    added = [right for each in KNOWN[role.name] if not had.allows(right := Permission(*each))]
+    telling = [right for right in added if (right.verb, right.resource) in _TELLING]
+    rest = f"{len(added) - len(telling)}{' more' if telling else ''} rights"
+    return f"becomes {role.name}{PLACE}: adds {', and '.join(filter(None, (permissions(telling), rest)))}"
 
 
 def _of_role(role: NamedRole, may: str, has: str) -> str:

@@ -24,6 +24,8 @@ _OWN = frozenset({"(own)"})
 # Accounts that may be impersonated are a high risk each, and Flux has seven controllers.
 _MOST_TARGETS, _MOST_SUBJECTS = 20, 8
 _NOWHERE = frozenset({ANYWHERE})
+PLACE = " \N{SECTION SIGN}"
+"""Stands in words for the place, where it is not at their end."""
 _ALL, _BOTH, _EVERYONE = "All tenants", "Both tenants", "Everyone with Kubernetes' role "
 
 
@@ -74,30 +76,18 @@ class Joined:
     widened: bool
     high: bool
 
-
-@dataclass(frozen=True)
-class AccessChange:
-    """A change of who may do what, as a sentence.
-
-    Attributes:
-        owner: the only tenant that it is about; PLATFORM if there are none or several.
-        stack: name of the stack.
-        widened: whether more is allowed than before.
-        risk: HIGH for rights in the whole cluster, Secrets, wildcards, verbs such as `escalate` and `impersonate`, for
-            policies that no longer refuse and for flags of the lockdown that are gone. NORMAL for what is narrowed.
-        text: plain text without a period and without the stack; names in it are not escaped.
-    """
-
-    owner: str
-    stack: str
-    widened: bool
-    risk: Risk
-    text: str
+    @property
+    def text(self) -> str:
+        """The sentence as plain text without a period."""
+        is_within = PLACE in self.words
+        words = [self.words.replace(PLACE, f" {self.where}")] if is_within else [self.words, self.where]
+        return " ".join(filter(None, (self.who, *words))).removesuffix(",")
 
     @property
-    def sentence(self) -> str:
-        """The text with the stack."""
-        return f"{self.text} on {self.stack}"
+    def risk(self) -> Risk:
+        """HIGH for rights in the whole cluster, Secrets, wildcards, verbs such as `escalate` and `impersonate`, for
+        policies that no longer refuse and for flags of the lockdown that are gone. NORMAL for what is narrowed."""
+        return Risk.HIGH if self.high and self.widened else Risk.NORMAL
 
 
 @dataclass(frozen=True)
@@ -110,13 +100,6 @@ class _Said:
     is_tenant: bool
     places: frozenset[str]
     targets: frozenset[str]
-
-
-def as_change(joined: Joined, stack: str) -> AccessChange:
-    """The sentence about a change in a stack."""
-    risk = Risk.HIGH if joined.high and joined.widened else Risk.NORMAL
-    text = " ".join(filter(None, (joined.who, joined.words, joined.where))).removesuffix(",")
-    return AccessChange(joined.owner, stack, joined.widened, risk, text)
 
 
 def join(statements: Iterable[Statement], tenants: Tenants, everyone: Collection[str]) -> list[Joined]:
@@ -196,7 +179,7 @@ def _joined(
 def _plural(words: str) -> str:
     for one, many in (("has", "have"), ("uses", "use")):
         words = re.sub(f"^(now|no longer) {one} ", rf"\1 {many} ", words)
-    return words
+    return re.sub("^becomes ", "become ", words)
 
 
 def _who(subjects: Sequence[Subject], everyone: Collection[str]) -> str:

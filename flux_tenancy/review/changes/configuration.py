@@ -60,15 +60,19 @@ def configuration_documents(
     return found[0], found[1]
 
 
+def is_production_environment(stack: str, sections: _Sections) -> bool:
+    """Whether the stricter rules of production are for a stack."""
+    return counts_as_production(stack, _TRUTH.validate_python(_at(sections, "cluster").get("production")))
+
+
 def _document(kind: str, owner: str, content: Mapping[str, Any]) -> RenderedObject:
     manifest = {"kind": kind, "metadata": {"name": owner}, **content}
     return RenderedObject(owner, kind, owner, manifest)
 
 
 def _of_stack(stack: str, sections: _Sections) -> dict[str, Any]:
-    is_production = counts_as_production(stack, _TRUTH.validate_python(_at(sections, "cluster").get("production")))
     github = {"baseUrl": GitHubConfig.model_fields["base_url"].default, **_at(sections, "github")}
-    return {**sections, "github": github, "production": is_production}
+    return {**sections, "github": github, "production": is_production_environment(stack, sections)}
 
 
 def _further(stack: str, facts: Facts | None) -> dict[str, Any]:

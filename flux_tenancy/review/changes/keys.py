@@ -38,6 +38,12 @@ class KeyChange:
     owner: str
     field: FieldChange
 
+    @property
+    def path(self) -> _Path:
+        """Its path in the configuration of the stack."""
+        is_base = self.owner != PLATFORM and self.file == tenant_file_name(self.owner)
+        return (_TENANTS, self.owner, *self.field.path) if is_base else self.field.path
+
 
 def key_changes(before: Written, after: Written) -> tuple[KeyChange, ...]:
     """The keys that differ between two versions of a stack, in the order of their files and paths.

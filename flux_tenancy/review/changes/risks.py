@@ -30,6 +30,7 @@ from flux_tenancy.review.changes.fields import label, shortened
 from flux_tenancy.review.render.rendered import PLATFORM, PROTECT, RenderedObject
 from flux_tenancy.review.words.statement import Statement
 
+_OTHERS = ("kinds", "immutable", "keys", "objects")
 _VALUE = 160
 """Characters of a value in a sentence."""
 _QUOTAS = "quotas of namespace"
@@ -65,10 +66,44 @@ class Risk:
 @cache
 def risks() -> tuple[Risk, ...]:
     """All rows, in the order of the table."""
+    rows = {key: each for key, each in _table().items() if key not in _OTHERS}
+    kinds = _table()["kinds"]
+    return tuple(_row(matters, kinds, **row) for matters, each in rows.items() for row in each)
+
+
+@cache
+def _table() -> dict[str, Any]:
     text = files(__package__).joinpath("risks.yaml").read_text(encoding="utf-8")
     table: dict[str, Any] = yaml.load(text, FastLoader)
-    kinds = table.pop("kinds")
-    return tuple(_row(matters, kinds, **row) for matters, rows in table.items() for row in rows)
+    return table
+
+
+def immutable(type_: str) -> Mapping[str, Any]:
+    """What cannot change in objects of a type, by the keys of `immutable` in the table."""
+    found: Mapping[str, Any] = _table()["immutable"].get(type_, {})
+    return found
+
+
+@cache
+def _matters(of: str) -> Mapping[tuple[str, ...], str]:
+    """The way in which something matters, by its path."""
+    return {tuple(path.split(".")): matters for matters, paths in _table()[of].items() for path in paths}
+
+
+def matters_of_key(path: Iterable[str | int]) -> str:
+    """In which way a key of the configuration matters; empty for a key that is not this project's."""
+    keys = [each for each in path if isinstance(each, str) and not each.startswith("[")]
+    fitting = (
+        (len(row), matters)
+        for row, matters in _matters("keys").items()
+        if len(row) <= len(keys) and all(one in ("*", key) for one, key in zip(row, keys, strict=False))
+    )
+    return max(fitting, default=(0, ""))[1]
+
+
+def matters_of_kind(kind: str) -> str:
+    """In which way a kind of object matters; empty for one that the platform does not make."""
+    return _matters("objects").get((kind,), "")
 
 
 def _row(matters: str, kinds: Mapping[str, list[str]], of: Any, field: str, when: str, **row: Any) -> Risk:
@@ -117,7 +152,8 @@ def risk_statements(before: Iterable[RenderedObject], after: Iterable[RenderedOb
                     keys, labels = found.setdefault((each.owner, row, *shown, then), ([], []))
                     keys.append(name)
                     labels.append(label(each))
-    for (owner, row, was, is_now, then), (keys, labels) in found.items():
+    order = {row: place for place, row in enumerate(risks())}
+    for (owner, row, was, is_now, then), (keys, labels) in sorted(found.items(), key=lambda each: order[each[0][1]]):
         words = {"keys": counted(dict.fromkeys(keys), ""), "labels": counted(dict.fromkeys(labels), "")}
         text = row.says.format(before=was, after=is_now, then=then, **words)
         yield Statement(owner, text, row.risk, matters=row.matters)

@@ -25,11 +25,13 @@ class SecretChange:
         owner: the tenant that it belongs to, or PLATFORM.
         key: its key in the stack's file, e.g. `tenants.dev-team.source.deployKey`.
         action: CHANGED for a secret that was set again.
+        copied: the key that had the same encrypted value before; empty if none had.
     """
 
     owner: str
     key: str
     action: Action
+    copied: str = ""
 
 
 def secret_changes(before: StackFile | None, after: StackFile | None) -> tuple[SecretChange, ...]:
@@ -40,11 +42,23 @@ def secret_changes(before: StackFile | None, after: StackFile | None) -> tuple[S
         after: the file now; None for a stack that is gone.
     """
     old, new = _secrets(before), _secrets(after)
+    keys = {value: path for path, value in old.items()}
     return tuple(
-        SecretChange(_owner(path), dotted(path), _action(old.get(path), new.get(path)))
+        SecretChange(_owner(path), dotted(path), _action(old.get(path), value), _copied(path, keys.get(value or "")))
         for path in sorted({*old, *new}, key=dotted)
-        if old.get(path) != new.get(path)
+        for value in [new.get(path)]
+        if old.get(path) != value
     )
+
+
+def _copied(path: KeyPath, earlier: KeyPath | None) -> str:
+    """The key that a value comes from; an entry of a list may have moved in it."""
+    same = (
+        earlier is not None
+        and len(path) == len(earlier)
+        and all(one == other or {type(one), type(other)} == {int} for one, other in zip(path, earlier, strict=True))
+    )
+    return "" if earlier is None or same else dotted(earlier)
 
 
 def _secrets(file: StackFile | None) -> dict[KeyPath, str]:

@@ -217,6 +217,13 @@ def _arguments(manifest: Manifest) -> Mapping[str, Any]:
     return {name: value for name, _, value in (each.partition("=") for each in arguments)}
 
 
+def images(manifest: Manifest) -> Mapping[str, Any]:
+    """The images of the containers, by their names."""
+    spec = manifest["spec"]["template"]["spec"]
+    found = [*(spec.get("initContainers") or ()), *spec["containers"]]
+    return {f"container {each['name']}": each.get("image") for each in found}
+
+
 def concurrent(manifest: Manifest) -> Mapping[str, Any]:
     """The number of workers of a controller."""
     return {key: value for key, value in _arguments(manifest).items() if key == "--concurrent"}

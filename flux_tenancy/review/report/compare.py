@@ -19,15 +19,16 @@ from flux_tenancy.review.admission.check import NOT_CHECKED
 from flux_tenancy.review.admission.program import VARIABLE, find_program
 from flux_tenancy.review.admission.verdict import refusals
 from flux_tenancy.review.changes.keys import key_changes
-from flux_tenancy.review.render.rendered import Render
+from flux_tenancy.review.render.rendered import PLATFORM, Render
 from flux_tenancy.review.render.written import read_written
-from flux_tenancy.review.report.comparison import Side, stack_report
+from flux_tenancy.review.report.comparison import Side, same_cluster, stack_report
 from flux_tenancy.review.report.model import Report
 from flux_tenancy.review.rules.findings import Finding
 from flux_tenancy.review.rules.stacks import NO_STACKS, read_stacks
 from flux_tenancy.review.rules.table import findings
 from flux_tenancy.review.versions.rendering import Version, rendering
 from flux_tenancy.review.versions.trees import merge_base
+from flux_tenancy.review.words.lists import listed
 from flux_tenancy.review.words.statement import Statement
 
 
@@ -69,6 +70,11 @@ def compare(project: Path, base: str, only: Collection[str] = ()) -> Report:
         refused = refusals_of(program, version.render, after.render, project) if program and after else ()
         changed = keys.get(stack, ())
         report = stack_report(stack, before, after, refused, found, version.note, is_compared, changed)
+        if after and stack not in earlier:
+            others = {name: each.render for name, each in read.items() if name != stack}
+            if shared := same_cluster(after, others):
+                text = f"is for the cluster of {listed(shared)}, too: each of them would undo what the other applies"
+                report = replace(report, access=(Statement(PLATFORM, text, risk=True), *report.access))
         reports.append(replace(report, warnings=read[stack].warnings if stack in read else ()))
     notes = () if program else (NOT_CHECKED(program=PROGRAM, variable=VARIABLE),)
     return Report(base, tree.commit, tuple(reports), notes)

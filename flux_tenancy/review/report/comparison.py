@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,10 +10,9 @@ from flux_tenancy.components.stack.cluster.absence import deleted_tenants
 from flux_tenancy.components.stack.decisions import ReviewConfig
 from flux_tenancy.components.stack.files.stack_file import StackFile
 from flux_tenancy.review.access.changes import access_changes
-from flux_tenancy.review.access.sentences import AccessChange, Risk
-from flux_tenancy.review.changes.configuration import configuration_documents
+from flux_tenancy.review.access.sentences import Joined, Risk
+from flux_tenancy.review.changes.configuration import configuration_documents, is_production_environment
 from flux_tenancy.review.changes.deletions import deletions
-from flux_tenancy.review.changes.images import image_changes
 from flux_tenancy.review.changes.keys import KeyChange
 from flux_tenancy.review.changes.objects import changes
 from flux_tenancy.review.changes.onboardings import onboardings
@@ -27,6 +26,8 @@ from flux_tenancy.review.render.rendered import PLATFORM, Render
 from flux_tenancy.review.report.model import StackReport
 from flux_tenancy.review.rules.findings import Finding
 from flux_tenancy.review.words.statement import Statement
+
+_GONE = "has no file of this production stack any more: nothing updates, repairs or reviews its objects"
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,8 @@ def stack_report(
     """
     if after is None:
         # Its objects stay in the cluster, so that nothing of it is deleted.
-        return StackReport(stack, "", is_gone=True, is_compared=is_compared, note=note)
+        gone = (Statement(PLATFORM, _GONE, risk=True),) if before and _is_production(stack, before) else ()
+        return StackReport(stack, "", is_gone=True, is_compared=is_compared, note=note, dangers=gone)
     if not is_compared:
         return StackReport(stack, after.render.digest, findings=findings, is_compared=False, note=note, keys=keys)
     old = before.render if before else None
@@ -96,10 +98,34 @@ def stack_report(
             *replacement_risks(found),
             *_risks(stack, before, after),
         ),
-        images=tuple(image_changes(found)),
         unused=tuple(sorted(set(acknowledged) - {each.token for each in deleted})),
         note=note,
     )
+
+
+def _is_production(stack: str, side: Side) -> bool:
+    return is_production_environment(stack, _sections(side))
+
+
+def same_cluster(side: Side, others: Mapping[str, Render]) -> list[str]:
+    """The other stacks for the cluster of a new one, by its uid or by the context of its kubeconfig.
+
+    Args:
+        side: the new stack.
+        others: what the other stacks apply, by name.
+    """
+    own = _cluster(side.render)
+    return [
+        name
+        for name, render in others.items()
+        for other in [_cluster(render)]
+        if own and (own == other or (own.get("uid") is not None and own.get("uid") == other.get("uid")))
+    ]
+
+
+def _cluster(render: Render) -> Mapping[str, Any]:
+    found = (each.manifest.get("properties") or {} for each in render.objects if each.kind == "Cluster")
+    return next(found, {})
 
 
 def _risks(stack: str, before: Side | None, after: Side) -> Iterator[Statement]:
@@ -123,9 +149,8 @@ def _sections(side: Side) -> dict[str, Any]:
     return configuration(side.render.facts)
 
 
-def _of_access(change: AccessChange) -> Statement:
-    """A sentence about access without its stack, so that it is the same in all stacks."""
-    return Statement(change.owner, change.text, change.risk is Risk.HIGH, names_owner=True)
+def _of_access(change: Joined) -> Statement:
+    return Statement(change.owner, change.text, change.risk is Risk.HIGH, names_owner=True, matters="access")
 
 
 def _absent(before: Render, after: Render) -> tuple[str, ...]:

@@ -7,9 +7,11 @@ from typing import Any
 
 from flux_tenancy.review.changes.deletions import Deletion
 from flux_tenancy.review.changes.fields import is_noise, shown_manifest, shown_value
+from flux_tenancy.review.changes.keys import KeyChange
 from flux_tenancy.review.changes.objects import ABSENT, Action, FieldChange, ObjectChange
 from flux_tenancy.review.changes.releases import ReleaseChange
 from flux_tenancy.review.changes.replacements import immutable_fields
+from flux_tenancy.review.changes.risks import matters_of_key, matters_of_kind
 from flux_tenancy.review.changes.run_facts import is_of_project
 from flux_tenancy.review.report.model import Report, StackReport
 from flux_tenancy.review.rules.findings_text import record
@@ -44,14 +46,19 @@ def _stack(stack: StackReport) -> dict[str, Any]:
         "releases": [_release(each) for each in stack.releases],
         "secrets": [{"owner": each.owner, "key": each.key, "action": each.action} for each in stack.secrets],
         "deletions": [_deletion(each) for each in stack.deletions],
-        "keys": [{"file": each.file, "owner": each.owner} | _values("key", each.field) for each in stack.keys],
+        "keys": [_key(each) for each in stack.keys],
         "facts": [_values("fact", each) for each in stack.facts if not is_of_project(each)],
         "changes": [_change(each) for each in stack.changes],
     }
 
 
 def _statement(statement: Statement) -> dict[str, Any]:
-    return {"owner": statement.owner, "text": statement.text, "risk": statement.risk}
+    return {
+        "owner": statement.owner,
+        "text": statement.text,
+        "risk": statement.risk,
+        "matters": statement.matters,
+    }
 
 
 def _release(change: ReleaseChange) -> dict[str, Any]:
@@ -71,10 +78,16 @@ def _deletion(deletion: Deletion) -> dict[str, Any]:
     }
 
 
+def _key(change: KeyChange) -> dict[str, Any]:
+    matters = matters_of_key(change.path)
+    return {"file": change.file, "owner": change.owner, "matters": matters} | _values("key", change.field)
+
+
 def _change(change: ObjectChange) -> dict[str, Any]:
     found: dict[str, Any] = {
         "action": change.action,
         "owner": change.object.owner,
+        "matters": matters_of_kind(change.object.kind),
         "object": str(change.object.path),
     }
     if change.action is Action.ADDED:

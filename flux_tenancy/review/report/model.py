@@ -23,6 +23,7 @@ from flux_tenancy.review.changes.keys import KeyChange
 from flux_tenancy.review.changes.objects import Action, FieldChange, ObjectChange
 from flux_tenancy.review.changes.releases import ReleaseChange
 from flux_tenancy.review.changes.replacements import immutable_fields
+from flux_tenancy.review.changes.risks import matters_of_key
 from flux_tenancy.review.changes.run_facts import fact_statements, is_of_project
 from flux_tenancy.review.changes.secrets import SecretChange
 from flux_tenancy.review.render.rendered import PLATFORM
@@ -35,6 +36,8 @@ from flux_tenancy.review.words.statement import Statement
 _T = TypeVar("_T")
 _NAMED = 3
 """Names of objects in a label; the rest is counted."""
+_HEADLINE = 200
+"""Characters of the danger in the headline."""
 EVERYWHERE = "all stacks"
 """Stands for the stacks of what the project decides; no stack has a space in its name."""
 KEYS = "Key"
@@ -60,7 +63,6 @@ class StackReport:
         releases: the upstream releases that differ.
         secrets: the secrets that differ.
         deletions: what is deleted, by owner.
-        images: the containers that run other images.
         access: who may do more or less than before.
         refusals: what this program's own policies newly refuse.
         findings: what in it breaks the rules, whether that is new or not.
@@ -85,7 +87,6 @@ class StackReport:
     releases: tuple[ReleaseChange, ...] = ()
     secrets: tuple[SecretChange, ...] = ()
     deletions: tuple[Deletion, ...] = ()
-    images: tuple[Statement, ...] = ()
     access: tuple[Statement, ...] = ()
     refusals: tuple[Statement, ...] = ()
     findings: tuple[Finding, ...] = ()
@@ -125,10 +126,10 @@ class StackReport:
         yield from self.onboardings
         yield from self.access
         yield from self.dangers
-        yield from self.images
         yield from fact_statements(each for each in self.facts if not is_of_project(each))
         # The keys of a tenant that comes or goes are listed as a whole.
-        yield from (_of_secret(each) for each in self.secrets if self.of_owner(each.owner) is Action.CHANGED)
+        shown = (each for each in self.secrets if each.copied or self.of_owner(each.owner) is Action.CHANGED)
+        yield from map(_of_secret, shown)
         for each in self.deletions:
             if not each.is_missing_acknowledgement:
                 for text, deletes_more in each.effects():
@@ -309,8 +310,8 @@ class Report:
         for owners, stacks, entry in _entries((each, stack.stack) for stack in self.stacks for each in stack.changes):
             found[owners][stacks].entries.append(entry)
         keys = ((stack.stack, stack.of_owner(each.owner), each) for stack in self.stacks for each in stack.keys)
-        for each in shared_keys(keys):
-            found[each.owners][each.stacks].keys.append(Entry(each.action, KEYS, each.files, each.parts))
+        for owners, stacks, action, files, parts in shared_keys(keys):
+            found[owners][stacks].keys.append(Entry(action, KEYS, files, parts))
         return tuple(
             Section(owners, tuple(groups[stacks].group(stacks) for stacks in sorted(groups, key=_most_first)))
             for owners, groups in sorted(found.items(), key=lambda item: (item[0] != (PLATFORM,), item[0]))
@@ -318,14 +319,14 @@ class Report:
 
     @property
     def headline(self) -> str:
-        """What matters most, on one line."""
+        """What matters most, on one line: the first danger itself, and what else there is."""
         parts = [
+            *_counted("tenant", self.absent, "missing (the update is refused)"),
+            *self._first_risk(),
             *_counted("tenant", {name for each in self.stacks for name in each.onboarded}, "onboarded"),
             *_counted("tenant", self._offboarded, "offboarded"),
-            *_counted("tenant", self.absent, "missing (the update is refused)"),
-            *(_upgrade(each) for each in self.releases),
+            *(_upgrade(each) for each in self.releases if not _is_risk(each)),
             *_counted("secret", self._rotated, "rotated"),
-            *_counted("risk", self.risks),
             *_counted("violation", self.violations, "of the review rules"),
             *_counted("stack", [each for each in self.stacks if not each.is_compared], "not compared"),
         ]
@@ -333,6 +334,12 @@ class Report:
             needs = "deletions need" if missing > 1 else "deletion needs"
             parts.append(f"{missing} {needs} an acknowledgement")
         return ", ".join(dict.fromkeys(parts or self._of_objects() or self._of_keys() or ["No applied object changes"]))
+
+    def _first_risk(self) -> Iterator[str]:
+        risks = [each.sentence for each in self.risks if not each.text.endswith(ABSENT_TENANT())]
+        if risks:
+            yield risks[0] if len(risks[0]) <= _HEADLINE else f"{risks[0][:_HEADLINE].rpartition(' ')[0]} …"
+            yield from _counted("more risk", risks[1:])
 
     @property
     def _offboarded(self) -> set[str]:
@@ -366,7 +373,9 @@ class Report:
         parts = [*_counted("key", files, "changed")]
         if len(files) == 1:
             [((_, key), places)] = files.items()
-            parts = [f"Key changed: {key} in {listed([*dict.fromkeys(places)])}"]
+            [matters] = {matters_of_key(each.path) for stack in self.stacks for each in stack.keys}
+            how = f" ({matters})" if matters else ""
+            parts = [f"Key changed{how}: {key} in {listed([*dict.fromkeys(places)])}"]
         return [*parts, *(each.text for each in fact_statements(self.facts))]
 
     @property
@@ -375,8 +384,9 @@ class Report:
 
     def _release_risks(self) -> Iterator[Said]:
         for each, stacks in self.releases.items():
-            if each.is_downgrade or each.is_replaced:
-                what = "is downgraded" if each.is_downgrade else "has the same version, but another digest"
+            if _is_risk(each) and each.after:
+                downgrade = f"is downgraded to {each.after.version}"
+                what = downgrade if each.is_downgrade else "has the same version, but another digest"
                 yield Said((PLATFORM,), stacks, f"{each.title} {what}", True, True)
 
     def _statements(self, *, risk: bool) -> Iterator[tuple[Statement, str]]:
@@ -472,7 +482,8 @@ def _entry(same: Sequence[ObjectChange]) -> Entry:
 
 def _of_secret(change: SecretChange) -> Statement:
     what = {Action.ADDED: "new", Action.CHANGED: "rotated", Action.REMOVED: "removed"}[change.action]
-    return Statement(change.owner, f"the secret {change.key} is {what}", names_owner=True)
+    copied = f": it is the value of {change.copied}, which whoever uses this key gets" if change.copied else ""
+    return Statement(change.owner, f"the secret {change.key} is {what}{copied}", bool(copied), names_owner=True)
 
 
 def _upgrade(change: ReleaseChange) -> str:
@@ -480,9 +491,11 @@ def _upgrade(change: ReleaseChange) -> str:
         return f"{change.title} installed"
     if change.after is None:
         return f"{change.title} removed"
-    if change.is_replaced:
-        return f"{change.title} pinned to another digest"
-    return f"{change.title} {'downgraded' if change.is_downgrade else 'upgraded'} to {change.after.version}"
+    return f"{change.title} upgraded to {change.after.version}"
+
+
+def _is_risk(change: ReleaseChange) -> bool:
+    return change.is_downgrade or change.is_replaced
 
 
 def _counted(noun: str, items: Iterable[object], what: str = "") -> Iterator[str]:

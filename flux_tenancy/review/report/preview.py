@@ -71,7 +71,7 @@ def preview_block(stack: str, output: str, limit: int = PREVIEW_LIMIT) -> str:
     if not lines:
         return first
     room = limit - size_of(first) - _AROUND
-    shown = "\n".join(fitting(lines, room, lambda left: f"- … and {len(left)} more"))
+    shown = "\n".join(fitting(lines, room, "- … and {} more"))
     return f"{first}\n\n<details><summary>Steps</summary>\n\n{shown}\n\n</details>"
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from flux_tenancy.components.stack.files.names import stack_file_name, tenant_file_name
 from flux_tenancy.review.changes.fields import TENANT, Lines, field_lines, masked_key, without_digests
@@ -12,27 +11,12 @@ from flux_tenancy.review.changes.keys import KeyChange
 from flux_tenancy.review.changes.objects import Action
 from flux_tenancy.review.render.rendered import PLATFORM
 
+SharedKeys = tuple[tuple[str, ...], tuple[str, ...], Action, tuple[str, ...], tuple[Lines, ...]]
+"""Keys that change alike: their owners, their stacks, what happens, their files, and the keys as lines of a diff.
 
-@dataclass(frozen=True)
-class SharedKeys:
-    """Keys that change alike for all of these owners in all of these stacks.
-
-    Attributes:
-        owners: the tenants, or PLATFORM.
-        stacks: the stacks.
-        action: ADDED and REMOVED for keys of tenants that are new or gone, of which all keys are.
-        files: the files that have them.
-        parts: the keys as lines of a diff. Of several owners, `<tenant>` stands for the name; of several stacks or
-            owners, stand-ins for secrets have no digests.
-    """
-
-    owners: tuple[str, ...]
-    stacks: tuple[str, ...]
-    action: Action
-    files: tuple[str, ...]
-    parts: tuple[Lines, ...]
-
-
+ADDED and REMOVED are for tenants that are new or gone, of which all keys are. Of several owners, `<tenant>` stands for
+the name; of several stacks or owners, stand-ins for secrets have no digests.
+"""
 _Change = tuple[str, Action, str, str]
 """Owner, action, file and text of a changed key, in whichever stack; the stack's own file has no name."""
 
@@ -59,7 +43,7 @@ def shared_keys(changes: Iterable[tuple[str, Action, KeyChange]]) -> Iterator[Sh
         own = [stack_file_name(stack) for stack in places]
         files = [each for same in keys for _, _, file, _ in same for each in ([file] if file else own)]
         parts = tuple(_lines(found[same[0]][0], len(owners), len(places)) for same in keys)
-        yield SharedKeys(owners, places, action, tuple(dict.fromkeys(files)), parts)
+        yield owners, places, action, tuple(dict.fromkeys(files)), parts
 
 
 def _masked(key: _Change, change: KeyChange) -> _Change:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 _NAMED = 5
 """Names in a list that is part of a sentence; the rest is counted."""
@@ -16,15 +16,13 @@ def listed(names: Sequence[str], most: int = _NAMED) -> str:
     return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
 
 
-def fitting(
-    lines: Sequence[str], room: int, more: Callable[[Sequence[int]], str], order: Sequence[int] = ()
-) -> list[str]:
+def fitting(lines: Sequence[str], room: int, more: str, order: Sequence[int] = ()) -> list[str]:
     """The lines that fit into this many bytes; if some do not, a line at the end says what is left out, in addition.
 
     Args:
         lines: the lines.
         room: bytes of them.
-        more: says what is left out, from the indexes of its lines.
+        more: says how many are left out.
         order: indexes of the lines, in the order in which they are kept; by default the first ones are kept.
     """
     kept = set[int]()
@@ -32,8 +30,8 @@ def fitting(
         if (size := size_of(lines[index])) <= room:
             room -= size
             kept.add(index)
-    left = [index for index in range(len(lines)) if index not in kept]
-    return [*(lines[index] for index in sorted(kept)), *([more(left)] if left else [])]
+    left = len(lines) - len(kept)
+    return [*(lines[index] for index in sorted(kept)), *([more.format(left)] if left else [])]
 
 
 def size_of(text: str) -> int:

@@ -384,6 +384,16 @@ def test_metadata_by_which_other_controllers_act_is_compared_and_their_own_recor
     ]
 
 
+def test_what_a_cluster_manager_records_in_a_namespace_stays():
+    """Rancher puts a namespace into a project so."""
+    now = copy.deepcopy(NAMESPACE)
+    project = {"field.cattle.io/projectId": "p-abcde"}
+    now["metadata"]["labels"] |= project | {"istio-injection": "disabled"}
+    now["metadata"]["annotations"] |= project | {"openshift.io/requester": "ann"}
+
+    assert [each.field for each in differences(on(NAMESPACE), now)] == ["metadata.labels.istio-injection"]
+
+
 def test_an_expected_annotation_that_the_stack_sets_is_compared():
     kept = copy.deepcopy(NAMESPACE)
     kept["metadata"]["annotations"]["reconcile.fluxcd.io/requestedAt"] = "now"

@@ -106,7 +106,7 @@ def edited(before: Render, name: str, kind: str, edit: Callable[[Manifest], obje
 def sentences(before: Render | None, after: Render | None) -> list[str]:
     """The changes of access, one on a line: `+` if widened and `!` if the risk is high."""
     return [
-        f"{'+' if change.widened else '-'}{'!' if change.risk == 'high' else ' '} {change.sentence}"
+        f"{'+' if change.widened else '-'}{'!' if change.risk == 'high' else ' '} {change.text} on production"
         for change in access_changes(before, after)
     ]
 

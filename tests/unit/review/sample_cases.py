@@ -33,6 +33,7 @@ from flux_tenancy.components.config.decisions import today
 from flux_tenancy.components.stack.files.project_file import read_project_file
 from flux_tenancy.components.stack.files.stack_file import read_stack_file
 from flux_tenancy.review.changes.keys import key_changes
+from flux_tenancy.review.render.rendered import RenderedObject
 from flux_tenancy.review.render.stack import render_stack
 from flux_tenancy.review.render.written import Written, read_written
 from flux_tenancy.review.report.comparison import Side, stack_report
@@ -74,6 +75,10 @@ class Project:
         after = self._side({**case.given, **case.changes})
         keys = key_changes(written, self._read())
         return Report("main", "0" * 40, (stack_report(_STACK, before, after, keys=keys),))
+
+    def objects(self, changes: Mapping[str, Any]) -> tuple[RenderedObject, ...]:
+        """What the stack with these values applies."""
+        return self._side(changes).render.objects
 
     def _read(self) -> Written:
         return read_written(_STACK, self._folder)

@@ -41,14 +41,14 @@ def _own_namespaces(tenant: str, config: TenantConfig, _: StackConfig) -> Iterat
 
 def _numbers(tenant: str, config: TenantConfig, stack: StackConfig) -> Iterator[Finding]:
     """More releases than the quota of the home namespace admits, so that an update would fail half way."""
-    limit = stack.tenancy.limits.most_helm_releases
+    limit = config.limits_in(config.home, stack.tenancy.limits).most_helm_releases
     if len(config.releases) > limit:
         yield (
             ("tenants", tenant, "releases"),
             Message(
                 "FT-TEN-314",
                 f"has {len(config.releases)} entries, but the tenant may have {limit} HelmReleases",
-                "remove entries, or raise tenancy.limits.helmReleases",
+                "remove entries, or raise limits.helmReleases of the tenant",
             ),
         )
 

@@ -17,6 +17,7 @@ from flux_tenancy.components.stack.checks.check import Check, Finding, of_each
 from flux_tenancy.components.stack.checks.flux_specs import SPEC_CHECKS
 from flux_tenancy.components.stack.checks.grants import expired_grants, ungrantable_groups
 from flux_tenancy.components.stack.checks.lanes import LANE_CHECKS
+from flux_tenancy.components.stack.checks.limits import LIMIT_CHECKS
 from flux_tenancy.components.stack.checks.network import NETWORK_CHECKS
 from flux_tenancy.components.stack.checks.notifications import NOTIFICATION_CHECKS
 from flux_tenancy.components.stack.checks.policies import POLICY_CHECKS
@@ -264,6 +265,7 @@ CHECKS: tuple[Check, ...] = (
     *SPEC_CHECKS,
     *LANE_CHECKS,
     *RELEASE_CHECKS,
+    *LIMIT_CHECKS,
     *CAPSULE_CHECKS,
     *INSTALLATION_CHECKS,
     *of_each(

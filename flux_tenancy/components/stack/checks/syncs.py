@@ -51,14 +51,14 @@ def _own_namespaces(tenant: str, config: TenantConfig, _: StackConfig) -> Iterat
 
 def _numbers(tenant: str, config: TenantConfig, stack: StackConfig) -> Iterator[Finding]:
     """More syncs than the quota of the home namespace admits, so that an update would fail half way."""
-    limit = stack.tenancy.limits.most_kustomizations
+    limit = config.limits_in(config.home, stack.tenancy.limits).most_kustomizations
     if len(config.syncs) > limit:
         yield (
             ("tenants", tenant, "syncs"),
             Message(
                 "FT-TEN-313",
                 f"has {len(config.syncs)} entries, but the tenant may have {limit} Kustomizations besides its own sync",
-                "remove entries, or raise tenancy.limits.kustomizations",
+                "remove entries, or raise limits.kustomizations of the tenant",
             ),
         )
 

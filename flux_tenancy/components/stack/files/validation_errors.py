@@ -15,6 +15,7 @@ from flux_tenancy.components.config.messages import Message, Wording, message_of
 from flux_tenancy.components.config.section import KIND, REMOVED_KEY, Section, kind_of, section_of_kind, sections_in
 from flux_tenancy.components.config.types import EMPTY
 from flux_tenancy.components.stack.config import StackConfig
+from flux_tenancy.components.tenant.config import TenantConfig
 
 UNKNOWN_KEY_LIKE = Wording("FT-CFG-602", "is an unknown key", "did you mean {suggestion!r}?")
 
@@ -170,7 +171,10 @@ def _unknown_key(key: str, section: type[Section] | None) -> Message:
         shortest = min(below, key=len)
         return Message("FT-CFG-603", "is an unknown key here", f"did you mean {dotted(shortest)}?")
     if key in _known_keys():
-        return Message("FT-CFG-604", "is an unknown key here", "it belongs to another section")
+        places = [*_paths_of(StackConfig), *(("tenants", "<tenant>", *path) for path in _paths_of(TenantConfig))]
+        found = sorted((path for path in places if path[-1] == key), key=len)
+        where = " or ".join(dotted(path) for path in found[:2]) or "another section"
+        return Message("FT-CFG-604", "is an unknown key here", f"it belongs to {where}")
     if close := get_close_matches(key, _known_keys(), n=1, cutoff=0.7):
         return UNKNOWN_KEY_LIKE(suggestion=close[0])
     return (

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from flux_tenancy.components.tenant.capsule.config import CapsuleLimits
     from flux_tenancy.components.tenant.config import TenantConfig
     from flux_tenancy.components.tenant.scope import TenantScope
+    from flux_tenancy.components.tenant.tenancy_config import TenantLimits
 
 REPLICATOR = "flux-tenancy-replicator"
 """The service account as which Capsule writes limits, in Capsule's namespace, and its ClusterRole and binding."""
@@ -135,7 +136,7 @@ def capsule_owner(name: str, home: str, account: str) -> Manifest:
 
 def required_limits(tenancy: TenancyConfig) -> list[tuple[str, str, str]]:
     """API version, kind and name (`LIMIT_LABEL`) of each limit of a namespace that a tenant makes."""
-    limits = _limits("", tenancy, {})
+    limits = _limits("", tenancy.limits, {})
     return [(each["apiVersion"], each["kind"], each["metadata"]["labels"][LIMIT_LABEL]) for each in limits]
 
 
@@ -233,7 +234,7 @@ def _replication(name: str, config: TenantConfig, tenancy: TenancyConfig, room: 
     Without a service account, Capsule would write them with its own rights.
     """
     meta = _made_meta(name)
-    limits = [*_limits(name, tenancy, room), *network_openings(meta, config.network)]
+    limits = [*_limits(name, config.limits.over(tenancy.limits), room), *network_openings(meta, config.network)]
     spec = {
         "tenantSelector": {"matchLabels": {TENANT_LABEL: name}},
         "scope": "Namespace",
@@ -251,10 +252,10 @@ def _replication(name: str, config: TenantConfig, tenancy: TenancyConfig, room: 
     return _object(REPLICATION, f"flux-tenancy-{name}", {TENANT_LABEL: name}, spec)
 
 
-def _limits(tenant: str, tenancy: TenancyConfig, room: Mapping[str, int]) -> list[Manifest]:
+def _limits(tenant: str, own: TenantLimits, room: Mapping[str, int]) -> list[Manifest]:
     """The limits of a namespace that a tenant makes, each labeled with its name without the tenant's."""
     meta = _made_meta(tenant)
-    limits = limiting_objects(meta, tenancy.limits, TenantNetwork.DEFAULT_DENY, room)
+    limits = limiting_objects(meta, own, TenantNetwork.DEFAULT_DENY, room)
     for each in limits:
         metadata = each["metadata"]
         name = metadata["name"].removeprefix(f"{meta.name}-")

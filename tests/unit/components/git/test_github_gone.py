@@ -80,6 +80,18 @@ def test_what_is_there_is_deleted():
     assert set(asked) == {REPOSITORY, OWN_WEBHOOK, OWN_KEY}
 
 
+def test_what_an_archived_repository_has_stays_there_and_is_named(caplog):
+    """The provider would report its deletion, and fail to change it."""
+    found = json.dumps({"full_name": "acme/apps", "permissions": {"admin": True}, "archived": True}).encode()
+
+    with caplog.at_level(logging.WARNING):
+        gone, _ = looked_up({}, recorded(), status=200, answers={REPOSITORY: found, OWN_KEY: b"{}", OWN_WEBHOOK: b"{}"})
+
+    assert gone.urns == {KEY: urn(KEY), WEBHOOK: urn(WEBHOOK)}
+    assert codes(caplog.messages) == ["FT-GIT-015"] * 2
+    assert caplog.text.count("acme/apps is archived") == 2
+
+
 @pytest.mark.parametrize(("administers", "number"), [(False, 0), (True, 2)])
 def test_what_credentials_without_admin_rights_do_not_find_is_not_gone(administers, number):
     """GitHub tells them of no key, even one that was leaked and is to be deleted."""

@@ -326,6 +326,37 @@ def test_the_public_api_has_no_path_prefix(monkeypatch):
     ]
 
 
+def archived() -> bytes:
+    return json.dumps(json.loads(repository()) | {"archived": True}).encode()
+
+
+def test_an_archived_repository_is_an_error():
+    assert refused(200, archived()) == [(TENANT, "FT-GIT-016")]
+
+
+def test_an_archived_repository_stops_only_what_is_new_in_it():
+    """Such as the new key of a rotation: all other tenants are applied."""
+    before = {"repository": "apps", "key": "ssh-ed25519 AAAA", "title": "flux-tenancy staging/dev-team"}
+    state = State({(DEPLOY_KEY_TYPE, deploy_key_name("dev-team", SshKey("", before["key"], ""))): before})
+    with serving({APPS: archived()}) as server:
+        sources = stack({"dev-team": with_deploy_key()}, github=github(server)).git_sources
+        new = unregistered(sources, state)
+        lost = lost_repositories(sources, new, repository_problems(sources, new, "Pulumi.staging.yaml"), state)
+
+    assert lost["dev-team"].code == "FT-GIT-014" and "acme/apps is archived" in lost["dev-team"]
+
+
+def test_a_source_that_moves_to_a_repository_that_does_not_exist_is_an_error():
+    key = (DEPLOY_KEY_TYPE, deploy_key_name("dev-team", read_private_key(private_key("first"))))
+    found = {}
+    for former in ("apps", "former"):
+        with serving({}, 404) as server:
+            config = stack({"dev-team": with_deploy_key("first")}, github=github(server))
+            found[former] = problems(config, State({key: {"repository": former}}))
+
+    assert found == {"apps": [], "former": [(TENANT, "FT-GIT-005")]}
+
+
 @pytest.mark.parametrize(
     ("repository", "status", "lost"),
     [("Apps", 404, ["dev-team"]), ("other", 404, []), ("apps", 401, []), ("apps", 403, [])],

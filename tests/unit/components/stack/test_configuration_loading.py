@@ -604,3 +604,10 @@ def test_a_controller_that_may_read_all_secrets_may_keep_them_in_memory(tmp_path
     arguments = {"extraArgs": {"helm-controller": ["--feature-gates=CacheSecretsAndConfigMaps=true"]}}
 
     assert load(tmp_path, flux=FLUX | arguments | {"controllerRights": "release"}).flux.extra_args
+
+
+def test_a_key_of_another_section_is_refused_with_its_place(tmp_path):
+    [problem] = problems(tmp_path, tenants={"dev-team": {"offboardingTimeout": "5m"}})
+
+    place = "Pulumi.staging.yaml: tenants.dev-team.offboardingTimeout: "
+    assert problem == place + said("FT-CFG-604", "tenancy.offboardingTimeout")

@@ -17,6 +17,14 @@ def test_a_tenants_quota_holds_in_each_of_its_namespaces(tmp_path):
     assert stack_facts(config) == StackFacts(kustomizations=14, helm_releases=32)
 
 
+def test_the_limits_of_the_largest_tenant_decide(tmp_path):
+    small = {"namespaces": [{"name": "apps"}, {"name": "apps-more", "limits": {"helmReleases": 40}}]}
+
+    config = load(tmp_path, tenants={"dev-team": small | {"limits": {"kustomizations": 9}}})
+
+    assert stack_facts(config) == StackFacts(kustomizations=18, helm_releases=56)
+
+
 def test_a_stack_without_tenants_may_get_some_by_label(tmp_path):
     assert stack_facts(load(tmp_path, tenants={})) == StackFacts(kustomizations=5, helm_releases=16)
 

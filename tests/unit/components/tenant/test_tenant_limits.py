@@ -6,8 +6,9 @@ from sample_release import names, one
 from sample_stack import load, problems, tenant_config
 
 from flux_tenancy.components.git.config import Webhook
-from flux_tenancy.components.tenant.limits import OBJECT_COUNTS, limiting_objects
+from flux_tenancy.components.tenant.limits import OBJECT_COUNTS, limiting_objects, planned_limits
 from flux_tenancy.components.tenant.role import MANAGED, tenant_role
+from flux_tenancy.components.tenant.scope import TenantScope
 from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 from tests.support.messages import said
@@ -221,3 +222,80 @@ def test_limits_of_a_stack_apply_to_all_its_tenants(tmp_path):
         tmp_path, tenancy={"limits": {"fluxObjects": 5, "quota": {"pods": "20"}}, "networkPolicy": "default-deny"}
     )
     assert (stack.tenancy.limits.flux_objects, stack.tenancy.limits.quota) == (5, {"pods": "20"})
+
+
+LARGE = {
+    "namespaces": [{"name": "apps"}, {"name": "apps-jobs", "limits": {"quota": {"pods": "20"}}}],
+    "limits": {
+        "kustomizations": 9,
+        "quota": {"requests.cpu": "20", "pods": "200"},
+        "objects": {"secrets": None},
+        "containers": {"minimum": {"cpu": "10m"}},
+    },
+}
+STACK_LIMITS = {
+    "quota": {"pods": "50", "requests.cpu": "5", "requests.memory": "5Gi"},
+    "objects": {"secrets": 20, "services": 3},
+    "containers": {"requests": {"cpu": "50m"}},
+}
+
+
+def hard(planned, name, namespace):
+    [found] = [
+        each.manifest["spec"]
+        for each in planned
+        if each.namespace == namespace and each.manifest["metadata"]["name"] == name
+    ]
+    return found
+
+
+def test_a_tenant_and_a_namespace_change_limits_of_the_stack():
+    config, tenancy = tenant_config(**LARGE), TenancyConfig.model_validate({"limits": STACK_LIMITS})
+    planned = list(planned_limits(TenantScope("dev-team", config, tenancy), ()))
+
+    memory = {"requests.memory": "5Gi", "requests.cpu": "20"}
+    assert hard(planned, "dev-team-quota", "apps")["hard"] == memory | {"pods": "200"}
+    assert hard(planned, "dev-team-quota", "apps-jobs")["hard"] == memory | {"pods": "20"}
+    assert hard(planned, "dev-team-flux-objects", "apps-jobs")["hard"][SYNCS] == "9"
+    counted = hard(planned, "dev-team-objects", "apps")["hard"]
+    assert counted["count/services"] == "3" and "count/secrets" not in counted
+    [container] = hard(planned, "dev-team-containers", "apps-jobs")["limits"]
+    assert container == {"type": "Container", "defaultRequest": {"cpu": "50m"}, "min": {"cpu": "10m"}}
+
+
+def test_a_tenant_without_limits_has_those_of_the_stack():
+    tenancy = TenancyConfig.model_validate({"limits": STACK_LIMITS})
+    planned = list(planned_limits(TenantScope("dev-team", tenant_config(), tenancy), ()))
+
+    assert [each.manifest for each in planned] == limiting_objects(
+        PLACE, tenancy.limits, tenancy.network_policy, {"count/configmaps": 1, "count/serviceaccounts": 1}
+    )
+
+
+@pytest.mark.parametrize(
+    ("limits", "refused"),
+    [
+        ({"quota": {"pods": "200"}}, []),
+        ({"quota": {"pods": "0.2k"}, "fluxObjects": 100, "objects": {"services": None}}, []),
+        ({"quota": {"pods": "201"}}, [".quota.pods"]),
+        ({"objects": {"secrets": None}}, [".objects.secrets"]),
+        ({"fluxObjects": 101}, [".fluxObjects"]),
+        ({"containers": {"maximum": {"memory": "1025Mi"}}}, [".containers.maximum.memory"]),
+    ],
+)
+@pytest.mark.parametrize("of", ["tenant", "namespace"])
+def test_the_stack_bounds_the_limits_of_its_tenants(tmp_path, limits, refused, of):
+    highest = {"quota": {"pods": "200"}, "objects": {"secrets": 9}, "fluxObjects": 100}
+    tenancy = {"maximumLimits": highest | {"containers": {"maximum": {"memory": "1Gi"}}}}
+    if of == "tenant":
+        tenant, path = {"limits": limits}, "tenants.dev-team.limits"
+    else:
+        tenant = {"namespaces": [{"name": "dev-team-apps", "limits": limits}]}
+        path = "tenants.dev-team.namespaces[0].limits"
+    if not refused:
+        load(tmp_path, tenants={"dev-team": tenant}, tenancy=tenancy)
+        return
+
+    found = problems(tmp_path, tenants={"dev-team": tenant}, tenancy=tenancy)
+
+    assert [each.partition(": is higher")[0] for each in found] == [f"Pulumi.staging.yaml: {path}{refused[0]}"]

@@ -25,6 +25,7 @@ from flux_tenancy.components.stack.files.stack_file import StackFile
 from flux_tenancy.components.tenant.config import TenantConfig
 from flux_tenancy.review.changes.keys import KeyChange, key_changes
 from flux_tenancy.review.changes.objects import ABSENT
+from flux_tenancy.review.changes.risks import matters_of_key
 from flux_tenancy.review.render.rendered import PLATFORM, Render
 from flux_tenancy.review.render.written import Written, read_written
 from flux_tenancy.review.report.comparison import Side, stack_report
@@ -206,7 +207,10 @@ def test_a_report_of_keys_alone_says_so_and_how_to_approve():
     three = Written(STACK, {"cluster": {"adopt": True}, "review": {"waivers": [{}]}})
 
     assert reports(()).headline == "No applied object changes"
-    assert reports(key_changes(one, two)).headline == "Key changed: review.acknowledge[0] in Pulumi.staging.yaml"
+    assert (
+        reports(key_changes(one, two)).headline
+        == "Key changed (protection): review.acknowledge[0] in Pulumi.staging.yaml"
+    )
     report = reports(key_changes(one, three))
     assert report.headline == f"{len(report.stacks[0].keys)} keys changed"
     assert "flux-tenancy up --stack staging" in as_markdown(report)
@@ -222,16 +226,10 @@ def test_one_key_of_several_stacks_is_named_with_their_files():
 
     headline = Report("main", "0", tuple(found)).headline
 
-    assert headline == "Key changed: tenants.a.sync.interval in Pulumi.production.yaml and Pulumi.staging.yaml"
-
-
-def test_a_comment_that_is_shortened_counts_the_keys():
-    keys = key_changes(Written(STACK, {}), Written(STACK, {"cluster": {f"key-{n}": "x" * 200 for n in range(400)}}))
-
-    text = as_markdown(reports(keys), limit=1_000)
-
-    assert len(text.encode()) <= 1_000
-    assert "- Platform on staging: `Key` (400 changed)\n" in text
+    assert (
+        headline
+        == "Key changed (where from): tenants.a.sync.interval in Pulumi.production.yaml and Pulumi.staging.yaml"
+    )
 
 
 # Every key of the schema.
@@ -373,6 +371,12 @@ def test_every_key_of_the_schemas_is_named_when_it_changes(tmp_path):
     assert [leaf.path for file, leaf in LEAVES if dotted(leaf.path) not in keys[file]] == []
     for text in map(plain, (as_markdown(report, limit=10**7), printed(report))):
         assert [leaf.path for _, leaf in LEAVES if f" {dotted(leaf.path)}: " not in text] == []
+
+
+def test_every_key_of_the_schemas_says_how_it_matters():
+    paths = [leaf.path if file == STACK else ("tenants", "a", *leaf.path) for file, leaf in LEAVES]
+
+    assert [path for path in paths if not matters_of_key(path)] == []
 
 
 @st.composite

@@ -6,10 +6,13 @@ from dataclasses import replace
 from string import Formatter
 
 import pytest
+import yaml
+from sample_cases import Project, read_cases
 from sample_objects import kubernetes
 
 from flux_tenancy.review.changes.configuration import configuration_documents
-from flux_tenancy.review.changes.risks import risk_statements, risks
+from flux_tenancy.review.changes.risks import matters_of_key, matters_of_kind, risk_statements, risks
+from tests.support.goldens import GOLDEN
 
 
 def said(before, after):
@@ -77,6 +80,20 @@ def test_many_workers_are_a_risk(before, after, is_risk):
     found = said([controller(f"--concurrent={before}")], [controller(f"--concurrent={after}")])
 
     assert found == ([f"runs {after} workers (--concurrent) in Deployment apps/a"] if is_risk else [])
+
+
+def pods(*containers):
+    found = [{"name": name, "image": image} for name, image in containers]
+    return [kubernetes("Deployment", "a", "apps", spec={"template": {"spec": {"containers": found}}})]
+
+
+def test_another_image_and_a_new_container_are_named():
+    before, after = pods(("manager", "a:1"), ("b", "b")), pods(("manager", "a:2"), ("b", "b"), ("c", "c:1"))
+
+    assert said(before, after) == [
+        "runs c:1 in container c of Deployment apps/a (before: none)",
+        "runs a:2 in container manager of Deployment apps/a (before: a:1)",
+    ]
 
 
 def capsule_tenant(quota=None, namespaces=5, **spec):
@@ -333,6 +350,17 @@ def test_fewer_pods_of_a_controller_are_a_risk(before, after, is_risk):
     assert said(*charts) == (["runs fewer Pods of Release k: a.replicas is 1 (before: 3)"] if is_risk else [])
 
 
+def test_fewer_pods_of_a_deployment_are_a_risk():
+    one, three = ([kubernetes("Deployment", "a", "b", spec=pod_spec() | {"replicas": each})] for each in (1, 3))
+
+    assert said(three, one) == ["runs fewer Pods of Deployment b/a: 1 (before: 3)"]
+    assert said(one, three) == []
+
+
+def pod_spec(*containers):
+    return {"template": {"spec": {"containers": [*containers]}}}
+
+
 @pytest.mark.parametrize(("before", "after", "is_risk"), [("512Mi", "64Mi", True), ("512Mi", "256Mi", False)])
 def test_a_fraction_of_the_resources_is_a_risk(before, after, is_risk):
     containers = ([{"name": "manager", "resources": {"limits": {"memory": each}}}] for each in (before, after))
@@ -372,3 +400,30 @@ def test_every_row_can_be_read_and_says_what_it_knows():
         row.says for row in risks() if {name for _, name, _, _ in Formatter().parse(row.says) if name} - known
     ] == []
     assert {row.gone for row in risks()} == {"", "namespace", "syncs"}
+
+
+@pytest.mark.parametrize(
+    ("path", "matters"),
+    [
+        (("tenants", "a", "role"), "access"),
+        (("tenants", "a", "namespaces", 0, "podSecurity"), "protection"),
+        (("tenants", "a", "namespaces", "[apps]", "name"), "access"),
+        (("tenants", "a", "sync", "decryption", "age"), "who decrypts"),
+        (("policies", "images", "allowed"), "protection"),
+        (("policies", "maximumTimeout"), "how much"),
+        (("encryptionsalt",), ""),
+    ],
+)
+def test_the_longest_path_says_how_a_key_matters(path, matters):
+    assert matters_of_key(path) == matters
+
+
+def test_every_kind_of_a_stack_says_how_it_matters(tmp_path):
+    project = Project(tmp_path / "project")
+    changes = {each.name: each.given for each in read_cases()}
+    objects = [*project.objects({}), *project.objects(changes["labels of lanes are set no more"])]
+    files = [yaml.safe_load_all(each.read_text()) for each in GOLDEN.glob("*.yaml")]
+    kinds = {each.kind for each in objects} | {each["kind"] for file in files for each in file if "kind" in each}
+
+    assert {"Kustomization", "ResourceQuota", "Deployment", "Tenant", "Secret"} <= kinds
+    assert [kind for kind in sorted(kinds) if not matters_of_kind(kind)] == []

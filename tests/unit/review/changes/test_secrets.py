@@ -48,3 +48,21 @@ def test_secrets_of_a_stack_without_an_earlier_version_are_new():
 
 def test_no_part_of_an_encrypted_value_is_repeated():
     assert "v1:" not in repr(secret_changes(file(tenants=key("a")), file(tenants=key("b"))))
+
+
+def test_a_value_of_another_key_is_told_with_it():
+    swapped = {"dev-team": secure("a"), "ops-team": secure("b")}, {"dev-team": secure("b"), "ops-team": secure("a")}
+    before, after = (file(tenants={name: {"key": each} for name, each in one.items()}) for one in swapped)
+
+    assert [(each.key, each.copied) for each in secret_changes(before, after)] == [
+        ("tenants.dev-team.key", "tenants.ops-team.key"),
+        ("tenants.ops-team.key", "tenants.dev-team.key"),
+    ]
+
+
+def test_a_value_that_moves_in_its_list_comes_from_no_other_key():
+    before, after = (
+        file(flux={"sync": {"decryption": [{"age": secure(each)} for each in keys]}}) for keys in ("a", "ba")
+    )
+
+    assert [each.copied for each in secret_changes(before, after)] == ["", ""]

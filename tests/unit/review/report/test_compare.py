@@ -331,6 +331,16 @@ def test_new_stacks_and_those_that_are_gone_are_told(clone, rendered):
     assert (gone.stack, gone.is_gone, new.stack, new.is_new) == ("gone", True, "new", True)
 
 
+def test_a_new_stack_for_the_cluster_of_another_is_a_risk(clone):
+    clone.stack("production", "dev-team")
+    clone.commit()
+    clone.stack("new", "dev-team")
+
+    report = compare(clone.folder, "main")
+
+    assert report.risks[0].sentence.startswith("the platform is for the cluster of production, too")
+
+
 @pytest.mark.parametrize(
     "tenants", [{}, ..., {"ops-team": tenant("ops-team", "ops-team")}], ids=["none", "unset", "one"]
 )

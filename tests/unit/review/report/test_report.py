@@ -13,6 +13,7 @@ from flux_tenancy.review.changes.keys import key_changes
 from flux_tenancy.review.changes.objects import Action
 from flux_tenancy.review.render.rendered import PLATFORM
 from flux_tenancy.review.render.written import Written
+from flux_tenancy.review.report.comparison import same_cluster
 from flux_tenancy.review.words.statement import Statement
 
 
@@ -55,19 +56,25 @@ def secure(value):
             "Only labels and annotations change",
         ),
         (side(flux={"version": "2.9.4"}), side(flux={"version": "2.9.5"}), "Flux upgraded to 2.9.5"),
-        (side(flux={"version": "2.9.5"}), side(flux={"version": "2.9.4"}), "Flux downgraded to 2.9.4, 1 risk"),
+        (side(flux={"version": "2.9.5"}), side(flux={"version": "2.9.4"}), "Flux is downgraded to 2.9.4"),
         (side(), side(kyverno={"version": "1.19.1"}), "Kyverno installed"),
         (side(kyverno={"version": "1.19.1"}), side(), "Kyverno removed"),
         (
             side(flux={"version": "2.9.5", "sha256": "a"}),
             side(flux={"version": "2.9.5", "sha256": "b"}),
-            "Flux pinned to another digest, 1 risk",
+            "Flux has the same version, but another digest",
         ),
         (side(tenants=secure("a")), side(tenants=secure("b")), "1 secret rotated"),
         (
             side(sync(prune=True, path="a")),
             side(sync(prune=True, path="b")),
-            "1 risk",
+            "dev-team syncs from another path (b): Flux deletes the applied objects that are missing there",
+        ),
+        (
+            side(sync(prune=True, path="a", force=False)),
+            side(sync(prune=True, path="b", force=True), config("a")),
+            "dev-team syncs from another path (b): Flux deletes the applied objects that are missing there, 1 more "
+            "risk, 1 tenant onboarded",
         ),
         (
             side(kubernetes("Namespace", "a"), sync()),
@@ -258,6 +265,37 @@ def test_an_acknowledgement_that_all_stacks_share_counts():
     shared = replace(after, file=replace(after.file, shared=((("review", "acknowledge"), [missing.token]),)))
 
     assert not compared(before, shared).deletions[0].is_missing_acknowledgement
+
+
+def test_a_copied_secret_is_a_risk():
+    found = report(compared(side(tenants=secure("a")), side(tenants=secure("a"), flux={"x": {"secure": "a"}})))
+
+    [risk] = found.risks
+    assert risk.text.startswith("the secret flux.x is new: it is the value of tenants.dev-team.source.deployKey, which")
+
+
+@pytest.mark.parametrize(("stack", "is_risk"), [("production", True), ("staging", False)])
+def test_the_file_of_a_production_stack_that_goes_is_a_risk(stack, is_risk):
+    found = report(compared(side(config("a")), None, stack))
+
+    assert [each.text.startswith("has no file of this production stack any more") for each in found.risks] == (
+        [True] if is_risk else []
+    )
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "is_same"),
+    [
+        ({"uid": "1", "context": "a"}, {"uid": "1", "context": "b"}, True),
+        ({"context": "a"}, {"context": "a"}, True),
+        ({"context": "a"}, {"context": "b"}, False),
+        ({}, {}, False),
+    ],
+)
+def test_a_new_stack_for_the_cluster_of_another_is_recognized(own, other, is_same):
+    new, production = (side(kubernetes("Cluster", "cluster", properties=each)) for each in (own, other))
+
+    assert same_cluster(new, {"production": production.render}) == (["production"] if is_same else [])
 
 
 def test_nothing_of_a_stack_that_is_gone_is_deleted():

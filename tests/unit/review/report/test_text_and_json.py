@@ -32,7 +32,8 @@ def test_the_text_has_everything_in_the_order_of_its_weight():
     text = printed(sample())
 
     parts = [
-        "1 risk, 1 deletion needs an acknowledgement",
+        "dev-team may do [bold]more, ",
+        "1 deletion needs an acknowledgement",
         "Tenant dev-team on staging needs an acknowledgement",
         "review.acknowledge in Pulumi.staging.yaml",
         "staging: dev-team may do [bold]more",
@@ -85,7 +86,7 @@ def test_the_json_has_every_change_with_its_fields():
     }
     [changed] = [each for each in stack["changes"] if each["action"] == "changed"]
     assert changed["fields"] == [{"field": "x", "before": 1, "after": 2}]
-    assert stack["statements"] == [{"owner": "dev-team", "text": "may do [bold]more", "risk": True}]
+    assert stack["statements"] == [{"owner": "dev-team", "text": "may do [bold]more", "risk": True, "matters": ""}]
     assert stack["releases"][0]["after"] == {"version": "2.9.5", "sha256": ""}
     assert stack["deletions"][0]["needsAcknowledgement"] is True
 
