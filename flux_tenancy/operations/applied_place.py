@@ -10,7 +10,7 @@ from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.sync.status import status_of
 from flux_tenancy.components.vocabulary.manifests import value_at
 from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY, SOURCE_API
-from flux_tenancy.operations.described_syncs import sync_paths
+from flux_tenancy.operations.described_flux import sync_paths
 from flux_tenancy.operations.given_values import canonical
 from flux_tenancy.operations.live_tenant import LiveTenant
 

@@ -13,7 +13,7 @@ from flux_tenancy.components.git.config import GitUrl
 from flux_tenancy.components.keys.ssh_keys import KeyType, SshKeyError, generate, read_private_key
 from flux_tenancy.components.stack.files.names import tenant_file_name
 from flux_tenancy.components.stack.files.validation_errors import message
-from flux_tenancy.operations.described_source import DescribedSource, platform_source, tenant_source
+from flux_tenancy.operations.described_flux import DescribedSource, platform_source, tenant_source
 from flux_tenancy.operations.project_edits import ProjectEdits
 from flux_tenancy.operations.pulumi_config import PulumiConfig
 from flux_tenancy.project.described_stack import listed_tenants

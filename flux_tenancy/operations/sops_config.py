@@ -15,7 +15,7 @@ from flux_tenancy.components.sync.sops_config import Environment
 from flux_tenancy.components.sync.sops_config import sops_config as rendered
 from flux_tenancy.components.sync.workload_identity import PROVIDERS
 from flux_tenancy.operations.described_cluster import first_error
-from flux_tenancy.operations.described_sync import DescribedSync, described_sync
+from flux_tenancy.operations.described_flux import DescribedSync, described_sync
 from flux_tenancy.operations.sops_keys import AGE, OPENPGP
 from flux_tenancy.project.described_stack import PLATFORM, described_file, described_stacks, listed_tenants
 from flux_tenancy.project.errors import OperationError, check_one_owner, invalid

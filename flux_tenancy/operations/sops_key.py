@@ -16,7 +16,7 @@ from flux_tenancy.components.config.errors import dotted
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.vocabulary.manifests import value_at
-from flux_tenancy.operations.described_sync import DescribedSync, described_sync
+from flux_tenancy.operations.described_flux import DescribedSync, described_sync
 from flux_tenancy.operations.encrypted_files import EncryptedFile, encrypted_files
 from flux_tenancy.operations.project_edits import ProjectEdits
 from flux_tenancy.operations.pulumi_config import PulumiConfig

@@ -13,7 +13,7 @@ from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.tenant.config import TenantState
 from flux_tenancy.components.vocabulary.manifests import value_at
 from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY
-from flux_tenancy.operations.described_syncs import applied_paths, sync_paths, syncs_of
+from flux_tenancy.operations.described_flux import applied_paths, sync_paths, syncs_of
 from flux_tenancy.operations.given_values import value_checks
 from flux_tenancy.operations.project_edits import ProjectEdits
 from flux_tenancy.project.described_stack import TENANTS, check_listed, described_tenant, listed_tenants

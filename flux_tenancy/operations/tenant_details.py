@@ -14,7 +14,7 @@ from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.sync.status import status_of
 from flux_tenancy.components.tenant.config import TenantState
 from flux_tenancy.components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION
-from flux_tenancy.operations.described_syncs import has_syncs
+from flux_tenancy.operations.described_flux import has_syncs
 from flux_tenancy.operations.live_tenant import namespaces_of
 from flux_tenancy.operations.stack_cluster import connect_to_read
 from flux_tenancy.operations.tenant_overview import (

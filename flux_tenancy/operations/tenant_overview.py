@@ -22,7 +22,7 @@ from flux_tenancy.components.sync.status import status_of
 from flux_tenancy.components.tenant.config import TenantState
 from flux_tenancy.components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION, TENANT_LABEL
 from flux_tenancy.components.vocabulary.quantities import parse_quantity
-from flux_tenancy.operations.described_syncs import has_syncs
+from flux_tenancy.operations.described_flux import has_syncs
 from flux_tenancy.operations.stack_cluster import connect_to_read
 from flux_tenancy.project.described_stack import described_tenants
 from flux_tenancy.project.errors import OperationError, invalid

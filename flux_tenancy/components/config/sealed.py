@@ -1,7 +1,7 @@
 """Stand-ins for secrets that stay encrypted, for reading a stack without its passphrase.
 
-Only `components.stack.offline` makes them. They are recognized by their type and not by their text, so nothing in a
-file can pass for one.
+Only `components.stack.files.secrets` makes them. They are recognized by their type and not by their text, so nothing
+in a file can pass for one.
 """
 
 from __future__ import annotations
