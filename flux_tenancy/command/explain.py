@@ -8,11 +8,9 @@ import typer
 
 
 def explain(
-    codes: Annotated[
-        list[str] | None, typer.Argument(metavar="[CODE]...", help="Such as FT-CFG-602.", show_default=False)
-    ] = None,
+    code: Annotated[str, typer.Argument(metavar="[CODE]", help="Such as FT-CFG-602.", show_default=False)] = "",
 ) -> None:
-    """Explain errors and warnings by their codes; without a code, list all of them.
+    """Explain an error or warning by its code; without a code, list all of them.
 
     `…` stands for a value.
 
@@ -24,5 +22,5 @@ def explain(
     """
     from flux_tenancy.operations.messages import explained
 
-    for message in explained(codes or ()):
+    for message in explained(code):
         typer.echo(f"{message.code}: {message.problem}" + (f"; {message.advice}" if message.advice else ""))

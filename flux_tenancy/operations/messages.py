@@ -6,7 +6,7 @@ A sentence stands where it is said, so nothing lists them but this module.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -15,6 +15,7 @@ from string import Formatter
 from typing import Any
 
 from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.installs.capsule.config import CAPSULE
 from flux_tenancy.components.installs.kyverno.config import KYVERNO
 from flux_tenancy.components.installs.product import Product
@@ -71,34 +72,34 @@ class Said:
         return _shown(self.remedy)
 
 
-def explained(codes: Collection[str]) -> list[Said]:
-    """The messages with these codes, in any letters; all for none.
+def explained(code: str = "") -> list[Said]:
+    """The message with this code, in any letters; all without a code.
 
     Raises:
-        OperationError: a code is of no message.
+        OperationError: no message has this code.
     """
-    known = read_messages(*(code.upper() for code in codes))
-    unknown = [code for code in codes if code.upper() not in known]
-    if unknown:
+    if not code:
+        return list(read_messages().values())
+    if (known := read_messages(code.upper()).get(code.upper())) is None:
         raise OperationError(
             Message(
                 "FT-OPS-220",
-                f"this version of the program has no message {', '.join(unknown)}",
+                f"this version of the program has no message {printable(code)}",
                 "list all with `flux-tenancy explain`",
             )
         )
-    return [known[code.upper()] for code in codes] or list(known.values())
+    return [known]
 
 
 @cache
-def read_messages(*codes: str) -> dict[str, Said]:
-    """All messages by code, in the order of the codes; at least those with `codes`, if some are given.
+def read_messages(code: str = "") -> dict[str, Said]:
+    """All messages by code, in the order of the codes; at least the one with `code`, if it is given.
 
     Raises:
         ValueError: two messages have the same code.
     """
     found: dict[str, Said] = {}
-    for each in _in_source_files(codes):
+    for each in _in_source_files(code):
         if each.code in found:
             raise ValueError(f"{each.code} is the code of two messages")
         found[each.code] = each
@@ -109,12 +110,12 @@ def _shown(template: Template) -> str:
     return "".join("…" if isinstance(part, Slot) else part for part in template)
 
 
-def _in_source_files(codes: Collection[str]) -> Iterator[Said]:
+def _in_source_files(code: str) -> Iterator[Said]:
     # A code may have the area of a product, so the number tells which modules to import.
-    ends = [f'-{code.rpartition("-")[2]}"' for code in codes]
+    end = f'-{code.rpartition("-")[2]}"' if code else ""
     for file in sorted((ROOT / "flux_tenancy").rglob("*.py")):
         source = file.read_text(encoding="utf-8")
-        if '"FT-' not in source or (ends and not any(end in source for end in ends)):
+        if '"FT-' not in source or end not in source:
             continue
         module = vars(import_module(".".join(file.relative_to(ROOT).with_suffix("").parts)))
         for node in ast.walk(ast.parse(source)):
@@ -122,9 +123,9 @@ def _in_source_files(codes: Collection[str]) -> Iterator[Said]:
                 continue
             if node.func.id not in ("Message", "Wording"):
                 continue
-            code, *sentences = node.args
-            for names in _names(code, module):
-                yield Said(_text(code, names), *(_template(each, names, node.func.id) for each in sentences))
+            first, *sentences = node.args
+            for names in _names(first, module):
+                yield Said(_text(first, names), *(_template(each, names, node.func.id) for each in sentences))
 
 
 def _names(code: ast.expr, module: Names) -> list[Names]:

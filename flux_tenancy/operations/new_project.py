@@ -14,7 +14,7 @@ from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.config.yaml_files import Dumper
 from flux_tenancy.components.engine.project import PROJECT_FILE
-from flux_tenancy.components.stack.files.names import stack_file_name
+from flux_tenancy.components.stack.files.names import StackName, stack_file_name
 from flux_tenancy.operations.yaml_edits import with_value
 from flux_tenancy.project.errors import OperationError, reading_files
 
@@ -50,7 +50,7 @@ def new_project(folder: Path, stack: str, context: str, production: bool = True)
             )
         )
     with reading_files():
-        stack_file = stack_file_name(stack)
+        stack_file, place = stack_file_name(stack), f"./{StackName.parse(stack).stack}"
     try:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise OperationError(
@@ -62,7 +62,7 @@ def new_project(folder: Path, stack: str, context: str, production: bool = True)
         values = {
             ("config", f"{name}:cluster", "context"): context,
             ("config", f"{name}:cluster", "production"): production,
-            ("config", f"{name}:tenants", "my-team", "sync", "path"): f"./{stack}",
+            ("config", f"{name}:tenants", "my-team", "sync", "path"): place,
         }
         texts[stack_file] = reduce(lambda text, value: with_value(text, *value), values.items(), texts[_EXAMPLE])
         return [_write(folder / path, text) for path, text in sorted(texts.items())]

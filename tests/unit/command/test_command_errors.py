@@ -88,6 +88,7 @@ CASES = {
     "tenant show": Case((TENANT,), no_stack="", unknown_tenant="FT-OPS-314", no_cluster="FT-CLU-001", is_report=True),
     "tenant suspend": Case((TENANT, "--no-preview"), unknown_tenant="FT-OPS-004"),
     "tenant violations": Case(no_cluster="FT-CLU-001"),
+    "explain": Case(("FT-CFG-602",), no_stack="", unknown_stack="", no_project=""),
     "new": Case(("my-platform",), no_stack="", unknown_stack="", no_project=""),
     "review build-admission": Case(no_stack="", unknown_stack="", no_project=""),
     "schemas": Case(no_stack="", unknown_stack=""),

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pulumi
 import pytest
 from sample_stack import load
 
@@ -35,6 +36,12 @@ def state(applied: Any = None, **tenants: str) -> State:
 
 
 ACCOUNT, NAMESPACE = "kubernetes:core/v1:ServiceAccount", "kubernetes:core/v1:Namespace"
+
+
+@pytest.fixture(autouse=True)
+def _update(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program runs for an update; a render in the same process is a preview."""
+    monkeypatch.setattr(pulumi.runtime, "is_dry_run", lambda: False)
 
 
 @pytest.fixture
