@@ -147,6 +147,10 @@ def _namespaced() -> list[Case]:
     there = MADE["metadata"]["name"]
     target = _Cases(PolicyName.OWN_NAMESPACES, CONFIG)
     target.good("a namespace that the tenant makes", kustomization(targetNamespace=f"{TENANT}-web"))
+    target.good(
+        "a namespace that Helm makes as the tenant",
+        release(targetNamespace=f"{TENANT}-web", install={"createNamespace": True}),
+    )
     target.bad(
         "another's", kustomization(targetNamespace=FOREIGN), "spec.targetNamespace is other, which does not belong"
     )
