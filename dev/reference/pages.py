@@ -88,7 +88,8 @@ _EGRESS = """
 
     On clusters that enforce NetworkPolicies, the release's own policies let only pods of `flux-system` connect to the
     artifacts. `flux.egress.networks` limits kustomize-controller to DNS, Flux's own pods and the networks that it
-    lists. [flux-egress.md](flux-egress.md) limits the other controllers, and describes a forward proxy.
+    lists. [network.md](network.md#what-fluxs-controllers-may-connect-to) limits the other controllers, and describes
+    a forward proxy.
 
     What remains possible:
 

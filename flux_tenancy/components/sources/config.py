@@ -335,7 +335,7 @@ def has_certificates(source: Section) -> bool:
 
 
 class SharedSource(Section):
-    """A source that is offered to tenants, each of which gets a copy in its home (docs/sources.md)."""
+    """A source that is offered to tenants, each of which gets a copy in its home (docs/syncs.md#sources)."""
 
     tenants: tuple[TenantName, ...] = Field(
         description="Names of the tenants that may use the source; other tenants cannot."

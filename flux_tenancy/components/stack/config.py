@@ -52,7 +52,7 @@ class StackConfig(Section):
         default_factory=ReviewConfig, description="Decisions of this stack's reviewers (docs/review.md)."
     )
     shared: dict[DnsLabel, SharedSource] = Field(
-        default_factory=dict, description="Sources that are offered to tenants, by name (docs/sources.md)."
+        default_factory=dict, description="Sources that are offered to tenants, by name (docs/syncs.md#sources)."
     )
     tenants: dict[TenantName, TenantConfig] = Field(
         default_factory=dict,

@@ -94,7 +94,7 @@ class TenantConfig(Section):
     )
     sources: dict[DnsLabel, Source] = Field(
         default_factory=dict,
-        description="Further sources in the tenant's home, by name (docs/sources.md).",
+        description="Further sources in the tenant's home, by name (docs/syncs.md#sources).",
     )
     sync: SyncConfig = Field(default_factory=SyncConfig, description="How the manifests are applied.")
     syncs: dict[DnsLabel, FurtherSync] = Field(
@@ -102,7 +102,7 @@ class TenantConfig(Section):
         description="Further folders to apply, by the names of their Kustomizations (docs/syncs.md).",
     )
     releases: dict[ReleaseName, ReleaseConfig] = Field(
-        default_factory=dict, description="Helm releases, by the names of their HelmReleases (docs/releases.md)."
+        default_factory=dict, description="Helm releases, by the names of their HelmReleases (docs/syncs.md#releases)."
     )
     role: Role = Field(
         Role.TENANT,

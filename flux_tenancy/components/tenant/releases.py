@@ -59,7 +59,7 @@ _TEST = {"anyOf": [{"type": "boolean"}, {"type": "object"}], "description": "tru
 
 
 class ReleaseConfig(Passed):
-    """A Helm release of the tenant (docs/releases.md).
+    """A Helm release of the tenant (docs/syncs.md#releases).
 
     Source: https://fluxcd.io/flux/components/helm/helmreleases/
     """

@@ -149,7 +149,7 @@ class FluxEgress(Section):
         default_factory=dict,
         description="Addresses that a NetworkPolicy lets the pods of a controller connect to, in addition to DNS, "
         "pods of `flux-system` and `apiServer`. A controller that is not listed may connect to anything, as in the "
-        "Flux release (docs/flux-egress.md).",
+        "Flux release (docs/network.md).",
     )
     api_server: tuple[NetworkRange, ...] = Field(
         (), description="Endpoints of the API server (`kubectl get endpointslices kubernetes`), for `allowed`."
@@ -158,7 +158,7 @@ class FluxEgress(Section):
         None,
         description="A forward proxy, e.g. `http://proxy.example.com:3128`, through which all controllers send their "
         "HTTP requests, except their own to the API server and to each other; without one, kustomize-controller "
-        "connects only to `hosts`, and the other controllers connect directly (docs/flux-egress.md).",
+        "connects only to `hosts`, and the other controllers connect directly (docs/network.md).",
     )
 
 
