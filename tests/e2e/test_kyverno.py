@@ -35,20 +35,6 @@ def service(kind: str) -> dict[str, Any]:
     }
 
 
-LEGACY = {
-    "apiVersion": "kyverno.io/v1",
-    "kind": "ClusterPolicy",
-    "metadata": {"name": "of-others"},
-    "spec": {
-        "rules": [
-            {
-                "name": "teams",
-                "match": {"any": [{"resources": {"kinds": ["Secret"]}}]},
-                "validate": {"failureAction": "Audit", "message": "a team", "pattern": {"metadata": {"name": "?*"}}},
-            }
-        ]
-    },
-}
 LEGITIMATE, ATTEMPT = service("ClusterIP"), service("NodePort")
 
 
@@ -131,15 +117,6 @@ class TestKyverno:
         assert guarded.cluster.create(LEGITIMATE, DRY_RUN) == ""
         assert "flux-tenancy-service-exposure" in guarded.cluster.create(ATTEMPT, DRY_RUN)
         assert guarded.changes() == {}
-
-    def test_policies_of_others_that_the_next_kyverno_no_longer_executes_are_named(self, guarded: Environment) -> None:
-        guarded.cluster.apply(LEGACY)
-        try:
-            shown = guarded.project.run("preview", "--stack", NAME).text
-        finally:
-            guarded.cluster.kubectl("delete", "clusterpolicy", "of-others")
-
-        assert "while they exist: ClusterPolicy of-others;" in shown and "(FT-KYV-008)" in shown
 
     def test_only_cluster_admins_may_write_policies_or_exceptions(self, guarded: Environment) -> None:
         for role in ("admin", "edit", "view"):

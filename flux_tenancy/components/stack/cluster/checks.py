@@ -45,7 +45,6 @@ from flux_tenancy.components.stack.cluster.foreign_installations import (
     foreign_kyverno,
     read_capsules,
 )
-from flux_tenancy.components.stack.cluster.legacy_policies import legacy_policies, read_legacy_policies
 from flux_tenancy.components.stack.cluster.made_namespaces import TENANTS_PATH, capsule_problems, surplus_namespaces
 from flux_tenancy.components.stack.cluster.missing_objects import missing_objects
 from flux_tenancy.components.stack.cluster.name_conflicts import taken_names
@@ -122,7 +121,6 @@ def check_cluster(
             if config.tenants or config.policies.onboarding
             else ()
         )
-        legacy = if_readable(partial(read_legacy_policies, api), []) if config.kyverno is not None else []
         foreign: list[Problem] = []
         if config.kyverno is not None:
             webhooks = read_webhook_configurations(api, WEBHOOK_LABEL)
@@ -143,7 +141,7 @@ def check_cluster(
     warnings = tuple(
         held_message(found, config.cluster.context) for name, found in holds.items() if found and name not in listed
     )
-    warnings = (*warnings, *surplus_namespaces(config, facts), *closed, *legacy_policies(legacy))
+    warnings = (*warnings, *surplus_namespaces(config, facts), *closed)
     lost = lost_namespaces(facts, state)
     owners = co_owners(syncs, state)
     return ClusterFindings(api, facts, lost, warnings, owners, leftovers, receivers), problems

@@ -13,7 +13,6 @@ from flux_tenancy.components.config.errors import ConfigurationError
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.stack.cluster.checks import cluster_problems
 from flux_tenancy.components.stack.cluster.foreign_installations import foreign_kyverno
-from flux_tenancy.components.stack.cluster.legacy_policies import legacy_policies
 from flux_tenancy.components.stack.cluster.namespaces import held_namespaces, terminating
 from flux_tenancy.components.stack.cluster.preflight import existing_only, preflight
 from flux_tenancy.components.stack.files.stack_file import StackFile
@@ -319,10 +318,3 @@ def test_a_flux_that_a_killed_update_has_created_belongs_to_the_stack(tmp_path, 
     cluster = with_namespaces("flux-system", marked=["flux-system"] if marked else [])
 
     assert (cluster_problems(config, cluster, recorded, "Pulumi.staging.yaml") == []) is own
-
-
-def test_policies_that_the_next_kyverno_no_longer_executes_are_named_in_one_warning():
-    [warning] = legacy_policies(["ClusterPolicy a", "Policy apps/b"])
-
-    assert "while they exist: ClusterPolicy a, Policy apps/b;" in str(warning)
-    assert legacy_policies([]) == []
