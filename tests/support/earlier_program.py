@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.support.environment import Environment
 from tests.support.project import CHECKOUT
 
-COMMIT = "7765be0a0f8e1fdc8ea8235a4ef699968328862b"
+COMMIT = "ca8821c0523698bf8ea64a2ecd4cc3e8ec6c6fe9"
 """The last one that changed applied stacks on purpose. After a further one, use that."""
 
 
