@@ -21,7 +21,7 @@ import pulumi
 
 from flux_tenancy.components.tenant.quotas import NotCounting, QuotaHooks, QuotaStatus
 from flux_tenancy.components.cluster.hooks import hooked
-from flux_tenancy.components.stack.loading import load_stack
+from flux_tenancy.components.stack.current import read_stack, stack_file
 from flux_tenancy.components.stack.plan import stack_plan
 
 HERE = Path(__file__).parent
@@ -35,11 +35,7 @@ class Quotas(QuotaStatus):
             raise NotCounting(f"the cluster has not begun to count in {namespace}")
 
 
-config = load_stack("hooks", {
-    "cluster": '{"kubeconfig": "kubeconfig"}',
-    "flux": '{"version": "%s", "sha256": "%s"}' % (FLUX_VERSION, "5f" * 32),
-    "tenants": '{"dev-team": {}, "ops-team": {}}',
-}, (), HERE)
+config = read_stack(HERE, stack_file(HERE))
 waiting = hooked(QuotaHooks(Quotas(None), stack_plan(config, "hooks").tenants.values()).of)
 for namespace in ("apps", "tools"):
     tenant = pulumi.ComponentResource("test:index:Tenant", namespace)
@@ -62,9 +58,14 @@ def project(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Project:
         source = {"url": f"https://git.example.com/{tenant}/apps"}
         project.tenant(tenant, {"namespaces": [{"name": namespace}], "source": source})
     (project.folder / "__main__.py").unlink()
-    (project.folder / "__main__.py").write_text(f"FLUX_VERSION = {FLUX_VERSION!r}\n{PROGRAM}")
+    (project.folder / "__main__.py").write_text(PROGRAM)
     (project.folder / "asked").touch()
-    project.stack(NAME)
+    project.stack(
+        NAME,
+        cluster={"kubeconfig": "kubeconfig"},
+        flux={"version": FLUX_VERSION, "sha256": "5f" * 32},
+        tenants={"dev-team": {}, "ops-team": {}},
+    )
     return project
 
 

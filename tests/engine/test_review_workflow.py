@@ -84,16 +84,18 @@ def job(workflow: str, name: str) -> dict[str, Any]:
     return found
 
 
-def environment(step: Mapping[str, Any], context: Mapping[str, str]) -> dict[str, str]:
+def environment(step: Mapping[str, Any], folder: Path, context: Mapping[str, str]) -> dict[str, str]:
     """The variables that a step has: a runner's, and those of the workflow, with its expressions evaluated.
 
     Args:
         step: the step.
+        folder: of the clone.
         context: values by expression; secrets have one, too, and what is missing is empty, as it is for GitHub.
     """
     machine = {name: value for name, value in os.environ.items() if INHERITED.fullmatch(name)}
-    # As the action `setup` leaves it.
+    # As the action `setup` leaves it, which installs the clone.
     machine["PATH"] = f"{CHECKOUT / '.venv' / 'bin'}{os.pathsep}{machine['PATH']}"
+    machine["PYTHONPATH"] = str(folder)
     # `build-admission` needs the packages that the lab's build of the same program has compiled.
     machine["GOCACHE"] = str(ToolCache(Settings.load().cache).go_cache)
     evaluated = {
@@ -108,7 +110,7 @@ def run(step: Mapping[str, Any], folder: Path, context: Mapping[str, str], **var
     done = subprocess.run(
         ["bash", "-e", "-c", step["run"]],
         cwd=folder,
-        env=environment(step, context) | variables,
+        env=environment(step, folder, context) | variables,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -273,7 +275,7 @@ def test_a_pull_request_of_a_fork_that_looks_for_secrets_finds_none(lab: Lab, tm
     context = {"github.token": SECRET, "secrets.PULUMI_CONFIG_PASSPHRASE": SECRET, "vars.PULUMI_BACKEND_URL": SECRET}
 
     for step in commands(job("review", "report")):
-        assert SECRET not in environment(step, context).values()
+        assert SECRET not in environment(step, fork.folder, context).values()
     run(bundles, fork.folder, context, HOME=str(tmp_path))
 
     stolen = (fork.folder / "stolen").read_text()
