@@ -20,12 +20,12 @@ from pydantic import ValidationError
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.stack.files.names import is_stack_name
+from flux_tenancy.extensions.github_bot.artifacts import read_artifact
+from flux_tenancy.extensions.github_bot.connection import Host, connected
+from flux_tenancy.extensions.github_bot.previews import with_previews
+from flux_tenancy.extensions.github_bot.untrusted_markdown import code, cut, neutralized
 from flux_tenancy.project.errors import OperationError
-from flux_tenancy.review.host.artifacts import read_artifact
-from flux_tenancy.review.host.connection import Host, connected
 from flux_tenancy.review.render.digests import DIGESTS, Digests
-from flux_tenancy.review.report.preview import with_previews
-from flux_tenancy.review.words.untrusted_markdown import code, cut, neutralized
 
 REPORT_UNREADABLE = Wording(
     "FT-REV-516",

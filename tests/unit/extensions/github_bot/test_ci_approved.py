@@ -10,7 +10,7 @@ from message_codes import codes
 from typer.testing import CliRunner, Result
 
 from flux_tenancy.command.app import app
-from flux_tenancy.review.host.report_comment import ARTIFACT
+from flux_tenancy.extensions.github_bot.report_comment import ARTIFACT
 from tests.support.fake_github import HEAD, OTHER_HEAD, REPOSITORY, FakeGitHub, archive, github
 
 COMMIT = "c" * 40

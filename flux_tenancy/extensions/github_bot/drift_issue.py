@@ -16,11 +16,11 @@ from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.stack.files.names import StackName
 from flux_tenancy.components.vocabulary.manifests import qualified
+from flux_tenancy.extensions.github_bot.artifacts import read_artifact
+from flux_tenancy.extensions.github_bot.connection import Host, connected
+from flux_tenancy.extensions.github_bot.report_comment import BODY_LIMIT, REPORT_UNREADABLE, read_body
+from flux_tenancy.extensions.github_bot.untrusted_markdown import code, cut
 from flux_tenancy.project.errors import OperationError
-from flux_tenancy.review.host.artifacts import read_artifact
-from flux_tenancy.review.host.connection import Host, connected
-from flux_tenancy.review.host.report_comment import BODY_LIMIT, REPORT_UNREADABLE, read_body
-from flux_tenancy.review.words.untrusted_markdown import code, cut
 
 MARKER = "<!-- flux-tenancy: drift -->"
 TITLE = "Clusters differ from their stacks"

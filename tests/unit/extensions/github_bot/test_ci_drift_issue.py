@@ -11,8 +11,8 @@ from message_codes import codes
 from typer.testing import CliRunner, Result
 
 from flux_tenancy.command.app import app
-from flux_tenancy.review.host.drift_issue import MARKER, SHOWN
-from flux_tenancy.review.host.report_comment import BODY_LIMIT
+from flux_tenancy.extensions.github_bot.drift_issue import MARKER, SHOWN
+from flux_tenancy.extensions.github_bot.report_comment import BODY_LIMIT
 from tests.support.fake_github import BOT, FakeGitHub, archive, github
 
 RUN = 41

@@ -25,16 +25,16 @@ from github.WorkflowRun import WorkflowRun
 
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.stack.files.names import StackName
-from flux_tenancy.project.errors import OperationError
-from flux_tenancy.review.host.artifacts import read_artifact
-from flux_tenancy.review.host.connection import connected
-from flux_tenancy.review.host.report_comment import (
+from flux_tenancy.extensions.github_bot.artifacts import read_artifact
+from flux_tenancy.extensions.github_bot.connection import connected
+from flux_tenancy.extensions.github_bot.report_comment import (
     ARTIFACT,
     changes_the_program,
     is_part_of_the_report,
     read_digests,
     tip_of,
 )
+from flux_tenancy.project.errors import OperationError
 from flux_tenancy.review.render.digests import DIGESTS, Digests
 from flux_tenancy.review.render.files import writing
 

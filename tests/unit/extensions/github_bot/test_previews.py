@@ -7,7 +7,7 @@ import json
 import pytest
 from sample_reports import is_complete
 
-from flux_tenancy.review.report.preview import PREVIEW_LIMIT, preview_block, with_previews
+from flux_tenancy.extensions.github_bot.previews import PREVIEW_LIMIT, preview_block, with_previews
 
 URN = "urn:pulumi:staging::flux-tenancy::flux-tenancy:index:Tenant$kubernetes:core/v1:Secret::apps/dev-team-git"
 SECRET = {"inputs": {"stringData": {"identity": "hunter2"}}}

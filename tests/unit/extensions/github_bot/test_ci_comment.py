@@ -11,9 +11,9 @@ from message_codes import codes
 from typer.testing import CliRunner, Result
 
 from flux_tenancy.command.app import app
-from flux_tenancy.review.host import artifacts
-from flux_tenancy.review.host.artifacts import unpacked
-from flux_tenancy.review.host.report_comment import (
+from flux_tenancy.extensions.github_bot import artifacts
+from flux_tenancy.extensions.github_bot.artifacts import unpacked
+from flux_tenancy.extensions.github_bot.report_comment import (
     ARTIFACT,
     BASE_MOVED,
     BODY_LIMIT,
@@ -23,7 +23,7 @@ from flux_tenancy.review.host.report_comment import (
     RUN_FAILED,
     is_part_of_the_report,
 )
-from flux_tenancy.review.words.untrusted_markdown import BREAK, cut, neutralized
+from flux_tenancy.extensions.github_bot.untrusted_markdown import BREAK, cut, neutralized
 from tests.support.fake_github import BASE, BOT, HEAD, OTHER_HEAD, REPOSITORY, TOKEN, FakeGitHub, archive, github
 
 DIGEST = "sha256:" + "0123456789abcdef" * 4

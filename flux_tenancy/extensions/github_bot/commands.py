@@ -29,7 +29,7 @@ def stacks(
 
       flux-tenancy ci stacks --chosen '["staging", "production"]'
     """
-    from flux_tenancy.review.host.stacks import step_outputs
+    from flux_tenancy.extensions.github_bot.stacks import step_outputs
 
     typer.echo(step_outputs(chosen, project_folder()))
 
@@ -59,7 +59,7 @@ def comment(
 
       flux-tenancy ci comment --pull-request 12 --body-file comment.md
     """
-    from flux_tenancy.review.host.report_comment import comment_on_pull_request, comment_on_run
+    from flux_tenancy.extensions.github_bot.report_comment import comment_on_pull_request, comment_on_run
 
     if run and not pull_request and body_file is None:
         typer.echo(comment_on_run(run))
@@ -79,7 +79,7 @@ def outdated(
 
       flux-tenancy ci outdated --branch main
     """
-    from flux_tenancy.review.host.report_comment import mark_outdated_reports
+    from flux_tenancy.extensions.github_bot.report_comment import mark_outdated_reports
 
     typer.echo("\n".join(mark_outdated_reports(branch)) or "No report is outdated.")
 
@@ -96,9 +96,9 @@ def preview_block(
 
       flux-tenancy ci preview-block --stack staging --preview preview.json --file preview.md
     """
-    from flux_tenancy.review.host.report_comment import read_body
+    from flux_tenancy.extensions.github_bot.previews import preview_block
+    from flux_tenancy.extensions.github_bot.report_comment import read_body
     from flux_tenancy.review.render.files import writing
-    from flux_tenancy.review.report.preview import preview_block
 
     block = preview_block(stack, read_body(preview))
     if file is None:
@@ -124,7 +124,7 @@ def approved(
 
       flux-tenancy ci approved --commit "$GITHUB_SHA" --out .approved --stack staging
     """
-    from flux_tenancy.review.host.merged_digests import write_approved
+    from flux_tenancy.extensions.github_bot.merged_digests import write_approved
 
     typer.echo("\n".join(write_approved(commit, out, workflow, stack)))
 
@@ -140,7 +140,7 @@ def drift_report(
 
       flux-tenancy ci drift-report --compared compared.json --file drift.json
     """
-    from flux_tenancy.review.host.drift_issue import without_values
+    from flux_tenancy.extensions.github_bot.drift_issue import without_values
     from flux_tenancy.review.render.files import writing
 
     text = without_values(compared)
@@ -156,7 +156,7 @@ def drift_issue(run: Run, stack: Stacks) -> None:
 
       flux-tenancy ci drift-issue --run 1658821493 --stack staging,production
     """
-    from flux_tenancy.review.host.drift_issue import report_drift
+    from flux_tenancy.extensions.github_bot.drift_issue import report_drift
 
     typer.echo(report_drift(run, stack))
 
@@ -175,6 +175,6 @@ def release_pull_request(
 
       flux-tenancy ci release-pull-request --body-file releases.md
     """
-    from flux_tenancy.review.host.release_pull_request import propose_changes
+    from flux_tenancy.extensions.github_bot.release_pull_request import propose_changes
 
     typer.echo(propose_changes(project_folder(), body_file))

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from flux_tenancy.command.app import app
-from flux_tenancy.review.host.release_pull_request import BRANCH
+from flux_tenancy.extensions.github_bot.release_pull_request import BRANCH
 from tests.support.fake_github import HEAD, OTHER_HEAD, REPOSITORY, FakeGitHub, github
 
 

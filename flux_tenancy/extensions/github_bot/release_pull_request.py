@@ -12,12 +12,12 @@ from pathlib import Path, PurePosixPath
 from github import GithubException, InputGitTreeElement
 from github.Repository import Repository
 
+from flux_tenancy.extensions.github_bot.connection import connected
+from flux_tenancy.extensions.github_bot.report_comment import read_body
+from flux_tenancy.extensions.github_bot.untrusted_markdown import neutralized
 from flux_tenancy.project.described_stack import described_project
 from flux_tenancy.project.errors import OperationError
-from flux_tenancy.review.host.connection import connected
-from flux_tenancy.review.host.report_comment import read_body
 from flux_tenancy.review.versions.trees import NOT_A_CLONE, run_git
-from flux_tenancy.review.words.untrusted_markdown import neutralized
 
 BRANCH = "flux-tenancy/releases"
 TITLE = "Update the releases of the stacks"
