@@ -58,7 +58,7 @@ NOTES = (
     "The attacker has as many objects as its quota allows, with the shortest interval that the policies allow. "
     f"`busy`: Kustomizations that apply the same {LOAD} ConfigMaps in turns; `all the time`: it also asks Flux to "
     "reconcile each of them every second.",
-    "`own lane`: the attacker has a lane (docs/lanes.md); `shared`: all have the platform's controllers.",
+    "`own lane`: the attacker has a lane (docs/sizing.md#lanes); `shared`: all have the platform's controllers.",
     "`killed`: controllers that the kernel killed because they exceeded their memory limit. The node agent starts them "
     "again after 1 s, 2 s and so on to 30 s, where a kubelet waits for 10 s to 5 min.",
     "× is the median divided by the median beside nobody with the same controllers in the same run. All limits and "
