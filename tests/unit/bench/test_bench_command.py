@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ import typer
 from typer.testing import CliRunner
 
 import dev.bench.__main__ as command
+from dev.bench import neighbours
 from dev.bench.__main__ import Contest
 from dev.bench.report import Results
 
@@ -40,10 +42,15 @@ def test_a_contest_is_measured_and_its_results_are_written(contest: Contest, tmp
     module = getattr(command, contest.value)
     measured: list[str] = []
     monkeypatch.setattr(command, "running_rig", rig)
-    monkeypatch.setattr(command.neighbours, "require_limits", lambda _: None)
-    monkeypatch.setattr(module, MEASURED[contest], lambda *_: measured.append(contest) or [])
+    monkeypatch.setattr(neighbours, "require_limits", lambda _: None)
+
+    def measure(*_: object) -> list[str]:
+        measured.append(contest)
+        return []
+
+    monkeypatch.setattr(module, MEASURED[contest], measure)
     monkeypatch.setattr(module, "results", lambda *_: Results(contest, "", {}, [], (), []))
-    monkeypatch.setattr(command.signal, "signal", lambda *_: None)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
     app = typer.Typer()
     app.command()(command.main)
 
