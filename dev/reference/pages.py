@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel, SecretStr, WithJsonSchema
 from pydantic.fields import FieldInfo
 
+from dev.distribution import CONSTRAINTS, constraints
 from dev.reference.commands import commands_page, pictures
 from dev.reference.policies import policies_page
 from flux_tenancy.components.config.passed import Passed
@@ -38,6 +39,7 @@ from flux_tenancy.components.vocabulary.names import Controller
 from flux_tenancy.operations.messages import read_messages
 
 DOCS = Path(__file__).parents[2] / "docs"
+TEMPLATE = DOCS.parent / "flux_tenancy" / "template"
 
 _GENERATED = "<!-- Written by `make generate` from {source}; change it there. -->"
 _LOCKDOWN_TABLE = (
@@ -316,13 +318,14 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def rendered() -> dict[Path, str]:
-    """The content of each page."""
+    """The content of each page, and of the template's constraints.txt."""
     return {
         DOCS / "commands.md": commands_page(),
         DOCS / "configuration.md": configuration_page(),
         DOCS / "errors.md": errors_page(),
         DOCS / "lockdown.md": lockdown_page(),
         DOCS / "policies.md": policies_page(),
+        TEMPLATE / CONSTRAINTS: constraints(),
         **{DOCS / "images" / name: picture for name, picture in pictures().items()},
     }
 
