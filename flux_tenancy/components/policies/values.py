@@ -148,6 +148,7 @@ _KIBIBYTE = 1024
 # The API server recognizes the tokens that it mounts into every pod by their seven seconds above the hour.
 # Source: WarnOnlyBoundTokenExpirationPeriod in pkg/serviceaccount/claims.go of Kubernetes 1.36
 _MOUNTED_SECONDS = 3607
+_AZURE_SECRET = "^bucket-azure(-|$)"
 # The annotation overrides the newer field. The last is not a valid name of a class.
 # Source: https://kubernetes.io/docs/concepts/storage/persistent-volumes/#class
 _CLASS_ANNOTATION, _NO_CLASS = "volume.beta.kubernetes.io/storage-class", "-"
@@ -198,6 +199,7 @@ def shared_places() -> Mapping[str, Place]:
         "kinds.open": open_resources(),
         "made.labels": (CAPSULE_TENANT_LABEL, MANAGED_BY_LABEL, NAMESPACE_NAME_LABEL, TENANT_LABEL, *_POD_SECURITY),
         "patterns.address": ADDRESS,
+        "patterns.azureSecret": _AZURE_SECRET,
         "patterns.digest": BY_DIGEST,
         "patterns.host": HOST_PATTERN,
         "patterns.image": COMPARABLE_IMAGE,
