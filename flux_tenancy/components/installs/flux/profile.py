@@ -79,12 +79,14 @@ class StackFacts:
         key_services: hosts of key management services that decrypt for the stack's syncs.
         kustomizations: how many Kustomizations a tenant may have; kustomize-controller gets more workers than that.
         helm_releases: the same for HelmReleases and helm-controller.
+        sources: how many sources of one kind, or HelmCharts; source-controller has workers for each kind.
         plain_http: hosts that a controller may connect to without TLS; `*` for all.
     """
 
     key_services: tuple[str, ...] = ()
     kustomizations: int = 0
     helm_releases: int = 0
+    sources: int = 0
     plain_http: Mapping[Controller, tuple[str, ...]] = field(default_factory=dict)
 
 
@@ -160,7 +162,11 @@ def _apply_user_settings(deployment: Manifest, controller: Controller, config: F
 
 def _default_arguments(controller: Controller, given: Sequence[str], facts: StackFacts) -> list[str]:
     """What the user's arguments do not replace: more workers than one tenant can occupy, and what bounds memory."""
-    most = {Controller.KUSTOMIZE: facts.kustomizations, Controller.HELM: facts.helm_releases}.get(controller, 0)
+    most = {
+        Controller.SOURCE: facts.sources,
+        Controller.KUSTOMIZE: facts.kustomizations,
+        Controller.HELM: facts.helm_releases,
+    }.get(controller, 0)
     defaults = [f"{CONCURRENT}{most + RELEASE_WORKERS}"] if most else []
     if controller is Controller.SOURCE:
         defaults.append(HELM_INDEX_LIMIT)
