@@ -66,7 +66,7 @@ DECISIONS: Mapping[str, str] = {
     "annotation kustomize-controller credential.auth.fluxcd.io": _LOGINS,
     "annotation kustomize-controller transit-engine.auth.fluxcd.io": _LOGINS,
     "annotation source-controller credential.auth.fluxcd.io": _LOGINS,
-    "breaking source-controller 1.10.0": "tokens are granted by name (docs/controller-rights.md)",
+    "breaking source-controller 1.10.0": "tokens are granted by name (docs/lockdown.md#controllers-rights)",
     "field ArtifactGenerator.spec.artifacts[].copy[].optional": "open: it only allows that nothing is copied",
     **{
         f"field {path}": "closed to tenants by the policy allowed-fields"

@@ -28,7 +28,7 @@ def previewer_manifests(stack: str, project: Path) -> str:
             Message(
                 "FT-OPS-053",
                 f"{stack_file_name(stack)} has no cluster.previewers",
-                "list the users, groups or service accounts (docs/previews.md)",
+                "list the users, groups or service accounts (docs/review.md#previews-with-a-read-only-identity)",
             )
         )
     return yaml.dump_all(access, Dumper=Dumper, sort_keys=False)

@@ -10,6 +10,7 @@ from typing import Any
 
 from flux_tenancy.components.cluster.client import ClusterUnavailable
 from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.git.fetch_status import missing_remedy
 from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.sync.status import status_of
 from flux_tenancy.components.tenant.config import TenantState
@@ -162,11 +163,13 @@ def _next_steps(line: TenantLine, stack: str, objects: Sequence[FluxObject], nam
     # What waits for a source fails with it.
     sources = [each for each in failed if each.kind not in (KUSTOMIZATION, HELM_RELEASE)]
     steps = [
-        f"correct what the message of {each.kind} {each.name} says; its events: `kubectl describe "
+        f"{each.kind} {each.name}: {missing}"
+        if (missing := missing_remedy(each.message))
+        else f"correct what the message of {each.kind} {each.name} says; its events: `kubectl describe "
         f"{each.kind.lower()} {quote(each.name)} --namespace {quote(each.namespace)}`"
         for each in sources or failed
     ]
-    if failed and not sources:
+    if failed and not sources and not all(missing_remedy(each.message) for each in failed):
         # Flux only says that a Deployment is not ready.
         steps += [
             f"if Pods do not start: `kubectl get events --namespace {quote(each)} --field-selector type=Warning`"

@@ -30,7 +30,7 @@ def details_table(details: Sequence[TenantDetails]) -> RenderableType:
 
 
 def details_json(details: Sequence[TenantDetails]) -> str:
-    """For programs; docs/tenant-lifecycle.md describes the shape."""
+    """For programs; docs/tenants.md#a-tenants-life describes the shape."""
     [tenant] = {each.line.name for each in details}
     return json.dumps({"tenant": tenant, "stacks": [_entry(each) for each in details]}, indent=2)
 

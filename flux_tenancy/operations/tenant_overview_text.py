@@ -63,7 +63,7 @@ def as_table(overviews: Sequence[StackOverview]) -> RenderableType:
 
 
 def as_json(overviews: Sequence[StackOverview]) -> str:
-    """For programs; docs/tenant-lifecycle.md describes the shape."""
+    """For programs; docs/tenants.md#a-tenants-life describes the shape."""
     stacks = [
         {
             "stack": each.stack,

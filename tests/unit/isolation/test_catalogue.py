@@ -264,6 +264,7 @@ def test_the_closed_proxy_stops_logins_at_other_vaults_and_nothing_that_is_chose
     [
         ("47-kustomization-workers", "count/kustomizations.kustomize.toolkit.fluxcd.io"),
         ("47-helmrelease-workers", "count/helmreleases.helm.toolkit.fluxcd.io"),
+        ("47-gitrepository-workers", "count/gitrepositories.source.toolkit.fluxcd.io"),
     ],
 )
 def test_workers_can_be_exhausted_unless_the_quota_is_smaller(key, counted):

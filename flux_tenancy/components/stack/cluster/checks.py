@@ -230,7 +230,7 @@ def _cannot_set_lanes(config: StackConfig, cluster: ClusterFacts, stack_file: st
     message = Message(
         "FT-CLU-130",
         f"needs Kubernetes {_dotted(OLDEST_MUTATING)} or later; the cluster runs {cluster.version}",
-        "remove it, and have tenants label their Flux objects (docs/lanes.md), or upgrade the cluster",
+        "remove it, and have tenants label their Flux objects (docs/sizing.md#lanes), or upgrade the cluster",
     )
     return [Problem(stack_file, "flux.setLanes", message)]
 
