@@ -57,11 +57,11 @@ def _closed_artifact_server(scene: Scene) -> Finding:
     return Finding(Layer.NETWORK, State.HOLDS if said is None else State.OPEN, said or closed)
 
 
-def _builds_without_artifacts(scene: Scene) -> Finding:
+def _builds_without_artifacts(scene: Scene, controller: str) -> Finding:
     def hidden(there: Mapping[str, str]) -> bool:
         return _is_proxied(there) and _hides_artifacts(there, scene.flux)
 
-    return has_environment(scene, Controller.KUSTOMIZE, (*_PROXIES, _EXEMPT), hidden)
+    return has_environment(scene, Controller(controller), (*_PROXIES, _EXEMPT), hidden)
 
 
 def _sources_without_artifacts(scene: Scene) -> Finding:

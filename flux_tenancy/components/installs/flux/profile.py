@@ -28,7 +28,7 @@ from flux_tenancy.components.installs.flux.lockdown_flags import HELM_INDEX_LIMI
 from flux_tenancy.components.installs.flux.network_policies import restrict_egress, separate_lanes
 from flux_tenancy.components.installs.flux.release import component_of
 from flux_tenancy.components.sync.decryption import decryption_account
-from flux_tenancy.components.vocabulary.names import PLATFORM_META, Controller, account_of
+from flux_tenancy.components.vocabulary.names import PLATFORM_META, RECONCILERS, Controller, account_of
 
 if TYPE_CHECKING:
     from flux_tenancy.components.vocabulary.manifests import Manifest
@@ -136,8 +136,8 @@ def lock_down(manifests: list[Manifest], config: FluxConfig, facts: StackFacts =
             _add_arguments(manifest, _default_arguments(controller, config.arguments_of(controller, lane), facts))
             variables: list[Manifest]
             variables = [{"name": each.name, "value": each.value} for each in variables_for(controller)]
-            if controller is Controller.KUSTOMIZE:
-                variables += egress_variables(manifest, hosts, config, facts.key_services)
+            if controller in RECONCILERS:
+                variables += egress_variables(controller, manifest, hosts, config, facts.key_services)
             elif config.egress.proxy is None:
                 variables += plain_http_variables(controller, manifest, hosts, facts.plain_http.get(controller, ()))
             if (proxy := config.egress.proxy) is not None:
