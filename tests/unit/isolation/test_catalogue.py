@@ -272,6 +272,7 @@ def test_the_closed_proxy_stops_logins_at_other_vaults_and_nothing_that_is_chose
     [
         ("47-kustomization-workers", "count/kustomizations.kustomize.toolkit.fluxcd.io"),
         ("47-helmrelease-workers", "count/helmreleases.helm.toolkit.fluxcd.io"),
+        ("47-gitrepository-workers", "count/gitrepositories.source.toolkit.fluxcd.io"),
     ],
 )
 def test_workers_can_be_exhausted_unless_the_quota_is_smaller(key, counted):
@@ -313,6 +314,9 @@ def test_a_tenant_can_exhaust_the_workers_of_its_lane_alone(lane, alone, state):
         ("30-remote-files", {"HTTP_PROXY": "http://x", "HTTPS_PROXY": "http://x"}, State.HOLDS),
         ("30-remote-files", {"HTTP_PROXY": "http://x", "HTTPS_PROXY": "http://x", "NO_PROXY": "*"}, State.OPEN),
         ("30-remote-files", {"HTTPS_PROXY": "http://x"}, State.OPEN),
+        ("30-schema", {"HTTP_PROXY": "x", "HTTPS_PROXY": "x", "NO_PROXY": "$(SECRET):80,a"}, State.HOLDS),
+        ("30-schema", {"HTTP_PROXY": "x", "NO_PROXY": "$(SECRET):80,a"}, State.OPEN),
+        ("30-schema", {"HTTP_PROXY": "x", "HTTPS_PROXY": "x", "NO_PROXY": "source-controller.flux-system"}, State.OPEN),
         ("45-artifacts", {"HTTP_PROXY": "x"}, State.HOLDS),
         ("45-artifacts", {"HTTP_PROXY": "x", "NO_PROXY": "source-controller.flux-system.svc"}, State.OPEN),
         ("45-artifacts", {"HTTPS_PROXY": "x"}, State.OPEN),
