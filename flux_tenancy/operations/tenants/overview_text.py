@@ -14,7 +14,7 @@ from flux_tenancy.operations.tenants.overview import Health, QuotaUse, StackOver
 from flux_tenancy.review.words.tables import empty_table
 
 LANE_HEADING = "lane"
-HEADINGS = ("stack", "tenant", "state", "revision", "last change", "fullest quota", "refused", "message")
+HEADINGS = ("stack", "tenant", "state", "revision", "last change", "fullest quota", "violations", "message")
 UNREACHABLE = "unknown"
 """The state of a stack of which nothing is known."""
 UNKNOWN = "–"
@@ -55,7 +55,7 @@ def notes(overviews: Sequence[StackOverview]) -> list[str]:
 
 def as_table(overviews: Sequence[StackOverview]) -> RenderableType:
     """For a terminal."""
-    table = empty_table(headings(overviews), right=("refused",))
+    table = empty_table(headings(overviews), right=("violations",))
     for row in rows(overviews):
         # As text, so that square brackets are not markup.
         table.add_row(*(Text(cell, STYLES.get(cell, "") if number == 2 else "") for number, cell in enumerate(row)))
@@ -111,6 +111,6 @@ def _cells(stack: str, line: TenantLine) -> Mapping[str, str]:
         "revision": short_revision(line.revision),
         "last change": line.changed or UNKNOWN,
         "fullest quota": quota_text(line.quota),
-        "refused": UNKNOWN if line.violations is None else str(line.violations),
+        "violations": UNKNOWN if line.violations is None else str(line.violations),
         "message": line.message,
     }

@@ -138,7 +138,12 @@ def test_what_has_failed_by_itself_is_named_and_not_what_waits_for_it(project, c
 @pytest.mark.parametrize(
     ("objects", "kind", "message", "step"),
     [
-        (SOURCES, "GitRepository", "unable to clone: couldn't find remote ref 'refs/heads/x'", "no such branch"),
+        (
+            SOURCES,
+            "GitRepository",
+            "unable to clone 'ssh://a': couldn't find remote ref \"refs/heads/x\"",
+            "no such branch",
+        ),
         (SOURCES, "GitRepository", "unable to list remote for 'ssh://a': invalid pkt-len found", "repository exists"),
         (SYNCS, "Kustomization", "kustomization path not found: stat /tmp/a/eu: no such file", "no such folder"),
     ],
