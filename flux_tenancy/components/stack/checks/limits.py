@@ -43,7 +43,7 @@ def _beyond(tenant: str, config: TenantConfig, stack: StackConfig) -> Iterator[F
             yield (
                 ("tenants", tenant, "policies", str(field.alias)),
                 Message(
-                    "FT-TEN-323",
+                    "FT-TEN-324",
                     f"allows more than policies.tenantBounds: {str(bound).lower()}",
                     "set that, or change policies.tenantBounds",
                 ),

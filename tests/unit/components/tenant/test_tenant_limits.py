@@ -254,7 +254,7 @@ def test_the_stack_bounds_the_policies_of_its_tenants(tmp_path, own, refused):
 
     key, bound = refused
     assert problems(tmp_path, tenants=tenants, policies=policies) == [
-        f"Pulumi.staging.yaml: tenants.dev-team.policies.{key}: " + said("FT-TEN-323", bound)
+        f"Pulumi.staging.yaml: tenants.dev-team.policies.{key}: " + said("FT-TEN-324", bound)
     ]
 
 
