@@ -1,7 +1,7 @@
-"""Generated pages of `docs/`, written by `make generate`: commands, configuration, lockdown, policies and errors.
+"""Generated pages of `docs/`, written by `make generate`: commands, configuration, lockdown, moving in, errors.
 
-Commands come from their help, keys, types, defaults and descriptions from the models, flags from their table, and
-errors from messages.
+Commands come from their help, keys, types, defaults and descriptions from the models, flags from their table, errors
+from messages, and what moves in from tests/compatibility.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pydantic import BaseModel, SecretStr, WithJsonSchema
 from pydantic.fields import FieldInfo
 
 from dev.reference.commands import commands_page, pictures
+from dev.reference.moving_in import moving_in_page
 from dev.reference.policies import policies_page
 from flux_tenancy.components.config.passed import Passed
 from flux_tenancy.components.config.section import Section, kind_of
@@ -446,6 +447,7 @@ def rendered() -> dict[Path, str]:
         DOCS / "configuration.md": configuration_page(),
         DOCS / "errors.md": errors_page(),
         DOCS / "lockdown.md": lockdown_page(),
+        DOCS / "moving-in.md": moving_in_page(),
         DOCS / "policies.md": policies_page(),
         **{DOCS / "images" / name: picture for name, picture in pictures().items()},
     }
