@@ -39,17 +39,17 @@ _ONLY_WITH_KYVERNO = {
     PolicyName.TENANT_IMAGES: (
         "refuses tenants' Pods whose images have no signature from the stack's list",
         ("policies.images.signatures", "policies.images.registries"),
-        "images.md",
+        "kyverno.md#signed-images",
     ),
     PolicyName.FLUX_IMAGES: (
         "refuses Pods in `flux-system` whose images are not signed by Flux's release workflow",
         ("policies.fluxImages",),
-        "images.md#fluxs-own-images",
+        "kyverno.md#fluxs-own-images",
     ),
     PolicyName.ONBOARDING: (
         "provisions namespaces that the platform labels for a tenant",
         ("policies.onboarding",),
-        "onboarding.md",
+        "kyverno.md#onboarding-by-label",
     ),
 }
 
@@ -58,12 +58,12 @@ _ONLY_NATIVE = (
     (
         "tenant-labels",
         f"the label `{TENANT_LABEL}` on a namespace of the cluster itself, or with a name that no tenant can have",
-        "onboarding.md#which-namespaces",
+        "kyverno.md#which-namespaces",
     ),
     (
         "listed-tenants",
         f"the label `{TENANT_LABEL}` with the name of a tenant that the stack lists, on a namespace of another",
-        "onboarding.md#which-namespaces",
+        "kyverno.md#which-namespaces",
     ),
 )
 
@@ -201,7 +201,7 @@ def policies_page() -> str:
 
         `policies.mode` is `enforce`, the default, which refuses, or `audit`, which allows, warns and records.
         `policies.modes.<policy>` sets another mode for one policy, or `off`. On a cluster that already has tenants,
-        start with `audit`: see [policies-rollout.md](policies-rollout.md).
+        start with `audit`: see [adoption.md](adoption.md#introducing-policies).
         """
     subjects = """
         ## Who is checked
@@ -217,7 +217,7 @@ def policies_page() -> str:
           nodes: their rights follow from the pods that are bound to them, so they have none in the whole cluster, and
           the Node authorizer and the admission plugin NodeRestriction already restrict them.
         - Those about *what people may ask of Flux* check the same users, if they may patch an object and not update it.
-          They are in force in a stack whose tenants have [developers](people.md), or with a mode of their own.
+          They are in force in a stack whose tenants have [developers](grants.md#people), or with a mode of their own.
 
         So these can write to a tenant's namespace as they do elsewhere:
         """

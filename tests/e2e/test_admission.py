@@ -22,12 +22,13 @@ from flux_tenancy.components.policies.probe import probe_policy, probe_request
 from flux_tenancy.components.policies.probe import refusal as probe_refusal
 from flux_tenancy.components.policies.rendering import object_name
 from flux_tenancy.components.tenant.grants import ExceptedPolicy
+from flux_tenancy.components.vocabulary.manifests import merge_patch
 from tests.support.api_client import ApiClient
 from tests.support.environment import Environment
 from tests.support.isolation import TENANT as SUITE_TENANT
 from tests.support.isolation import run, suite_tenant
 from tests.support.lab import Lab, RunningCluster, eventually
-from tests.support.policy_cases import CASES, CONFIGS, NAMESPACE_OBJECTS, RELAXED, TENANT, Case, User, merged
+from tests.support.policy_cases import CASES, CONFIGS, NAMESPACE_OBJECTS, RELAXED, TENANT, Case, User
 from tests.support.policy_requests import CUSTOM_KINDS, access, as_in_flux_2_10, ask, bound
 from tests.support.project import Project
 from tests.support.releases import FLUX_BUNDLE
@@ -156,7 +157,7 @@ def younger(manifest: dict[str, Any]) -> dict[str, Any]:
 def on_a_real_node(manifest: dict[str, Any]) -> dict[str, Any]:
     """An object whose pod, if it is one that names its node, is not collected as lost."""
     named = manifest["kind"] == "Pod" and "nodeName" in manifest["spec"]
-    return merged(manifest, {"spec": {"nodeName": NODE_NAME}}) if named else manifest
+    return merge_patch(manifest, {"spec": {"nodeName": NODE_NAME}}) if named else manifest
 
 
 def users_of(case: Case) -> tuple[User, ...]:

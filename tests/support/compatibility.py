@@ -14,11 +14,11 @@ from sample_project import rendered
 from dev.reference.moving_in import Shape
 from flux_tenancy.components.rbac.rights import NamedRole, Permission, Right, covers, permissions
 from flux_tenancy.components.tenant.kinds import owner_of
-from flux_tenancy.components.vocabulary.manifests import RBAC
+from flux_tenancy.components.vocabulary.manifests import RBAC, merge_patch
 from flux_tenancy.components.vocabulary.quantities import parse_quantity
 from flux_tenancy.review.admission.program import Answer, Request, Surroundings, User, ask
 from tests.support.offline_requests import PROGRAM, definitions, owner, tool
-from tests.support.policy_cases import Object, merged
+from tests.support.policy_cases import Object
 from tests.support.policy_requests import definition
 
 TEAM = "team"
@@ -46,7 +46,7 @@ class Platform:
             opening: what it has in addition to the defaults, as a shape has it.
         """
         stack = opening.get("stack", {})
-        tenants = {TEAM: merged(_TENANT, opening.get("tenant", {}))}
+        tenants = {TEAM: merge_patch(_TENANT, opening.get("tenant", {}))}
         render = rendered(folder, **{"policies": ..., **stack}, tenants=tenants)
         self._objects: list[Object] = [dict(each.manifest) for each in render.objects if each.is_kubernetes]
         self._account = stack.get("tenancy", {}).get("serviceAccountName", TEAM)
@@ -119,8 +119,8 @@ def _complete(manifest: Object) -> Object:
     """The object as Flux applies it, and as the admission plugins ServiceAccount and DefaultStorageClass leave it."""
     specs = {"Pod": {"serviceAccountName": "default"}, "PersistentVolumeClaim": {"storageClassName": "default"}}
     spec = {"spec": specs[manifest["kind"]]} if manifest["kind"] in specs else {}
-    applied = merged({"metadata": {"name": "made", "namespace": TEAM}}, manifest)
-    complete: Object = merged(spec, merged(applied, {"metadata": {"managedFields": [owner(applied)]}}))
+    applied = merge_patch({"metadata": {"name": "made", "namespace": TEAM}}, manifest)
+    complete: Object = merge_patch(spec, merge_patch(applied, {"metadata": {"managedFields": [owner(applied)]}}))
     return complete
 
 

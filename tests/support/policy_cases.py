@@ -8,7 +8,6 @@ get the same table. Here are the namespaces, users and configurations that the c
 from __future__ import annotations
 
 import base64
-import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -39,6 +38,7 @@ from flux_tenancy.components.tenant.annotations import (
 from flux_tenancy.components.tenant.capsule.objects import REPLICATOR
 from flux_tenancy.components.tenant.grants import SERVICE_EXPOSURE, ExceptedPolicy
 from flux_tenancy.components.tenant.kinds import FLUX_KINDS, resources_of
+from flux_tenancy.components.vocabulary.manifests import merge_patch
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, TENANT_LABEL, Controller, account_of
 from tests.support.allow_lists import HOSTS as HOST_ROWS
 from tests.support.allow_lists import IMAGES as IMAGE_ROWS
@@ -274,21 +274,8 @@ class Case:
     @property
     def after(self) -> Object:
         """The object as an UPDATE leaves it."""
-        after: Object = merged(self.old or {}, self.object)
+        after: Object = merge_patch(self.old or {}, self.object)
         return after
-
-
-def merged(base: Any, patch: Any) -> Any:
-    """A merge patch (RFC 7386), applied."""
-    if not isinstance(patch, dict):
-        return copy.deepcopy(patch)
-    result = dict(base) if isinstance(base, dict) else {}
-    for key, value in patch.items():
-        if value is None:
-            result.pop(key, None)
-        else:
-            result[key] = merged(result.get(key), value)
-    return result
 
 
 @dataclass
@@ -324,7 +311,7 @@ OBJECTS: Mapping[str, Object] = {
 
 def moved(object: Object, namespace: str) -> Object:
     """The same object in another namespace."""
-    result: Object = merged(object, {"metadata": {"namespace": namespace}})
+    result: Object = merge_patch(object, {"metadata": {"namespace": namespace}})
     return result
 
 
@@ -344,7 +331,7 @@ def made(
     metadata |= {"annotations": annotations} if annotations else {}
     version = OBJECTS.get(kind, {}).get("apiVersion", "v1")
     result = {"apiVersion": version, "kind": kind, "metadata": metadata, **rest}
-    return result if spec is None else result | {"spec": merged({}, spec)}
+    return result if spec is None else result | {"spec": merge_patch({}, spec)}
 
 
 def _usual(kind: str, spec: Object, **metadata: Any) -> Object:
@@ -482,7 +469,7 @@ class _Row(BaseModel):
 def _object(kind: str, more: Object) -> Object:
     kind, _, namespace = kind.partition(" ")
     base = NAMESPACE_OBJECTS[namespace] if namespace else OBJECTS[kind]
-    found: Object = merged(base, _expanded(more, is_secret=kind == "Secret"))
+    found: Object = merge_patch(base, _expanded(more, is_secret=kind == "Secret"))
     return found
 
 

@@ -16,10 +16,11 @@ import yaml
 from flux_tenancy.operations.messages import read_messages
 
 PROJECT = Path(__file__).parents[2]
-GENERATED = {"commands.md", "configuration.md", "errors.md", "lockdown.md", "policies.md"}
+GENERATED = {"commands.md", "configuration.md", "errors.md", "policies.md"}
 PAGES = [
     PROJECT / "README.md",
-    *(page for page in sorted((PROJECT / "docs").glob("*.md")) if page.name not in GENERATED),
+    *(page for page in sorted(PROJECT.glob("docs/*.md")) if page.name not in GENERATED),
+    *sorted(PROJECT.glob("dev/docs/*.md")),
 ]
 STACK, TENANT = (json.loads((PROJECT / "schemas" / f"{name}.schema.json").read_text()) for name in ("stack", "tenant"))
 SECTIONS: Mapping[str, Any] = STACK["properties"]["config"]["properties"]

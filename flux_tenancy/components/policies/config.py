@@ -228,7 +228,8 @@ class AllowedImages(Section):
     )
     signatures: tuple[ImageSignature, ...] = Field(
         (),
-        description="Images that must be signed, and their signers; Kyverno verifies the signatures (docs/images.md).",
+        description="Images that must be signed, and their signers; Kyverno verifies the signatures "
+        "(docs/kyverno.md#signed-images).",
     )
     registries: RegistryAccess = Field(
         default_factory=RegistryAccess, description="How Kyverno reads signatures from registries."
@@ -293,11 +294,12 @@ class PoliciesConfig(Section):
     flux_images: Annotated[bool, SeenOtherwise()] = Field(
         False,
         description="Require the signatures of Flux's releases on its controllers' images; Kyverno needs access to "
-        "their registry and to Sigstore's keys (docs/images.md).",
+        "their registry and to Sigstore's keys (docs/kyverno.md#signed-images).",
     )
     onboarding: Annotated[bool, SeenOtherwise()] = Field(
         False,
-        description="Let Kyverno provision namespaces that the platform labels for a tenant (docs/onboarding.md).",
+        description="Let Kyverno provision namespaces that the platform labels for a tenant "
+        "(docs/kyverno.md#onboarding-by-label).",
     )
     minimum_interval: Annotated[
         Duration, Bounds("let Flux reconcile every {}", "let Flux reconcile more often than every {}", least=True)

@@ -179,6 +179,10 @@ _LISTS = {
     "verified": VERIFIED,
 }
 
+# What follows the tenant's name in the names of its roles, bindings and service accounts that the platform creates.
+# Those of Flux's controllers have the form `flux-…`.
+_ACCESS_SUFFIX = "-(decryption|delegation|developers|grants|reconciler|viewers)$"
+
 
 @cache
 def shared_places() -> Mapping[str, Place]:
@@ -197,6 +201,9 @@ def shared_places() -> Mapping[str, Place]:
         "kinds.names": {resource: kind for kind in FLUX_KINDS for resource in resources_of([kind])},
         "kinds.open": open_resources(),
         "made.labels": (CAPSULE_TENANT_LABEL, MANAGED_BY_LABEL, NAMESPACE_NAME_LABEL, TENANT_LABEL, *_POD_SECURITY),
+        "patterns.accessEnd": f"^{_ACCESS_SUFFIX}",
+        "patterns.accessName": f"^flux-|{_ACCESS_SUFFIX}",
+        "patterns.accessSuffix": _ACCESS_SUFFIX,
         "patterns.address": ADDRESS,
         "patterns.digest": BY_DIGEST,
         "patterns.host": HOST_PATTERN,
@@ -204,7 +211,8 @@ def shared_places() -> Mapping[str, Place]:
         "patterns.imageEntry": IMAGE_PATTERN,
         "patterns.ownTaints": OWN_TAINTS,
         "patterns.secret": f"^({'|'.join(f'{key}={form}' for key, form in SECRET_FORMS.items())})$",
-        "patterns.secretName": f"^{SECRET_SUFFIX}",
+        # Of a further source, its name comes first, after a dot.
+        "patterns.secretName": f"^([.].*)?{SECRET_SUFFIX}",
         "patterns.secretSuffix": SECRET_SUFFIX,
         "patterns.source": URL_PATTERN,
         "patterns.template": TEMPLATE,

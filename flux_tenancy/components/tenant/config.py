@@ -111,7 +111,7 @@ class TenantConfig(Section):
     lane: DnsLabel | None = Field(
         None,
         description="Lane in `flux.lanes` whose controllers serve the tenant; with lanes, defaults to "
-        f"`{DEFAULT_LANE}` (docs/lanes.md).",
+        f"`{DEFAULT_LANE}` (docs/sizing.md#lanes).",
     )
     service_account_name: ServiceAccountName | None = Field(
         None,
@@ -121,12 +121,12 @@ class TenantConfig(Section):
     token_accounts: tuple[ServiceAccountName, ...] = Field(
         (),
         description="Service accounts in the tenant's namespaces with which its own Flux objects log in to a cloud; "
-        "needs `flux.workloadIdentity`, and has no effect before Flux 2.10 (docs/controller-rights.md).",
+        "needs `flux.workloadIdentity`, and has no effect before Flux 2.10 (docs/lockdown.md#controllers-rights).",
     )
     notifications: dict[DnsLabel, Notification] = Field(
         default_factory=dict,
         description="Notifications about Flux's events in the tenant's namespaces, by name; none by default "
-        "(docs/notifications.md).",
+        "(docs/syncs.md#notifications).",
     )
     policies: TenantPolicies = Field(
         default_factory=TenantPolicies, description="Additions to the allow-lists of all tenants."
@@ -137,11 +137,11 @@ class TenantConfig(Section):
     network: NetworkOpenings = Field(
         default_factory=NetworkOpenings,
         description="Openings in `tenancy.networkPolicy`: additional connections to and from the tenant's Pods; "
-        "none by default (docs/network.md).",
+        "none by default (docs/grants.md#network).",
     )
     people: TenantPeople = Field(
         default_factory=TenantPeople,
-        description="Users and groups with access to the tenant's namespaces; none by default (docs/people.md).",
+        description="Users and groups with access to the tenant's namespaces; none by default (docs/grants.md#people).",
     )
     limits: TenantLimits = Field(
         default_factory=TenantLimits,

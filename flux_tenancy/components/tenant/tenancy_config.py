@@ -171,7 +171,7 @@ class TenancyConfig(Section):
     protected_networks: tuple[Network, ...] = Field(
         (),
         description="Networks that no tenant's `network.egress` may include, e.g. those of the API server and the "
-        "nodes; link-local and metadata addresses never may (docs/network.md).",
+        "nodes; link-local and metadata addresses never may (docs/grants.md#network).",
     )
     extra_rules: Annotated[tuple[PolicyRule, ...], replace(_OPENS, read=_resources_of_rules)] = Field(
         (),
@@ -190,7 +190,7 @@ class TenancyConfig(Section):
         "of other controllers, e.g. `certificates.cert-manager.io` (docs/tenants.md).",
     )
     people: TenancyPeople = Field(
-        default_factory=TenancyPeople, description="Rights of tenants' people (docs/people.md)."
+        default_factory=TenancyPeople, description="Rights of tenants' people (docs/grants.md#people)."
     )
     service_account_name: ServiceAccountName | None = Field(
         None,
@@ -200,7 +200,7 @@ class TenancyConfig(Section):
     notifications: dict[DnsLabel, Notification] = Field(
         default_factory=dict,
         description="Notifications to the platform team about every tenant, by name; without credentials, because "
-        "tenants can read them in their namespaces (docs/notifications.md).",
+        "tenants can read them in their namespaces (docs/syncs.md#notifications).",
     )
     settle_timeout: Duration = Field(
         "60s",

@@ -12,7 +12,7 @@ from flux_tenancy.components.vocabulary.manifests import Manifest, selects
 from flux_tenancy.isolation.choices import Layer
 from flux_tenancy.isolation.model import Attempt, Finding, State
 from flux_tenancy.isolation.scene import Scene
-from flux_tenancy.operations.cluster_policies import PolicyInForce
+from flux_tenancy.operations.admission.policies import PolicyInForce
 
 _SELECTING = ("excludeResourceRules", "namespaceSelector", "objectSelector")
 # What a validation that depends on the request reads, and one that refuses all.

@@ -135,6 +135,23 @@ def test_what_has_failed_by_itself_is_named_and_not_what_waits_for_it(project, c
     assert "`kubectl get events --namespace tools --field-selector type=Warning`" in events
 
 
+@pytest.mark.parametrize(
+    ("objects", "kind", "message", "step"),
+    [
+        (SOURCES, "GitRepository", "unable to clone: couldn't find remote ref 'refs/heads/x'", "no such branch"),
+        (SOURCES, "GitRepository", "unable to list remote for 'ssh://a': invalid pkt-len found", "repository exists"),
+        (SYNCS, "Kustomization", "kustomization path not found: stat /tmp/a/eu: no such file", "no such folder"),
+    ],
+)
+def test_what_the_repository_lacks_is_the_next_step(project, cluster, objects, kind, message, step):
+    cluster.objects[SOURCES][1] = flux_object("GitRepository", "tools", "ops-team", "True")
+    cluster.objects[objects][1] = flux_object(kind, "tools", "ops-team", "False", message)
+
+    [found] = shown(project, "ops-team")["next"]
+
+    assert found.startswith(f"{kind} ops-team: ") and step in found
+
+
 def test_each_state_has_its_next_step(project, cluster):
     cluster.objects[SYNCS] = [flux_object("Kustomization", "apps", "dev-team", "False", suspend=True)]
     cluster.objects[SOURCES].pop()

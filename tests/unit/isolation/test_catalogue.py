@@ -21,7 +21,7 @@ from flux_tenancy.isolation.attempts.looking import METADATA_ADDRESS, arguments,
 from flux_tenancy.isolation.choices import Layer
 from flux_tenancy.isolation.model import Access, Finding, Live, Request, State, Verdict
 from flux_tenancy.isolation.verdicts import judged
-from flux_tenancy.operations.cluster_policies import PolicyInForce
+from flux_tenancy.operations.admission.policies import PolicyInForce
 from tests.support.policy_cases import CONFIGS, RELAXED
 
 SCENE = scene()

@@ -47,7 +47,7 @@ from flux_tenancy.components.stack.cluster.foreign_installations import (
 )
 from flux_tenancy.components.stack.cluster.made_namespaces import TENANTS_PATH, capsule_problems, surplus_namespaces
 from flux_tenancy.components.stack.cluster.missing_objects import missing_objects
-from flux_tenancy.components.stack.cluster.name_conflicts import taken_names
+from flux_tenancy.components.stack.cluster.name_conflicts import NameConflict, name_conflicts
 from flux_tenancy.components.stack.cluster.namespaces import (
     NAMESPACE_TYPE,
     held_namespaces,
@@ -78,6 +78,7 @@ class ClusterFindings:
         leftovers: API paths of objects with generated names that a killed update has left.
         receivers_by_hand: URL paths of Receivers that this program registers nowhere; only read if the stack has a
             URL for webhooks.
+        taken: names of the stack's objects that objects of others have.
     """
 
     api: client.ApiClient
@@ -87,6 +88,7 @@ class ClusterFindings:
     co_owners: list[CoOwner]
     leftovers: list[str]
     receivers_by_hand: Set[str] = frozenset()
+    taken: tuple[NameConflict, ...] = ()
 
 
 def check_cluster(
@@ -112,7 +114,7 @@ def check_cluster(
         leftovers: list[str] = if_readable(partial(read_leftover_objects, api, facts, syncs, state), [])
         named = partial(_names_at, api)
         problems += missing_objects(config, plan, facts, state, syncs, named, holds, stack_file, refreshed=refreshes())
-        problems += taken_names(config, plan, facts, state, readable_only(finder(api, state)), stack_file)
+        taken = name_conflicts(config, plan, facts, state, readable_only(finder(api, state)))
         tenants = if_readable(partial(read_names, api, TENANTS_PATH), set()) if config.makes_namespaces else ()
         problems += capsule_problems(config, facts, state, tenants, stack_file)
         problems += namespaced_objects(config, partial(read_namespaced_kinds, api), stack_file)
@@ -141,10 +143,10 @@ def check_cluster(
     warnings = tuple(
         held_message(found, config.cluster.context) for name, found in holds.items() if found and name not in listed
     )
-    warnings = (*warnings, *surplus_namespaces(config, facts), *closed)
+    warnings = (*warnings, *surplus_namespaces(config, facts), *closed, *(each.message for each in taken))
     lost = lost_namespaces(facts, state)
     owners = co_owners(syncs, state)
-    return ClusterFindings(api, facts, lost, warnings, owners, leftovers, receivers), problems
+    return ClusterFindings(api, facts, lost, warnings, owners, leftovers, receivers, tuple(taken)), problems
 
 
 def _unfinished_release(
@@ -228,7 +230,7 @@ def _cannot_set_lanes(config: StackConfig, cluster: ClusterFacts, stack_file: st
     message = Message(
         "FT-CLU-130",
         f"needs Kubernetes {_dotted(OLDEST_MUTATING)} or later; the cluster runs {cluster.version}",
-        "remove it, and have tenants label their Flux objects (docs/lanes.md), or upgrade the cluster",
+        "remove it, and have tenants label their Flux objects (docs/sizing.md#lanes), or upgrade the cluster",
     )
     return [Problem(stack_file, "flux.setLanes", message)]
 
