@@ -97,7 +97,11 @@ def update(
         if status["ready"] != "True" and before.get(name, {}).get("ready") == "True"
     }
     for name, reason in lost.items():
-        message = Message("FT-OPS-343", f"{name} was ready after the previous update and is not any more: {reason}")
+        message = Message(
+            "FT-OPS-343",
+            f"{name} was ready after the previous update and is not any more: {reason}",
+            f"see `flux-tenancy tenant show` with `--stack {stack}`",
+        )
         typer.echo(f"error: {coded(message)}", err=True)
     return lost
 

@@ -37,8 +37,13 @@ _PROXIES = (_PLAIN_PROXY, "HTTPS_PROXY")
 _EXEMPT = "NO_PROXY"
 _VARIABLE = re.compile(r"\$\((\w+)\)")
 _PORT = re.compile(r":\d+$")
-_DEFAULT_WORKERS = 4
-_APPLIED_BY = {"Kustomization": Controller.KUSTOMIZE, "HelmRelease": Controller.HELM}
+# Of source-controller, for each kind of source.
+_DEFAULT_WORKERS = {Controller.KUSTOMIZE: 4, Controller.HELM: 4, Controller.SOURCE: 2}
+_SERVED_BY = {
+    "Kustomization": Controller.KUSTOMIZE,
+    "HelmRelease": Controller.HELM,
+    "GitRepository": Controller.SOURCE,
+}
 # The pods of source-controller where none is found, and the port on which it serves artifacts.
 _ARTIFACT_PODS, _ARTIFACT_PORTS = {"app": "source-controller"}, (9090, "http")
 
@@ -52,11 +57,11 @@ def _closed_artifact_server(scene: Scene) -> Finding:
     return Finding(Layer.NETWORK, State.HOLDS if said is None else State.OPEN, said or closed)
 
 
-def _builds_without_artifacts(scene: Scene) -> Finding:
+def _builds_without_artifacts(scene: Scene, controller: str) -> Finding:
     def hidden(there: Mapping[str, str]) -> bool:
         return _is_proxied(there) and _hides_artifacts(there, scene.flux)
 
-    return has_environment(scene, Controller.KUSTOMIZE, (*_PROXIES, _EXEMPT), hidden)
+    return has_environment(scene, Controller(controller), (*_PROXIES, _EXEMPT), hidden)
 
 
 def _sources_without_artifacts(scene: Scene) -> Finding:
@@ -129,6 +134,7 @@ def _more_workers_than_objects(scene: Scene, kind: str) -> Finding:
 
     Those of another lane do not serve it, and in a lane of its own, nobody else waits.
     """
+    controller = _SERVED_BY[kind]
     counted = f"count/{group_resource(*FLUX_KINDS[kind])}"
     hard = [
         int(parse_quantity(quota["spec"]["hard"][counted]))
@@ -137,7 +143,7 @@ def _more_workers_than_objects(scene: Scene, kind: str) -> Finding:
     ]
 
     def question(deployment: Manifest) -> tuple[bool, str]:
-        workers = int(arguments(deployment).get("concurrent", _DEFAULT_WORKERS))
+        workers = int(arguments(deployment).get("concurrent", _DEFAULT_WORKERS[controller]))
         if (lane := lane_of(deployment)) != scene.lane:
             return True, f"{workers} workers, for others"
         if lane and scene.alone:
@@ -146,7 +152,7 @@ def _more_workers_than_objects(scene: Scene, kind: str) -> Finding:
             return False, f"{workers} workers, and no quota for {kind}s"
         return workers > min(hard), f"{workers} workers, and at most {min(hard)} {kind}s"
 
-    return looked(scene, _APPLIED_BY[kind], Layer.CONTROLLERS, question)
+    return looked(scene, controller, Layer.CONTROLLERS, question)
 
 
 def _default_account_if_needed(scene: Scene, name: str) -> Finding:

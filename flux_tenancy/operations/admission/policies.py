@@ -15,6 +15,7 @@ from flux_tenancy.components.policies.kyverno import KYVERNO_API
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.policy import Policy
 from flux_tenancy.components.policies.rendering import POLICIES
+from flux_tenancy.components.policies.table import is_of
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.project.errors import OperationError
 
@@ -52,9 +53,7 @@ def check_in_force(
     stack_file: str, config: PoliciesConfig, content: Sequence[Policy], in_force: Sequence[PolicyInForce]
 ) -> None:
     """Check that the cluster has all policies of the stack: without them, no objection would mean nothing."""
-    wanted = {PolicyEngine.NATIVE: config.engine.native, PolicyEngine.KYVERNO: config.engine.kyverno}
-    engines = [engine for engine, on in wanted.items() if on]
-    if not engines:
+    if config.engine is PolicyEngine.NONE:
         raise OperationError(
             Message(
                 "FT-OPS-043",
@@ -63,9 +62,15 @@ def check_in_force(
             )
         )
     there = {(each.policy, each.engine) for each in in_force}
-    asked = [policy.name for policy in content if config.mode_of(policy.name) is not PolicyMode.OFF]
-    missing = {engine: [name for name in asked if (name, engine) not in there] for engine in engines}
-    lacks = [f"{engine}: {'all' if names == asked else ', '.join(names)}" for engine, names in missing.items() if names]
+    on = [policy for policy in content if config.mode_of(policy.name) is not PolicyMode.OFF]
+    engines = [PolicyEngine.NATIVE, *([PolicyEngine.KYVERNO] if config.engine.kyverno else [])]
+    asked = {engine: [each.name for each in on if is_of(each, engine, config.engine)] for engine in engines}
+    missing = {engine: [name for name in names if (name, engine) not in there] for engine, names in asked.items()}
+    lacks = [
+        f"{engine}: {'all' if names == asked[engine] else ', '.join(names)}"
+        for engine, names in missing.items()
+        if names
+    ]
     if lacks:
         raise OperationError(
             Message(

@@ -18,15 +18,20 @@ from flux_tenancy.components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION
 from flux_tenancy.operations.tenants.details import FluxObject, TenantDetails, read_details
 from flux_tenancy.operations.tenants.overview import Health
 from flux_tenancy.operations.tenants.overview_text import STYLES, UNKNOWN, UNREACHABLE, short_revision
-from flux_tenancy.review.words.tables import empty_table, report_console
+from flux_tenancy.review.words.tables import WIDE, empty_table, report_console
 
 _OBJECTS = ("kind", "namespace", "name", "state", "revision", "message")
 _QUOTAS = ("namespace", "resource", "used", "limit", "percent")
 
 
-def details_table(details: Sequence[TenantDetails]) -> RenderableType:
-    """For a terminal: a part for each stack."""
-    return Group(*(part for each in details for part in _parts(each)))
+def details_table(details: Sequence[TenantDetails], width: int = WIDE) -> RenderableType:
+    """For a terminal: a part for each stack.
+
+    Args:
+        details: a tenant in each stack.
+        width: columns of the terminal; messages follow the table where they have no room in it.
+    """
+    return Group(*(part for each in details for part in _parts(each, width >= WIDE)))
 
 
 def details_json(details: Sequence[TenantDetails]) -> str:
@@ -69,7 +74,7 @@ def _state(each: TenantDetails) -> str:
     return UNREACHABLE if each.error else each.line.health
 
 
-def _parts(each: TenantDetails) -> Iterator[RenderableType]:
+def _parts(each: TenantDetails, is_wide: bool) -> Iterator[RenderableType]:
     line, state = each.line, _state(each)
     facts = Table.grid(padding=(0, 2))
     for name, value in (
@@ -84,22 +89,30 @@ def _parts(each: TenantDetails) -> Iterator[RenderableType]:
     yield Text(f"Tenant {line.name} in stack {each.stack}", "bold")
     yield Padding(facts, (0, 0, 0, 2))
     if each.objects:
-        table = empty_table(_OBJECTS)
+        table = empty_table(_OBJECTS[: None if is_wide else -1], whole=_OBJECTS[:-1])
         for found in each.objects:
-            table.add_row(
-                found.kind,
+            cells = (
+                Text(found.kind),
                 Text(found.namespace),
                 Text(found.name),
                 Text(found.health, STYLES.get(found.health, "")),
                 Text(short_revision(found.revision)),
                 Text(found.message),
             )
+            table.add_row(*cells[: None if is_wide else -1])
         yield table
+        for found in each.objects if not is_wide else ():
+            if found.message:
+                yield Text(f"  {found.kind} {found.name}: {found.message}")
     if each.quotas:
+        used = [use for use in each.quotas if use.percent]
         table = empty_table(_QUOTAS)
-        for use in each.quotas:
+        for use in used:
             table.add_row(*map(Text, (use.namespace, use.resource, use.used, use.hard, f"{use.percent} %")))
-        yield table
+        if used:
+            yield table
+        if len(used) < len(each.quotas):
+            yield Text(f"  Below 1 %: {len(each.quotas) - len(used)} further limits; `-o json` lists them.")
     for step in each.next:
         yield Text(f"  Next: {step}")
     yield Text("")
@@ -115,5 +128,6 @@ def show_tenant(tenant: str, stacks: Sequence[str], project: Path, as_json: bool
     if as_json:
         typer.echo(details_json(details))
     else:
-        report_console().print(details_table(details))
+        console = report_console()
+        console.print(details_table(details, console.width))
     return any(each.error or each.line.health is Health.FAILED for each in details)

@@ -11,13 +11,14 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from flux_tenancy.operations.tenants.overview import Health, QuotaUse, StackOverview, TenantLine
-from flux_tenancy.review.words.tables import empty_table
+from flux_tenancy.review.words.tables import WIDE, empty_table
 
 LANE_HEADING = "lane"
-HEADINGS = ("stack", "tenant", "state", "revision", "last change", "fullest quota", "refused", "message")
+HEADINGS = ("stack", "tenant", "state", "revision", "last change", "fullest quota", "violations", "message")
 UNREACHABLE = "unknown"
 """The state of a stack of which nothing is known."""
 UNKNOWN = "–"
+_WHOLE = ("stack", "tenant", "state", "revision", "last change")
 _COUNT = "count/"
 _DIGEST = re.compile(r"(sha(?:1|256):[0-9a-f]{7})[0-9a-f]+")
 STYLES: Mapping[str, str] = {
@@ -53,13 +54,23 @@ def notes(overviews: Sequence[StackOverview]) -> list[str]:
     ]
 
 
-def as_table(overviews: Sequence[StackOverview]) -> RenderableType:
-    """For a terminal."""
-    table = empty_table(headings(overviews), right=("refused",))
+def as_table(overviews: Sequence[StackOverview], width: int = WIDE) -> RenderableType:
+    """For a terminal.
+
+    Args:
+        overviews: the tenants of each stack.
+        width: columns of the terminal; messages follow the table where they have no room in it.
+    """
+    shown = headings(overviews)[: None if width >= WIDE else -1]
+    table = empty_table(shown, right=("violations",), whole=_WHOLE)
+    below = []
     for row in rows(overviews):
         # As text, so that square brackets are not markup.
-        table.add_row(*(Text(cell, STYLES.get(cell, "") if number == 2 else "") for number, cell in enumerate(row)))
-    return Group(table, *map(Text, notes(overviews)))
+        cells = [Text(cell, STYLES.get(cell, "") if number == 2 else "") for number, cell in enumerate(row)]
+        table.add_row(*cells[: len(shown)])
+        if len(shown) < len(row) and row[-1]:
+            below.append(Text(f"{' '.join(filter(None, row[:2]))}: {row[-1]}"))
+    return Group(table, *below, *map(Text, notes(overviews)))
 
 
 def as_json(overviews: Sequence[StackOverview]) -> str:
@@ -111,6 +122,6 @@ def _cells(stack: str, line: TenantLine) -> Mapping[str, str]:
         "revision": short_revision(line.revision),
         "last change": line.changed or UNKNOWN,
         "fullest quota": quota_text(line.quota),
-        "refused": UNKNOWN if line.violations is None else str(line.violations),
+        "violations": UNKNOWN if line.violations is None else str(line.violations),
         "message": line.message,
     }

@@ -36,5 +36,6 @@ def show_tenants(stacks: Sequence[str], project: Path, programs: bool = False, p
     if programs:
         typer.echo(as_json(found))
     else:
-        report_console().print(as_table(found))
+        console = report_console()
+        console.print(as_table(found, console.width))
     return any(each.error or any(line.health is Health.FAILED for line in each.tenants) for each in found)
