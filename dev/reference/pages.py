@@ -1,8 +1,8 @@
-"""Generated pages of `docs/`, written by `make generate`: commands, configuration, policies and errors, and the
-tables of lockdown.
+"""Generated pages of `docs/`, written by `make generate`: commands, configuration, moving in, policies and errors, and
+the tables of lockdown.
 
-Commands come from their help, keys, types, defaults and descriptions from the models, flags from their table, and
-errors from messages.
+Commands come from their help, keys, types, defaults and descriptions from the models, flags from their table, errors
+from messages, and what moves in from tests/compatibility.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 from dev.distribution import CONSTRAINTS, constraints
 from dev.reference.commands import commands_page, pictures
 from dev.reference.configuration import configuration_page
+from dev.reference.moving_in import moving_in_page
 from dev.reference.policies import policies_page
 from dev.reference.tables import table
 from flux_tenancy.components.installs.flux.lockdown_environment import LOCKDOWN_ENVIRONMENT
@@ -115,6 +116,7 @@ def rendered() -> dict[Path, str]:
         DOCS / "configuration.md": configuration_page(),
         DOCS / "errors.md": errors_page(),
         DOCS / "lockdown.md": lockdown_page(),
+        DOCS / "moving-in.md": moving_in_page(),
         DOCS / "policies.md": policies_page(),
         TEMPLATE / CONSTRAINTS: constraints(),
         **{DOCS / "images" / name: picture for name, picture in pictures().items()},
