@@ -84,8 +84,16 @@ def list_(
 
 
 @app.command()
-def show(tenant: Tenant, stack: Stacks, output: OutputOption = Output.TABLE, exit_code: HasExitCode = False) -> None:
-    """Show a tenant in detail: state, namespaces, sources, syncs, releases, quotas, and the next step.
+def show(
+    tenant: Tenant,
+    stack: Stacks,
+    output: OutputOption = Output.TABLE,
+    exit_code: HasExitCode = False,
+    all_quotas: Annotated[
+        bool, typer.Option("--all-quotas", help="Show quotas of which less than 1 % is used, too.")
+    ] = False,
+) -> None:
+    """Show a tenant in detail: state, namespaces, sources, syncs, releases, quotas, why Pods do not start, next steps.
 
     Changes nothing. Leaves out stacks that do not list the tenant. With `--exit-code`, exits with 1 if it has failed or
     a stack's cluster does not answer.
@@ -98,7 +106,7 @@ def show(tenant: Tenant, stack: Stacks, output: OutputOption = Output.TABLE, exi
     """
     from flux_tenancy.operations.tenant_details_text import show_tenant
 
-    if show_tenant(tenant, stack, project_folder(), as_json=output is Output.JSON) and exit_code:
+    if show_tenant(tenant, stack, project_folder(), as_json=output is Output.JSON, all_quotas=all_quotas) and exit_code:
         found()
 
 

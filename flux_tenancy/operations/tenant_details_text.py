@@ -24,9 +24,9 @@ _OBJECTS = ("kind", "namespace", "name", "state", "revision", "message")
 _QUOTAS = ("namespace", "resource", "used", "limit", "percent")
 
 
-def details_table(details: Sequence[TenantDetails]) -> RenderableType:
-    """For a terminal: a part for each stack."""
-    return Group(*(part for each in details for part in _parts(each)))
+def details_table(details: Sequence[TenantDetails], *, all_quotas: bool) -> RenderableType:
+    """For a terminal: a part for each stack; quotas of which nothing is used are left out unless all are wanted."""
+    return Group(*(part for each in details for part in _parts(each, all_quotas)))
 
 
 def details_json(details: Sequence[TenantDetails]) -> str:
@@ -69,7 +69,7 @@ def _state(each: TenantDetails) -> str:
     return UNREACHABLE if each.error else each.line.health
 
 
-def _parts(each: TenantDetails) -> Iterator[RenderableType]:
+def _parts(each: TenantDetails, all_quotas: bool) -> Iterator[RenderableType]:
     line, state = each.line, _state(each)
     facts = Table.grid(padding=(0, 2))
     for name, value in (
@@ -95,9 +95,9 @@ def _parts(each: TenantDetails) -> Iterator[RenderableType]:
                 Text(found.message),
             )
         yield table
-    if each.quotas:
+    if quotas := [use for use in each.quotas if all_quotas or use.percent > 0]:
         table = empty_table(_QUOTAS)
-        for use in each.quotas:
+        for use in quotas:
             table.add_row(*map(Text, (use.namespace, use.resource, use.used, use.hard, f"{use.percent} %")))
         yield table
     for step in each.next:
@@ -105,7 +105,7 @@ def _parts(each: TenantDetails) -> Iterator[RenderableType]:
     yield Text("")
 
 
-def show_tenant(tenant: str, stacks: Sequence[str], project: Path, as_json: bool = False) -> bool:
+def show_tenant(tenant: str, stacks: Sequence[str], project: Path, *, as_json: bool, all_quotas: bool) -> bool:
     """Print a tenant in each of some stacks that lists it; return whether it has failed or a cluster is unreachable.
 
     Raises:
@@ -115,5 +115,5 @@ def show_tenant(tenant: str, stacks: Sequence[str], project: Path, as_json: bool
     if as_json:
         typer.echo(details_json(details))
     else:
-        report_console().print(details_table(details))
+        report_console().print(details_table(details, all_quotas=all_quotas))
     return any(each.error or each.line.health is Health.FAILED for each in details)
