@@ -32,6 +32,8 @@ from flux_tenancy.operations.tenant_overview import (
 from flux_tenancy.project.described_stack import described_tenant, listed_tenants
 from flux_tenancy.project.errors import OperationError, invalid
 
+# RBAC names the resource when it refuses Helm a definition in `crds/`.
+_DEFINITIONS = "customresourcedefinitions"
 _HEALTH = {"True": Health.READY, "False": Health.FAILED, "Unknown": Health.RECONCILING}
 
 
@@ -111,7 +113,8 @@ def _details(tenant: str, stack: str, project: Path) -> TenantDetails:
             found, _ = observe(api, stack, None)
             details = tenant_details(tenant, stack, described, found)
             if details.line.health in (Health.FAILED, Health.RECONCILING):
-                details = replace(details, next=(*details.next, *read_start_failures(api, namespaces)))
+                causes = ("; ".join(each) for each in read_start_failures(api, namespaces))
+                details = replace(details, next=(*details.next, *causes))
         except ClusterUnavailable as error:
             raise invalid(error.as_problem(stack_file_name(stack))) from None
     except OperationError as error:
@@ -166,8 +169,14 @@ def _next_steps(line: TenantLine, stack: str, objects: Sequence[FluxObject]) -> 
     failed = [each for each in objects if each.health is Health.FAILED]
     # What waits for a source fails with it.
     sources = [each for each in failed if each.kind not in (KUSTOMIZATION, HELM_RELEASE)]
-    return [
+    steps = [
         f"correct what the message of {each.kind} {each.name} says; its events: `kubectl describe "
         f"{each.kind.lower()} {quote(each.name)} --namespace {quote(each.namespace)}`"
         for each in sources or failed
     ]
+    if any(each.kind == HELM_RELEASE and _DEFINITIONS in each.message for each in failed):
+        steps.append(
+            "leave the definitions in `crds/` of the chart to the platform team: `install: {crds: Skip}` and "
+            "`upgrade: {crds: Skip}` in the HelmRelease"
+        )
+    return steps

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flux_tenancy.components.cluster.client import explaining, items
 from flux_tenancy.components.config.printable import printable
@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     from kubernetes import client
 
 _LONGEST = 300
+
+
+class StartFailure(NamedTuple):
+    """Why a Pod or what creates Pods does not start, and what to write."""
+
+    problem: str
+    remedy: str
 
 
 @dataclass(frozen=True)
@@ -85,8 +92,8 @@ _CAUSES = (
 )
 
 
-def read_start_failures(api: client.ApiClient, namespaces: Iterable[str]) -> list[str]:
-    """Why Pods of some namespaces do not start, a sentence for each object and cause, the latest first.
+def read_start_failures(api: client.ApiClient, namespaces: Iterable[str]) -> list[StartFailure]:
+    """Why Pods of some namespaces do not start, by object and cause, the latest first.
 
     Raises:
         ClusterUnavailable: the cluster does not answer, or not to this user.
@@ -99,10 +106,10 @@ def read_start_failures(api: client.ApiClient, namespaces: Iterable[str]) -> lis
             for selector in ("type=Warning", "reason=FailedBinding")
             for event in items(api, f"/api/v1/namespaces/{namespace}/events", fieldSelector=selector)
         ]
-    return list(dict.fromkeys(_sentences(sorted(found, key=_time, reverse=True))))
+    return list(dict.fromkeys(_failures(sorted(found, key=_time, reverse=True))))
 
 
-def _sentences(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+def _failures(events: Iterable[Mapping[str, Any]]) -> Iterator[StartFailure]:
     told: set[tuple[str, str, str]] = set()
     for event in events:
         about, message = event.get("involvedObject") or {}, printable(str(event.get("message") or ""))
@@ -115,7 +122,7 @@ def _sentences(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         if known not in told:
             told.add(known)
             shown = message if len(message) <= _LONGEST else f"{message[:_LONGEST]}…"
-            yield f"{kind} {namespace}/{name}: {cause.words}: {shown}; {cause.remedy}"
+            yield StartFailure(f"{kind} {namespace}/{name}: {cause.words}: {shown}", cause.remedy)
 
 
 def _tells(cause: _Cause, reason: str, message: str) -> bool:

@@ -134,6 +134,23 @@ def test_what_has_failed_by_itself_is_named_and_not_what_waits_for_it(project, c
     assert "Kustomization ops-team" in step
 
 
+def test_definitions_of_a_chart_have_a_step_of_their_own(project, cluster):
+    release = flux_object(
+        "HelmRelease",
+        "apps",
+        "web",
+        "False",
+        'failed to create CustomResourceDefinition: customresourcedefinitions.apiextensions.k8s.io "a" is forbidden',
+    )
+    cluster.objects[RELEASES] = [release]
+
+    _, step = shown(project, "dev-team")["next"]
+
+    assert "`install: {crds: Skip}`" in step
+    cluster.objects[RELEASES] = [flux_object("HelmRelease", "apps", "web", "False", "no such chart")]
+    assert len(shown(project, "dev-team")["next"]) == 1
+
+
 def event(reason: str, kind: str, name: str, message: str, at: str = "2026-11-28T10:00:00Z") -> dict[str, Any]:
     about = {"kind": kind, "namespace": "apps", "name": name}
     return {"metadata": {"name": f"{name}.1"}, "reason": reason, "message": message, "lastTimestamp": at} | {
