@@ -119,7 +119,7 @@ def _parts(each: TenantDetails, is_wide: bool) -> Iterator[RenderableType]:
     yield Text("")
 
 
-def show_tenant(tenant: str, stacks: Sequence[str], project: Path, as_json: bool = False) -> bool:
+def show_tenant(tenant: str, stacks: Sequence[str], project: Path, *, as_json: bool) -> bool:
     """Print a tenant in each of some stacks that lists it; return whether it has failed or a cluster is unreachable.
 
     Raises:
