@@ -22,7 +22,7 @@ from flux_tenancy.components.installs.flux.lockdown_flags import FORBIDDEN_FLAGS
 from flux_tenancy.components.installs.flux.release import controller_images
 from flux_tenancy.components.policies.fields import BELOW, FIELDS
 from flux_tenancy.components.vocabulary.names import Controller
-from flux_tenancy.operations.upstream import FLUX_INDEX, flux_releases, read
+from flux_tenancy.operations.releases.upstream import FLUX_INDEX, flux_releases, read
 from flux_tenancy.project.errors import OperationError
 
 Manifests = Sequence[Mapping[str, Any]]
@@ -66,7 +66,7 @@ DECISIONS: Mapping[str, str] = {
     "annotation kustomize-controller credential.auth.fluxcd.io": _LOGINS,
     "annotation kustomize-controller transit-engine.auth.fluxcd.io": _LOGINS,
     "annotation source-controller credential.auth.fluxcd.io": _LOGINS,
-    "breaking source-controller 1.10.0": "tokens are granted by name (docs/controller-rights.md)",
+    "breaking source-controller 1.10.0": "tokens are granted by name (docs/lockdown.md#controllers-rights)",
     "field ArtifactGenerator.spec.artifacts[].copy[].optional": "open: it only allows that nothing is copied",
     **{
         f"field {path}": "closed to tenants by the policy allowed-fields"

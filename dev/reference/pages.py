@@ -1,39 +1,26 @@
-"""Generated pages of `docs/`, written by `make generate`: commands, configuration, lockdown, policies and errors.
+"""Generated pages of `docs/`, written by `make generate`: commands, configuration, moving in, policies and errors, and
+the tables of lockdown.
 
-Commands come from their help, keys, types, defaults and descriptions from the models, flags from their table, and
-errors from messages.
+Commands come from their help, keys, types, defaults and descriptions from the models, flags from their table, errors
+from messages, and what moves in from tests/compatibility.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from enum import Enum
+from collections.abc import Iterable
 from inspect import cleandoc
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
-
-from pydantic import BaseModel, SecretStr, WithJsonSchema
-from pydantic.fields import FieldInfo
 
 from dev.distribution import CONSTRAINTS, constraints
 from dev.reference.commands import commands_page, pictures
+from dev.reference.configuration import configuration_page
+from dev.reference.moving_in import moving_in_page
 from dev.reference.policies import policies_page
-from flux_tenancy.components.config.passed import Passed
-from flux_tenancy.components.config.section import Section, kind_of
-from flux_tenancy.components.config.types import RESERVED_NAMES, RESERVED_PREFIXES
-from flux_tenancy.components.git.config import GitSource
+from dev.reference.tables import table
 from flux_tenancy.components.installs.flux.lockdown_environment import LOCKDOWN_ENVIRONMENT
 from flux_tenancy.components.installs.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS, LockdownFlag
 from flux_tenancy.components.installs.flux.release import FLUX
-from flux_tenancy.components.sources.config import Source
-from flux_tenancy.components.stack.config import StackConfig
-from flux_tenancy.components.sync.decryption import Decryption
-from flux_tenancy.components.sync.notifications import Notification
-from flux_tenancy.components.sync.patches import Patch
-from flux_tenancy.components.tenant.config import TenantConfig
-from flux_tenancy.components.tenant.namespaces import PROTECTED_LABEL_PREFIXES
 from flux_tenancy.components.vocabulary.names import Controller
 from flux_tenancy.operations.messages import read_messages
 
@@ -41,238 +28,31 @@ DOCS = Path(__file__).parents[2] / "docs"
 TEMPLATE = DOCS.parent / "flux_tenancy" / "template"
 
 _GENERATED = "<!-- Written by `make generate` from {source}; change it there. -->"
-_LOCKDOWN = "flux_tenancy/components/installs/flux/lockdown_flags.py and lockdown_environment.py"
-_SCALARS = {
-    str: "string",
-    bool: "true or false",
-    int: "whole number",
-    SecretStr: "secret string",
-    Any: "any value",
-}
-_SYNC = "sync"
-OF_SYNCS: Mapping[type[BaseModel], str] = {Patch: f"[a tenant's `{_SYNC}.patches`](#{_SYNC}patches)"}
-"""Models that a tenant's `sync` shares with other syncs, with links to where they are described."""
-
-
-_EGRESS = """
-    ## Where the controllers listen
-
-    Each port is bound to the pod's address (`POD_IP`, from `status.podIP`), so nothing answers on `localhost` or
-    another loopback address: Go sends requests to these past every proxy, and requests to the pod's address to the
-    closed one. The kubelet's probes, Services and Prometheus use the pod's address anyway. `kubectl port-forward` does
-    not, and fails for these pods; use the API server's proxy instead: `kubectl get --raw
-    /api/v1/namespaces/flux-system/pods/<pod>:8080/proxy/metrics`.
-
-    ## What kustomize-controller may connect to
-
-    kustomize fetches every URL in a `kustomization.yaml` (in `resources`, generators, patches and components), and uses
-    the controller's network access for it. Nothing listens at the proxy address above, so such a build fails
-    immediately, and the tenant reads `proxyconnect tcp: dial tcp 127.0.0.1:9: connect: connection refused` in the
-    status of the Kustomization. The controller's own metrics and profiles are refused in the same way. Keep such files
-    in the repository, or list their hosts in `flux.egress.hosts`. If a host redirects to another one, list both. SSH,
-    DNS and what source-controller fetches are not affected.
-
-    Write each host in `flux.egress.hosts` with its port (`files.example.com:443`): without one, a build may name any
-    port of the host, and all others wait while it waits for an answer.
-
-    Exempt from the proxy (`NO_PROXY`), each at its port only, are:
-
-    - the API server, at the address and port that the kubelet sets (`KUBERNETES_SERVICE_HOST`,
-      `KUBERNETES_SERVICE_PORT`). If a webhook of the cluster sets another address in pods, list it in
-      `flux.egress.hosts`;
-    - notification-controller's address for events;
-    - the servers of `flux.vaults`, and the key management services of `sync.decryption.workloadIdentity` if their hosts
-      follow from `keys` or the provider. If only Kustomizations in Git refer to a key management service or to another
-      cluster (`kubeConfig`), list its host in `flux.egress.hosts`;
-    - the artifacts of source-controller and source-watcher, under names with 128 random bits that only
-      kustomize-controller is given (in the Secret `artifact-hosts`). They are Services of type ExternalName, which have
-      no address and therefore no reverse DNS record. Under its usual name or address, the server is not exempt.
-
-    On clusters that enforce NetworkPolicies, the release's own policies let only pods of `flux-system` connect to the
-    artifacts. `flux.egress.networks` limits kustomize-controller to DNS, Flux's own pods and the networks that it
-    lists. [network.md](network.md#what-fluxs-controllers-may-connect-to) limits the other controllers, and describes
-    a forward proxy.
-
-    What remains possible:
-
-    - Go connects to `localhost` and loopback addresses without the proxy. No port of a controller answers there, but a
-      sidecar's would.
-    - A tenant that learns a random name can make the controller fetch every artifact. Anyone who may list the Services
-      or read the Secrets of `flux-system` can learn it. So can a tenant whose Kustomization is reconciled while
-      source-controller does not answer for more than three minutes, since the controller's error contains the URL. To
-      change the name, run `kubectl delete service -n flux-system <name>`, `pulumi up --refresh`, and
-      `kubectl rollout restart deployment/kustomize-controller -n flux-system`.
-    - Exempt hosts are exempt for the builds of all tenants. A tenant can read their endpoints that need no credentials,
-      such as the health of a vault.
-    - All tenants still share one artifact server and one build process. Only separate controllers for a group of
-      tenants isolate them completely.
-    - A build that multiplies its objects, or text that grows within an object, ends at the controller's memory limit
-      (`flux.resources.kustomize-controller.limits.memory`, 1Gi in the release): the pod is restarted, and all tenants
-      wait. Only Flux itself can limit a build; an [alert](troubleshooting.md#a-build-is-stuck) reports it.
-
-    ## What the other controllers may connect to
-
-    They connect to any host over TLS, as in the release. Requests without TLS fail immediately, with the message
-    above, whatever the name in the URL resolves to: artifacts, metrics and a cloud's metadata have no TLS. This holds
-    for what a source names itself, for redirects, for the charts in a Helm repository's index, and for a chart's
-    dependencies. Dependencies that are fetched over TLS are not affected. Exempt (`NO_PROXY`) are:
-
-    - notification-controller's address for events;
-    - for helm-controller and source-watcher, the artifact servers. They fetch what the status of an object names, which
-      tenants cannot write;
-    - hosts without TLS that the stack itself configures, with their ports: sources (`http://` or `insecure: true`) and
-      the `address` of notifications. For a `secretAddress` without TLS, list its host in
-      `policies.notifications.hosts` and set `plainHttp`;
-    - with `policies.sources.plainHttp` or `policies.notifications.plainHttp`, the hosts on the allow-lists of the stack
-      and of its tenants that may be without TLS; any host if a tenant may use any, or if namespaces are onboarded by
-      label without a list in the stack.
-
-    With `flux.egress.proxy`, everything goes to that proxy instead, except to the API server, the address for events
-    and, for helm-controller and source-watcher, the artifact servers.
-
-    These do not follow the environment, so only a NetworkPolicy limits them: sources and Providers with a
-    `proxySecretRef` (refused by the policies); SSH; the metadata client of Google's libraries, which sends no URL of a
-    tenant; notifications of the types `gitea`, `giteapullrequestcomment` and `sentry`, those of `datadog` and of Git
-    hosts with their own certificate authority, and those that do not use HTTP, such as `nats`.
-
-    ## What bounds memory and time
-
-    source-controller reads a Helm repository's index of at most 25 MiB (`--helm-index-max-size=26214400`; the
-    controller's own default is 50 MiB), a chart of at most 10 MiB, and a file in it of at most 5 MiB. It reconciles two
-    objects of a kind at a time. `flux.extraArgs.source-controller` sets other sizes. kustomize-controller and
-    helm-controller get more workers than one tenant may have Kustomizations and HelmReleases
-    ([tenants.md](tenants.md)).
-
-    `spec.ignore` of a source, and `.sourceignore` in it, keep files out of its artifact, and so from the controllers
-    that build or render it. They do not bound what source-controller itself fetches.
-
-    `policies.maximumReleaseSize` bounds each Secret in which Helm stores a revision of a release. helm-controller reads
-    those of all revisions of a release at once, so their sum counts, and the quota bounds their number
-    (`tenancy.limits.objects.secrets`). The policy `release-size` refuses a Secret that has only part of the name, type
-    and labels of a revision, so `kubectl get secrets -A -l owner=helm` shows all of them.
-
-    No flag bounds what a file grows to when it is unpacked, rendered or decoded. The controller's memory limit ends it:
-    the container is restarted, and all tenants wait. The object is tried again after the restart, so it may happen
-    again until you suspend the object or its tenant. Only Flux itself can bound this; an
-    [alert](troubleshooting.md#a-controller-restarts-again-and-again) reports it.
-"""
-
-
-def configuration_page() -> str:
-    """`docs/configuration.md`: every key of the stack file and of the tenant file."""
-    introduction = f"""
-        {_GENERATED.format(source="flux_tenancy/components/stack/config.py")}
-
-        # Configuration
-
-        A stack is described by two kinds of files. Both are validated completely before anything is applied. Unknown
-        keys are errors. Errors name their file and key: first all errors of the sections, then all errors between them.
-
-        - `Pulumi.<stack>.yaml` describes one environment. The keys of [the first part](#the-stack-file) are below
-          `config:`, and the first word of each has the project's name (`name` in `Pulumi.yaml`) as a prefix:
-          `flux-tenancy:flux`. Any other key there is an error, except for Pulumi's own (`pulumi:…`).
-          `pulumi config set --path` takes the keys as they are written here:
-          `pulumi config set --path flux.profile single-tenant`. `--config-file` can name another file.
-        - `tenants/<tenant>.yaml` is the base of a tenant, shared by all environments. It has the keys of
-          [the second part](#the-tenant-file). A stack has the tenants that its `tenants` lists. Their entries
-          there have the same keys and are merged over the base: mappings are merged key by key, and everything
-          else, including lists, is replaced. `{{}}` uses the base unchanged. Required keys may be in either file.
-
-        Values of the type secret belong only in the stack's file, encrypted by
-        `pulumi config set --secret --path <key>`, which reads the value, or a file, from standard input. In plain text
-        they are refused in both files, and no part of them is ever shown.
-
-        Editors that support the first comment of these files complete and validate them with the schemas in
-        `schemas/`. In the tables, `*` is a name, and `[]` is an entry of a list; on a command line, entries are counted
-        from `[0]`.
-        """
-    names = f"""
-        ## Names
-
-        Names of tenants and namespaces are DNS labels. These names are reserved for the cluster's own components:
-        {_listed(sorted(RESERVED_NAMES))} and all names that begin with {_listed(RESERVED_PREFIXES)}.
-
-        Labels and annotations of a namespace are reserved for the platform if they begin with
-        {_listed(PROTECTED_LABEL_PREFIXES)}.
-        """
-    stack = list(
-        _sections(
-            StackConfig,
-            "",
-            elsewhere={
-                TenantConfig: "[the tenant file](#the-tenant-file)",
-                GitSource: "[a tenant's `source`](#source)",
-                **dict.fromkeys(get_args(get_args(Source)[0]), "[a tenant's `sources`](#the-tenant-file)"),
-                Decryption: "[a tenant's `sync.decryption`](#syncdecryption)",
-                Notification: "[a tenant's `notifications`](#notifications)",
-                **OF_SYNCS,
-            },
-        )
-    )
-    parts = [
-        cleandoc(introduction),
-        "## The stack file",
-        *stack,
-        "## The tenant file",
-        *_unlike(_sections(TenantConfig, "", elsewhere=OF_SYNCS), stack),
-        cleandoc(names),
-        "## Values",
-        *_choices(),
-    ]
-    return "\n\n".join(parts) + "\n"
-
-
-def _unlike(sections: Iterable[str], others: Iterable[str]) -> Iterator[str]:
-    """Sections of the tenant file; those with the heading of a section of the stack file say whose they are."""
-    taken = {section.partition("\n")[0] for section in others}
-    for section in sections:
-        heading, rest = section.split("\n", 1)
-        yield f"{heading}{' of a tenant' if heading in taken else ''}\n{rest}"
+_LOCKDOWN_TABLE = (
+    "<!-- `make generate` writes this table from flux_tenancy/components/installs/flux; change it there. -->"
+)
+"""Stands before each generated table of `docs/lockdown.md`."""
 
 
 def lockdown_page() -> str:
-    """`docs/lockdown.md`: the flags and variables of the multi-tenant profile."""
-    introduction = f"""
-        {_GENERATED.format(source=_LOCKDOWN)}
-
-        # The multi-tenant profile
-
-        This page lists the flags and environment variables that the profile sets. The rights that it removes from the
-        controllers are in [controller-rights.md](controller-rights.md).
-
-        ## Flags that it sets
-
-        Each flag is set only for the controllers that support it; any other controller would not start. The
-        [policies](policies.md) also refuse much of this at admission.
-        """
-    forbidden = """
-        ## Flags that it refuses
-
-        `flux.extraArgs` must not contain the flags above, except for further feature gates, or any of these:
-        """
-    environment = """
-        ## Environment variables that it sets
-
-        They cover what no flag does, such as the programs that a controller starts.
-        """
+    """`docs/lockdown.md` with the flags and variables of the multi-tenant profile. Its prose is written by hand."""
     flags = [
         (f"`{flag.argument}`", _controllers(flag.controllers), _flux_versions(flag), flag.purpose)
         for flag in LOCKDOWN_FLAGS
     ]
+    refused = [(f"`--{name}`", reason) for name, reason in FORBIDDEN_FLAGS.items()]
     variables = [
         (f"`{each.name}={each.value}`", _controllers(each.controllers), each.hole) for each in LOCKDOWN_ENVIRONMENT
     ]
-    refused = [(f"`--{name}`", reason) for name, reason in FORBIDDEN_FLAGS.items()]
-    parts = [
-        cleandoc(introduction),
-        _table(("Flag", "Controllers", "Flux", "Without it a tenant could"), flags),
-        cleandoc(forbidden),
-        _table(("Flag", "Why not"), refused),
-        cleandoc(environment),
-        _table(("Variable", "Controllers", "Without it a tenant could"), variables),
-        cleandoc(_EGRESS),
-    ]
-    return "\n\n".join(parts) + "\n"
+    tables = iter(
+        [
+            table(("Flag", "Controllers", "Flux", "Without it a tenant could"), flags),
+            table(("Flag", "Why not"), refused),
+            table(("Variable", "Controllers", "Without it a tenant could"), variables),
+        ]
+    )
+    page = (DOCS / "lockdown.md").read_text(encoding="utf-8")
+    return re.sub(rf"(?<={_LOCKDOWN_TABLE}\n\n)(?:\|.*\n)+", lambda _: f"{next(tables)}\n", page)
 
 
 def _flux_versions(flag: LockdownFlag) -> str:
@@ -329,118 +109,6 @@ def _controllers(controllers: Iterable[Controller]) -> str:
     return ", ".join(sorted(controller.value for controller in controllers))
 
 
-def _sections(
-    model: type[BaseModel], prefix: str, elsewhere: Mapping[type[BaseModel], str] = {}, of: str = ""
-) -> Iterator[str]:
-    """A table of the keys of `model`, then one for each nested model, except for those in `elsewhere`.
-
-    Args:
-        model: the model.
-        prefix: key path of the model with a final dot, e.g. `flux.manifests.`; empty for a whole file.
-        elsewhere: models that are described in another section, with a link to it.
-        of: the kind of the source that the model belongs to, for its heading: kinds have sections of the same path.
-    """
-    of = f" of the kind {kind_of(model)}" if issubclass(model, Section) and kind_of(model) else of
-    heading = f"### `{prefix.removesuffix('.')}`{of}\n\n" if prefix else ""
-    rows = [_row(f"{prefix}{field.alias}", field, elsewhere) for field in model.model_fields.values()]
-    yield f"{heading}{_meaning_of(model)}\n\n{_table(('Key', 'Type', 'Default', 'Meaning'), rows)}"
-    for field in model.model_fields.values():
-        for suffix, nested in _models_in(field.annotation):
-            if nested not in elsewhere:
-                path = f"{prefix}{field.alias}{suffix}"
-                others = {model: link for model, link in elsewhere.items() if path != _SYNC or model not in OF_SYNCS}
-                yield from _sections(nested, f"{path}.", others, of)
-
-
-def _meaning_of(model: type[BaseModel]) -> str:
-    """The docstring of a model, without the document that it follows, and what its further keys are."""
-    meaning = re.sub(r"\s*Source: https:\S+", "", cleandoc(model.__doc__ or ""))
-    return f"{meaning} {model.further_keys()}." if issubclass(model, Passed) else meaning
-
-
-def _row(key: str, field: FieldInfo, elsewhere: Mapping[type[BaseModel], str]) -> tuple[str, ...]:
-    links = [f" Keys: {elsewhere[model]}." for _, model in _models_in(field.annotation) if model in elsewhere]
-    meaning = "".join([field.description or "", *dict.fromkeys(links)])
-    return f"`{key}`", _type(field.rebuild_annotation()), _default(field), meaning
-
-
-def _type(annotation: Any) -> str:
-    """A type as users of YAML know it."""
-    origin, arguments = get_origin(annotation), get_args(annotation)
-    if origin is Annotated:
-        rules = [(rule.json_schema or {})["description"] for rule in arguments if isinstance(rule, WithJsonSchema)]
-        return rules[-1] if rules else _type(arguments[0])
-    if origin in (Union, UnionType):
-        return " or ".join(dict.fromkeys(_type(argument) for argument in arguments if argument is not NoneType))
-    if origin is Literal:
-        return " or ".join(f"`{argument}`" for argument in arguments)
-    if origin is tuple:
-        return f"list of {_type(_bare(arguments[0]))}"
-    if origin is dict:
-        return f"mapping of {_type(_bare(arguments[0]))} to {_type(_bare(arguments[1]))}"
-    if issubclass(annotation, Enum):
-        return f"[{annotation.__name__}](#{annotation.__name__.lower()})"
-    return _SCALARS.get(annotation, "mapping")
-
-
-def _bare(annotation: Any) -> Any:
-    """A type without the description of its format, which is too long inside another type."""
-    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
-
-
-def _default(field: FieldInfo) -> str:
-    if field.is_required():
-        return "required"
-    value = field.get_default(call_default_factory=True)
-    if value is None or value == () or value == {} or isinstance(value, BaseModel):
-        return ""
-    if isinstance(value, bool):
-        return f"`{str(value).lower()}`"
-    return _listed(value) if isinstance(value, tuple) else f"`{value}`"
-
-
-def _models_in(annotation: Any) -> Iterator[tuple[str, type[BaseModel]]]:
-    """The models inside an annotation, each with the suffix of its key path after the field's name."""
-    origin, arguments = get_origin(annotation), get_args(annotation)
-    if origin is tuple:
-        yield from ((f"[]{suffix}", model) for suffix, model in _models_in(arguments[0]))
-    elif origin is dict:
-        yield from ((f".*{suffix}", model) for suffix, model in _models_in(arguments[1]))
-    elif origin is Annotated:
-        yield from _models_in(arguments[0])
-    elif origin in (Union, UnionType):
-        yield from (found for argument in arguments for found in _models_in(argument))
-    elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield "", annotation
-
-
-def _choices() -> Iterator[str]:
-    """A section for each enumeration of the models, in the order of their first use."""
-    for choice in dict.fromkeys(_enums_in(StackConfig)):
-        yield f"### {choice.__name__}\n\n{cleandoc(choice.__doc__ or '')}\n\n{_listed(choice)}"
-
-
-def _enums_in(annotation: Any) -> Iterator[type[Enum]]:
-    if isinstance(annotation, type) and issubclass(annotation, Enum):
-        yield annotation
-    elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        for field in annotation.model_fields.values():
-            yield from _enums_in(field.annotation)
-    else:
-        for argument in get_args(annotation):
-            yield from _enums_in(argument)
-
-
-def _listed(values: Iterable[object]) -> str:
-    return ", ".join(f"`{value}`" for value in values)
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table. A bar in a cell is escaped, since it would begin the next cell."""
-    lines = [head, ["---"] * len(head), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
 def rendered() -> dict[Path, str]:
     """The content of each page, and of the template's constraints.txt."""
     return {
@@ -448,6 +116,7 @@ def rendered() -> dict[Path, str]:
         DOCS / "configuration.md": configuration_page(),
         DOCS / "errors.md": errors_page(),
         DOCS / "lockdown.md": lockdown_page(),
+        DOCS / "moving-in.md": moving_in_page(),
         DOCS / "policies.md": policies_page(),
         TEMPLATE / CONSTRAINTS: constraints(),
         **{DOCS / "images" / name: picture for name, picture in pictures().items()},

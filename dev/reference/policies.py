@@ -39,17 +39,17 @@ _ONLY_WITH_KYVERNO = {
     PolicyName.TENANT_IMAGES: (
         "refuses tenants' Pods whose images have no signature from the stack's list",
         ("policies.images.signatures", "policies.images.registries"),
-        "images.md",
+        "kyverno.md#signed-images",
     ),
     PolicyName.FLUX_IMAGES: (
         "refuses Pods in `flux-system` whose images are not signed by Flux's release workflow",
         ("policies.fluxImages",),
-        "images.md#fluxs-own-images",
+        "kyverno.md#fluxs-own-images",
     ),
     PolicyName.ONBOARDING: (
         "provisions namespaces that the platform labels for a tenant",
         ("policies.onboarding",),
-        "onboarding.md",
+        "kyverno.md#onboarding-by-label",
     ),
 }
 
@@ -58,12 +58,12 @@ _ONLY_NATIVE = (
     (
         "tenant-labels",
         f"the label `{TENANT_LABEL}` on a namespace of the cluster itself, or with a name that no tenant can have",
-        "onboarding.md#which-namespaces",
+        "kyverno.md#which-namespaces",
     ),
     (
         "listed-tenants",
         f"the label `{TENANT_LABEL}` with the name of a tenant that the stack lists, on a namespace of another",
-        "onboarding.md#which-namespaces",
+        "kyverno.md#which-namespaces",
     ),
 )
 
@@ -169,10 +169,11 @@ _NOT_SEEN = (
 def policies_page() -> str:
     """The content of the page."""
     table = policies(PoliciesConfig())
+    native_only = ", ".join(f"`{policy.name}`" for policy in table if policy.native_only)
     introduction = f"""
         <!-- Written by `make generate` from flux_tenancy/components/policies/*/policy.yaml; change it there. -->
 
-        # Tenancy policies
+        # Policies
 
         [Flux's own lockdown](lockdown.md), [a narrow role](tenants.md#the-tenant-role) and Pod Security stop much of
         what a tenant could try. The policies stop it once more at admission. They also cover what the others do not
@@ -186,7 +187,9 @@ def policies_page() -> str:
 
         ## Engines
 
-        The same policies exist for two engines; `policies.engine` selects them.
+        The same policies exist for two engines; `policies.engine` selects them. Kubernetes itself enforces
+        {native_only} with each engine but `none`: they apply to every kind, also to those that Kyverno does not know
+        yet, or keep objects from Kyverno that are too large for it.
 
         - `native`, the default: Kubernetes' own ValidatingAdmissionPolicies. The API server itself evaluates them, so
           no webhook can be down.
@@ -201,7 +204,7 @@ def policies_page() -> str:
 
         `policies.mode` is `enforce`, the default, which refuses, or `audit`, which allows, warns and records.
         `policies.modes.<policy>` sets another mode for one policy, or `off`. On a cluster that already has tenants,
-        start with `audit`: see [policies-rollout.md](policies-rollout.md).
+        start with `audit`: see [adoption.md](adoption.md#introducing-policies).
         """
     subjects = """
         ## Who is checked
@@ -217,7 +220,7 @@ def policies_page() -> str:
           nodes: their rights follow from the pods that are bound to them, so they have none in the whole cluster, and
           the Node authorizer and the admission plugin NodeRestriction already restrict them.
         - Those about *what people may ask of Flux* check the same users, if they may patch an object and not update it.
-          They are in force in a stack whose tenants have [developers](people.md), or with a mode of their own.
+          They are in force in a stack whose tenants have [developers](grants.md#people), or with a mode of their own.
 
         So these can write to a tenant's namespace as they do elsewhere:
         """

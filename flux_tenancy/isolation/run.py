@@ -31,8 +31,8 @@ from flux_tenancy.isolation.report_json import as_json
 from flux_tenancy.isolation.report_table import WIDTH, as_table
 from flux_tenancy.isolation.scene import Tenancy
 from flux_tenancy.isolation.suite import Suite
-from flux_tenancy.operations.described_cluster import described_cluster
-from flux_tenancy.operations.stack_cluster import checked_if_known
+from flux_tenancy.operations.stack.connected import checked_if_known
+from flux_tenancy.operations.stack.described_cluster import described_cluster
 from flux_tenancy.project.errors import OperationError, invalid
 from flux_tenancy.project.waiting import waiting
 from flux_tenancy.review.render.stack import load_and_render

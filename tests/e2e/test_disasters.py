@@ -1,4 +1,4 @@
-"""The drill of docs/disaster-recovery.md: state, secrets provider, repository and cluster are lost and come back."""
+"""The drill of docs/troubleshooting.md: state, secrets provider, repository and cluster are lost and come back."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Drill:
         self.lab.pulumi.select(NAME, self.stack.project.folder)
 
     def identities(self) -> str:
-        """The keys for SOPS, as the cluster has them: docs/disaster-recovery.md has this command."""
+        """The keys for SOPS, as the cluster has them: docs/troubleshooting.md has this command."""
         sync = self.cluster.get("kustomization", "shop", "shop")
         secret = sync["spec"]["decryption"]["secretRef"]["name"]
         query = r"jsonpath={.data.identity\.agekey}"

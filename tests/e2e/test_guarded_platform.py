@@ -25,7 +25,7 @@ from tests.support.project import CHECKOUT, Project
 from tests.support.registry import Registry
 
 NAME = "guarded-platform"
-ONBOARDING = Path(__file__).parents[2] / "docs" / "onboarding.md"
+ONBOARDING = Path(__file__).parents[2] / "docs" / "kyverno.md"
 # What comes one after the other, by kind; Kyverno's own definitions come with its release.
 ORDERS = (
     ("CustomResourceDefinition", "ValidatingAdmissionPolicyBinding flux-tenancy-status-writes", "Namespace apps"),

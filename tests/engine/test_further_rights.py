@@ -127,7 +127,7 @@ def impersonating(api: client.ApiClient, name: str) -> client.CoreV1Api:
 
 
 def test_impersonation_can_be_limited_to_verbs_and_resources(server: ApiServer, api: client.ApiClient) -> None:
-    """Since Kubernetes 1.36: what docs/controller-rights.md says of it."""
+    """Since Kubernetes 1.36: what docs/lockdown.md says of it."""
     place = {"name": IMPERSONATOR["name"], "namespace": "apps"}
     reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": place["name"]}
     for manifest in (

@@ -11,7 +11,12 @@ from pathlib import Path
 import pytest
 
 PROJECT = Path(__file__).parents[2]
-PAGES = [PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", *sorted((PROJECT / "docs").glob("*.md"))]
+PAGES = [
+    PROJECT / "README.md",
+    PROJECT / "CONTRIBUTING.md",
+    *sorted(PROJECT.glob("docs/*.md")),
+    *sorted(PROJECT.glob("dev/docs/*.md")),
+]
 FOLDERS = "command|components|docs|flux_tenancy|dev|isolation|operations|review|schemas|tests"
 PROGRAM = ("flux_tenancy", "dev")
 # Written while the program runs, and not in Git.
@@ -46,7 +51,7 @@ def is_broken(page: Path, link: str) -> bool:
 
 
 def exists(name: str) -> bool:
-    """Whether a file is in the repository, or in the package as docs/architecture.md names it."""
+    """Whether a file is in the repository, or in the package as dev/docs/architecture.md names it."""
     return (PROJECT / name).exists() or (PROJECT / "flux_tenancy" / name).exists()
 
 
@@ -89,7 +94,7 @@ def test_every_page_and_heading_that_the_program_names_exists() -> None:
 
 
 def test_the_architecture_page_has_every_package_in_its_order_and_in_its_own_words() -> None:
-    """To fix a failure, copy the expected rows into docs/architecture.md."""
+    """To fix a failure, copy the expected rows into dev/docs/architecture.md."""
     contracts = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
     rows = []
     layers = [
@@ -105,5 +110,5 @@ def test_the_architecture_page_has_every_package_in_its_order_and_in_its_own_wor
         source = (PROJECT / folder / package / "__init__.py").read_text(encoding="utf-8")
         words = [" ".join(part.split()) for part in (ast.get_docstring(ast.parse(source)) or "").split("\n\n")]
         rows.append(f"| `{package}` | {' | '.join(words)} |")
-    page = (PROJECT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    page = (PROJECT / "dev" / "docs" / "architecture.md").read_text(encoding="utf-8")
     assert [line for line in page.splitlines() if re.match(r"\| `[a-z]+` \|", line)] == rows

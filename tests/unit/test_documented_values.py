@@ -13,13 +13,15 @@ import jsonschema
 import pytest
 import yaml
 
+from dev.reference.configuration import every_key
 from flux_tenancy.operations.messages import read_messages
 
 PROJECT = Path(__file__).parents[2]
-GENERATED = {"commands.md", "configuration.md", "errors.md", "lockdown.md", "policies.md"}
+GENERATED = {"commands.md", "configuration.md", "errors.md", "policies.md"}
 PAGES = [
     PROJECT / "README.md",
-    *(page for page in sorted((PROJECT / "docs").glob("*.md")) if page.name not in GENERATED),
+    *(page for page in sorted(PROJECT.glob("docs/*.md")) if page.name not in GENERATED),
+    *sorted(PROJECT.glob("dev/docs/*.md")),
 ]
 STACK, TENANT = (json.loads((PROJECT / "schemas" / f"{name}.schema.json").read_text()) for name in ("stack", "tenant"))
 SECTIONS: Mapping[str, Any] = STACK["properties"]["config"]["properties"]
@@ -27,10 +29,8 @@ PREFIX = "flux-tenancy:"
 OUTPUTS = ("deployKey", "sops", "status", "look", "webhook", "furtherAccess")
 """Keys of a tenant in the stack output `tenants`."""
 
-KEYS = dict(
-    re.findall(r"^\| `([\w.*\[\]-]+)` \| ([^|]*) \|", (PROJECT / "docs/configuration.md").read_text(), re.MULTILINE)
-)
-"""The keys of both files, with their types, as the reference lists them."""
+KEYS = dict(every_key())
+"""The keys of both files, with their types."""
 
 
 def blocks(page: Path) -> Iterator[str]:

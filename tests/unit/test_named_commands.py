@@ -14,7 +14,12 @@ from flux_tenancy.command.app import NAME, app
 from flux_tenancy.operations.messages import read_messages
 
 PROJECT = Path(__file__).parents[2]
-PAGES = [PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", *sorted((PROJECT / "docs").glob("*.md"))]
+PAGES = [
+    PROJECT / "README.md",
+    PROJECT / "CONTRIBUTING.md",
+    *sorted(PROJECT.glob("docs/*.md")),
+    *sorted(PROJECT.glob("dev/docs/*.md")),
+]
 WORKFLOWS = sorted(file for file in (PROJECT / ".github").rglob("*.y*ml"))
 FILES = [*PAGES, *WORKFLOWS]
 # A word that stands for others, such as `…`, `<stack>`, `[OPTIONS]` or `$stack`.

@@ -153,7 +153,12 @@ def test_the_set_up_in_the_docs_is_that_of_the_workflows():
 
 
 def test_the_callers_in_the_docs_have_the_triggers_and_rights_of_what_they_call():
-    page = (PROJECT / "docs" / "review.md").read_text(encoding="utf-8").partition("### In several repositories")[2]
+    page = (
+        (PROJECT / "docs" / "review.md")
+        .read_text(encoding="utf-8")
+        .partition("### In several repositories")[2]
+        .partition("\n## ")[0]
+    )
     callers = [loaded(text) for text in re.findall("```yaml\n(.*?)```", page, re.DOTALL)]
 
     assert [each["name"] for each in callers] == ["review", "comment"]
@@ -167,7 +172,7 @@ def test_the_callers_in_the_docs_have_the_triggers_and_rights_of_what_they_call(
 
 
 def test_the_programs_of_the_kubeconfigs_in_the_docs_are_installed():
-    page = (PROJECT / "docs" / "previews.md").read_text(encoding="utf-8")
+    page = (PROJECT / "docs" / "review.md").read_text(encoding="utf-8")
     connect = (GITHUB / "actions" / "connect" / "action.yaml").read_text(encoding="utf-8")
 
     for program in ("kubelogin", "gke-gcloud-auth-plugin"):

@@ -55,12 +55,12 @@ class ClusterConfig(Section):
     previewers: tuple[Subject, ...] = Field(
         (),
         description="Users, groups and service accounts that may preview the stack and detect drift, but may not "
-        "change anything or read Secrets (docs/previews.md).",
+        "change anything or read Secrets (docs/review.md#previews-with-a-read-only-identity).",
     )
     auditors: tuple[Subject, ...] = Field(
         (),
         description="Users, groups and service accounts that may read built-in kinds, Flux's objects and logs in the "
-        "whole cluster, but no Secrets, and may not change anything (docs/people.md); none by default.",
+        "whole cluster, but no Secrets, and may not change anything (docs/grants.md#people); none by default.",
     )
 
     @model_validator(mode="after")

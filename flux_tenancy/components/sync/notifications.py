@@ -224,7 +224,7 @@ class Notification(Passed):
 
     type: ProviderTypeName = Field(
         description="Receiver of the messages, e.g. `slack`, `msteams`, `generic`, `github`, "
-        "`giteapullrequestcomment`: a type of Flux's Provider (docs/notifications.md)."
+        "`giteapullrequestcomment`: a type of Flux's Provider (docs/syncs.md#notifications)."
     )
     address: PlainAddress | None = Field(
         None,

@@ -22,6 +22,7 @@ from flux_tenancy.components.git.config import GitSource
 from flux_tenancy.components.sources.config import Source
 from flux_tenancy.components.sync.kustomization import Reconciliation
 from flux_tenancy.components.sync.notifications import Notification
+from flux_tenancy.components.tenant.bounds import TenantBounds
 from flux_tenancy.components.tenant.capsule.config import CapsuleLimits
 from flux_tenancy.components.tenant.grants import Grant
 from flux_tenancy.components.tenant.kinds import OpenedKind
@@ -37,8 +38,8 @@ from flux_tenancy.components.vocabulary.names import DEFAULT_LANE
 FOREIGN_TARGET_NAMESPACE = Wording("FT-CFG-404", "is not a namespace of the tenant", "choose one of {namespaces}")
 
 
-class TenantPolicies(Section):
-    """A tenant's additions to the allow-lists of all tenants."""
+class TenantPolicies(TenantBounds):
+    """A tenant's additions to the allow-lists of all tenants, and its own bounds."""
 
     kinds: tuple[OpenedKind, ...] = Field(
         (), description="Kinds of objects that the tenant may write, in addition to `tenancy.kinds`."
@@ -111,7 +112,7 @@ class TenantConfig(Section):
     lane: DnsLabel | None = Field(
         None,
         description="Lane in `flux.lanes` whose controllers serve the tenant; with lanes, defaults to "
-        f"`{DEFAULT_LANE}` (docs/lanes.md).",
+        f"`{DEFAULT_LANE}` (docs/sizing.md#lanes).",
     )
     service_account_name: ServiceAccountName | None = Field(
         None,
@@ -121,15 +122,16 @@ class TenantConfig(Section):
     token_accounts: tuple[ServiceAccountName, ...] = Field(
         (),
         description="Service accounts in the tenant's namespaces with which its own Flux objects log in to a cloud; "
-        "needs `flux.workloadIdentity`, and has no effect before Flux 2.10 (docs/controller-rights.md).",
+        "needs `flux.workloadIdentity`, and has no effect before Flux 2.10 (docs/lockdown.md#controllers-rights).",
     )
     notifications: dict[DnsLabel, Notification] = Field(
         default_factory=dict,
         description="Notifications about Flux's events in the tenant's namespaces, by name; none by default "
-        "(docs/notifications.md).",
+        "(docs/syncs.md#notifications).",
     )
     policies: TenantPolicies = Field(
-        default_factory=TenantPolicies, description="Additions to the allow-lists of all tenants."
+        default_factory=TenantPolicies,
+        description="Additions to the allow-lists of all tenants, and bounds instead of those in `policies`.",
     )
     grants: tuple[Grant, ...] = Field(
         (), description="Additional rights of this tenant, each with a reason (docs/grants.md)."
@@ -137,11 +139,11 @@ class TenantConfig(Section):
     network: NetworkOpenings = Field(
         default_factory=NetworkOpenings,
         description="Openings in `tenancy.networkPolicy`: additional connections to and from the tenant's Pods; "
-        "none by default (docs/network.md).",
+        "none by default (docs/grants.md#network).",
     )
     people: TenantPeople = Field(
         default_factory=TenantPeople,
-        description="Users and groups with access to the tenant's namespaces; none by default (docs/people.md).",
+        description="Users and groups with access to the tenant's namespaces; none by default (docs/grants.md#people).",
     )
     limits: TenantLimits = Field(
         default_factory=TenantLimits,

@@ -177,7 +177,8 @@ def further_controller_access(
     """The ClusterRoleBindings that give Flux's controllers more than the stack does.
 
     In single namespaces, the platform's repository and Kyverno grant the controllers what the objects there need
-    (docs/controller-rights.md), so RoleBindings are not reported. Neither are groups that every account belongs to.
+    (docs/lockdown.md#controllers-rights), so RoleBindings are not reported. Neither are groups that every account
+    belongs to.
 
     Args:
         rights: what the stack grants: the controllers' accounts, with their ClusterRoles and ClusterRoleBindings.

@@ -42,7 +42,7 @@ from flux_tenancy.review.render.rendered import RenderedObject
 ANYWHERE = "*"
 """The place of what has none: of everyone with a role, it depends on where they have it."""
 LABELED = "tenants onboarded by label"
-"""The name that stands for all tenants that Kyverno provisions (docs/onboarding.md)."""
+"""The name that stands for all tenants that Kyverno provisions (docs/kyverno.md#onboarding-by-label)."""
 
 # More resources than this in a role, and its name says more than a list.
 _FEW_RESOURCES = 4

@@ -192,7 +192,7 @@ def test_a_platform_sync_in_another_namespace_needs_the_role_from_the_docs(
     # Flux asks for the kinds of the cluster first, as the account, and tells no more of the refusal.
     cluster.refusal("kustomization", "infra", infra, saying="(Forbidden): failed to get server groups")
 
-    page = (PROJECT / "docs" / "controller-rights.md").read_text(encoding="utf-8")
+    page = (PROJECT / "docs" / "lockdown.md").read_text(encoding="utf-8")
     documented = page.split("```yaml\n")[-1].split("```")[0]
     for manifest in yaml.safe_load_all(documented):
         cluster.apply(manifest)

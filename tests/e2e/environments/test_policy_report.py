@@ -62,7 +62,7 @@ OLDER_OBJECTS = [
     each | {"metadata": {"name": "older", "namespace": "apps"}, "spec": {"suspend": True, **each["spec"]}}
     for each in OLDER
 ]
-# Which line allows each of them, and which policy refuses it until then (docs/policies-rollout.md).
+# Which line allows each of them, and which policy refuses it until then (docs/adoption.md).
 CLOSED = {
     "Alert": ("FT-CFG-680", "Alert", "allowed-kinds"),
     "GitRepository": ("FT-CFG-681", URL, "allowed-sources"),
@@ -178,7 +178,7 @@ def test_the_policy_report_predicts_the_refusals(rollout: Rollout) -> None:
         kind: _lacks(kind) for kind in ("Alert", "HelmRelease")
     }
 
-    # One line for kinds and one for sources, as docs/policies-rollout.md says.
+    # One line for kinds and one for sources, as docs/adoption.md says.
     rollout.environment.config["tenancy"] = {"kinds": ["Alert", "HelmChart"]}
     text = rollout.policies("*", engine="native", mode="enforce")
     assert "rights beyond its role" not in text

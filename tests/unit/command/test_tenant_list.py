@@ -21,8 +21,8 @@ from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.yaml_files import read_mapping
 from flux_tenancy.components.stack.files import stack_file
 from flux_tenancy.components.vocabulary.names import LANE_LABEL
-from flux_tenancy.operations import tenant_list
-from flux_tenancy.operations.tenant_overview import (
+from flux_tenancy.operations.tenants import overviews as tenant_list
+from flux_tenancy.operations.tenants.overview import (
     Health,
     Observed,
     QuotaUse,
@@ -31,7 +31,7 @@ from flux_tenancy.operations.tenant_overview import (
     fullest,
     tenant_line,
 )
-from flux_tenancy.operations.tenant_overview_text import as_json, as_table, quota_text, short_revision
+from flux_tenancy.operations.tenants.overview_text import as_json, as_table, quota_text, short_revision
 from flux_tenancy.project.errors import OperationError
 
 

@@ -13,9 +13,9 @@ from rich.console import Console
 from sample_tenants import QUOTAS, RELEASES, REVISION, SOURCES, SYNCS, flux_object, quota
 from tenants_project import TenantsProject, tenants_project
 
-from flux_tenancy.operations.tenant_details import read_details
-from flux_tenancy.operations.tenant_details_text import details_table
-from flux_tenancy.operations.tenant_overview_text import short_revision
+from flux_tenancy.operations.tenants.details import read_details
+from flux_tenancy.operations.tenants.details_text import details_table
+from flux_tenancy.operations.tenants.overview_text import short_revision
 
 
 @pytest.fixture

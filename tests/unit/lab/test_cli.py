@@ -68,9 +68,8 @@ def cluster(state: Path, name: str) -> Path:
 
 
 def test_up_runs_capsule_once_it_is_built_as_its_page_says(calls, monkeypatch):
-    [command] = re.findall(
-        r"^\$ python -m dev.lab tools (.+)$", (PROJECT / "docs/capsule.md").read_text(), re.MULTILINE
-    )
+    page = (PROJECT / "dev/docs/lab.md").read_text()
+    [command] = re.findall(r"^\$ python -m dev.lab tools (capsule.+)$", page, re.MULTILINE)
     programs = {name: Path(name) for name in command.split()}
     given: list[Mapping[str, Path]] = []
     monkeypatch.setattr(cli, "built", lambda settings, name: programs.get(name))

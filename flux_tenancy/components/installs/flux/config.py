@@ -93,7 +93,7 @@ class VaultServer(Section):
 
 
 class ControllerRights(StrEnum):
-    """The rights of Flux's controllers (docs/controller-rights.md).
+    """The rights of Flux's controllers (docs/lockdown.md#controllers-rights).
 
     `impersonate`: only to reconcile their own kinds, to act as the service accounts of tenants and those in
     `flux.impersonate`, and to get Secrets in their namespaces. `release`: those of the release: to read every Secret,
@@ -135,8 +135,9 @@ class FluxEgress(Section):
 
     hosts: tuple[EgressHost, ...] = Field(
         (),
-        description="Hosts that kustomize-controller may reach over HTTP: hosts of remote files in kustomizations, key "
-        "management services, API servers of other clusters; write them with their ports, e.g. "
+        description="Hosts that kustomize-controller and helm-controller may reach over HTTP: hosts of remote files in "
+        "kustomizations and of schemas that a chart's schema refers to, key management services, API servers of other "
+        "clusters; write them with their ports, e.g. "
         "`files.example.com:443`. Every tenant can fetch files from them (docs/lockdown.md).",
     )
     networks: tuple[Network, ...] = Field(
@@ -149,7 +150,7 @@ class FluxEgress(Section):
         default_factory=dict,
         description="Addresses that a NetworkPolicy lets the pods of a controller connect to, in addition to DNS, "
         "pods of `flux-system` and `apiServer`. A controller that is not listed may connect to anything, as in the "
-        "Flux release (docs/network.md).",
+        "Flux release (docs/grants.md#network).",
     )
     api_server: tuple[NetworkRange, ...] = Field(
         (), description="Endpoints of the API server (`kubectl get endpointslices kubernetes`), for `allowed`."
@@ -158,7 +159,8 @@ class FluxEgress(Section):
         None,
         description="A forward proxy, e.g. `http://proxy.example.com:3128`, through which all controllers send their "
         "HTTP requests, except their own to the API server and to each other; without one, kustomize-controller "
-        "connects only to `hosts`, and the other controllers connect directly (docs/network.md).",
+        "and helm-controller connect only to `hosts`, and the other controllers connect directly "
+        "(docs/grants.md#network).",
     )
 
 
@@ -220,7 +222,7 @@ class FluxConfig(Section):
     impersonate: tuple[Impersonation, ...] = Field(
         (),
         description="Service accounts that Kustomizations and HelmReleases of the platform use, in addition to those "
-        "of tenants and, with `flux.sync`, `kustomize-controller` (docs/controller-rights.md).",
+        "of tenants and, with `flux.sync`, `kustomize-controller` (docs/lockdown.md#controllers-rights).",
     )
     default_service_account: DnsLabel = Field(
         "default",
@@ -244,7 +246,7 @@ class FluxConfig(Section):
         default_factory=dict,
         description="Lanes: further sets of source-controller, kustomize-controller and helm-controller, each for the "
         f"tenants that name it in `lane`; `{DEFAULT_LANE}` is that of all others. By default, tenants share the "
-        "platform's controllers (docs/lanes.md).",
+        "platform's controllers (docs/sizing.md#lanes).",
     )
     set_lanes: bool = Field(
         False,
@@ -271,7 +273,7 @@ class FluxConfig(Section):
     notifications: dict[DnsLabel, Notification] = Field(
         default_factory=dict,
         description="Notifications about the platform's own sync, by name; for those about tenants, use "
-        "`tenancy.notifications` (docs/notifications.md).",
+        "`tenancy.notifications` (docs/syncs.md#notifications).",
     )
 
     @property

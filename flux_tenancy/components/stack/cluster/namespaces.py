@@ -84,7 +84,7 @@ def _unknown(config: StackConfig, cluster: ClusterFacts, stack_file: str) -> lis
                 "FT-CLU-108",
                 f"the cluster has no namespace {entry.namespace!r}",
                 "create it first, or let the platform's repository create the Role together with it "
-                "(docs/controller-rights.md)",
+                "(docs/lockdown.md#controllers-rights)",
             ),
         )
         for index, entry in enumerate(config.flux.impersonate)
