@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from flux_tenancy.isolation.attempts import controls as _controls
 from flux_tenancy.isolation.attempts.controllers import bounds, logins, programs, remote_files
-from flux_tenancy.isolation.attempts.limits import amounts
+from flux_tenancy.isolation.attempts.limits import amounts, sizes
 from flux_tenancy.isolation.attempts.references import identities, references, remote_bases
 from flux_tenancy.isolation.attempts.reserved import access, elsewhere, holding, limits
 from flux_tenancy.isolation.attempts.sources import notifications, options, places
@@ -39,6 +39,7 @@ _PARTS = (
     volumes,
     webhooks,
     amounts,
+    sizes,
     programs,
     remote_files,
     logins,

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from flux_tenancy.isolation.attempts.objects import git_repository, helm_release, kustomization
+from flux_tenancy.isolation.attempts.objects import (
+    NAME,
+    deployment,
+    git_repository,
+    helm_release,
+    kustomization,
+    made,
+    pod,
+)
 from flux_tenancy.isolation.choices import Layer
 from flux_tenancy.isolation.kinds import RESOURCES
 from flux_tenancy.isolation.model import Attempt, Finding, State
@@ -87,6 +95,38 @@ def amounts(scene: Scene) -> Iterator[Attempt]:
         ),
         by_choice="containers without limits are allowed",
     )
+
+
+# Far above what a stack would allow, and below the API server's own limits.
+_MANY, _LONG = 300, "a" * 900_000
+
+
+def sizes(scene: Scene) -> Iterator[Attempt]:
+    """One object that exhausts a webhook or the store (threats 58 and 59)."""
+    containers = [{"name": f"main-{number}", "image": scene.image} for number in range(_MANY)]
+    sources = [
+        {"name": f"volume-{number}", "projected": {"sources": [{"configMap": {"name": NAME}}]}}
+        for number in range(_MANY)
+    ]
+    for key, what, manifest, baseline in (
+        ("containers", "a pod of 300 containers", pod(scene, initContainers=containers), pod(scene)),
+        ("volumes", "a pod with 300 volumes", pod(scene, volumes=sources), pod(scene)),
+        ("template", "a Deployment with 300 volumes", deployment(scene, volumes=sources), deployment(scene)),
+    ):
+        yield Attempt.at_admission(f"58-{key}", 58, what, manifest, baseline=baseline)
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": NAME}
+    owned = {"ownerReferences": [owner | {"uid": f"isolation-{number}"} for number in range(_MANY)]}
+    yield Attempt.at_admission(
+        "58-owners",
+        58,
+        "an object with 300 owners",
+        made(scene, "ConfigMap", metadata=owned),
+        baseline=made(scene, "ConfigMap"),
+    )
+    for kind, data in (("ConfigMap", {"data": {"long": _LONG}}), ("Secret", {"stringData": {"long": _LONG}})):
+        yield Attempt.at_admission(
+            f"59-{kind.lower()}", 59, f"a {kind} of 900 kB", made(scene, kind, **data), baseline=made(scene, kind)
+        )
 
 
 def _counted(scene: Scene, kind: str, names: tuple[str, ...]) -> Finding:

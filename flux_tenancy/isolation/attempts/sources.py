@@ -107,6 +107,13 @@ def options(scene: Scene) -> Iterator[Attempt]:
         baseline=baseline,
     )
     yield Attempt.at_admission(
+        "61-include",
+        61,
+        "a Git repository that copies others into itself",
+        git_repository(scene, include=[{"repository": {"name": NAME}}]),
+        baseline=baseline,
+    )
+    yield Attempt.at_admission(
         "35-bucket-provider",
         35,
         "a bucket whose provider ignores the allowed endpoint",
