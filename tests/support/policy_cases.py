@@ -182,6 +182,7 @@ CONFIGS: Mapping[str, PoliciesConfig] = {
                 "plainHttp": True,
                 "clientCertificates": True,
                 "submodules": True,
+                "includes": True,
                 "verified": ["OCIRepository"],
             },
             "images": {"allowed": ["registry.example.com/org/*"], "digests": True},
@@ -506,16 +507,21 @@ def encoded(value: str) -> str:
 
 
 def _long(value: Any, number: int | None = None) -> Any:
-    """A value with `{repeat: a, times: 3}` as a text, and `{each: x, times: 3}` as a list, numbered at `{n}`."""
+    """A value with `{repeat: a, times: 3}` as a text, `{each: x, times: 3}` as a list, numbered at `{n}`, and
+    `{keys: 3, of: x}` as a mapping. A value that is only `{n}` is a number from 1."""
     match value:
         case {"repeat": str(part), "times": int(times)}:
             return f"{value.get('before', '')}{part * times}{value.get('after', '')}"
         case {"each": each, "times": int(times)}:
             return [_long(each, index) for index in range(times)]
+        case {"keys": int(times), "of": each}:
+            return {f"key{index}": each for index in range(times)}
         case dict():
             return {key: _long(each, number) for key, each in value.items()}
         case list():
             return [_long(each, number) for each in value]
+        case "{n}" if number is not None:
+            return number + 1
         case str() if number is not None:
             return value.replace("{n}", str(number))
     return value

@@ -209,6 +209,11 @@ class AllowedSources(Section):
         description="Allow GitRepositories to fetch submodules, from any URL in the repository; admission policies "
         "cannot check them.",
     )
+    includes: Annotated[bool, Allows("include GitRepositories in other ones")] = Field(
+        False,
+        description="Allow GitRepositories to copy others into themselves (`include`), which multiplies their content "
+        "with each level; those of the stack always may.",
+    )
     verified: Annotated[
         tuple[VerifiedKind, ...],
         Allows(
@@ -280,6 +285,58 @@ class IngressRules(Section):
         False,
         description="Allow annotations that contain proxy configuration, such as `configuration-snippet` of "
         "ingress-nginx, which can read the traffic and Secrets of all tenants.",
+    )
+
+
+class MaximumSizes(Section):
+    """Bounds on one object of a tenant."""
+
+    containers: Annotated[int, Bounds("run pods of up to {} containers", "run pods of more than {} containers")] = (
+        Field(30, ge=1, description="Maximum number of containers of a pod, with its init containers.")
+    )
+    volumes: Annotated[int, Bounds("run pods with up to {} volumes", "run pods with more than {} volumes")] = Field(
+        60, ge=1, description="Maximum number of volumes of a pod."
+    )
+    projected_sources: Annotated[
+        int,
+        Bounds("run pods with up to {} projected sources", "run pods with more than {} projected sources"),
+    ] = Field(100, ge=1, description="Maximum number of sources of a pod's projected volumes, in all of them.")
+    variables: Annotated[
+        int,
+        Bounds("run pods with up to {} environment variables", "run pods with more than {} environment variables"),
+    ] = Field(
+        500, ge=1, description="Maximum number of entries in `env` and `envFrom` of a pod's containers, in all of them."
+    )
+    ports: Annotated[int, Bounds("list up to {} ports", "list more than {} ports")] = Field(
+        100, ge=1, description="Maximum number of ports of a Service, and of a pod's containers in all of them."
+    )
+    hosts: Annotated[
+        int,
+        Bounds("write Ingresses with up to {} hosts and paths", "write Ingresses with more than {} hosts and paths"),
+    ] = Field(200, ge=1, description="Maximum number of rules, paths and hosts of an Ingress, counted together.")
+    owners: Annotated[int, Bounds("set up to {} owners", "set more than {} owners")] = Field(
+        20, ge=1, description="Maximum number of `ownerReferences` and finalizers of an object, counted together."
+    )
+    keys: Annotated[int, Bounds("store up to {} keys", "store more than {} keys")] = Field(
+        1000, ge=1, description="Maximum number of keys of a ConfigMap or Secret."
+    )
+    data: Annotated[
+        int,
+        Bounds("store ConfigMaps and Secrets of up to {}", "store ConfigMaps and Secrets of more than {}", unit=" KiB"),
+    ] = Field(
+        256,
+        ge=1,
+        le=1536,
+        description="Maximum size of a ConfigMap or Secret, in KiB, written as JSON (docs/sizing.md); that of a "
+        "Secret in which Helm stores a release is `maximumReleaseSize`.",
+    )
+    object: Annotated[
+        int, Bounds("store other objects of up to {}", "store other objects of more than {}", unit=" KiB")
+    ] = Field(
+        128,
+        ge=1,
+        le=1536,
+        description="Maximum size of any other object, and of the pod in it, in KiB, written as JSON.",
     )
 
 
@@ -376,6 +433,9 @@ class PoliciesConfig(Section):
         le=1024,
         description="Maximum size, in KiB, of the Secret in which Helm stores a release; helm-controller may need a "
         "thousand times as much memory to read it.",
+    )
+    maximum_sizes: MaximumSizes = Field(
+        default_factory=MaximumSizes, description="Bounds on one object, which Kubernetes enforces before any webhook."
     )
     # Databases and runners of jobs take minutes to stop; the longest defaults of well-known charts are an hour.
     maximum_termination_grace_period: Annotated[

@@ -241,7 +241,7 @@ def test_every_setting_is_a_key_of_the_configuration():
 
     elsewhere = {"tenancy.kinds", "tenancy.extraRules", "tenant: grants", "tenant: lane"}
     assert named <= stack | tenant | elsewhere
-    sections = ("sources", "images", "notifications", "ingress")
+    sections = ("sources", "images", "notifications", "ingress", "maximumSizes")
     general = {f"policies.{key}" for key in ("engine", "mode", "modes", *sections)}
     bounds = {"policies.tenantBounds", *(f"policies.tenantBounds.{key}" for key in keys_of(TenantBounds))}
     of_kyverno_alone = {key for key in stack if key.startswith(OF_KYVERNO_ALONE)}

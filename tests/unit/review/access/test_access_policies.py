@@ -47,6 +47,7 @@ ROWS = [
     ({"sources": {"bucketRegions": ["eu-1"]}}, "", "fetch from Buckets in any region (only eu-1)"),
     ({"sources": {"clientCertificates": True}}, "let sources trust certificate authorities of their own choice", ""),
     ({"sources": {"submodules": True}}, "fetch Git submodules of any URL", ""),
+    ({"sources": {"includes": True}}, "include GitRepositories in other ones", ""),
     (
         {"sources": {"verified": ["GitRepository", "HelmChart"]}},
         "",
@@ -93,6 +94,33 @@ ROWS = [
     ({"maximumReleaseSize": 64}, "", "store Helm releases of more than 64 KiB (before: 128 KiB)"),
     ({"maximumTerminationGracePeriod": "2h"}, "run pods that may take up to 2h to end (before: 1h)", ""),
     ({"maximumTerminationGracePeriod": "30m"}, "", "run pods that may take more than 30m to end (before: 1h)"),
+    *(
+        row
+        for key, words, default in (
+            ("containers", "run pods of {} containers", 30),
+            ("volumes", "run pods with {} volumes", 60),
+            ("projectedSources", "run pods with {} projected sources", 100),
+            ("variables", "run pods with {} environment variables", 500),
+            ("ports", "list {} ports", 100),
+            ("hosts", "write Ingresses with {} hosts and paths", 200),
+            ("owners", "set {} owners", 20),
+            ("keys", "store {} keys", 1000),
+            ("data", "store ConfigMaps and Secrets of {} KiB", 256),
+            ("object", "store other objects of {} KiB", 128),
+        )
+        for row in (
+            (
+                {"maximumSizes": {key: default + 1}},
+                f"{words.format(f'up to {default + 1}')} (before: {default}{' KiB' if 'KiB' in words else ''})",
+                "",
+            ),
+            (
+                {"maximumSizes": {key: default - 1}},
+                "",
+                f"{words.format(f'more than {default - 1}')} (before: {default}{' KiB' if 'KiB' in words else ''})",
+            ),
+        )
+    ),
 ]
 # Keys that change who checks, or what Kyverno alone checks, and not what tenants may use.
 NO_SETTINGS = {"engine", "mode", "modes", "flux_images", "onboarding", "images.signatures", "images.registries"} | {
@@ -106,6 +134,7 @@ RISKS = (
     "without TLS",
     "authorities",
     "submodules",
+    "include Git",
     "every taint",
     "control-plane",
     "a node",
