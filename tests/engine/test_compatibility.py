@@ -34,7 +34,7 @@ def unlike(expected: Mapping[str, str], found: Mapping[str, str]) -> dict[str, s
     return {
         name: found.get(name, "accepted")
         for name in names
-        if name not in expected or expected[name] not in found.get(name, "")
+        if name not in expected or not all(part in found.get(name, "") for part in expected[name].split(" … "))
     }
 
 
