@@ -108,7 +108,7 @@ def check_cluster(
         syncs = read_syncs(api, plan.flux_kinds)
         leftovers: list[str] = if_readable(partial(read_leftover_objects, api, facts, syncs, state), [])
         named = partial(_names_at, api)
-        problems += missing_objects(config, plan, facts, state, syncs, named, holds, stack_file, refreshed=refreshes())
+        problems += missing_objects(config, plan, facts, state, syncs, named, stack_file, refreshed=refreshes())
         taken = name_conflicts(config, plan, facts, state, readable_only(finder(api, state)))
         tenants = if_readable(partial(read_names, api, TENANTS_PATH), set()) if config.makes_namespaces else ()
         problems += capsule_problems(config, facts, state, tenants, stack_file)
@@ -137,7 +137,7 @@ def check_cluster(
     )
     warnings = (*warnings, *surplus_namespaces(config, facts), *closed, *(each.message for each in taken))
     lost = lost_namespaces(facts, state)
-    owners = co_owners(syncs, state)
+    owners = list(co_owners(syncs, state))
     return ClusterFindings(api, facts, lost, warnings, owners, leftovers, receivers, tuple(taken)), problems
 
 

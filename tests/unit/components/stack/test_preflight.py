@@ -199,6 +199,7 @@ def test_a_cluster_that_replaces_another_has_lost_no_namespace(tmp_path):
     ("holds", "code", "listed"),
     [
         (NamespaceHolds("apps"), "FT-CLU-109", ""),
+        (None, "FT-CLU-109", ""),
         (
             NamespaceHolds("apps", (Held("configmaps", "held", ("example.com/a",)),)),
             "FT-CLU-110",
@@ -213,7 +214,17 @@ def test_a_namespace_that_is_being_deleted_takes_no_tenant(tmp_path, holds, code
 
     assert (problem.path, problem.code) == ("tenants.dev-team", code)
     assert "'apps'" in problem.message and f"({code}){listed}" in str(problem)
-    assert held_namespaces(config, {"apps": None}, "Pulumi.staging.yaml") == []
+
+
+@pytest.mark.parametrize("namespace", ["flux-system", "kyverno", "capsule-system"])
+def test_so_does_one_of_the_platform_whose_controllers_may_be_gone(tmp_path, namespace):
+    held = Held("receivers.notification.toolkit.fluxcd.io", "platform", ("finalizers.fluxcd.io",))
+    holds = {namespace: NamespaceHolds(namespace, (held,))}
+
+    [problem] = held_namespaces(load(tmp_path, tenants={"dev-team": {}}), holds, "Pulumi.staging.yaml")
+
+    assert (problem.path, problem.code) == ("cluster", "FT-CLU-110")
+    assert "\n  receivers.notification.toolkit.fluxcd.io platform by finalizers.fluxcd.io: kubectl" in str(problem)
 
 
 def test_only_namespaces_of_tenants_that_are_or_were_listed_count_as_terminating(tmp_path):
