@@ -36,3 +36,22 @@ def test_the_product_works_without_its_extensions(arguments, says):
 
     assert says in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
+
+
+BROKEN = """
+import importlib.metadata, sys
+importlib.metadata.entry_points = lambda group: [importlib.metadata.EntryPoint("gone", "no_such_module:app", group)]
+from flux_tenancy.command.app import main
+sys.argv = ["flux-tenancy", "version"]
+main()
+"""
+
+
+def test_an_extension_that_cannot_be_loaded_stops_no_other_command():
+    done = subprocess.run([sys.executable, "-c", BROKEN], capture_output=True, text=True)
+
+    assert done.returncode == 0 and done.stdout.startswith("0.")
+    assert (
+        done.stderr
+        == "warning: the extension gone (no_such_module:app) cannot be used: No module named 'no_such_module'\n"
+    )
