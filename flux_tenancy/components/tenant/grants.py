@@ -22,7 +22,7 @@ from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import matching
 from flux_tenancy.components.plan.planned import Planned, Stage
 from flux_tenancy.components.rbac.manifests import rbac_binding, rbac_role, rbac_rule
-from flux_tenancy.components.tenant.kinds import group_resource, owner_of
+from flux_tenancy.components.tenant.kinds import group_resource, owner_of, why_withheld
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 WITHHELD_GROUP = Wording(
     "FT-TEN-402",
-    "belongs to {owner}; permissions beyond the tenant role cannot be granted",
+    "belongs to {owner}; permissions beyond the tenant role cannot be granted: {why}",
     "name the API group of a custom resource, e.g. cert-manager.io",
 )
 
@@ -66,7 +66,7 @@ def refused_group(group: str) -> Message | None:
             "FT-TEN-412", "is not an API group", "write it like cert-manager.io; there are no wildcards and no versions"
         )
     owner = owner_of(group)
-    return WITHHELD_GROUP(owner=owner) if owner is not None else None
+    return WITHHELD_GROUP(owner=owner, why=why_withheld(group)) if owner is not None else None
 
 
 def _custom_group(group: str) -> str:
@@ -174,7 +174,9 @@ class ClusterObject(Section):
         if self.api_group != DEFINITIONS[0]:
             return self
         if self.resource != DEFINITIONS[1]:
-            raise MisplacedValueError(("apiGroup",), WITHHELD_GROUP(owner="Kubernetes").of(self.api_group))
+            raise MisplacedValueError(
+                ("apiGroup",), WITHHELD_GROUP(owner="Kubernetes", why=why_withheld(self.api_group)).of(self.api_group)
+            )
         if (owner := owner_of(self.kinds_group)) is not None:
             raise MisplacedValueError(
                 ("name",),

@@ -21,31 +21,33 @@ from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.vocabulary.manifests import ResourceTable
 
 # Source: the groups of k8s.io/api 1.37, of apiextensions-apiserver and of kube-aggregator.
-_KUBERNETES = frozenset(
-    f"{name}.k8s.io"
-    for name in (
-        "admissionregistration",
-        "apiextensions",
-        "apiregistration",
-        "authentication",
-        "authorization",
-        "certificates",
-        "coordination",
-        "discovery",
-        "events",
-        "flowcontrol.apiserver",
-        "imagepolicy",
-        "internal.apiserver",
-        "lifecycle",
-        "networking",
-        "node",
-        "rbac.authorization",
-        "resource",
-        "scheduling",
-        "storage",
-        "storagemigration",
-    )
-)
+_KUBERNETES: Mapping[str, str] = {
+    f"{name}.k8s.io": why
+    for name, why in {
+        "admissionregistration": "its objects decide which requests the cluster accepts",
+        "apiextensions": "definitions of kinds hold for the whole cluster",
+        "apiregistration": "its objects redirect APIs of the whole cluster",
+        "authentication": "its requests ask for identities",
+        "authorization": "its requests ask for permissions of others",
+        "certificates": "its certificates prove identities, also those of nodes",
+        "coordination": "the tenant role has its Leases, and the rest elects controllers of the cluster",
+        "discovery": "EndpointSlices can send a Service's traffic to any address",
+        "events": "controllers write events",
+        "flowcontrol.apiserver": "its objects decide whose requests the API server serves first",
+        "imagepolicy": "its requests decide which images run",
+        "internal.apiserver": "only API servers use it",
+        "lifecycle": "its objects decide how Pods of others end",
+        "networking": "the tenant role has its Ingresses, NetworkPolicies follow from `network` of the tenant, and the "
+        "rest holds for the whole cluster",
+        "node": "its objects hold for the whole cluster",
+        "rbac.authorization": "its objects are permissions; the role `admin` of a tenant has those of a namespace",
+        "resource": "its claims take devices of nodes, which no policy bounds",
+        "scheduling": "its objects decide which Pods of others have to make room",
+        "storage": "its objects hold for the whole cluster",
+        "storagemigration": "its objects rewrite those of the whole cluster",
+    }.items()
+}
+_WHY_CORE = "the tenant role has what is safe of it"
 # By the end of the group's name.
 _OWNERS: Mapping[str, str] = {
     "fluxcd.io": "Flux",
@@ -69,6 +71,21 @@ def owner_of(group: str) -> str | None:
     if "." not in group or group in _KUBERNETES:
         return "Kubernetes"
     return next((owner for end, owner in _OWNERS.items() if group == end or group.endswith(f".{end}")), None)
+
+
+_WHY: Mapping[str, str] = {
+    "Flux": "its kinds can only be opened, by their names: `tenancy.kinds`, or `policies.kinds` of the tenant",
+    "Kyverno": "its objects decide which requests the cluster accepts",
+    "Gatekeeper": "its objects decide which requests the cluster accepts",
+    "Capsule": "its objects decide what tenants may have",
+    "the cluster's network": "its objects decide who may connect to whom, also for other tenants",
+}
+
+
+def why_withheld(group: str) -> str:
+    """Why an API group with an owner (`owner_of`) cannot be granted."""
+    owner = owner_of(group)
+    return _KUBERNETES.get(group, _WHY_CORE) if owner == "Kubernetes" else _WHY.get(owner or "", "")
 
 
 _SOURCE, _IMAGE, _NOTIFICATION = (f"{name}.toolkit.fluxcd.io" for name in ("source", "image", "notification"))
@@ -129,12 +146,14 @@ def resources_of(kinds: Iterable[str]) -> tuple[str, ...]:
 
 
 def _opened_kind(value: str) -> str:
-    is_custom = _RESOURCE.fullmatch(value) is not None and owner_of(value.partition(".")[2]) is None
-    if value not in OPENED_KINDS and not is_custom:
+    group = value.partition(".")[2] if _RESOURCE.fullmatch(value) else ""
+    owner = owner_of(group)
+    if value not in OPENED_KINDS and owner is not None:
+        why = f": it belongs to {owner}, and {why_withheld(group)}" if group else ""
         raise ValueError(
             Message(
                 "FT-CFG-405",
-                "is not a kind that can be opened to tenants",
+                f"is not a kind that can be opened to tenants{why}",
                 f"use one of {', '.join(OPENED_KINDS)}, or the resource of another controller, such as "
                 "certificates.cert-manager.io",
             )

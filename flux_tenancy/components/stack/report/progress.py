@@ -22,6 +22,7 @@ from flux_tenancy.components.sync.status import Progress, ReconcileRequests, Syn
 from flux_tenancy.components.vocabulary.names import owner_of, sync_label
 
 NOT_READY = Wording("FT-TEN-101", "{sync} is not ready: {status}", "{remedy}")
+NOT_STARTING = Wording("FT-TEN-107", "tenant {tenant}: {problem}", "{remedy}")
 _MOST_FAILURES = 5
 LEFT_OUT = SyncStatus("Unknown", "not created yet; the update left it out")
 
@@ -128,7 +129,7 @@ def _start_failures(
         if found.fetched.ready == "True" and found.applied.ready != "True"
     }
     return [
-        Message("FT-TEN-107", f"tenant {tenant}: {failure.problem}", failure.remedy)
+        NOT_STARTING(tenant=tenant, problem=failure.problem, remedy=failure.remedy)
         for tenant in waiting
         for failure in islice(objects.start_failures(namespaces.get(tenant, ())), _MOST_FAILURES)
     ]

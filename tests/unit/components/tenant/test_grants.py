@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from sample_plan import room_for, tenant_objects
-from sample_stack import tenant_config
+from sample_stack import load, problems, tenant_config
 
 from flux_tenancy.components.tenant.annotations import EXCEPTIONS, SERVICE_TYPES, namespace_annotations
 from flux_tenancy.components.tenant.further_access import tenants_of
 from flux_tenancy.components.tenant.grants import in_words, relaxed_policies
+from flux_tenancy.components.tenant.kinds import _KUBERNETES, _OWNERS, owner_of, why_withheld
 from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 
 RULE = {"apiGroups": ["cert-manager.io"], "resources": ["certificates"], "verbs": ["create", "get"]}
@@ -123,3 +125,44 @@ def test_a_grant_in_words_names_everything_that_it_allows():
         "Services of the type LoadBalancer",
         "an exception from the policy allowed-images for legacy",
     ]
+
+
+@pytest.mark.parametrize(
+    ("resource", "why"),
+    [
+        ("endpointslices.discovery.k8s.io", "Kubernetes, and EndpointSlices can send"),
+        ("resourceclaims.resource.k8s.io", "Kubernetes, and its claims take devices of nodes"),
+        ("workloads.scheduling.k8s.io", "Kubernetes, and its objects decide which Pods"),
+        ("ciliumnetworkpolicies.cilium.io", "the cluster's network, and its objects decide who may connect"),
+        ("policies.kyverno.io", "Kyverno, and its objects decide which requests"),
+        ("kustomizations.kustomize.toolkit.fluxcd.io", "Flux, and its kinds can only be opened, by their names"),
+    ],
+)
+def test_a_kind_or_group_that_no_tenant_can_have_is_refused_with_the_reason(tmp_path, resource, why):
+    [opened] = problems(tmp_path, tenancy={"kinds": [resource]})
+    group = resource.partition(".")[2]
+    [granted] = problems(tmp_path, tenancy={"grantableGroups": [group]})
+
+    assert opened.startswith("Pulumi.staging.yaml: tenancy.kinds[0]: ")
+    assert f"it belongs to {why}" in opened
+    assert why.partition(", and ")[2] in granted and granted.startswith(
+        "Pulumi.staging.yaml: tenancy.grantableGroups[0]"
+    )
+
+
+@pytest.mark.parametrize("group", ["gateway.networking.k8s.io", "snapshot.storage.k8s.io", "autoscaling.k8s.io"])
+def test_a_group_of_kubernetes_for_which_others_have_controllers_can_be_opened_and_granted(tmp_path, group):
+    tenancy = {"kinds": [f"things.{group}"], "grantableGroups": [group]}
+
+    assert load(tmp_path, tenancy=tenancy).tenancy.grantable_groups == (group,)
+
+
+@pytest.mark.parametrize("group", [*_KUBERNETES, "", "apps", *(f"a.{end}" for end in _OWNERS)])
+def test_every_group_that_cannot_be_granted_has_a_reason(group):
+    assert owner_of(group) and why_withheld(group)
+
+
+def test_a_name_that_is_no_kind_is_refused_without_a_reason(tmp_path):
+    [problem] = problems(tmp_path, tenancy={"kinds": ["Thing"]})
+
+    assert "'Thing' is not a kind that can be opened to tenants; use one of" in problem
