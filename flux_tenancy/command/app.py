@@ -54,7 +54,10 @@ for _name, _group in {
 }.items():
     app.add_typer(_group, name=_name, cls=Group)
 for _extension in sorted(entry_points(group=EXTENSIONS), key=attrgetter("name")):
-    app.add_typer(_extension.load(), name=_extension.name, cls=Group)
+    try:
+        app.add_typer(_extension.load(), name=_extension.name, cls=Group)
+    except Exception as error:
+        typer.echo(f"warning: the extension {_extension.name} ({_extension.value}) cannot be used: {error}", err=True)
 app.command()(isolation.isolation)
 app.command()(explain)
 

@@ -17,7 +17,7 @@ from flux_tenancy.components.cluster.client import ClusterUnavailable, connect
 from flux_tenancy.components.cluster.config import ClusterConfig
 from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.engine.state import State
-from flux_tenancy.components.recovery.field_owners import CoOwner, co_owners, relinquish
+from flux_tenancy.components.recovery.field_owners import co_owners, relinquish
 from flux_tenancy.components.sync.flux_objects import read_syncs, read_time, request_reconciliation
 from flux_tenancy.components.sync.status import REQUESTED_AT
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
@@ -82,13 +82,13 @@ def test_a_removed_field_stays_until_its_ownership_is_taken_back(server: ApiServ
     platform.apply(source())
     assert spec_of(platform)["ignore"] == "/docs"
 
-    [owner] = co_owners(read_syncs(api), RECORDED)
-    relinquish(api, owner)
+    [(found, manager)] = co_owners(read_syncs(api), RECORDED)
+    relinquish(api, found, manager)
 
-    assert isinstance(owner, CoOwner) and owner.manager == "tenant"
+    assert manager == "tenant"
     assert spec_of(platform) | {"url": source()["spec"]["url"], "interval": "10m"} == spec_of(platform)
     assert "ignore" not in spec_of(platform)
-    assert co_owners(read_syncs(api), RECORDED) == []
+    assert list(co_owners(read_syncs(api), RECORDED)) == []
 
 
 def test_deleted_objects_are_not_requested(server: ApiServer) -> None:
@@ -116,5 +116,5 @@ def test_foreign_objects_and_requests_for_reconciliation_are_left_alone(server: 
     [found] = read_syncs(api)
     assert found["metadata"]["annotations"][REQUESTED_AT] == NOON.isoformat()
     assert "flux-tenancy" in {entry["manager"] for entry in found["metadata"]["managedFields"]}
-    assert co_owners(read_syncs(api), RECORDED) == []
-    assert co_owners(read_syncs(api), State({})) == []
+    assert list(co_owners(read_syncs(api), RECORDED)) == []
+    assert list(co_owners(read_syncs(api), State({}))) == []

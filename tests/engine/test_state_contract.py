@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.lab import Lab
-from tests.support.project import CHECKOUT
+from tests.support.project import CHECKOUT, ENVIRONMENT
 
 NAME = "contract"
 PROJECT = "name: contract\nruntime: {name: python, options: {toolchain: pip, virtualenv: .venv}}\n"
@@ -47,8 +47,8 @@ class Program:
 
     def __init__(self, lab: Lab, folder: Path) -> None:
         self._lab, self._folder = lab, folder
-        for part in ("flux_tenancy", ".venv"):
-            (folder / part).symlink_to(CHECKOUT / part)
+        (folder / "flux_tenancy").symlink_to(CHECKOUT / "flux_tenancy")
+        (folder / ".venv").symlink_to(ENVIRONMENT)
         (folder / "Pulumi.yaml").write_text(PROJECT)
         (folder / "__main__.py").write_text(PROGRAM)
         lab.pulumi.select(NAME, folder)

@@ -157,6 +157,13 @@ def _namespaced() -> list[Case]:
     target.bad(
         "another's storage", release(storageNamespace=FOREIGN), "spec.storageNamespace is other, which does not belong"
     )
+    own, foreign = ({"kind": "Deployment", "name": "web", "namespace": each} for each in (f"{TENANT}-web", FOREIGN))
+    target.good("a health check in a namespace that the tenant makes", kustomization(healthChecks=[own]))
+    target.bad(
+        "a health check in another's",
+        kustomization(healthChecks=[own, foreign]),
+        "spec.healthChecks[].namespace is ",
+    )
     proxied = kustomization(kubeConfig={"configMapRef": {"name": f"{TENANT}-capsule-proxy"}})
     kubeconfig = _Cases(PolicyName.NO_KUBECONFIG, CONFIG)
     kubeconfig.bad("through the proxy by a tenant", proxied, "spec.kubeConfig selects another cluster")

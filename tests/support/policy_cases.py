@@ -22,12 +22,16 @@ from flux_tenancy.components.policies.config import PoliciesConfig
 from flux_tenancy.components.policies.names import POLICIES_FOLDER, PolicyName
 from flux_tenancy.components.sync.notifications import PROVIDER_TYPES
 from flux_tenancy.components.tenant.annotations import (
+    BLOCKING_BUDGETS,
     EXCEPTIONS,
     HOSTS,
     IMAGES,
     IMPLIED_ACCOUNT,
     KINDS,
     LANE,
+    MAXIMUM_RELEASE_SIZE,
+    MAXIMUM_TIMEOUT,
+    MINIMUM_INTERVAL,
     NAMESPACES,
     NOTIFICATIONS,
     SERVICE_ACCOUNT,
@@ -61,6 +65,7 @@ EXAMPLE = "apps-example"
 LANED = "apps-laned"
 """A namespace of a tenant in the lane `batch`."""
 GRANTED, NAMED_GRANTS = "apps-granted", "apps-named-grants"
+WIDER, NARROWER = "apps-wider", "apps-narrower"
 """Namespaces with exceptions for all objects, and for those of a name."""
 GIT, SLACK, SENTRY = "apps-git", "apps-slack", "apps-hosts"
 """Namespaces of a tenant with a source, with a host of notifications, and with hosts below a domain."""
@@ -81,6 +86,8 @@ _LABELS: dict[str, dict[str, str]] = {
     LANED: {TENANT_LABEL: TENANT},
     GRANTED: {TENANT_LABEL: TENANT},
     NAMED_GRANTS: {TENANT_LABEL: TENANT},
+    WIDER: {TENANT_LABEL: TENANT},
+    NARROWER: {TENANT_LABEL: TENANT},
     GIT: {TENANT_LABEL: TENANT},
     SLACK: {TENANT_LABEL: TENANT},
     SENTRY: {TENANT_LABEL: TENANT},
@@ -113,6 +120,18 @@ _ANNOTATIONS: Mapping[str, Mapping[str, str]] = {
     LANED: {LANE: "batch"},
     GRANTED: {SERVICE_TYPES: "LoadBalancer NodePort", EXCEPTIONS: " ".join(ExceptedPolicy)},
     NAMED_GRANTS: {EXCEPTIONS: " ".join(f"{policy}/legacy" for policy in ExceptedPolicy)},
+    WIDER: {
+        MINIMUM_INTERVAL: "10s",
+        MAXIMUM_TIMEOUT: "2h",
+        MAXIMUM_RELEASE_SIZE: "512",
+        BLOCKING_BUDGETS: "true",
+    },
+    NARROWER: {
+        MINIMUM_INTERVAL: "10m",
+        MAXIMUM_TIMEOUT: "10m",
+        MAXIMUM_RELEASE_SIZE: "64",
+        BLOCKING_BUDGETS: "false",
+    },
     GIT: {SOURCES: "https://git.example.com/org/*"},
     SLACK: {NOTIFICATIONS: "hooks.slack.com"},
     SENTRY: {NOTIFICATIONS: "*.ingest.sentry.io"},
@@ -163,6 +182,7 @@ CONFIGS: Mapping[str, PoliciesConfig] = {
                 "plainHttp": True,
                 "clientCertificates": True,
                 "submodules": True,
+                "includes": True,
                 "verified": ["OCIRepository"],
             },
             "images": {"allowed": ["registry.example.com/org/*"], "digests": True},
@@ -487,16 +507,21 @@ def encoded(value: str) -> str:
 
 
 def _long(value: Any, number: int | None = None) -> Any:
-    """A value with `{repeat: a, times: 3}` as a text, and `{each: x, times: 3}` as a list, numbered at `{n}`."""
+    """A value with `{repeat: a, times: 3}` as a text, `{each: x, times: 3}` as a list, numbered at `{n}`, and
+    `{keys: 3, of: x}` as a mapping. A value that is only `{n}` is a number from 1."""
     match value:
         case {"repeat": str(part), "times": int(times)}:
             return f"{value.get('before', '')}{part * times}{value.get('after', '')}"
         case {"each": each, "times": int(times)}:
             return [_long(each, index) for index in range(times)]
+        case {"keys": int(times), "of": each}:
+            return {f"key{index}": each for index in range(times)}
         case dict():
             return {key: _long(each, number) for key, each in value.items()}
         case list():
             return [_long(each, number) for each in value]
+        case "{n}" if number is not None:
+            return number + 1
         case str() if number is not None:
             return value.replace("{n}", str(number))
     return value

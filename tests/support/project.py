@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +21,9 @@ from tests.support.passphrase import encrypted
 
 CHECKOUT = Path(__file__).parents[2]
 NAME = "flux-tenancy"
-PROGRAM = ("__main__.py", "Pulumi.yaml", "flux_tenancy", ".venv")
+PROGRAM = ("__main__.py", "Pulumi.yaml", "flux_tenancy")
+ENVIRONMENT = Path(sys.prefix)
+"""The packages with which the tests run, and so the program: another environment tests other versions of them."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +53,11 @@ class Project:
         self._use(CHECKOUT)
 
     def _use(self, checkout: Path) -> None:
-        for part in PROGRAM:
-            link = self.folder / part
+        environment = ENVIRONMENT if checkout == CHECKOUT else checkout / ".venv"
+        for part in (*(checkout / part for part in PROGRAM), environment):
+            link = self.folder / (".venv" if part == environment else part.name)
             link.unlink(missing_ok=True)
-            link.symlink_to(checkout / part)
+            link.symlink_to(part)
         if self.name != NAME:
             project = self.folder / "Pulumi.yaml"
             text = project.read_text()

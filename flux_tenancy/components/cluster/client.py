@@ -478,8 +478,8 @@ def explaining(api: client.ApiClient) -> Iterator[None]:
             message = Wording(
                 "FT-CLU-006",
                 "{server} refuses this user ({status} {reason}){detail}",
-                "renew the credentials, which need cluster-admin rights (a preview: those of `flux-tenancy review "
-                "previewer-role`)",
+                "renew the credentials: an update needs cluster-admin rights, a preview the role of "
+                "`flux-tenancy review previewer-role`",
             )(**fields, detail=_expiry(api) if error.status == 401 else detail)
         elif error.status == 0:  # the client's status where TLS fails
             message = Wording(

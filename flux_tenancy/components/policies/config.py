@@ -25,7 +25,19 @@ from flux_tenancy.components.keys.signing_keys import KeylessSigner
 from flux_tenancy.components.keys.types import CosignPublicKey
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.sync.notifications import ProviderTypeName
-from flux_tenancy.components.tenant.annotations import HOSTS, IMAGES, NOTIFICATIONS, SERVICE_TYPES, SOURCES, VERIFIED
+from flux_tenancy.components.tenant.annotations import (
+    BLOCKING_BUDGETS,
+    HOSTS,
+    IMAGES,
+    MAXIMUM_RELEASE_SIZE,
+    MAXIMUM_TIMEOUT,
+    MINIMUM_INTERVAL,
+    NOTIFICATIONS,
+    SERVICE_TYPES,
+    SOURCES,
+    VERIFIED,
+)
+from flux_tenancy.components.tenant.bounds import TenantBounds
 
 # One without a domain is Kubernetes' own. Source: IsQualifiedName in
 # staging/src/k8s.io/apimachinery/pkg/util/validation/validation.go of Kubernetes 1.36.
@@ -197,6 +209,11 @@ class AllowedSources(Section):
         description="Allow GitRepositories to fetch submodules, from any URL in the repository; admission policies "
         "cannot check them.",
     )
+    includes: Annotated[bool, Allows("include GitRepositories in other ones")] = Field(
+        False,
+        description="Allow GitRepositories to copy others into themselves (`include`), which multiplies their content "
+        "with each level; those of the stack always may.",
+    )
     verified: Annotated[
         tuple[VerifiedKind, ...],
         Allows(
@@ -271,6 +288,58 @@ class IngressRules(Section):
     )
 
 
+class MaximumSizes(Section):
+    """Bounds on one object of a tenant."""
+
+    containers: Annotated[int, Bounds("run pods of up to {} containers", "run pods of more than {} containers")] = (
+        Field(30, ge=1, description="Maximum number of containers of a pod, with its init containers.")
+    )
+    volumes: Annotated[int, Bounds("run pods with up to {} volumes", "run pods with more than {} volumes")] = Field(
+        60, ge=1, description="Maximum number of volumes of a pod."
+    )
+    projected_sources: Annotated[
+        int,
+        Bounds("run pods with up to {} projected sources", "run pods with more than {} projected sources"),
+    ] = Field(100, ge=1, description="Maximum number of sources of a pod's projected volumes, in all of them.")
+    variables: Annotated[
+        int,
+        Bounds("run pods with up to {} environment variables", "run pods with more than {} environment variables"),
+    ] = Field(
+        500, ge=1, description="Maximum number of entries in `env` and `envFrom` of a pod's containers, in all of them."
+    )
+    ports: Annotated[int, Bounds("list up to {} ports", "list more than {} ports")] = Field(
+        100, ge=1, description="Maximum number of ports of a Service, and of a pod's containers in all of them."
+    )
+    hosts: Annotated[
+        int,
+        Bounds("write Ingresses with up to {} hosts and paths", "write Ingresses with more than {} hosts and paths"),
+    ] = Field(200, ge=1, description="Maximum number of rules, paths and hosts of an Ingress, counted together.")
+    owners: Annotated[int, Bounds("set up to {} owners", "set more than {} owners")] = Field(
+        20, ge=1, description="Maximum number of `ownerReferences` and finalizers of an object, counted together."
+    )
+    keys: Annotated[int, Bounds("store up to {} keys", "store more than {} keys")] = Field(
+        1000, ge=1, description="Maximum number of keys of a ConfigMap or Secret."
+    )
+    data: Annotated[
+        int,
+        Bounds("store ConfigMaps and Secrets of up to {}", "store ConfigMaps and Secrets of more than {}", unit=" KiB"),
+    ] = Field(
+        256,
+        ge=1,
+        le=1536,
+        description="Maximum size of a ConfigMap or Secret, in KiB, written as JSON (docs/sizing.md); that of a "
+        "Secret in which Helm stores a release is `maximumReleaseSize`.",
+    )
+    object: Annotated[
+        int, Bounds("store other objects of up to {}", "store other objects of more than {}", unit=" KiB")
+    ] = Field(
+        128,
+        ge=1,
+        le=1536,
+        description="Maximum size of any other object, and of the pod in it, in KiB, written as JSON.",
+    )
+
+
 class PoliciesConfig(Section):
     """Admission policies for tenants' namespaces."""
 
@@ -302,7 +371,13 @@ class PoliciesConfig(Section):
         "(docs/kyverno.md#onboarding-by-label).",
     )
     minimum_interval: Annotated[
-        Duration, Bounds("let Flux reconcile every {}", "let Flux reconcile more often than every {}", least=True)
+        Duration,
+        Bounds(
+            "let Flux reconcile every {}",
+            "let Flux reconcile more often than every {}",
+            least=True,
+            own=MINIMUM_INTERVAL,
+        ),
     ] = Field("30s", description="Minimum interval of reconciliation.")
     # The webhooks of AWS and Azure request a day; SPIFFE's and Vault's agents need less.
     maximum_token_lifetime: Annotated[
@@ -313,7 +388,9 @@ class PoliciesConfig(Section):
         description="Maximum lifetime of a service account token that a pod mounts (`expirationSeconds`); kubelet "
         "renews it long before. At least 1h, which Kubernetes requests for every pod.",
     )
-    maximum_timeout: Annotated[Duration, Bounds("set timeouts of up to {}", "set timeouts of more than {}")] = Field(
+    maximum_timeout: Annotated[
+        Duration, Bounds("set timeouts of up to {}", "set timeouts of more than {}", own=MAXIMUM_TIMEOUT)
+    ] = Field(
         "1h",
         description="Maximum `timeout` of Flux's objects, during which they can occupy a worker that all tenants "
         "share. It also limits the interval of a Kustomization without a timeout, because the timeout defaults to "
@@ -343,13 +420,22 @@ class PoliciesConfig(Section):
         "`example.com/cleanup`; finalizers that a controller with cluster-wide rights sets need no entry.",
     )
     maximum_release_size: Annotated[
-        int, Bounds("store Helm releases of up to {}", "store Helm releases of more than {}", unit=" KiB")
+        int,
+        Bounds(
+            "store Helm releases of up to {}",
+            "store Helm releases of more than {}",
+            unit=" KiB",
+            own=MAXIMUM_RELEASE_SIZE,
+        ),
     ] = Field(
         128,
         ge=1,
         le=1024,
         description="Maximum size, in KiB, of the Secret in which Helm stores a release; helm-controller may need a "
         "thousand times as much memory to read it.",
+    )
+    maximum_sizes: MaximumSizes = Field(
+        default_factory=MaximumSizes, description="Bounds on one object, which Kubernetes enforces before any webhook."
     )
     # Databases and runners of jobs take minutes to stop; the longest defaults of well-known charts are an hour.
     maximum_termination_grace_period: Annotated[
@@ -377,8 +463,13 @@ class PoliciesConfig(Section):
     node_names: Annotated[bool, Allows("choose a node by its name")] = Field(
         False, description="Allow pods to choose a node by name, in a nodeSelector or an affinity."
     )
-    blocking_disruption_budgets: Annotated[bool, Allows("create PodDisruptionBudgets that block node drains")] = Field(
-        False, description="Allow PodDisruptionBudgets that permit no eviction, which block node drains."
+    blocking_disruption_budgets: Annotated[
+        bool, Allows("create PodDisruptionBudgets that block node drains", own=BLOCKING_BUDGETS)
+    ] = Field(False, description="Allow PodDisruptionBudgets that permit no eviction, which block node drains.")
+    tenant_bounds: TenantBounds = Field(
+        default_factory=TenantBounds,
+        description="How far `policies` of a tenant may go beyond the bounds of the stack; only keys that are set "
+        "count, and none by default.",
     )
     ingress: IngressRules = Field(default_factory=IngressRules, description="Ingresses of tenants.")
     storage_classes: Annotated[

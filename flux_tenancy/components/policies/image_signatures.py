@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from flux_tenancy.components.allowlists.cel import text
 from flux_tenancy.components.allowlists.image_patterns import DEFAULT_REGISTRY, read_image_pattern, repository_of
 from flux_tenancy.components.keys.signing_keys import KeylessSigner
-from flux_tenancy.components.policies.config import ImageSignature, PolicyMode, RegistryAccess
+from flux_tenancy.components.policies.config import ImageSignature, MaximumSizes, PolicyMode, RegistryAccess
 from flux_tenancy.components.policies.kyverno import KYVERNO_API
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.policy import SPEC
@@ -48,10 +48,22 @@ _VOLUMES = {
 _ALL_IMAGES = "(images.containers + images.initContainers + images.ephemeralContainers + images.volumes)"
 
 
-def tenant_images(signatures: Sequence[ImageSignature], registries: RegistryAccess, mode: PolicyMode) -> Manifest:
+def tenant_images(
+    signatures: Sequence[ImageSignature],
+    registries: RegistryAccess,
+    mode: PolicyMode,
+    refused_above: MaximumSizes | None = None,
+) -> Manifest:
     """The policy for the images of all tenants' Pods.
 
     It fails closed: while Kyverno is down, tenants get no new Pods.
+
+    Args:
+        signatures: who signs which images.
+        registries: how Kyverno reads them.
+        mode: what happens to a Pod whose image has no signature that can be verified.
+        refused_above: the sizes above which Kubernetes refuses every Pod, so that Kyverno need not read it: a mutating
+            webhook would be called before.
     """
     return _policy(
         PolicyName.TENANT_IMAGES,
@@ -61,6 +73,7 @@ def tenant_images(signatures: Sequence[ImageSignature], registries: RegistryAcce
         failure_policy="Fail",
         credentials=_credentials(registries),
         remedy="sign it by digest with `cosign sign`, as a signer that policies.images.signatures lists",
+        refused_above=refused_above,
     )
 
 
@@ -94,6 +107,7 @@ def _policy(
     failure_policy: str,
     credentials: Manifest,
     remedy: str,
+    refused_above: MaximumSizes | None = None,
 ) -> Manifest:
     signers = {f"signer{index}": signature for index, signature in enumerate(signatures)}
     return {
@@ -109,7 +123,7 @@ def _policy(
                 "namespaceSelector": namespaces,
                 "resourceRules": [_pods("pods", "CREATE", "UPDATE"), _pods("pods/ephemeralcontainers", "UPDATE")],
             },
-            "matchConditions": [{"name": "changes-spec", "expression": changes(SPEC)}],
+            "matchConditions": [{"name": "changes-spec", "expression": changes(SPEC)}, *_small(refused_above)],
             "images": [_VOLUMES],
             "matchImageReferences": [{"expression": _named(signature)} for signature in signatures],
             "validationConfigurations": {"mutateDigest": True, "verifyDigest": True, "required": True},
@@ -118,6 +132,18 @@ def _policy(
             "validations": [_validation(signers, remedy)],
         },
     }
+
+
+def _small(refused_above: MaximumSizes | None) -> list[Manifest]:
+    """False only for what the policy `pod-size` refuses: it allows a Pod the volume that Kubernetes adds."""
+    if refused_above is None:
+        return []
+    containers = "size(object.spec.containers) + size(object.spec.?initContainers.orValue([]))"
+    expression = (
+        f"{containers} <= {refused_above.containers} && "
+        f"size(object.spec.?volumes.orValue([])) <= {refused_above.volumes + 1}"
+    )
+    return [{"name": "small", "expression": expression}]
 
 
 def _pods(resource: str, *operations: str) -> Manifest:

@@ -32,7 +32,9 @@ def kyverno_only(
     if config.flux_images and (mode := config.mode_of(PolicyName.FLUX_IMAGES)) is not PolicyMode.OFF:
         manifests.append(flux_images(controller_images(release), mode))
     if config.images.signatures and (mode := config.mode_of(PolicyName.TENANT_IMAGES)) is not PolicyMode.OFF:
-        manifests.append(tenant_images(config.images.signatures, config.images.registries, mode))
+        enforced = config.mode_of(PolicyName.POD_SIZE) is PolicyMode.ENFORCE
+        above = config.maximum_sizes if enforced else None
+        manifests.append(tenant_images(config.images.signatures, config.images.registries, mode, above))
     if onboards(config):
         manifests += onboarding(tenancy, flux)
     return manifests

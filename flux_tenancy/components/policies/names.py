@@ -46,6 +46,7 @@ class PolicyName(StrEnum):
     INGRESS_SNIPPETS = "ingress-snippets"
     ALLOWED_IMAGES = "allowed-images"
     ALLOWED_FIELDS = "allowed-fields"
+    POD_SIZE = "pod-size"
     # Limits what a tenant, unlike the platform, may do in its namespace.
     ALLOWED_KINDS = "allowed-kinds"
     PLATFORM_OBJECTS = "platform-objects"

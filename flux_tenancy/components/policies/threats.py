@@ -97,4 +97,7 @@ THREATS: Mapping[int, Threat] = {
     48: Threat("Pods that keep other tenants' pods from their nodes, and pods that end after a year", ()),
     49: Threat("Finalizers and owners of new objects, or finalizers of the wrong kind", ("access is removed first",)),
     50: Threat("A platform controller that creates objects that the tenant may not create", (_ROLE,)),
+    58: Threat("One allowed object that is too large for a webhook or a controller", ()),
+    59: Threat("Objects as large as they can be, up to the quota, that fill the cluster's store", (_QUOTA,)),
+    61: Threat("Repositories that include each other, so that their content multiplies", ()),
 }

@@ -8,14 +8,13 @@ Source: https://kubernetes.io/docs/reference/using-api/server-side-apply/
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import pulumi
 
 from flux_tenancy.components.cluster.client import APPLY_PATCH, ClusterUnavailable, ask, explaining, path_of
-from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.engine import log
 from flux_tenancy.components.vocabulary.manifests import Manifest, name_of, resource_type
@@ -28,40 +27,17 @@ if TYPE_CHECKING:
 # Output of each resource in which the provider records its field manager.
 _OWN_MANAGER = "__fieldManager"
 
-
-@dataclass(frozen=True)
-class CoOwner:
-    """A field manager of an object that belongs to the platform.
-
-    Attributes:
-        manifest: API version, kind and metadata of the object.
-        manager: name of the field manager.
-    """
-
-    manifest: Manifest
-    manager: str
-
-    def message(self, wording: Wording, **fields: object) -> Message:
-        """A message about this object and its field manager."""
-        return wording(
-            kind=self.manifest["kind"], name=name_of(self.manifest), manager=printable(self.manager), **fields
-        )
+CoOwner = tuple[Manifest, str]
+"""An object of the platform, and the name of a field manager that has applied it."""
 
 
-def co_owner(manifest: Manifest, manager: str) -> CoOwner:
-    """A field manager of an object, of which only the identity is kept."""
-    metadata = {key: manifest["metadata"][key] for key in ("name", "namespace") if key in manifest["metadata"]}
-    return CoOwner({"apiVersion": manifest["apiVersion"], "kind": manifest["kind"], "metadata": metadata}, manager)
-
-
-def co_owners(objects: Iterable[Manifest], state: State) -> list[CoOwner]:
+def co_owners(objects: Iterable[Manifest], state: State) -> Iterator[CoOwner]:
     """The field managers other than Pulumi that have applied a spec of this stack.
 
     Args:
         objects: sources and Kustomizations as the cluster has them.
         state: the stack's state; objects that are not in it are left alone.
     """
-    found = []
     for each in objects:
         own = state.resources.get((resource_type(each), name_of(each)), {}).get(_OWN_MANAGER)
         if own is None:
@@ -69,54 +45,36 @@ def co_owners(objects: Iterable[Manifest], state: State) -> list[CoOwner]:
         for entry in each["metadata"].get("managedFields", ()):
             manager = entry.get("manager", "")  # A tenant may write an entry without one.
             if entry["operation"] == "Apply" and manager != own and "f:spec" in (entry.get("fieldsV1") or {}):
-                found.append(co_owner(each, manager))
-    return found
+                yield each, manager
 
 
 def take_back(api: client.ApiClient, owners: Iterable[CoOwner]) -> None:
     """Make Pulumi the only owner again, and warn about each other one; a preview only warns."""
-    for owner in owners:
+    for manifest, manager in owners:
+        whose = f"{manifest['kind']} {name_of(manifest)}: field manager {printable(manager)!r}"
         if pulumi.runtime.is_dry_run():
-            log.warn(
-                owner.message(
-                    Wording(
-                        "FT-CLU-010",
-                        "{kind} {name}: field manager {manager!r} owns parts of its spec; the update takes them over",
-                    )
-                )
-            )
+            log.warn(Message("FT-CLU-010", f"{whose} owns parts of its spec; the update takes them over"))
             continue
         try:
-            relinquish(api, owner)
+            relinquish(api, manifest, manager)
         except ClusterUnavailable as error:
             log.warn(
-                owner.message(
-                    Wording(
-                        "FT-CLU-012",
-                        "{kind} {name}: field manager {manager!r} owns parts of its spec, and keeps fields that "
-                        "the stack no longer sets: {reason}",
-                    ),
-                    reason=error,
+                Message(
+                    "FT-CLU-012",
+                    f"{whose} owns parts of its spec, and keeps fields that the stack no longer sets: {error}",
                 )
             )
         else:
-            log.warn(
-                owner.message(
-                    Wording(
-                        "FT-CLU-011",
-                        "{kind} {name}: field manager {manager!r} owned parts of its spec; the update has taken "
-                        "them over",
-                    )
-                )
-            )
+            log.warn(Message("FT-CLU-011", f"{whose} owned parts of its spec; the update has taken them over"))
 
 
-def relinquish(api: client.ApiClient, owner: CoOwner) -> None:
+def relinquish(api: client.ApiClient, manifest: Manifest, manager: str) -> None:
     """Apply an empty object as that manager: fields that only it owned are removed, shared ones stay.
 
     Raises:
         ClusterUnavailable: the cluster does not answer, or not to this user.
     """
-    query = {"fieldManager": owner.manager, "force": "true"}
+    metadata = {key: manifest["metadata"][key] for key in ("name", "namespace") if key in manifest["metadata"]}
+    body = {"apiVersion": manifest["apiVersion"], "kind": manifest["kind"], "metadata": metadata}
     with explaining(api):
-        ask(api, "PATCH", path_of(owner.manifest), owner.manifest, content_type=APPLY_PATCH, **query)
+        ask(api, "PATCH", path_of(body), body, content_type=APPLY_PATCH, fieldManager=manager, force="true")

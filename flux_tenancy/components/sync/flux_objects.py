@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from flux_tenancy.components.cluster.client import ask, explaining, items, path_of
 from flux_tenancy.components.cluster.readable import if_readable
+from flux_tenancy.components.sync.start_failures import StartFailure, read_start_failures
 from flux_tenancy.components.sync.status import REQUESTED_AT
 from flux_tenancy.components.vocabulary.manifests import plural_of
 from flux_tenancy.components.vocabulary.names import (
@@ -52,11 +53,13 @@ class FluxObjects:
         read: reads what the platform and all tenants fetch and apply.
         request: requests the reconciliation of an object, with the time of the request.
         now: returns the cluster's time.
+        start_failures: reads why Pods of some namespaces do not start.
     """
 
     read: Callable[[], Iterable[Mapping[str, Any]]]
     request: Callable[[Mapping[str, Any], datetime], None]
     now: Callable[[], datetime]
+    start_failures: Callable[[Iterable[str]], Iterable[StartFailure]] = lambda namespaces: ()
 
 
 def flux_objects(api: client.ApiClient, kinds: Iterable[str] = ALWAYS) -> FluxObjects:
@@ -66,7 +69,12 @@ def flux_objects(api: client.ApiClient, kinds: Iterable[str] = ALWAYS) -> FluxOb
         api: a client for the cluster.
         kinds: the kinds to read.
     """
-    return FluxObjects(partial(read_syncs, api, kinds), partial(request_reconciliation, api), partial(read_time, api))
+    return FluxObjects(
+        partial(read_syncs, api, kinds),
+        partial(request_reconciliation, api),
+        partial(read_time, api),
+        partial(read_start_failures, api),
+    )
 
 
 def request_reconciliation(api: client.ApiClient, found: Mapping[str, Any], at: datetime) -> None:

@@ -34,6 +34,7 @@ from flux_tenancy.isolation.scene import Scene
 # attempts have no effect.
 BLOCKED = r"cross-namespace references (?:have been blocked|are not allowed)|[Aa]ccess denied"
 NOT_FOUND = r"not found|NotFound"
+_MANY = 300
 
 
 class ByChoice(Section):
@@ -284,6 +285,8 @@ def _found(scene: Scene) -> Mapping[str, Any]:
     dynamic = [each for each in scene.storage_classes if each.get("provisioner") != "kubernetes.io/no-provisioner"]
     source_kind, source_name = _own_source(scene)
     check = {"apiVersion": "v1", "kind": "ConfigMap", "namespace": scene.tenancy.home}
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": NAME}
+    volume = {"projected": {"sources": [{"configMap": {"name": NAME}}]}}
     return {
         "home": scene.tenancy.home,
         "account": scene.tenancy.account,
@@ -298,6 +301,11 @@ def _found(scene: Scene) -> Mapping[str, Any]:
         "longExpression": "size('a') + " * 200 + "1 > 0",
         "healthChecks": [check | {"name": f"{NAME}-{number}"} for number in range(1000)],
         "text512KiB": "a" * 512 * 1024,
+        # Far above what a stack allows, and below the API server's own limits.
+        "text900kB": "a" * 900_000,
+        "containers": [{"name": f"main-{number}", "image": scene.image} for number in range(_MANY)],
+        "volumes": [volume | {"name": f"volume-{number}"} for number in range(_MANY)],
+        "owners": [owner | {"uid": f"isolation-{number}"} for number in range(_MANY)],
     }
 
 

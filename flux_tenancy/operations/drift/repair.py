@@ -31,7 +31,7 @@ from kubernetes.client.exceptions import ApiException
 from flux_tenancy.components.cluster.client import APPLY_PATCH, ClusterUnavailable, ask, explaining, get, path_of
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.printable import printable
-from flux_tenancy.components.recovery.field_owners import co_owner, relinquish
+from flux_tenancy.components.recovery.field_owners import relinquish
 from flux_tenancy.components.vocabulary.manifests import Manifest, qualified
 from flux_tenancy.operations.drift.differences import (
     MANAGERS,
@@ -252,7 +252,7 @@ def _restore(api: client.ApiClient, recorded: Recorded, intended: Manifest) -> N
             applied = apply()
         correct(applied)
         for former in former_managers(recorded, applied):
-            relinquish(api, co_owner(recorded.manifest, former))
+            relinquish(api, recorded.manifest, former)
 
 
 def correction(found: Manifest, changed: Iterable[Change], intended: Manifest) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -12,6 +12,7 @@ from flux_tenancy.components.cluster.client import ClusterUnavailable
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.git.fetch_status import missing_remedy
 from flux_tenancy.components.stack.files.names import stack_file_name
+from flux_tenancy.components.sync.start_failures import read_start_failures
 from flux_tenancy.components.sync.status import status_of
 from flux_tenancy.components.tenant.config import TenantState
 from flux_tenancy.components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION
@@ -32,6 +33,8 @@ from flux_tenancy.operations.tenants.overview import (
 from flux_tenancy.project.described_stack import described_tenant, listed_tenants
 from flux_tenancy.project.errors import OperationError, invalid
 
+# RBAC names the resource when it refuses Helm a definition in `crds/`.
+_DEFINITIONS = "customresourcedefinitions"
 _HEALTH = {"True": Health.READY, "False": Health.FAILED, "Unknown": Health.RECONCILING}
 
 
@@ -107,13 +110,18 @@ def _details(tenant: str, stack: str, project: Path) -> TenantDetails:
     namespaces = namespaces_of(described)
     try:
         try:
-            found, _ = observe(connect_to_read(stack, project), stack, None)
+            api = connect_to_read(stack, project)
+            found, _ = observe(api, stack, None)
+            details = tenant_details(tenant, stack, described, found)
+            if details.line.health in (Health.FAILED, Health.RECONCILING):
+                causes = ("; ".join(each) for each in read_start_failures(api, namespaces))
+                details = replace(details, next=(*details.next, *causes))
         except ClusterUnavailable as error:
             raise invalid(error.as_problem(stack_file_name(stack))) from None
     except OperationError as error:
         unknown = TenantLine(tenant, Health.ABSENT)
         return TenantDetails(stack, unknown, namespaces, error=said_of(error), next=(error.message.remedy,))
-    return tenant_details(tenant, stack, described, found)
+    return details
 
 
 def tenant_details(tenant: str, stack: str, described: Mapping[str, Any], found: Observed) -> TenantDetails:
@@ -130,7 +138,7 @@ def tenant_details(tenant: str, stack: str, described: Mapping[str, Any], found:
     objects = tuple(map(_flux_object, found.objects.get(tenant, ())))
     quotas = sorted(quota_uses(found.quotas.get(tenant, ())), key=lambda use: -use.percent)
     namespaces = namespaces_of(described)
-    next_steps = tuple(_next_steps(line, stack, objects, namespaces))
+    next_steps = tuple(_next_steps(line, stack, objects))
     return TenantDetails(stack, line, namespaces, objects, tuple(quotas), next=next_steps)
 
 
@@ -147,7 +155,7 @@ def _flux_object(found: Mapping[str, Any]) -> FluxObject:
     )
 
 
-def _next_steps(line: TenantLine, stack: str, objects: Sequence[FluxObject], namespaces: Sequence[str]) -> list[str]:
+def _next_steps(line: TenantLine, stack: str, objects: Sequence[FluxObject]) -> list[str]:
     """How to go on with a tenant that is not ready."""
     of_stack = f"--stack {stack}"
     match line.health:
@@ -169,10 +177,9 @@ def _next_steps(line: TenantLine, stack: str, objects: Sequence[FluxObject], nam
         f"{each.kind.lower()} {quote(each.name)} --namespace {quote(each.namespace)}`"
         for each in sources or failed
     ]
-    if failed and not sources and not all(missing_remedy(each.message) for each in failed):
-        # Flux only says that a Deployment is not ready.
-        steps += [
-            f"if Pods do not start: `kubectl get events --namespace {quote(each)} --field-selector type=Warning`"
-            for each in namespaces
-        ]
+    if any(each.kind == HELM_RELEASE and _DEFINITIONS in each.message for each in failed):
+        steps.append(
+            "leave the definitions in `crds/` of the chart to the platform team: `install: {crds: Skip}` and "
+            "`upgrade: {crds: Skip}` in the HelmRelease"
+        )
     return steps

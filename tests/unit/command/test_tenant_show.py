@@ -150,9 +150,118 @@ def test_what_has_failed_by_itself_is_named_and_not_what_waits_for_it(project, c
     assert "GitRepository ops-team" in step
 
     cluster.objects[SOURCES][1] = flux_object("GitRepository", "tools", "ops-team", "True")
-    step, events = shown(project, "ops-team")["next"]
+    [step] = shown(project, "ops-team")["next"]
     assert "Kustomization ops-team" in step
-    assert "`kubectl get events --namespace tools --field-selector type=Warning`" in events
+
+
+def test_definitions_of_a_chart_have_a_step_of_their_own(project, cluster):
+    release = flux_object(
+        "HelmRelease",
+        "apps",
+        "web",
+        "False",
+        'failed to create CustomResourceDefinition: customresourcedefinitions.apiextensions.k8s.io "a" is forbidden',
+    )
+    cluster.objects[RELEASES] = [release]
+
+    _, step = shown(project, "dev-team")["next"]
+
+    assert "`install: {crds: Skip}`" in step
+    cluster.objects[RELEASES] = [flux_object("HelmRelease", "apps", "web", "False", "no such chart")]
+    assert len(shown(project, "dev-team")["next"]) == 1
+
+
+def event(reason: str, kind: str, name: str, message: str, at: str = "2026-11-28T10:00:00Z") -> dict[str, Any]:
+    about = {"kind": kind, "namespace": "apps", "name": name}
+    return {"metadata": {"name": f"{name}.1"}, "reason": reason, "message": message, "lastTimestamp": at} | {
+        "involvedObject": about
+    }
+
+
+EVENTS = "/api/v1/namespaces/apps/events"
+START_FAILURES = [
+    (
+        event(
+            "FailedCreate",
+            "ReplicaSet",
+            "web-7d9f",
+            'pods "web-7d9f-x" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true',
+        ),
+        "ReplicaSet apps/web-7d9f: Pod Security refuses its Pods: ",
+        "`podSecurity` of the namespace",
+    ),
+    (
+        event("FailedCreate", "Job", "load", 'pods "load-x" is forbidden: exceeded quota: q, used: pods=5'),
+        "Job apps/load: a quota is full: ",
+        "`limits.quota`",
+    ),
+    (
+        event("FailedCreate", "ReplicaSet", "a-1", "is forbidden: failed quota: q: must specify limits.memory"),
+        "ReplicaSet apps/a-1: its Pods lack requests or limits",
+        "`resources` of each container",
+    ),
+    (
+        event("Failed", "Pod", "web-1", 'Failed to pull image "example.com/a:1": not found'),
+        "Pod apps/web-1: its image cannot be pulled: ",
+        "`imagePullSecrets`",
+    ),
+    (
+        event("FailedScheduling", "Pod", "web-1", "0/3 nodes are available: 3 Insufficient cpu."),
+        "Pod apps/web-1: no node can run it: ",
+        "tolerations",
+    ),
+    (
+        event("FailedScheduling", "Pod", "db-0", "pod has unbound immediate PersistentVolumeClaims"),
+        "Pod apps/db-0: a volume claim is missing, or waits",
+        "`kubectl get storageclass`",
+    ),
+    (
+        event("FailedBinding", "PersistentVolumeClaim", "data", "no storage class is set"),
+        "PersistentVolumeClaim apps/data: its volume is not created: ",
+        "`storageClassName`",
+    ),
+    (
+        event("FailedMount", "Pod", "web-1", 'secret "web" not found'),
+        "Pod apps/web-1: a volume cannot be mounted: ",
+        "create the Secret",
+    ),
+]
+
+
+@pytest.mark.parametrize("state", ["Unknown", "False"])
+@pytest.mark.parametrize(("found", "cause", "remedy"), START_FAILURES)
+def test_the_cause_why_pods_do_not_start_is_a_next_step(project, cluster, state, found, cause, remedy):
+    sync = flux_object("Kustomization", "apps", "dev-team", state, "Running health checks with a timeout of 5m0s")
+    cluster.objects |= {SYNCS: [sync], EVENTS: [found, event("Unhealthy", "Pod", "web-1", "Readiness probe failed")]}
+
+    *_, step = shown(project, "dev-team")["next"]
+
+    assert step.startswith(cause) and found["message"] in step and remedy in step
+    assert len(shown(project, "dev-team")["next"]) == (1 if state == "Unknown" else 2)
+
+
+def test_a_cause_is_told_once_and_the_latest_first(project, cluster):
+    sync = flux_object("Kustomization", "apps", "dev-team", "Unknown", "Running health checks")
+    full = "is forbidden: exceeded quota: dev-team-quota, used: pods="
+    cluster.objects |= {
+        SYNCS: [sync],
+        EVENTS: [
+            event("FailedCreate", "ReplicaSet", "web", f"{full}4", "2026-11-28T09:00:00Z"),
+            event("FailedScheduling", "Pod", "a-1", "0/3 nodes are available", "2026-11-28T09:30:00Z"),
+            event("FailedScheduling", "Pod", "a-2", "0/3 nodes are available", "2026-11-28T09:20:00Z"),
+            event("FailedCreate", "ReplicaSet", "web", f"{full}5", "2026-11-28T10:00:00Z"),
+        ],
+    }
+
+    first, second = shown(project, "dev-team")["next"]
+
+    assert f"{full}5" in first and second.startswith("Pod apps/a-1: ")
+
+
+def test_events_of_a_tenant_that_is_ready_are_not_read(project, cluster):
+    cluster.objects[EVENTS] = [START_FAILURES[0][0]]
+
+    assert shown(project, "dev-team")["next"] == []
 
 
 @pytest.mark.parametrize(

@@ -16,15 +16,12 @@ from flux_tenancy.components.config.errors import Problem
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.engine.state import State
-from flux_tenancy.components.installs.capsule.config import CAPSULE
-from flux_tenancy.components.installs.kyverno.config import KYVERNO
+from flux_tenancy.components.stack.cluster.namespaces import NAMESPACE_TYPE, OF_PLATFORM
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.plan import Plan
 from flux_tenancy.components.sync.status import name_of_object
-from flux_tenancy.components.tenant.leaving.blocked_namespaces import NamespaceHolds
 from flux_tenancy.components.vocabulary.manifests import Manifest, name_of, resource_type
 from flux_tenancy.components.vocabulary.names import (
-    FLUX_NAMESPACE,
     HELM_API,
     HELM_RELEASE,
     KUSTOMIZATION,
@@ -32,8 +29,6 @@ from flux_tenancy.components.vocabulary.names import (
 )
 
 _SHOWN = 3
-_OWN = (FLUX_NAMESPACE, KYVERNO.namespace, CAPSULE.namespace)
-_NAMESPACE_TYPE = "kubernetes:core/v1:Namespace"
 _APPLIED_TYPES = {
     kind: resource_type({"apiVersion": api, "kind": kind})
     for api, kind in ((KUSTOMIZE_API, KUSTOMIZATION), (HELM_API, HELM_RELEASE))
@@ -47,7 +42,6 @@ def missing_objects(
     state: State,
     syncs: Iterable[Manifest],
     names_at: Callable[[str], Collection[str] | None],
-    holds: Mapping[str, NamespaceHolds | None],
     stack_file: str,
     *,
     refreshed: bool = False,
@@ -62,20 +56,13 @@ def missing_objects(
         syncs: the sources and Kustomizations in the cluster.
         names_at: returns the objects at a path of the API, as `namespace/name`, or `name` for cluster-scoped ones; None
             if a preview may not read them.
-        holds: what blocks the deletion of each namespace that is being deleted.
         stack_file: name of the stack's file.
         refreshed: whether the engine knows what is missing, since it has refreshed the state.
     """
-    if not names_cluster(state, cluster.uid):
+    if refreshed or not names_cluster(state, cluster.uid):
         return []
-    own = [name for name in _OWN if name in state.names(_NAMESPACE_TYPE)]
-    terminating = [name for name in own if name in cluster.terminating]
-    if terminating:
-        return [
-            Problem(stack_file, "cluster", _being_deleted(name, holds.get(name), config.cluster.context))
-            for name in terminating
-        ]
-    if refreshed:
+    own = [name for name in OF_PLATFORM if name in state.names(NAMESPACE_TYPE)]
+    if cluster.terminating.intersection(own):  # `held_namespaces` refuses it.
         return []
     wanted = {sync.applied for sync in plan.syncs.values()}
     there = {name_of_object(each) for each in syncs if not _is_terminating(each)}
@@ -106,14 +93,14 @@ def _missing(
     """Kind and name of each missing object, except those of tenants that leave or are no longer listed."""
     listed = {name for tenant in config.active_tenants.values() for name in tenant.namespace_names}
     # A lost namespace is reported or re-created as a whole (`components.recovery.missing_namespaces`).
-    kept = {name for name in cluster.namespaces if name not in state.names(_NAMESPACE_TYPE)} | listed
-    kept |= {*_OWN}
+    kept = {name for name in cluster.namespaces if name not in state.names(NAMESPACE_TYPE)} | listed
+    kept |= {*OF_PLATFORM}
     found: dict[str, Collection[str] | None] = {}
     for (kind, _), outputs in state.resources.items():
         if (path := collection_of(kind)) is None or "metadata" not in outputs:
             continue
         metadata: Mapping[str, Any] = outputs["metadata"]
-        namespace = metadata["name"] if kind == _NAMESPACE_TYPE else metadata.get("namespace", "")
+        namespace = metadata["name"] if kind == NAMESPACE_TYPE else metadata.get("namespace", "")
         if namespace and (namespace not in kept or (namespace in listed and namespace not in cluster.namespaces)):
             continue
         if path not in found:
@@ -121,22 +108,6 @@ def _missing(
         name = name_of({"metadata": metadata})
         if (names := found[path]) is not None and name not in names:
             yield f"{kind.rpartition(':')[2]} {printable(name)}"
-
-
-def _being_deleted(namespace: str, holds: NamespaceHolds | None, context: str | None) -> Message:
-    if not holds:
-        return Message(
-            "FT-CLU-112",
-            f"namespace {namespace!r} is still being deleted",
-            "wait until it is gone, and run `pulumi up --refresh`",
-        )
-    # Flux's controllers may have gone before the objects that they finalize, and then nothing prunes.
-    return Message(
-        "FT-CLU-120",
-        f"namespace {namespace!r} is still being deleted, and finalizers block it",
-        "if the controllers in it are gone, remove the finalizers, which deletes nothing that Flux has applied, and "
-        f"run `pulumi up --refresh`:{holds.listing(context)}",
-    )
 
 
 def _is_terminating(manifest: Manifest) -> bool:

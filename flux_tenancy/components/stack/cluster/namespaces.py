@@ -9,6 +9,8 @@ from flux_tenancy.components.cluster.component import known_cluster_uid
 from flux_tenancy.components.config.errors import Problem
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.engine.state import State
+from flux_tenancy.components.installs.capsule.config import CAPSULE
+from flux_tenancy.components.installs.kyverno.config import KYVERNO
 from flux_tenancy.components.recovery.missing_namespaces import LostNamespaces
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.tenant.capsule.names import CAPSULE_TENANT_LABEL, TENANT_TYPE
@@ -16,6 +18,8 @@ from flux_tenancy.components.tenant.leaving.blocked_namespaces import NamespaceH
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 
 NAMESPACE_TYPE = "kubernetes:core/v1:Namespace"
+OF_PLATFORM = (FLUX_NAMESPACE, KYVERNO.namespace, CAPSULE.namespace)
+"""The platform's own namespaces, as far as a stack has them."""
 
 
 def namespace_problems(config: StackConfig, cluster: ClusterFacts, state: State, stack_file: str) -> list[Problem]:
@@ -44,33 +48,36 @@ def terminating(config: StackConfig, cluster: ClusterFacts, state: State) -> set
 
 
 def held_namespaces(config: StackConfig, holds: Mapping[str, NamespaceHolds | None], stack_file: str) -> list[Problem]:
-    """Namespaces of listed tenants that are still being deleted: nothing can be created in them.
+    """Namespaces of the platform and of listed tenants that are still being deleted: nothing can be created in them.
 
     Args:
         config: the stack.
-        holds: what blocks the deletion of each namespace that is being deleted; None for one that is gone by now.
+        holds: what blocks the deletion of each namespace that is being deleted; None for one that is gone by now, which
+            the facts of the cluster still have.
         stack_file: name of the stack's file.
     """
-    problems = []
-    for namespace, tenant in config.tenant_of_namespaces.items():
-        if (found := holds.get(namespace)) is None:
-            continue
-        message = (
-            Message(
-                "FT-CLU-110",
-                f"namespace {namespace!r} is still being deleted, and finalizers block it",
-                "when nothing needs these finalizers, remove them and run the command "
-                f"again:{found.listing(config.cluster.context)}",
-            )
-            if found
-            else Message(
-                "FT-CLU-109",
-                f"namespace {namespace!r} is still being deleted",
-                "wait until it is gone, and run the command again",
-            )
+    paths = {name: f"tenants.{tenant}" for name, tenant in config.tenant_of_namespaces.items()}
+    return [
+        Problem(stack_file, path, _being_deleted(namespace, holds[namespace], config.cluster.context))
+        for namespace, path in (dict.fromkeys(OF_PLATFORM, "cluster") | paths).items()
+        if namespace in holds
+    ]
+
+
+def _being_deleted(namespace: str, holds: NamespaceHolds | None, context: str | None) -> Message:
+    if not holds:
+        return Message(
+            "FT-CLU-109",
+            f"namespace {namespace!r} is still being deleted",
+            "wait until it is gone, and run the command again",
         )
-        problems.append(Problem(stack_file, f"tenants.{tenant}", message))
-    return problems
+    # Flux's controllers may have gone before the objects that they finalize, and then nothing prunes.
+    return Message(
+        "FT-CLU-110",
+        f"namespace {namespace!r} is still being deleted, and finalizers block it",
+        "when nothing needs these finalizers, or their controllers are gone, remove them and run the command "
+        f"again:{holds.listing(context)}",
+    )
 
 
 def _unknown(config: StackConfig, cluster: ClusterFacts, stack_file: str) -> list[Problem]:

@@ -85,7 +85,8 @@ def report(config: StackConfig, cluster: ClusterFacts, platform: Platform, look:
         look: how the cluster is looked at.
     """
     timeout = seconds(config.tenancy.settle_timeout)
-    progress = settled(timeout, platform, look.objects, look.changes, config.git_sources)
+    namespaces = {name: tenant.namespace_names for name, tenant in config.tenants.items()}
+    progress = settled(timeout, platform, look.objects, look.changes, config.git_sources, namespaces)
     further = report_further_access(config, platform, progress, look.further_access, look.further_controller_access)
     fetching = fetched(config.further_sources, progress, look.find)
     leaving = report_leaving(config, look.remaining)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import pulumi
@@ -21,6 +22,7 @@ from flux_tenancy.components.sync.status import Progress, ReconcileRequests, Syn
 from flux_tenancy.components.vocabulary.names import owner_of, sync_label
 
 NOT_READY = Wording("FT-TEN-101", "{sync} is not ready: {status}", "{remedy}")
+_MOST_FAILURES = 5
 LEFT_OUT = SyncStatus("Unknown", "not created yet; the update left it out")
 
 
@@ -30,6 +32,7 @@ def settled(
     objects: FluxObjects,
     changes: Changes,
     sources: Sources,
+    namespaces: Mapping[str, Sequence[str]],
 ) -> pulumi.Output[dict[str, Progress]]:
     """The progress of each sync, by its key (`Plan.syncs`), with what this update has changed taken into account.
 
@@ -42,6 +45,7 @@ def settled(
         objects: Flux's objects in the cluster.
         changes: what this update has changed.
         sources: the Git sources of the stack.
+        namespaces: the namespaces of each tenant.
     """
     updating = not (pulumi.runtime.is_dry_run() or creates_nothing())
     timeout = timeout if updating else 0.0
@@ -63,9 +67,10 @@ def settled(
         requests = ReconcileRequests(request, {key for key in there if changes.concern(owner_of(key))}, changes.renewed)
         try:
             progress = await asyncio.to_thread(wait_until_settled, objects.read, there, timeout, requests)
-            warnings = (
-                [] if pulumi.runtime.is_dry_run() else await asyncio.to_thread(_warnings, progress, clock, sources)
-            )
+            warnings = []
+            if not pulumi.runtime.is_dry_run():
+                warnings = await asyncio.to_thread(_warnings, progress, clock, sources)
+                warnings += await asyncio.to_thread(_start_failures, progress, objects, namespaces)
         except ClusterUnavailable as error:
             # Everything is applied by now, so a cluster that cannot be read does not fail the update.
             unknown = SyncStatus("Unknown", str(error))
@@ -106,6 +111,26 @@ def _warnings(progress: Mapping[str, Progress], clock: ClusterClock, sources: So
         )
         for name, found in progress.items()
         if found.overall.ready != "True"
+    ]
+
+
+def _start_failures(
+    progress: Mapping[str, Progress], objects: FluxObjects, namespaces: Mapping[str, Sequence[str]]
+) -> list[Message]:
+    """Why Pods of the tenants do not start whose syncs have fetched their sources and are not ready.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer.
+    """
+    waiting = {
+        owner_of(key): None
+        for key, found in progress.items()
+        if found.fetched.ready == "True" and found.applied.ready != "True"
+    }
+    return [
+        Message("FT-TEN-107", f"tenant {tenant}: {failure.problem}", failure.remedy)
+        for tenant in waiting
+        for failure in islice(objects.start_failures(namespaces.get(tenant, ())), _MOST_FAILURES)
     ]
 
 

@@ -31,7 +31,8 @@ _FAILURES = (
 # and one that a terminal would interpret is escaped.
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]*")
 _SHOWN = 20
-_PODS = "pods"
+_PODS, _NAMESPACES = "pods", "namespaces"
+_KUBERNETES = "kubernetes"
 # Finalizers that a controller of Kubernetes removes once it has finished, and it may only be slow.
 _OF_KUBERNETES = re.compile(r"([a-z.]+\.)?kubernetes\.io/.+|foregroundDeletion|orphan")
 _RELEASE = '{"metadata":{"finalizers":null}}'
@@ -124,7 +125,10 @@ def read_namespace_holds(api: client.ApiClient, namespace: str) -> NamespaceHold
         if condition["status"] == "True"
     }
     failures = [f"{each}: {printable(conditions[each])}" for each in _FAILURES if each in conditions]
-    objects: list[Held] = []
+    own = tuple(found.get("metadata", {}).get("finalizers") or ())
+    objects = [Held(_NAMESPACES, namespace, own, f"/api/v1/namespaces/{namespace}")] if own else []
+    if others := [each for each in found.get("spec", {}).get("finalizers") or () if each != _KUBERNETES]:
+        failures.append(f"spec.finalizers of the namespace itself: {printable(', '.join(others))}")
     unread: list[str] = []
     pods: list[str] = []
     for kind in read_namespaced_kinds(api):
@@ -150,5 +154,6 @@ def _line(held: Held, namespace: str, at: str) -> str:
     by = ", ".join(held.finalizers)
     if not _PLAIN.fullmatch(held.name):
         return f"{held.resource} {json.dumps(held.name)} by {by}: take these out of its metadata.finalizers"
-    command = f"kubectl patch {held.resource} {held.name} -n {namespace}{at} --type=merge -p '{_RELEASE}'"
+    within = "" if held.resource == _NAMESPACES else f" -n {namespace}"
+    command = f"kubectl patch {held.resource} {held.name}{within}{at} --type=merge -p '{_RELEASE}'"
     return f"{held.resource} {held.name} by {by}: {command}"

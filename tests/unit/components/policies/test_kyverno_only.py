@@ -5,7 +5,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from sample_stack import flux_config
 
-from flux_tenancy.components.policies.config import PoliciesConfig, PolicyMode
+from flux_tenancy.components.policies.config import MaximumSizes, PoliciesConfig, PolicyMode
 from flux_tenancy.components.policies.image_signatures import flux_images, tenant_images
 from flux_tenancy.components.policies.kyverno_only import kyverno_only, kyverno_rules
 from flux_tenancy.components.policies.onboarding import background_rules, onboarding
@@ -32,6 +32,7 @@ RELEASE = [
 TENANCY = TenancyConfig.model_validate({"limits": {"fluxObjects": 3}})
 FLUX = flux_config()
 ENFORCE, AUDIT = PolicyMode.ENFORCE, PolicyMode.AUDIT
+SIZES = MaximumSizes()
 
 
 def made(**policies):
@@ -42,13 +43,23 @@ def flux(mode=ENFORCE):
     return [flux_images([FLUX_IMAGE], mode)]
 
 
-def tenants(mode=ENFORCE):
+def tenants(mode=ENFORCE, above=SIZES):
     images = PoliciesConfig.model_validate(ALL).images
-    return [tenant_images(images.signatures, images.registries, mode)]
+    return [tenant_images(images.signatures, images.registries, mode, above)]
 
 
 def labels():
     return onboarding(TENANCY, FLUX)
+
+
+@pytest.mark.parametrize(("mode", "conditions"), [("enforce", 2), ("audit", 1), ("off", 1)])
+def test_kyverno_reads_no_pod_that_kubernetes_refuses_for_its_size(mode, conditions):
+    """A mutating webhook is called before Kubernetes' own policies; a pod that these let pass needs a signature."""
+    [policy] = made(engine="both", images=IMAGES, modes={"pod-size": mode})
+
+    found = [each["expression"] for each in policy["spec"]["matchConditions"]]
+    assert len(found) == conditions
+    assert all("<= 30 && size(object.spec.?volumes.orValue([])) <= 61" in each for each in found[1:])
 
 
 def test_nothing_is_rendered_unless_configured():
@@ -81,7 +92,7 @@ def test_each_policy_can_have_its_own_mode(policy, expected):
 
 
 def test_the_common_mode_applies_to_them():
-    assert made(**ALL, mode="audit") == flux(AUDIT) + tenants(AUDIT) + labels()
+    assert made(**ALL, mode="audit") == flux(AUDIT) + tenants(AUDIT, above=None) + labels()
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from flux_tenancy.components.cluster.client import ClusterFacts, collection_of
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.stack.cluster.missing_objects import missing_objects
 from flux_tenancy.components.stack.plan import stack_plan
-from flux_tenancy.components.tenant.leaving.blocked_namespaces import Held, NamespaceHolds
 
 NAMESPACE = "kubernetes:core/v1:Namespace"
 SYNC = "kubernetes:kustomize.toolkit.fluxcd.io/v1:Kustomization"
@@ -43,7 +42,7 @@ def config(tmp_path):
     return load(tmp_path, tenants={"dev-team": {}})
 
 
-def found(config, recorded=None, going=(), without=(), unreadable=(), refreshed=False, holds=None):
+def found(config, recorded=None, going=(), without=(), unreadable=(), refreshed=False):
     """The problems if these objects are missing in the cluster, and the paths that were read."""
     there = {path: names - set(without) for path, names in THERE.items()}
     facts = ClusterFacts("this", "v1.36.3", dict.fromkeys(there["/api/v1/namespaces"], {}), frozenset(going))
@@ -65,7 +64,6 @@ def found(config, recorded=None, going=(), without=(), unreadable=(), refreshed=
         state,
         syncs,
         names_at,
-        holds or {},
         "Pulumi.staging.yaml",
         refreshed=refreshed,
     )
@@ -92,8 +90,6 @@ def test_after_a_refresh_the_engine_knows_what_is_missing(config):
     gone = {"apps/dev-team", "flux-tenancy-tenant", "flux-system/source-controller"}
 
     assert found(config, without=gone, refreshed=True) == ([], [])
-    [problem], _ = found(config, going=["flux-system"], refreshed=True)
-    assert problem.code == "FT-CLU-112"
 
 
 def test_so_does_a_sync_that_is_not_in_the_state(config):
@@ -105,20 +101,8 @@ def test_so_does_a_sync_that_is_not_in_the_state(config):
     assert "(Deployment flux-system/source-controller)" in problem.message
 
 
-def test_a_namespace_that_is_still_being_deleted_must_be_waited_for(config):
-    [problem], _ = found(config, going=["flux-system"])
-
-    assert (problem.path, problem.code) == ("cluster", "FT-CLU-112")
-    assert "'flux-system'" in problem.message
-
-
-def test_finalizers_that_block_it_are_listed_since_the_controllers_in_it_may_be_gone(config):
-    held = Held("receivers.notification.toolkit.fluxcd.io", "flux-system", ("finalizers.fluxcd.io",))
-
-    [problem], _ = found(config, going=["flux-system"], holds={"flux-system": NamespaceHolds("flux-system", (held,))})
-
-    assert (problem.path, problem.code) == ("cluster", "FT-CLU-120")
-    assert "\n  receivers.notification.toolkit.fluxcd.io flux-system by finalizers.fluxcd.io: kubectl" in str(problem)
+def test_what_goes_with_a_namespace_of_the_platform_is_reported_as_that_namespace(config):
+    assert found(config, going=["flux-system"], without={"apps/dev-team"}) == ([], [])
 
 
 def test_objects_of_an_offboarded_tenant_do_not_count_as_missing(config):

@@ -36,6 +36,7 @@ from flux_tenancy.components.stack.report.outputs import Look, report, stack_out
 from flux_tenancy.components.stack.report.progress import settled
 from flux_tenancy.components.sync.changes import Changes
 from flux_tenancy.components.sync.flux_objects import FluxObjects
+from flux_tenancy.components.sync.start_failures import StartFailure
 from flux_tenancy.components.sync.status import REQUESTED_AT, Progress, SyncStatus
 from flux_tenancy.components.tenant.component import Tenant
 from flux_tenancy.components.tenant.config import TenantConfig, TenantState
@@ -90,6 +91,7 @@ def outputs(
     rotating=None,
     read_remains=lambda tenants: pytest.fail("nobody is leaving"),
     find=lambda manifest: pytest.fail("nobody has further sources"),
+    start_failures=lambda namespaces: [],
 ):
     """The outputs of such a stack, and how far its syncs have come, once the program has ended."""
     found: dict[str, Any] = {}
@@ -105,7 +107,7 @@ def outputs(
         if config.flux.sync is not None:
             args = platform_args(config.flux.sync, platform_path(config.flux.sync, "staging"), access)
             platform = PlatformSync("platform", args)
-        objects = FluxObjects(read_syncs, request, now)
+        objects = FluxObjects(read_syncs, request, now, start_failures)
         registered = Platform(stack_plan(config, "staging", access), flux, None, platform, tenants)
         keys = {name: pulumi.Output.from_input(each) for name, each in (rotating or {}).items()}
         seen: list[pulumi.Output[dict[str, Progress]]] = []
@@ -415,6 +417,31 @@ def test_a_failed_platform_sync_is_a_warning_of_its_own(caplog):
     assert "the platform's own sync" in caplog.messages[0] and "commit is not signed" in caplog.messages[0]
 
 
+@pytest.mark.parametrize(("status", "read"), [("Unknown", True), ("False", True), ("True", False)])
+def test_why_pods_of_a_tenant_do_not_start_is_a_warning_with_what_to_write(caplog, status, read):
+    failures = [StartFailure(f"ReplicaSet apps/web-{number}: a quota is full", "ask for more") for number in range(9)]
+    asked = []
+
+    def start_failures(namespaces):
+        asked.append(tuple(namespaces))
+        return failures
+
+    config = stack(PUBLIC, tenancy={"settleTimeout": "1s"})
+    with caplog.at_level(logging.WARNING):
+        outputs(config, lambda: found_in_cluster(DEV, sync=(status, "checks")), start_failures=start_failures)
+
+    told = [each for each in caplog.messages if "web-" in each]
+    assert asked == ([config.tenants["dev-team"].namespace_names] if read else [])
+    assert codes(told) == (["FT-TEN-107"] * 5 if read else [])
+    assert not read or "tenant dev-team: ReplicaSet apps/web-0: a quota is full; ask for more" in told[0]
+
+
+def test_pods_are_not_looked_at_while_the_source_is_not_fetched(caplog):
+    found = found_in_cluster(DEV, source=("False", "no such branch"), sync=("False", "Source is not ready"))
+    with caplog.at_level(logging.WARNING):
+        outputs(stack(PUBLIC), lambda: found, start_failures=lambda names: pytest.fail("not needed"))
+
+
 def test_progress_is_keyed_by_the_name_of_the_sync():
     config = stack(PUBLIC, platform={"url": "https://git.example.com/platform"})
     found = [*found_in_cluster(DEV, sync=("False", "path not found")), *found_in_cluster(PLATFORM)]
@@ -472,7 +499,7 @@ def test_a_sync_that_a_targeted_update_leaves_out_is_not_waited_for(caplog, prev
         objects = FluxObjects(lambda: found_in_cluster(DEV), lambda found, at: None, lambda: NOW)
         plan = stack_plan(config, "staging")
         platform: Any = SimpleNamespace(plan=plan, applied=applied)
-        return settled(3600, platform, objects, Changes(), config.git_sources).apply(found.append)
+        return settled(3600, platform, objects, Changes(), config.git_sources, {}).apply(found.append)
 
     with caplog.at_level(logging.WARNING):
         run(program, preview=preview)

@@ -11,8 +11,9 @@ from sample_stack import CLUSTER, FLUX, load
 from flux_tenancy.components.cluster.client import ClusterFacts
 from flux_tenancy.components.config.errors import ConfigurationError
 from flux_tenancy.components.engine.state import State
+from flux_tenancy.components.installs.kyverno.config import KYVERNO
 from flux_tenancy.components.stack.cluster.checks import cluster_problems
-from flux_tenancy.components.stack.cluster.foreign_installations import foreign_kyverno
+from flux_tenancy.components.stack.cluster.foreign_installations import foreign_product
 from flux_tenancy.components.stack.cluster.namespaces import held_namespaces, terminating
 from flux_tenancy.components.stack.cluster.preflight import existing_only, preflight
 from flux_tenancy.components.stack.files.stack_file import StackFile
@@ -198,6 +199,7 @@ def test_a_cluster_that_replaces_another_has_lost_no_namespace(tmp_path):
     ("holds", "code", "listed"),
     [
         (NamespaceHolds("apps"), "FT-CLU-109", ""),
+        (None, "FT-CLU-109", ""),
         (
             NamespaceHolds("apps", (Held("configmaps", "held", ("example.com/a",)),)),
             "FT-CLU-110",
@@ -212,7 +214,17 @@ def test_a_namespace_that_is_being_deleted_takes_no_tenant(tmp_path, holds, code
 
     assert (problem.path, problem.code) == ("tenants.dev-team", code)
     assert "'apps'" in problem.message and f"({code}){listed}" in str(problem)
-    assert held_namespaces(config, {"apps": None}, "Pulumi.staging.yaml") == []
+
+
+@pytest.mark.parametrize("namespace", ["flux-system", "kyverno", "capsule-system"])
+def test_so_does_one_of_the_platform_whose_controllers_may_be_gone(tmp_path, namespace):
+    held = Held("receivers.notification.toolkit.fluxcd.io", "platform", ("finalizers.fluxcd.io",))
+    holds = {namespace: NamespaceHolds(namespace, (held,))}
+
+    [problem] = held_namespaces(load(tmp_path, tenants={"dev-team": {}}), holds, "Pulumi.staging.yaml")
+
+    assert (problem.path, problem.code) == ("cluster", "FT-CLU-110")
+    assert "\n  receivers.notification.toolkit.fluxcd.io platform by finalizers.fluxcd.io: kubectl" in str(problem)
 
 
 def test_only_namespaces_of_tenants_that_are_or_were_listed_count_as_terminating(tmp_path):
@@ -278,8 +290,8 @@ def begun(uid=THIS):
     ("namespaces", "webhooks", "found"),
     [
         (["kyverno"], [], "the namespace kyverno"),
-        (["guard"], [WEBHOOK], f"the webhook configuration {WEBHOOK}"),
-        (["kyverno"], [WEBHOOK], f"the namespace kyverno, the webhook configuration {WEBHOOK}"),
+        (["guard"], [WEBHOOK], WEBHOOK),
+        (["kyverno"], [WEBHOOK], f"the namespace kyverno, {WEBHOOK}"),
     ],
 )
 def test_a_kyverno_that_somebody_else_has_installed_is_never_taken_over(namespaces, webhooks, found, marked):
@@ -287,7 +299,9 @@ def test_a_kyverno_that_somebody_else_has_installed_is_never_taken_over(namespac
     cluster = with_namespaces(*namespaces, marked=namespaces if marked else [])
 
     for recorded in [state(), begun(OTHER), *([] if marked else [begun()])]:
-        [problem] = foreign_kyverno(cluster, dict.fromkeys(webhooks, marked), recorded, "Pulumi.staging.yaml")
+        [problem] = foreign_product(
+            KYVERNO, cluster, lambda: dict.fromkeys(webhooks, marked), recorded, "Pulumi.staging.yaml"
+        )
 
         assert (problem.path, problem.code) == ("kyverno", "FT-CLU-106")
         assert f"({found})" in problem.message
@@ -297,16 +311,21 @@ def test_the_stacks_own_kyverno_and_a_cluster_without_one_are_accepted():
     file = "Pulumi.staging.yaml"
 
     own = state(namespaces=["kyverno"])
-    assert foreign_kyverno(with_namespaces("kyverno"), {WEBHOOK: False}, own, file) == []
+    assert foreign_product(KYVERNO, with_namespaces("kyverno"), lambda: {WEBHOOK: False}, own, file) == []
     # An update was killed right after it.
-    assert foreign_kyverno(with_namespaces(), {WEBHOOK: False}, State({(WEBHOOK_TYPE, WEBHOOK): {}}), file) == []
-    assert foreign_kyverno(with_namespaces("default"), {}, state(), file) == []
+    assert (
+        foreign_product(
+            KYVERNO, with_namespaces(), lambda: {WEBHOOK: False}, State({(WEBHOOK_TYPE, WEBHOOK): {}}), file
+        )
+        == []
+    )
+    assert foreign_product(KYVERNO, with_namespaces("default"), lambda: {}, state(), file) == []
 
 
 def test_a_kyverno_that_a_killed_update_has_created_belongs_to_the_stack():
     cluster = with_namespaces("kyverno", "flux-system", marked=["kyverno", "flux-system"])
 
-    assert foreign_kyverno(cluster, {WEBHOOK: True}, begun(), "Pulumi.staging.yaml") == []
+    assert foreign_product(KYVERNO, cluster, lambda: {WEBHOOK: True}, begun(), "Pulumi.staging.yaml") == []
 
 
 @pytest.mark.parametrize(

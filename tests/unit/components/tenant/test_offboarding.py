@@ -160,6 +160,23 @@ def test_what_blocks_a_namespace_is_found_by_its_finalizers():
     )
 
 
+def test_a_namespace_is_blocked_by_its_own_finalizers():
+    own = {"name": "tools", "finalizers": ["example.com/a"]}
+    found = {"metadata": own, "spec": {"finalizers": ["kubernetes", "b/c"]}}
+    with cluster({"/api/v1/namespaces/tools": found}) as api:
+        holds = read_namespace_holds(api, "tools")
+    with cluster({"/api/v1/namespaces/tools": metadata("tools") | {"spec": {"finalizers": ["kubernetes"]}}}) as api:
+        assert not read_namespace_holds(api, "tools")
+
+    assert holds is not None
+    assert holds.listing(None).splitlines() == [
+        "",
+        "  namespaces tools by example.com/a: kubectl patch namespaces tools --type=merge "
+        """-p '{"metadata":{"finalizers":null}}'""",
+        "  spec.finalizers of the namespace itself: b/c",
+    ]
+
+
 def test_each_object_is_listed_with_a_command_and_no_name_reaches_a_shell():
     with cluster(HELD) as api:
         holds = read_namespace_holds(api, "tools")

@@ -8,6 +8,7 @@ from sample_sources import authority
 
 from flux_tenancy.components.policies.config import PoliciesConfig
 from flux_tenancy.components.policies.table import policies
+from flux_tenancy.components.tenant.bounds import TenantBounds
 from flux_tenancy.review.render.rendered import Render
 
 # Those of lanes and of developers are not.
@@ -46,6 +47,7 @@ ROWS = [
     ({"sources": {"bucketRegions": ["eu-1"]}}, "", "fetch from Buckets in any region (only eu-1)"),
     ({"sources": {"clientCertificates": True}}, "let sources trust certificate authorities of their own choice", ""),
     ({"sources": {"submodules": True}}, "fetch Git submodules of any URL", ""),
+    ({"sources": {"includes": True}}, "include GitRepositories in other ones", ""),
     (
         {"sources": {"verified": ["GitRepository", "HelmChart"]}},
         "",
@@ -92,9 +94,38 @@ ROWS = [
     ({"maximumReleaseSize": 64}, "", "store Helm releases of more than 64 KiB (before: 128 KiB)"),
     ({"maximumTerminationGracePeriod": "2h"}, "run pods that may take up to 2h to end (before: 1h)", ""),
     ({"maximumTerminationGracePeriod": "30m"}, "", "run pods that may take more than 30m to end (before: 1h)"),
+    *(
+        row
+        for key, words, default in (
+            ("containers", "run pods of {} containers", 30),
+            ("volumes", "run pods with {} volumes", 60),
+            ("projectedSources", "run pods with {} projected sources", 100),
+            ("variables", "run pods with {} environment variables", 500),
+            ("ports", "list {} ports", 100),
+            ("hosts", "write Ingresses with {} hosts and paths", 200),
+            ("owners", "set {} owners", 20),
+            ("keys", "store {} keys", 1000),
+            ("data", "store ConfigMaps and Secrets of {} KiB", 256),
+            ("object", "store other objects of {} KiB", 128),
+        )
+        for row in (
+            (
+                {"maximumSizes": {key: default + 1}},
+                f"{words.format(f'up to {default + 1}')} (before: {default}{' KiB' if 'KiB' in words else ''})",
+                "",
+            ),
+            (
+                {"maximumSizes": {key: default - 1}},
+                "",
+                f"{words.format(f'more than {default - 1}')} (before: {default}{' KiB' if 'KiB' in words else ''})",
+            ),
+        )
+    ),
 ]
 # Keys that change who checks, or what Kyverno alone checks, and not what tenants may use.
-NO_SETTINGS = {"engine", "mode", "modes", "flux_images", "onboarding", "images.signatures", "images.registries"}
+NO_SETTINGS = {"engine", "mode", "modes", "flux_images", "onboarding", "images.signatures", "images.registries"} | {
+    f"tenant_bounds.{name}" for name in TenantBounds.model_fields
+}
 
 
 # What these words allow is anything, a whole rule less, or for the cluster's own components.
@@ -103,6 +134,7 @@ RISKS = (
     "without TLS",
     "authorities",
     "submodules",
+    "include Git",
     "every taint",
     "control-plane",
     "a node",
@@ -193,6 +225,31 @@ def test_an_exception_of_a_tenant_is_told_for_its_namespaces(key, stack, own, wo
 
     assert sentences(render(policies=stack), listed) == [f"+  dev-team may now {words} in apps on production"]
     assert sentences(listed, render(policies=stack)) == [f"-  dev-team may no longer {words} in apps on production"]
+
+
+@pytest.mark.parametrize(
+    ("own", "words", "risk"),
+    [
+        ({"maximumReleaseSize": 256}, "store Helm releases of up to 256 KiB (before: 128 KiB)", " "),
+        ({"maximumReleaseSize": 1024}, "store Helm releases of up to 1024 KiB (before: 128 KiB)", "!"),
+        ({"maximumTimeout": "2h"}, "set timeouts of up to 2h (before: 1h)", " "),
+        ({"minimumInterval": "20s"}, "let Flux reconcile every 20s (before: 30s)", " "),
+        ({"blockingDisruptionBudgets": True}, "create PodDisruptionBudgets that block node drains", "!"),
+    ],
+)
+def test_a_wider_bound_of_a_tenant_is_told_for_its_namespaces(own, words, risk):
+    bounded = render(TENANTS | {"dev-team": {"policies": own}})
+
+    assert sentences(render(), bounded) == [f"+{risk} dev-team may now {words} in apps on production"]
+
+
+def test_a_bound_of_a_tenant_holds_whatever_that_of_the_stack_becomes():
+    own = TENANTS | {"dev-team": {"policies": {"maximumReleaseSize": 64, "blockingDisruptionBudgets": False}}}
+    wider = {"maximumReleaseSize": 256, "blockingDisruptionBudgets": True}
+
+    found = sentences(render(own), render(own, wider))
+
+    assert found and not [each for each in found if "dev-team" in each]
 
 
 GRANTED_EXCEPTIONS: dict[str, list[dict[str, list[str]]]] = {
