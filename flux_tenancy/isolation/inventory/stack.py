@@ -19,7 +19,7 @@ from flux_tenancy.components.recovery.missing_namespaces import CREATED_AGAIN
 from flux_tenancy.components.tenant.annotations import EXCEPTIONS, PREFIX, SERVICE_TYPES
 from flux_tenancy.components.tenant.capsule.names import BOUND_BY, BOUND_BY_LABEL, CAPSULE_TENANT_LABEL
 from flux_tenancy.components.tenant.role import Role
-from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest, name_of, selects
+from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest, name_of, resource_type, selects
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, MANAGED_BY_LABEL, TENANT_LABEL
 from flux_tenancy.isolation.asking import Asker
 from flux_tenancy.isolation.inventory.fields import NOTHING, described, differences
@@ -248,7 +248,7 @@ class StackInventory:
 
     def _is_expected(self, tenant: Tenancy, found: Manifest, of_platform: frozenset[str]) -> bool:
         """Whether the platform's Git, Capsule or the tenant itself writes such objects as this one."""
-        if entry_of(found["kind"], found) in of_platform:
+        if entry_of(resource_type(found), found) in of_platform:
             return True
         if found["kind"] == "RoleBinding" and self._is_of_capsule(tenant, found):
             return True

@@ -5,6 +5,7 @@ It sends the API server a dry run of every such object, so each engine answers f
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -59,6 +60,19 @@ def show_violations(stack: str, project: Path, is_json: bool = False) -> bool:
     else:
         report_console().print(as_table(found, in_force, further, granted))
     return bool(found.findings)
+
+
+def count_violations(api: client.ApiClient, stack: str, project: Path) -> Counter[str]:
+    """Dry-run every object that a content policy matches, and count those that would be refused, by tenant.
+
+    Raises:
+        OperationError: the stack has no policies, the cluster lacks some, or an answer does not come from them.
+        ApiException: the API server refuses to list objects.
+    """
+    config = applied_config(stack, project)
+    content = content_policies(config)
+    check_in_force(stack_file_name(stack), config.policies, content, policies_in_force(api))
+    return Counter(place.tenant for place in {each.place for each in find(api, content).findings})
 
 
 def _further_access(api: client.ApiClient) -> FurtherAccess:

@@ -11,13 +11,16 @@ https://kubernetes.io/docs/concepts/services-networking/network-policies/
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 from typing import Any
 
+from flux_tenancy.components.cluster.ownership import carries_marks
 from flux_tenancy.components.rbac import rights
 from flux_tenancy.components.rbac.subjects import in_words
 from flux_tenancy.components.tenant.further_access import CONTENT
-from flux_tenancy.components.vocabulary.manifests import RBAC, RBAC_API, Manifest
+from flux_tenancy.components.vocabulary.manifests import RBAC_API, Manifest
+from flux_tenancy.components.vocabulary.names import HELM_API, HELM_RELEASE, KUSTOMIZATION, KUSTOMIZE_API
+from flux_tenancy.components.vocabulary.quantities import parse_quantity
 from flux_tenancy.operations.drift.differences import Difference, What, unowned
 
 EXCEPTION_TYPES = ("kubernetes:policies.kyverno.io/v1:PolicyException", "kubernetes:kyverno.io/v2:PolicyException")
@@ -30,7 +33,12 @@ GRANTING = frozenset(
     }
 )
 """The types of which an additional object allows more."""
-_NETWORK_POLICY, _EXCEPTION, _ROLE = "NetworkPolicy", "PolicyException", "ClusterRole"
+BINDING, CLUSTER_BINDING, CLUSTER_ROLE = (
+    f"kubernetes:{RBAC_API}:{kind}" for kind in ("RoleBinding", "ClusterRoleBinding", "ClusterRole")
+)
+APPLIERS = (f"kubernetes:{KUSTOMIZE_API}:{KUSTOMIZATION}", f"kubernetes:{HELM_API}:{HELM_RELEASE}")
+_POLICY_BINDING = "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicyBinding"
+_QUOTA = "kubernetes:core/v1:ResourceQuota"
 
 
 def applied_by_flux(appliers: Iterable[Manifest]) -> frozenset[str]:
@@ -53,37 +61,73 @@ def applied_by_charts(releases: Iterable[Mapping[str, Any]]) -> frozenset[str]:
         releases: the outputs of their releases. Source: `resourceNames` of Pulumi's resource Release
     """
     return frozenset(
-        _entry(namespace, name, kind.partition(".")[0])
+        _entry(namespace, name, *reversed(kind.partition("/")[0].partition(".")[::2]))
         for release in releases
         for kind, names in (release.get("resourceNames") or {}).items()
         for namespace, _, name in (each.rpartition("/") for each in names)
     )
 
 
-def entry_of(kind: str, found: Manifest) -> str:
-    """What an object of one of these kinds is called in an inventory."""
-    return _entry(found["metadata"].get("namespace", ""), found["metadata"]["name"], kind)
+def entry_of(type_: str, found: Manifest) -> str:
+    """What an object of a type is called in an inventory."""
+    _, api, kind = type_.split(":")
+    metadata = found["metadata"]
+    return _entry(metadata.get("namespace", ""), metadata["name"], api.partition("/")[0].replace("core", ""), kind)
 
 
-def _entry(namespace: str, name: str, kind: str) -> str:
-    group = "networking.k8s.io" if kind == _NETWORK_POLICY else RBAC
+def _entry(namespace: str, name: str, group: str, kind: str) -> str:
     return f"{namespace}_{name.replace(':', '__')}_{group}_{kind}"
 
 
 def foreign_grants(
-    kind: str, unknown: Iterable[Manifest], namespaces: Collection[str], applied: Collection[str]
+    type_: str, unknown: Iterable[Manifest], namespaces: Collection[str], applied: Collection[str]
 ) -> Iterator[Difference]:
     """The objects that neither the stack nor a tenant's Git has applied.
 
     Args:
-        kind: the kind of one of the types in `GRANTING`.
-        unknown: the objects of this kind that the stack does not have.
+        type_: one of the types in `GRANTING`.
+        unknown: the objects of this type that the stack does not have.
         namespaces: the namespaces of the stack.
         applied: what Flux and the stack's charts have applied (`applied_by_flux`, `applied_by_charts`).
     """
     for each in unknown:
-        if kind == _EXCEPTION or (each["metadata"]["namespace"] in namespaces and entry_of(kind, each) not in applied):
-            yield grant_of(kind, each)
+        is_here = each["metadata"]["namespace"] in namespaces and entry_of(type_, each) not in applied
+        if type_ in EXCEPTION_TYPES or is_here:
+            yield grant_of(type_, each)
+
+
+def beside(
+    unknown: Mapping[str, Iterable[Manifest]],
+    namespaces: Collection[str],
+    platform: Collection[str],
+    policies: Collection[str],
+    applied: Collection[str],
+) -> Iterator[Difference]:
+    """The objects of nobody that act as if they were the platform's.
+
+    These are syncs in its namespaces, bindings of its policies, and quotas in any namespace of the stack that let
+    nothing start; clouds have other quotas.
+
+    Args:
+        unknown: the objects that the stack does not have, by type.
+        namespaces: the namespaces of the stack.
+        platform: those of the platform.
+        policies: the names of the stack's policies.
+        applied: what the platform's Flux and the stack's charts have applied.
+    """
+    acting: dict[str, Callable[[Manifest], bool]] = {
+        **dict.fromkeys(APPLIERS, lambda each: each["metadata"]["namespace"] in platform),
+        _POLICY_BINDING: lambda each: each["spec"].get("policyName") in policies,
+        _QUOTA: lambda each: each["metadata"]["namespace"] in namespaces and _starts_nothing(each),
+    }
+    for type_, acts in acting.items():
+        for each in unknown.get(type_, ()):
+            if acts(each) and entry_of(type_, each) not in applied and not carries_marks(each["metadata"]):
+                yield grant_of(type_, each)
+
+
+def _starts_nothing(quota: Manifest) -> bool:
+    return any(not parse_quantity(limit) for limit in ((quota.get("spec") or {}).get("hard") or {}).values())
 
 
 def added_rights(roles: Iterable[Manifest], bound: Set[str], applied: Collection[str]) -> Iterator[Difference]:
@@ -96,14 +140,14 @@ def added_rights(roles: Iterable[Manifest], bound: Set[str], applied: Collection
     """
     for role in roles:
         to = rights.aggregates_to(role)
-        if not bound & set(to) or rights.is_of_kubernetes(role) or entry_of(_ROLE, role) in applied:
+        if not bound & set(to) or rights.is_of_kubernetes(role) or entry_of(CLUSTER_ROLE, role) in applied:
             continue
         if adds := rights.reaching(rights.permissions(role.get("rules") or (), in_cluster=False), "", CONTENT):
             granted = f"{'; '.join(rights.in_words(adds))}, added to {to[0]}"
-            yield dataclasses.replace(unowned(What.FOREIGN, _ROLE, role), cluster=granted)
+            yield dataclasses.replace(unowned(What.FOREIGN, "ClusterRole", role), cluster=granted)
 
 
-def grant_of(kind: str, found: Manifest) -> Difference:
+def grant_of(type_: str, found: Manifest) -> Difference:
     """That an object grants something, and what."""
-    granted = found.get("spec") or {} if kind in (_NETWORK_POLICY, _EXCEPTION) else in_words(found)
-    return dataclasses.replace(unowned(What.FOREIGN, kind, found), cluster=granted)
+    granted = in_words(found) if RBAC_API in type_ else found.get("spec") or {}
+    return dataclasses.replace(unowned(What.FOREIGN, type_.rpartition(":")[2], found), cluster=granted)

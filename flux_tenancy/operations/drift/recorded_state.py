@@ -11,7 +11,7 @@ from typing import Any
 from flux_tenancy.components.cluster.client import collection_of
 from flux_tenancy.components.cluster.component import CLUSTER_TYPE
 from flux_tenancy.components.installs.chart import RELEASE_TYPE
-from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.manifests import Manifest, name_of
 from flux_tenancy.operations.stack.pulumi_cli import run_pulumi
 
 # Marks an encrypted value. Source: sdk/go/common/resource/sig/sig.go of Pulumi
@@ -60,6 +60,10 @@ class RecordedState:
     objects: tuple[Recorded, ...]
     pending: frozenset[tuple[str, str]]
     releases: tuple[Mapping[str, Any], ...] = ()
+
+    def names(self, type_: str) -> set[str]:
+        """The names of its objects of a type."""
+        return {name_of(each.manifest) for each in self.objects if each.type == type_}
 
 
 def read_recorded(stack: str, project: Path, *options: str) -> RecordedState:

@@ -26,14 +26,19 @@ from flux_tenancy.components.rbac.rights import role_of
 from flux_tenancy.components.rbac.subjects import subjects_of
 from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.tenant.further_access import TenantAccess, read_further_access, tenants_of
-from flux_tenancy.components.vocabulary.manifests import RBAC_API, Manifest, name_of
-from flux_tenancy.components.vocabulary.names import HELM_API, HELM_RELEASE, KUSTOMIZATION, KUSTOMIZE_API, TENANT_LABEL
+from flux_tenancy.components.vocabulary.manifests import Manifest, name_of
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from flux_tenancy.operations.drift.differences import Difference, What, differences, missing, unowned
 from flux_tenancy.operations.drift.foreign_grants import (
+    APPLIERS,
+    BINDING,
+    CLUSTER_BINDING,
+    CLUSTER_ROLE,
     GRANTING,
     added_rights,
     applied_by_charts,
     applied_by_flux,
+    beside,
     entry_of,
     foreign_grants,
     grant_of,
@@ -44,10 +49,7 @@ from flux_tenancy.project.errors import invalid
 
 _NAMESPACE = "kubernetes:core/v1:Namespace"
 SECRET = "kubernetes:core/v1:Secret"
-_APPLIERS = (f"kubernetes:{KUSTOMIZE_API}:{KUSTOMIZATION}", f"kubernetes:{HELM_API}:{HELM_RELEASE}")
-_BINDING, _CLUSTER_BINDING, _CLUSTER_ROLE = (
-    f"kubernetes:{RBAC_API}:{kind}" for kind in ("RoleBinding", "ClusterRoleBinding", "ClusterRole")
-)
+_POLICY = "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy"
 _FORBIDDEN = 403
 
 Lists = Mapping[str, Sequence[Manifest]]
@@ -85,9 +87,11 @@ def find_drift(recorded: RecordedState, stack: str, project: Path) -> tuple[Drif
         check_cluster_of(stack, read_facts(api).uid, recorded.cluster)
         with explaining(api):
             lists, unread = read_lists(
-                api, {each.type for each in recorded.objects} | GRANTING | {*_APPLIERS, _CLUSTER_BINDING, _CLUSTER_ROLE}
+                api, {each.type for each in recorded.objects} | GRANTING | {*APPLIERS, CLUSTER_BINDING, CLUSTER_ROLE}
             )
-        found = [*_compared(recorded, lists), *_unowned(recorded, lists), *_further(api, recorded, lists)]
+        unknown = _unknown(recorded, lists)
+        found = [*_compared(recorded, lists), *_unowned(recorded, unknown, lists)]
+        found += _further(api, recorded, unknown, lists)
     except ClusterUnavailable as error:
         raise invalid(error.as_problem(stack_file_name(stack))) from None
     found.sort(key=lambda each: (list(What).index(each.what), each.namespace, each.kind, each.name, each.field))
@@ -127,37 +131,35 @@ def _compared(recorded: RecordedState, lists: Lists) -> Iterator[Difference]:
             yield from differences(each, now)
 
 
-def _unowned(recorded: RecordedState, lists: Lists) -> Iterator[Difference]:
+def _unowned(recorded: RecordedState, unknown: Lists, lists: Lists) -> Iterator[Difference]:
     """Objects that the stack does not know: those that it has applied once, and those that grant something."""
-    unknown = _unknown(recorded, lists)
-    appliers = (each for type_ in _APPLIERS for each in lists.get(type_, ()))
+    appliers = (each for type_ in APPLIERS for each in lists.get(type_, ()))
     applied = applied_by_flux(appliers) | applied_by_charts(recorded.releases)
-    namespaces = {name_of(each.manifest) for each in recorded.objects if each.type == _NAMESPACE}
+    namespaces = recorded.names(_NAMESPACE)
     for type_, listed in unknown.items():
-        kind = type_.rpartition(":")[2]
         left = [each for each in listed if carries_marks(each["metadata"])]
-        yield from (unowned(What.LEFT, kind, each) for each in left)
+        yield from (unowned(What.LEFT, type_.rpartition(":")[2], each) for each in left)
         if type_ in GRANTING:
-            yield from foreign_grants(kind, [each for each in listed if each not in left], namespaces, applied)
+            yield from foreign_grants(type_, [each for each in listed if each not in left], namespaces, applied)
 
 
-def _further(api: client.ApiClient, recorded: RecordedState, lists: Lists) -> Iterator[Difference]:
-    """ClusterRoleBindings of others that reach a tenant or the platform, and what is added to roles that are bound."""
-    unknown = _unknown(recorded, lists)
+def _further(api: client.ApiClient, recorded: RecordedState, unknown: Lists, lists: Lists) -> Iterator[Difference]:
+    """What others have beside the platform's, ClusterRoleBindings that reach it or a tenant, and added rights."""
     of_tenants = [each.manifest for each in recorded.objects if each.manifest["kind"] == "RoleBinding"]
     tenant_of = _tenant_of(each.manifest for each in recorded.objects if each.type == _NAMESPACE)
     of_platform = [name for name, tenant in tenant_of.items() if tenant is None]
     # What a tenant's Flux has applied is no reason to give it rights in the whole cluster.
     places = tenant_of | _tenant_of(lists.get(_NAMESPACE, ()))
-    appliers = (each for type_ in _APPLIERS for each in lists.get(type_, ()))
+    appliers = (each for type_ in APPLIERS for each in lists.get(type_, ()))
     applied = applied_by_charts(recorded.releases) | applied_by_flux(
         each for each in appliers if places.get(each["metadata"]["namespace"]) is None
     )
+    yield from beside(unknown, tenant_of, of_platform, recorded.names(_POLICY), applied)
     others = {
-        each["metadata"]["name"]: {"kind": "ClusterRoleBinding", **each} for each in unknown.get(_CLUSTER_BINDING, ())
+        each["metadata"]["name"]: {"kind": "ClusterRoleBinding", **each} for each in unknown.get(CLUSTER_BINDING, ())
     }
     tenants = tenants_of(of_tenants, {name: tenant for name, tenant in tenant_of.items() if tenant is not None})
-    by_hand = [each for each in others.values() if entry_of("ClusterRoleBinding", each) not in applied]
+    by_hand = [each for each in others.values() if entry_of(CLUSTER_BINDING, each) not in applied]
     reached = [
         *read_further_access(api, tenants, list(others.values())).values(),
         *read_further_access(api, {"": TenantAccess(of_platform, ())}, by_hand).values(),
@@ -168,10 +170,10 @@ def _further(api: client.ApiClient, recorded: RecordedState, lists: Lists) -> It
         for each in by_hand
         if any(subject.within in of_platform for subject, _ in subjects_of(each))
     }
-    yield from (grant_of("ClusterRoleBinding", each) for name, each in others.items() if printable(name) in named)
-    here = [each for each in lists.get(_BINDING, ()) if each["metadata"]["namespace"] in tenant_of]
-    bound = {role_of(each)[2] for each in (*here, *lists.get(_CLUSTER_BINDING, ()))}
-    yield from added_rights(unknown.get(_CLUSTER_ROLE, ()), bound, applied)
+    yield from (grant_of(CLUSTER_BINDING, each) for name, each in others.items() if printable(name) in named)
+    here = [each for each in lists.get(BINDING, ()) if each["metadata"]["namespace"] in tenant_of]
+    bound = {role_of(each)[2] for each in (*here, *lists.get(CLUSTER_BINDING, ()))}
+    yield from added_rights(unknown.get(CLUSTER_ROLE, ()), bound, applied)
 
 
 def _tenant_of(namespaces: Iterable[Manifest]) -> dict[str, str | None]:

@@ -1,4 +1,9 @@
-"""The differences between cluster and stack, for people and for programs."""
+"""Shows what in the cluster differs from what the last update has applied, for people and for programs.
+
+It needs no right to write: the state has each object as the API server stored it, and `metadata.managedFields` of the
+object in the cluster names who has written a field. `kubectl diff --server-side` and `pulumi preview --refresh`
+need the right to patch or to read every Secret, and name nobody.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +12,20 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
+import typer
+
+from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.printable import printable, without_passwords
 from flux_tenancy.components.vocabulary.manifests import qualified
 from flux_tenancy.operations.drift.differences import Difference, What, is_former_manager
 from flux_tenancy.operations.drift.managed_fields import MISSING
-from flux_tenancy.operations.drift.search import Drift
+from flux_tenancy.operations.drift.recorded_state import read_recorded
+from flux_tenancy.operations.drift.search import Drift, find_drift
+from flux_tenancy.project.errors import OperationError
+from flux_tenancy.project.waiting import waiting
 
 _LONGEST = 300
 # A role binding may have almost any name.
@@ -29,6 +41,28 @@ _HEADINGS = {
 }
 
 
+def show_drift(stack: str, project: Path, as_json: bool = False) -> bool:
+    """Print how the cluster differs from the last update of a stack; return whether it does.
+
+    Raises:
+        OperationError: the stack has no objects yet, or the state or the cluster cannot be read.
+    """
+    with waiting(f"Reading the state of {stack}"):
+        recorded = read_recorded(stack, project)
+    if not recorded.objects:
+        raise OperationError(
+            Message(
+                "FT-OPS-050",
+                f"the state of stack {stack} has no objects of a cluster",
+                "apply the stack first: `pulumi up`",
+            )
+        )
+    with waiting(f"Comparing the objects of {stack} with its cluster"):
+        found, _ = find_drift(recorded, stack, project)
+    typer.echo(to_json(found) if as_json else as_text(found, stack))
+    return bool(found.differences)
+
+
 def as_text(drift: Drift, stack: str) -> str:
     """For a terminal; what others have written is escaped."""
     lines = [line for each in drift.differences if not is_former_manager(each) for line in _paragraph(each)]
@@ -40,7 +74,7 @@ def as_text(drift: Drift, stack: str) -> str:
     return "\n".join([*lines, *_summary(drift, stack)])
 
 
-def as_json(drift: Drift) -> str:
+def to_json(drift: Drift) -> str:
     """For programs."""
     found = [asdict(each) for each in drift.differences]
     content = {"compared": drift.compared, "unread": drift.unread, "differences": found}

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import typer
 
+from flux_tenancy.operations.admission.report import count_violations
 from flux_tenancy.operations.tenants.overview import Health, read_overview
 from flux_tenancy.operations.tenants.overview_text import as_json, as_table
-from flux_tenancy.operations.tenants.violations import count_violations
 from flux_tenancy.project.described_stack import stack_path
 from flux_tenancy.project.errors import run_all
 from flux_tenancy.project.waiting import waiting

@@ -25,6 +25,7 @@ from sample_state import (
     applied,
     managed,
     resource,
+    stored,
 )
 from typer.testing import CliRunner
 
@@ -45,6 +46,7 @@ BINDINGS = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindi
 SEALED, OPEN = '"ciphertext": "v1:abc"', json.dumps({"plaintext": json.dumps({"token": "cGE1NXdvcmQ="})})[1:-1]
 KUSTOMIZATIONS = "/apis/kustomize.toolkit.fluxcd.io/v1/kustomizations"
 HELM_RELEASES = "/apis/helm.toolkit.fluxcd.io/v2/helmreleases"
+OF_PLATFORM = "flux-system_dev-team_kustomize.toolkit.fluxcd.io_Kustomization"
 OF_HELM = {"meta.helm.sh/release-name": "shop", "meta.helm.sh/release-namespace": "apps"}
 STACK = "config:\n  flux-tenancy:cluster: {kubeconfig: kubeconfig}\n"
 
@@ -422,8 +424,8 @@ def test_a_cluster_role_binding_for_an_account_of_the_platform_is_shown(stack, s
         cluster_binding("of:chart", subject),
         cluster_binding("of-git", subject),
     ]
-    entry = "_of-git_rbac.authorization.k8s.io_ClusterRoleBinding"
-    stack.cluster.objects[KUSTOMIZATIONS] = [applying(entry, namespace="flux-system")]
+    entries = "_of-git_rbac.authorization.k8s.io_ClusterRoleBinding", OF_PLATFORM
+    stack.cluster.objects[KUSTOMIZATIONS] = [applying(*entries, namespace="flux-system")]
 
     found = [("foreign", "forged"), ("foreign", "more")] if is_shown else []
     assert [(each["what"], each["name"]) for each in stack.found()] == found
@@ -438,6 +440,58 @@ def test_an_exception_from_admission_policies_is_shown_wherever_it_is(stack, pat
     (found,) = stack.found()
 
     assert (found["what"], found["kind"], found["namespace"]) == ("foreign", "PolicyException", "elsewhere")
+
+
+@pytest.mark.parametrize("path", [KUSTOMIZATIONS, HELM_RELEASES])
+def test_a_sync_beside_those_of_the_platform_is_shown_unless_the_platforms_flux_has_applied_it(stack, path):
+    """A tenant's own are the tenant's, and its Flux vouches for nothing in a namespace of the platform."""
+    stack.platform_namespace("flux-system")
+    kind = {
+        KUSTOMIZATIONS: "kustomize.toolkit.fluxcd.io_Kustomization",
+        HELM_RELEASES: "helm.toolkit.fluxcd.io_HelmRelease",
+    }
+    beside = {"metadata": {"name": "beside", "namespace": "flux-system"}, "spec": {"path": "./"}}
+    stack.cluster.objects[path] = [
+        beside,
+        applying(f"flux-system_beside_{kind[path]}"),
+        {"metadata": {"name": "of-tenant", "namespace": "apps"}, "spec": {}},
+    ]
+    assert [(each["what"], each["name"], each["cluster"]) for each in stack.found()] == [
+        ("foreign", "beside", {"path": "./"})
+    ]
+
+    stack.cluster.objects[path][1]["metadata"]["namespace"] = "flux-system"
+    stack.cluster.objects[path][1]["status"]["inventory"]["entries"].append(
+        {"id": f"flux-system_dev-team_{kind[path]}", "v": "v1"}
+    )
+    assert stack.found() == []
+
+
+def test_a_further_binding_of_a_policy_of_the_stack_is_shown(stack):
+    api, kind = "admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy"
+    policy = stored({"apiVersion": api, "kind": kind, "metadata": {"name": "flux-tenancy-host-access"}}, {})
+    stack.resources.append(resource(f"kubernetes:{api}:{kind}", policy))
+    stack.cluster.objects["/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"] = [policy]
+    own = stack.the(BINDINGS, "flux-tenancy-host-access")["spec"]
+    stack.cluster.objects[BINDINGS] += [
+        {"metadata": {"name": "second"}, "spec": own | {"validationActions": ["Deny"]}},
+        {"metadata": {"name": "of-others"}, "spec": own | {"policyName": "of-others"}},
+    ]
+
+    assert [(each["what"], each["name"]) for each in stack.found()] == [("foreign", "second")]
+
+
+@pytest.mark.parametrize(("hard", "is_shown"), [({"pods": "0"}, True), ({"pods": "1500"}, False), ({}, False)])
+def test_a_quota_of_nobody_is_shown_if_it_lets_nothing_start(stack, hard, is_shown):
+    """Clouds put quotas of their own into namespaces."""
+    own = stored({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "own", "namespace": "apps"}}, {})
+    stack.resources.append(resource("kubernetes:core/v1:ResourceQuota", own))
+    stack.cluster.objects["/api/v1/resourcequotas"] = [
+        {"metadata": {"name": "beside", "namespace": namespace}, "spec": {"hard": hard}}
+        for namespace in ("apps", "default")
+    ] + [own]
+
+    assert [(each["namespace"], each["cluster"]) for each in stack.found()] == [("apps", {"hard": hard})] * is_shown
 
 
 def test_an_object_with_the_programs_marks_that_the_state_does_not_have_is_left_over(stack):

@@ -8,7 +8,7 @@ import pytest
 
 from flux_tenancy.operations.drift.differences import Difference, What
 from flux_tenancy.operations.drift.search import Drift
-from flux_tenancy.operations.drift.text import _minute, _unowned, as_json
+from flux_tenancy.operations.drift.text import _minute, _unowned, to_json
 
 
 @pytest.mark.parametrize(
@@ -38,6 +38,6 @@ def test_no_command_deletes_a_leftover_that_would_take_others_along():
 def test_a_value_that_is_missing_is_null_for_programs():
     drift = Drift((Difference(What.ADDED, "ConfigMap", "apps", "a", cluster="b"),), 1, ())
 
-    [found] = json.loads(as_json(drift))["differences"]
+    [found] = json.loads(to_json(drift))["differences"]
 
     assert (found["stack"], found["cluster"]) == (None, "b")
