@@ -153,6 +153,10 @@ def _settings(section: Section, key: str) -> Iterator[tuple[str, Any]]:
 # The API server recognizes the tokens that it mounts into every pod by their seven seconds above the hour.
 # Source: WarnOnlyBoundTokenExpirationPeriod in pkg/serviceaccount/claims.go of Kubernetes 1.36
 _MOUNTED_SECONDS = 3607
+# Source: https://docs.aws.amazon.com/general/latest/gr/sts.html, with those of VPC endpoints
+_TOKEN_SERVICE = (
+    r"^https://([a-z0-9-]+[.])?sts(-fips)?([.][a-z0-9-]+)?(([.]vpce)?[.]amazonaws[.]com([.]cn)?|[.]api[.]aws)/?$"
+)
 _AZURE_SECRET = "^bucket-azure(-|$)"
 # The annotation overrides the newer field. The last is not a valid name of a class.
 # Source: https://kubernetes.io/docs/concepts/storage/persistent-volumes/#class
@@ -223,6 +227,7 @@ def shared_places() -> Mapping[str, Place]:
         "patterns.secretSuffix": SECRET_SUFFIX,
         "patterns.source": URL_PATTERN,
         "patterns.template": TEMPLATE,
+        "patterns.tokenService": _TOKEN_SERVICE,
         "patterns.url": COMPARABLE_URL,
         "providerTypes": tuple(PROVIDER_TYPES),
         "reservedPrefixes": RESERVED_PREFIXES,
