@@ -112,11 +112,8 @@ generate: $(TESTED) ## Write the JSON Schemas, the reference pages, and the gold
 docs: $(TESTED) ## Build the documentation as a site into site/
 	@$(VENV)/bin/zensical build --clean --strict
 
-# setuptools keeps its copies in build/, and would pack a module there that has been deleted since.
-dist: $(INSTALLED) ## Build the wheel into dist/
-	@rm -rf build dist
-	@$(RUN) -m pip wheel --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation --wheel-dir dist .
-	@rm -rf build
+dist: $(INSTALLED) ## Build the wheel into dist/, with constraints.txt and its bill of materials (CycloneDX)
+	@$(RUN) -m dev.distribution
 
 bench: $(TESTED) ## Measure against peers; CONTEST=review, kubectl, admission, neighbours, lanes, backends or fleet runs one contest
 	@$(RUN) -m dev.bench $(call argument,CONTEST)

@@ -17,8 +17,8 @@ import yaml
 from flux_tenancy.components.config.types import seconds
 from flux_tenancy.components.policies.config import PoliciesConfig
 from flux_tenancy.components.tenant.tenancy_config import TenantLimits
-from flux_tenancy.components.vocabulary.manifests import Manifest
-from tests.support.policy_cases import git, kustomization, made, merged, release, service
+from flux_tenancy.components.vocabulary.manifests import Manifest, merge_patch
+from tests.support.policy_cases import git, kustomization, made, release, service
 
 LOAD = 300
 """ConfigMaps of each Kustomization of the busy tenant; they fit its quota since all apply the same ones."""
@@ -87,7 +87,7 @@ class Attack:
 
 
 def _named(name: str, manifest: Manifest) -> Manifest:
-    named: Manifest = merged(manifest, {"metadata": {"name": name}})
+    named: Manifest = merge_patch(manifest, {"metadata": {"name": name}})
     return named
 
 
@@ -155,7 +155,7 @@ ATTACKS = (
 def attackers_files(tenant: str) -> dict[str, str]:
     """The attacker's repository, by path."""
     named = partial(made, "ConfigMap", namespace=tenant)
-    refused = merged(_named("{{ .Release.Name }}", service(type="NodePort")), {"metadata": {"namespace": tenant}})
+    refused = merge_patch(_named("{{ .Release.Name }}", service(type="NodePort")), {"metadata": {"namespace": tenant}})
     repeated = [named(name=f"{{{{ .Release.Name }}}}-{number}") for number in range(_CHART_OBJECTS)]
     absent = yaml.safe_dump(made("ConfigMap", name="absent", namespace=tenant))
     grown = '{{ $text := "grows" }}{{ range until 40 }}{{ $text = print $text $text }}{{ end }}{{ $text }}\n'

@@ -16,7 +16,7 @@ from dev.bench.measure import Sample, measure
 from dev.bench.report import Plots, Results
 from dev.bench.review import LONG_ROUND_SECONDS, tenants_changed
 from dev.bench.rig import STACK, Rig, repositories
-from flux_tenancy.components.installs.flux.controller_rights import IMPERSONATION
+from dev.lab.errors import LabError
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.review.render.rendered import PLATFORM
 from flux_tenancy.review.render.stack import render_stack
@@ -41,15 +41,12 @@ NOTES = (
     "existing objects. render is `flux-tenancy review render`, which asks no cluster and also renders Flux and the "
     "policies; diff is `flux-tenancy review diff` of one tenant's change, which renders the stack before and after it.",
     "up and destroy run without the preview that precedes them by default, and write the state at the end, as "
-    "`flux-tenancy up` does; `pulumi destroy` selects the tenants with --target, so that Flux stays.",
+    "`flux-tenancy up` does; `pulumi destroy` excludes what the state had before the first up, so that Flux stays.",
     "Flux's controllers are scaled to zero and no sync is waited for: their work costs the same, whoever applied the "
     "objects.",
     "Medians. Memory is the highest sum of the resident sets of a command and its descendants, sampled every 50 ms; "
     "shared pages count once for each process.",
 )
-
-TENANT_URNS = ("**flux-tenancy:index:Tenant**", f"**/{IMPERSONATION}")
-"""Patterns of the tenants' resources in the state, for `--target`."""
 
 _COLUMNS = {
     "tenants": "d", "objects": "d", "step": "", "against": "", "runs": "d",
@@ -109,6 +106,7 @@ def _round(rig: Rig, tenants: int, objects: str, reverse: str) -> Iterator[tuple
     diff = partial(rig.kubectl, "diff", "--server-side", objects)
     up = partial(rig.pulumi, "up", "--yes", "--skip-preview")
 
+    platform = rig.urns()
     yield "preview", measure(partial(rig.pulumi, "preview"))
     yield "first up", measure(up)
     yield "no-change up", measure(partial(up, "--expect-no-changes"))
@@ -117,8 +115,13 @@ def _round(rig: Rig, tenants: int, objects: str, reverse: str) -> Iterator[tuple
     rig.configure(repositories(tenants + 1))
     yield "one more up", measure(up)
     rig.configure(repositories(tenants))
-    targets = (f"--target={pattern}" for pattern in TENANT_URNS)
-    yield "destroy", measure(partial(rig.pulumi, "destroy", "--yes", "--skip-preview", *targets))
+    kept = (f"--exclude={urn}" for urn in platform)
+    yield "destroy", measure(partial(rig.pulumi, "destroy", "--yes", "--skip-preview", *kept))
+    if (left := rig.urns()) != platform:
+        raise LabError(
+            f"`pulumi destroy` left other resources than Flux's: {', '.join(sorted(left ^ platform))}",
+            "destroy them: the next round would not begin without tenants",
+        )
     yield "kubectl apply", measure(partial(rig.kubectl, "apply", "--server-side", objects))
     # Only now: kubectl cannot diff an object whose namespace does not exist.
     yield "kubectl diff", measure(diff)

@@ -30,10 +30,10 @@ from dev.lab.git_host import GitHost
 from dev.lab.processes import LOOPBACK
 from flux_tenancy.components.cluster.client import path_of
 from flux_tenancy.components.sync.status import REQUESTED_AT, status_of
-from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.manifests import Manifest, merge_patch
 from flux_tenancy.components.vocabulary.names import DEFAULT_LANE, FLUX_NAMESPACE
 from tests.support.lab import eventually
-from tests.support.policy_cases import git, kustomization, made, merged, release
+from tests.support.policy_cases import git, kustomization, made, release
 
 QUIET, BUSY, PLATFORM = "quiet", "busy", FLUX_NAMESPACE
 """The tenant that is measured, the one that attacks, and the platform's own sync."""
@@ -234,7 +234,7 @@ class _Repository:
         """
         commit = self.git.commit_files(_ORGANIZATION, self.name, files, "Change the objects")
         begin = time.monotonic()
-        self._request_reconciliation(path_of(merged(git(namespace=self.name), {"metadata": {"name": self.name}})))
+        self._request_reconciliation(path_of(merge_patch(git(namespace=self.name), {"metadata": {"name": self.name}})))
         sync = path_of(kustomization(name=self.name, namespace=self.name))
         chart = path_of(_release(self.name, text))
         while (elapsed := time.monotonic() - begin) < patience:
@@ -310,7 +310,7 @@ def _tenants_files(url: str, text: str) -> dict[str, str]:
 
     Else helm-controller may find that the chart is not ready, and look again after 5 s.
     """
-    source = merged(git(url, namespace=QUIET, ref={"branch": CHART}), {"metadata": {"name": CHART}})
+    source = merge_patch(git(url, namespace=QUIET, ref={"branch": CHART}), {"metadata": {"name": CHART}})
     manifests = [made("ConfigMap", namespace=QUIET, data={"text": text}), source, _release(QUIET, text)]
     return {"staging/config.yaml": yaml.safe_dump_all(manifests)}
 

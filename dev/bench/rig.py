@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import subprocess
@@ -52,6 +53,11 @@ class Rig:
         return self.lab.pulumi.run(
             [*arguments, f"--stack={STACK}"], self.project.folder, stdin=subprocess.DEVNULL, capture_output=True
         )
+
+    def urns(self) -> set[str]:
+        """The URNs of all resources in the stack's state."""
+        exported = json.loads(checked(self.pulumi("stack", "export")).stdout)
+        return {each["urn"] for each in exported["deployment"].get("resources", ())}
 
     def review(self, command: str, *options: str) -> subprocess.CompletedProcess[str]:
         """Run a command for reviewers, such as `diff`, on the benchmark's stack."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from flux_tenancy.components.cluster.client import path_of
-from flux_tenancy.components.vocabulary.manifests import Manifest
-from tests.support.policy_cases import deployment, git, kustomization, made, merged, service
+from flux_tenancy.components.vocabulary.manifests import Manifest, merge_patch
+from tests.support.policy_cases import deployment, git, kustomization, made, service
 
 SOURCES = "https://git.example.com/*"
 IMAGES = "registry.example.com/*"
@@ -34,7 +34,7 @@ class Target:
 
     def request(self, verb: str, name: str) -> tuple[str, str, Manifest | None]:
         """Method, path and body of a request for the object `name`."""
-        manifest = merged(self.manifest, {"metadata": {"name": name}})
+        manifest = merge_patch(self.manifest, {"metadata": {"name": name}})
         path = path_of(manifest)
         if verb == "create":
             return "POST", path.rpartition("/")[0], manifest
@@ -47,7 +47,7 @@ def targets(tenant: str) -> tuple[Target, ...]:
     sync = kustomization(namespace=tenant, serviceAccountName=tenant, targetNamespace=tenant, sourceRef=source)
     # Paused, so that the deployment controller creates nothing and takes no time of the same cores.
     paused = {"spec": {"paused": True, "replicas": 0}}
-    application = merged(deployment(namespace=tenant, container=_CONTAINER, securityContext=_POD), paused)
+    application = merge_patch(deployment(namespace=tenant, container=_CONTAINER, securityContext=_POD), paused)
     interval, value = {"spec": {"interval": "20m"}}, {"data": {"key": "new"}}
     return (
         Target("Kustomization", sync, interval),
@@ -60,5 +60,5 @@ def targets(tenant: str) -> tuple[Target, ...]:
 
 def forbidden(tenant: str) -> tuple[str, str, Manifest]:
     """A dry run that every engine refuses: a Service that is reachable from outside the cluster."""
-    exposed = merged(service(type="NodePort"), {"metadata": {"namespace": tenant}})
+    exposed = merge_patch(service(type="NodePort"), {"metadata": {"namespace": tenant}})
     return "POST", f"/api/v1/namespaces/{tenant}/services?dryRun=All", exposed

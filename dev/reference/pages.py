@@ -1,8 +1,8 @@
-"""Generated pages of `docs/`, written by `make generate`: commands, configuration, policies and errors, and the
-tables of lockdown.
+"""Generated pages of `docs/`, written by `make generate`: commands, configuration, moving in, policies and errors, and
+the tables of lockdown.
 
-Commands come from their help, keys, types, defaults and descriptions from the models, flags from their table, and
-errors from messages.
+Commands come from their help, keys, types, defaults and descriptions from the models, flags from their table, errors
+from messages, and what moves in from tests/compatibility.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from collections.abc import Iterable
 from inspect import cleandoc
 from pathlib import Path
 
+from dev.distribution import CONSTRAINTS, constraints
 from dev.reference.commands import commands_page, pictures
 from dev.reference.configuration import configuration_page
+from dev.reference.moving_in import moving_in_page
 from dev.reference.policies import policies_page
 from dev.reference.tables import table
 from flux_tenancy.components.installs.flux.lockdown_environment import LOCKDOWN_ENVIRONMENT
@@ -23,6 +25,7 @@ from flux_tenancy.components.vocabulary.names import Controller
 from flux_tenancy.operations.messages import read_messages
 
 DOCS = Path(__file__).parents[2] / "docs"
+TEMPLATE = DOCS.parent / "flux_tenancy" / "template"
 
 _GENERATED = "<!-- Written by `make generate` from {source}; change it there. -->"
 _LOCKDOWN_TABLE = (
@@ -107,13 +110,15 @@ def _controllers(controllers: Iterable[Controller]) -> str:
 
 
 def rendered() -> dict[Path, str]:
-    """The content of each page."""
+    """The content of each page, and of the template's constraints.txt."""
     return {
         DOCS / "commands.md": commands_page(),
         DOCS / "configuration.md": configuration_page(),
         DOCS / "errors.md": errors_page(),
         DOCS / "lockdown.md": lockdown_page(),
+        DOCS / "moving-in.md": moving_in_page(),
         DOCS / "policies.md": policies_page(),
+        TEMPLATE / CONSTRAINTS: constraints(),
         **{DOCS / "images" / name: picture for name, picture in pictures().items()},
     }
 

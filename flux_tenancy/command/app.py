@@ -8,12 +8,14 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from importlib.metadata import entry_points
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from flux_tenancy.command import ci, drift, fleet, isolation, key, releases, review, tenant
+from flux_tenancy.command import drift, fleet, isolation, key, releases, review, tenant
 from flux_tenancy.command.exits import MEANINGS, ExitCode
 from flux_tenancy.command.explain import explain
 from flux_tenancy.command.new import new
@@ -23,6 +25,11 @@ from flux_tenancy.command.up import up
 from flux_tenancy.version import VERSION
 
 NAME = "flux-tenancy"
+EXTENSIONS = "flux_tenancy.commands"
+"""The group of the entry points of extensions: each is a `typer.Typer`, and its name that of a group of commands.
+
+Source: https://packaging.python.org/en/latest/guides/creating-and-discovering-plugins/#using-package-metadata
+"""
 _CWD_VARIABLE = "PULUMI_OPTION_CWD"
 
 app = typer.Typer(
@@ -44,9 +51,10 @@ for _name, _group in {
     "drift": drift.app,
     "fleet": fleet.app,
     "releases": releases.app,
-    "ci": ci.app,
 }.items():
     app.add_typer(_group, name=_name, cls=Group)
+for _extension in sorted(entry_points(group=EXTENSIONS), key=attrgetter("name")):
+    app.add_typer(_extension.load(), name=_extension.name, cls=Group)
 app.command()(isolation.isolation)
 app.command()(explain)
 

@@ -11,6 +11,8 @@ from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.isolation.choices import Layer
 
+NAME = "isolation-suite"
+"""The name of every object that the suite tries to create."""
 REQUEST_ORDER = (Layer.ROLE, Layer.POD_SECURITY, Layer.ADMISSION, Layer.QUOTA)
 """The layers that a request passes, in the order in which the API server evaluates them."""
 

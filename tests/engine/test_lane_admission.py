@@ -18,6 +18,7 @@ from flux_tenancy.components.installs.flux.config import FluxConfig
 from flux_tenancy.components.installs.flux.controller_admission import own_objects_only
 from flux_tenancy.components.installs.flux.controller_rights import LANED_RESOURCES
 from flux_tenancy.components.policies.lanes import set_lanes
+from flux_tenancy.components.vocabulary.manifests import merge_patch
 from flux_tenancy.components.vocabulary.names import LANE_LABEL, Controller, account_of
 from tests.support.api_client import ApiClient
 from tests.support.api_server import ApiServer
@@ -31,7 +32,6 @@ from tests.support.policy_cases import (
     git,
     helm_repository,
     kustomization,
-    merged,
     moved,
     oci,
     release,
@@ -104,7 +104,7 @@ def test_an_object_gets_the_label_of_its_tenants_lane(
 ) -> None:
     metadata = {"metadata": {"labels": labels}} if labels else {}
 
-    found = created(api, merged(moved(make(), namespace), metadata))
+    found = created(api, merge_patch(moved(make(), namespace), metadata))
 
     assert found["metadata"]["labels"] == labels | {LANE_LABEL: lane}
 
@@ -113,7 +113,7 @@ def test_an_object_gets_the_label_of_its_tenants_lane(
 def test_a_release_hands_the_label_on_to_its_chart(api: ApiClient, metadata: dict[str, Any] | None) -> None:
     given = {} if metadata is None else {"spec": {"chart": {"metadata": metadata}}}
 
-    found = created(api, merged(release(), given))["spec"]["chart"]["metadata"]
+    found = created(api, merge_patch(release(), given))["spec"]["chart"]["metadata"]
 
     assert label_of({"metadata": found}) == "tenants"
     assert found.items() >= {key: value for key, value in (metadata or {}).items() if key != "labels"}.items()
@@ -156,5 +156,5 @@ def test_a_controller_of_a_lane_neither_creates_nor_deletes_objects_of_others(ap
     assert REFUSED in api.request("POST", platform, user=USER, dry_run=True).text
     assert REFUSED in deleted.text
     # Which it would have to change to enter another lane.
-    labelled = merged(platform, {"metadata": {"labels": {LANE_LABEL: "tenants"}}})
+    labelled = merge_patch(platform, {"metadata": {"labels": {LANE_LABEL: "tenants"}}})
     assert REFUSED in api.request("POST", labelled, user=USER, dry_run=True).text

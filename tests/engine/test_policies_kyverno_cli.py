@@ -20,28 +20,28 @@ import yaml
 from dev.lab.build import ensure
 from dev.lab.settings import Settings
 from flux_tenancy.components.allowlists.cel import boolean
-from flux_tenancy.components.policies.config import PolicyMode
+from flux_tenancy.components.policies.config import PoliciesConfig, PolicyMode
 from flux_tenancy.components.policies.kyverno import kyverno
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.rendering import object_name
 from flux_tenancy.components.policies.table import policies
-from tests.support.policy_cases import CASES, CONFIGS, NAMESPACE_OBJECTS, RELAXED, Case, User, merged
+from flux_tenancy.components.vocabulary.manifests import merge_patch
+from tests.support.policy_cases import CASES, CONFIGS, NAMESPACE_OBJECTS, RELAXED, Case, User
 
 # tests/e2e/test_admission.py sends the same to the real Kyverno; this shows that its command line can be used, too.
 pytestmark = pytest.mark.exhaustive
 
 TOOL = "kubectl-kyverno"
 # They read the name of the user, which no file of values can give, or of the object, which has to be unique here.
-READING_NAMES = {
-    PolicyName.PLATFORM_OBJECTS,
-    PolicyName.RELEASE_SIZE,
-    PolicyName.STATUS_WRITES,
-    PolicyName.UNHELD_DELETION,
-}
+READING_NAMES = {PolicyName.PLATFORM_OBJECTS, PolicyName.RELEASE_SIZE, PolicyName.STATUS_WRITES}
+NATIVE_ONLY = {policy.name for policy in policies(PoliciesConfig()) if policy.native_only}
 NOT_JUDGED = [
     case
     for case in CASES
-    if case.operation == "UPDATE" or case.subresource or case.user is User.CONTROLLER or case.policy in READING_NAMES
+    if case.operation == "UPDATE"
+    or case.subresource
+    or case.user is User.CONTROLLER
+    or case.policy in READING_NAMES | NATIVE_ONLY
 ]
 JUDGED = [case for case in CASES if case not in NOT_JUDGED]
 
@@ -96,7 +96,7 @@ def judge(tool: Path, folder: Path, run: Run, cases: list[Case]) -> Iterator[tup
         own if own_names.count(own) == 1 else f"case-{number}": case
         for number, (own, case) in enumerate(zip(own_names, cases, strict=True))
     }
-    objects = [merged(case.target, {"metadata": {"name": name}}) for name, case in names.items()]
+    objects = [merge_patch(case.target, {"metadata": {"name": name}}) for name, case in names.items()]
     manifests = [answered(each, run.platform) for each in kyverno(policy, PolicyMode.ENFORCE)]
     for file, documents in (("policy", manifests), ("values", [values]), ("objects", objects)):
         (folder / f"{file}.yaml").write_text(yaml.safe_dump_all(documents))

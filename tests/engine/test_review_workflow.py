@@ -17,7 +17,7 @@ import yaml
 from dev.lab.gitea import ADMINISTRATOR
 from dev.lab.settings import Settings
 from dev.lab.tool_cache import ToolCache
-from flux_tenancy.review.host.report_comment import ARTIFACT, MARKER
+from flux_tenancy.extensions.github_bot.report_comment import ARTIFACT, MARKER
 from tests.support.fake_github import HEAD, REPOSITORY, TOKEN, FakeGitHub, archive, github
 from tests.support.lab import Lab, eventually
 

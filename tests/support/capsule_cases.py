@@ -15,6 +15,7 @@ from flux_tenancy.components.tenant.capsule.names import CAPSULE_TENANT_LABEL, O
 from flux_tenancy.components.tenant.capsule.objects import made_metadata
 from flux_tenancy.components.tenant.config import TenantConfig
 from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.vocabulary.manifests import merge_patch
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from tests.support.policy_cases import (
     APPS,
@@ -32,7 +33,6 @@ from tests.support.policy_cases import (
     binding,
     kustomization,
     made,
-    merged,
     release,
 )
 from tests.support.policy_requests import RBAC, USERS, bound, definition
@@ -55,7 +55,7 @@ def namespace(name: str = f"{TENANT}-web", labels: Object | None = None, annotat
     """A namespace as Capsule leaves one that the tenant makes; None in the metadata removes an entry."""
     own_labels, own_annotations = made_metadata(TENANT, _CONFIG, _CONFIG.capsule, "maker", "default")
     whole = {"labels": own_labels | {CAPSULE_TENANT_LABEL: TENANT}, "annotations": own_annotations}
-    metadata = merged(whole, {"labels": labels or {}, "annotations": annotations or {}})
+    metadata = merge_patch(whole, {"labels": labels or {}, "annotations": annotations or {}})
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name} | metadata}
 
 
@@ -107,7 +107,7 @@ def _namespaces() -> list[Case]:
     cases.bad("a label that others select", namespace(labels={"istio-injection": "disabled"}), f"{only}istio-injection")
 
     own = {"apiVersion": "capsule.clastix.io/v1beta2", "kind": "Tenant", "name": TENANT, "uid": "its-own"}
-    cases.good("owned by the tenant's Tenant", merged(namespace(), {"metadata": {"ownerReferences": [own]}}))
+    cases.good("owned by the tenant's Tenant", merge_patch(namespace(), {"metadata": {"ownerReferences": [own]}}))
     held = "only the platform sets finalizers and owner references; remove them"
     for what, more in {
         "held from the start": {"metadata": {"finalizers": ["example.com/hold"]}},
@@ -117,7 +117,7 @@ def _namespaces() -> list[Case]:
             "metadata": {"ownerReferences": [own | {"apiVersion": "v1", "kind": "Node"}]}
         },
     }.items():
-        cases.bad(what, merged(namespace(), more), held)
+        cases.bad(what, merge_patch(namespace(), more), held)
 
     free = change(labels={"app.kubernetes.io/part-of": "shop"})
     cases.good("its own label", free, old=MADE)
@@ -160,7 +160,7 @@ def _namespaced() -> list[Case]:
     proxied = kustomization(kubeConfig={"configMapRef": {"name": f"{TENANT}-capsule-proxy"}})
     kubeconfig = _Cases(PolicyName.NO_KUBECONFIG, CONFIG)
     kubeconfig.bad("through the proxy by a tenant", proxied, "spec.kubeConfig selects another cluster")
-    labeled = merged(proxied, {"metadata": {"labels": {TENANT_LABEL: TENANT}}})
+    labeled = merge_patch(proxied, {"metadata": {"labels": {TENANT_LABEL: TENANT}}})
     kubeconfig.good("through the proxy by the platform", labeled, user=User.PLATFORM)
     kubeconfig.bad("as the platform by a tenant", labeled, "spec.kubeConfig selects another cluster")
     access = _Cases(PolicyName.TENANT_ACCESS, CONFIG, User.MEMBER)

@@ -13,9 +13,10 @@ from dev.lab.settings import Settings
 from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.rendering import object_name
+from flux_tenancy.components.vocabulary.manifests import merge_patch
 from flux_tenancy.review.admission.program import Request, Surroundings, User
 from tests.support import capsule_cases
-from tests.support.policy_cases import CASES, NAMESPACE_OBJECTS, Case, Object, merged
+from tests.support.policy_cases import CASES, NAMESPACE_OBJECTS, Case, Object
 from tests.support.policy_requests import CUSTOM_KINDS, GROUPS, KYVERNO_KINDS, RBAC, USERS, access, as_in_flux_2_10
 from tests.support.releases import FLUX_BUNDLE
 
@@ -40,11 +41,11 @@ def request(case: Case) -> Request:
     old, object = case.old, {"CREATE": case.object, "UPDATE": case.after}.get(case.operation)
     if old and case.leaving:
         leaving = {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}
-        old, object = merged(old, leaving), object and merged(object, leaving)
+        old, object = merge_patch(old, leaving), object and merge_patch(object, leaving)
     if object and case.applied:
-        object = merged(object, {"metadata": {"managedFields": [_owner(case.object)]}})
+        object = merge_patch(object, {"metadata": {"managedFields": [owner(case.object)]}})
     elif object and case.operation == "CREATE" and "managedFields" not in object["metadata"]:
-        object = merged(object, {"metadata": {"managedFields": [_owner(object) | {"operation": "Update"}]}})
+        object = merge_patch(object, {"metadata": {"managedFields": [owner(object) | {"operation": "Update"}]}})
     old, object = (each and _with_account(each) for each in (old, object))
     user = User(USERS[case.user], (*GROUPS.get(case.user, ()), "system:authenticated"))
     return Request(case.operation, object, old, case.subresource, user)
@@ -53,11 +54,11 @@ def request(case: Case) -> Request:
 def _with_account(object: Object) -> Object:
     """The object as the admission plugin ServiceAccount, which changes pods, leaves it."""
     account: Object = {"spec": {"serviceAccountName": "default"}} if object["kind"] == "Pod" else {}
-    with_account: Object = merged(account, object)
+    with_account: Object = merge_patch(account, object)
     return with_account
 
 
-def _owner(applied: Object) -> Object:
+def owner(applied: Object) -> Object:
     """The entry of a manager in `metadata.managedFields` after it has applied this."""
     # What identifies the object has no owner.
     metadata = {key: value for key, value in applied["metadata"].items() if key not in ("name", "namespace")}

@@ -8,7 +8,6 @@ get the same table. Here are the namespaces, users and configurations that the c
 from __future__ import annotations
 
 import base64
-import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -23,12 +22,16 @@ from flux_tenancy.components.policies.config import PoliciesConfig
 from flux_tenancy.components.policies.names import POLICIES_FOLDER, PolicyName
 from flux_tenancy.components.sync.notifications import PROVIDER_TYPES
 from flux_tenancy.components.tenant.annotations import (
+    BLOCKING_BUDGETS,
     EXCEPTIONS,
     HOSTS,
     IMAGES,
     IMPLIED_ACCOUNT,
     KINDS,
     LANE,
+    MAXIMUM_RELEASE_SIZE,
+    MAXIMUM_TIMEOUT,
+    MINIMUM_INTERVAL,
     NAMESPACES,
     NOTIFICATIONS,
     SERVICE_ACCOUNT,
@@ -39,6 +42,7 @@ from flux_tenancy.components.tenant.annotations import (
 from flux_tenancy.components.tenant.capsule.objects import REPLICATOR
 from flux_tenancy.components.tenant.grants import SERVICE_EXPOSURE, ExceptedPolicy
 from flux_tenancy.components.tenant.kinds import FLUX_KINDS, resources_of
+from flux_tenancy.components.vocabulary.manifests import merge_patch
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, TENANT_LABEL, Controller, account_of
 from tests.support.allow_lists import HOSTS as HOST_ROWS
 from tests.support.allow_lists import IMAGES as IMAGE_ROWS
@@ -61,6 +65,7 @@ EXAMPLE = "apps-example"
 LANED = "apps-laned"
 """A namespace of a tenant in the lane `batch`."""
 GRANTED, NAMED_GRANTS = "apps-granted", "apps-named-grants"
+WIDER, NARROWER = "apps-wider", "apps-narrower"
 """Namespaces with exceptions for all objects, and for those of a name."""
 GIT, SLACK, SENTRY = "apps-git", "apps-slack", "apps-hosts"
 """Namespaces of a tenant with a source, with a host of notifications, and with hosts below a domain."""
@@ -81,6 +86,8 @@ _LABELS: dict[str, dict[str, str]] = {
     LANED: {TENANT_LABEL: TENANT},
     GRANTED: {TENANT_LABEL: TENANT},
     NAMED_GRANTS: {TENANT_LABEL: TENANT},
+    WIDER: {TENANT_LABEL: TENANT},
+    NARROWER: {TENANT_LABEL: TENANT},
     GIT: {TENANT_LABEL: TENANT},
     SLACK: {TENANT_LABEL: TENANT},
     SENTRY: {TENANT_LABEL: TENANT},
@@ -113,6 +120,18 @@ _ANNOTATIONS: Mapping[str, Mapping[str, str]] = {
     LANED: {LANE: "batch"},
     GRANTED: {SERVICE_TYPES: "LoadBalancer NodePort", EXCEPTIONS: " ".join(ExceptedPolicy)},
     NAMED_GRANTS: {EXCEPTIONS: " ".join(f"{policy}/legacy" for policy in ExceptedPolicy)},
+    WIDER: {
+        MINIMUM_INTERVAL: "10s",
+        MAXIMUM_TIMEOUT: "2h",
+        MAXIMUM_RELEASE_SIZE: "512",
+        BLOCKING_BUDGETS: "true",
+    },
+    NARROWER: {
+        MINIMUM_INTERVAL: "10m",
+        MAXIMUM_TIMEOUT: "10m",
+        MAXIMUM_RELEASE_SIZE: "64",
+        BLOCKING_BUDGETS: "false",
+    },
     GIT: {SOURCES: "https://git.example.com/org/*"},
     SLACK: {NOTIFICATIONS: "hooks.slack.com"},
     SENTRY: {NOTIFICATIONS: "*.ingest.sentry.io"},
@@ -195,7 +214,7 @@ CONFIGS: Mapping[str, PoliciesConfig] = {
     "lanes": PoliciesConfig.model_validate({"sources": {"allowed": ["*"]}, "modes": {"lane": "enforce"}}),
     "granted": PoliciesConfig.model_validate(
         {
-            "sources": {"allowed": ["*"], "verified": ["GitRepository"]},
+            "sources": {"allowed": ["*"], "verified": ["GitRepository"], "providers": ["azure"]},
             "images": {"allowed": ["registry.example.com/org/*"]},
         }
     ),
@@ -274,21 +293,8 @@ class Case:
     @property
     def after(self) -> Object:
         """The object as an UPDATE leaves it."""
-        after: Object = merged(self.old or {}, self.object)
+        after: Object = merge_patch(self.old or {}, self.object)
         return after
-
-
-def merged(base: Any, patch: Any) -> Any:
-    """A merge patch (RFC 7386), applied."""
-    if not isinstance(patch, dict):
-        return copy.deepcopy(patch)
-    result = dict(base) if isinstance(base, dict) else {}
-    for key, value in patch.items():
-        if value is None:
-            result.pop(key, None)
-        else:
-            result[key] = merged(result.get(key), value)
-    return result
 
 
 @dataclass
@@ -324,7 +330,7 @@ OBJECTS: Mapping[str, Object] = {
 
 def moved(object: Object, namespace: str) -> Object:
     """The same object in another namespace."""
-    result: Object = merged(object, {"metadata": {"namespace": namespace}})
+    result: Object = merge_patch(object, {"metadata": {"namespace": namespace}})
     return result
 
 
@@ -344,7 +350,7 @@ def made(
     metadata |= {"annotations": annotations} if annotations else {}
     version = OBJECTS.get(kind, {}).get("apiVersion", "v1")
     result = {"apiVersion": version, "kind": kind, "metadata": metadata, **rest}
-    return result if spec is None else result | {"spec": merged({}, spec)}
+    return result if spec is None else result | {"spec": merge_patch({}, spec)}
 
 
 def _usual(kind: str, spec: Object, **metadata: Any) -> Object:
@@ -482,7 +488,7 @@ class _Row(BaseModel):
 def _object(kind: str, more: Object) -> Object:
     kind, _, namespace = kind.partition(" ")
     base = NAMESPACE_OBJECTS[namespace] if namespace else OBJECTS[kind]
-    found: Object = merged(base, _expanded(more, is_secret=kind == "Secret"))
+    found: Object = merge_patch(base, _expanded(more, is_secret=kind == "Secret"))
     return found
 
 

@@ -14,8 +14,9 @@ from flux_tenancy.components.tenant.people import DEVELOPER as ROLE_OF_DEVELOPER
 from flux_tenancy.components.tenant.people import TenantPeople, people_roles
 from flux_tenancy.components.tenant.role import TENANT_ROLE, tenant_role
 from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.vocabulary.manifests import merge_patch
 from tests.support.api_client import ApiClient
-from tests.support.policy_cases import APPS, NAMESPACE_OBJECTS, TENANT, Case, User, merged
+from tests.support.policy_cases import APPS, NAMESPACE_OBJECTS, TENANT, Case, User
 
 RBAC = {"apiVersion": "rbac.authorization.k8s.io/v1"}
 USERS = {
@@ -82,7 +83,7 @@ def _body(api: ApiClient, case: Case) -> dict[str, Any]:
     if case.pod is None:
         return case.object
     uid = api.request("GET", case.pod).json()["metadata"]["uid"]
-    body: dict[str, Any] = merged(case.object, {"spec": {"boundObjectRef": {"uid": uid}}})
+    body: dict[str, Any] = merge_patch(case.object, {"spec": {"boundObjectRef": {"uid": uid}}})
     return body
 
 

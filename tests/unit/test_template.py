@@ -12,6 +12,7 @@ import yaml
 from typer.testing import CliRunner
 
 from flux_tenancy.command.app import app
+from flux_tenancy.components.engine.code import requirement_files
 from flux_tenancy.operations.schemas import FOLDER, STACK_SCHEMA, TENANT_SCHEMA, stack_schema, tenant_schema
 from flux_tenancy.version import VERSION
 from tests.support.releases import FLUX_VERSION
@@ -42,9 +43,14 @@ def test_its_files_hold_to_the_schemas_that_they_name(file: str, schema: dict[st
     assert Path(named).name in (STACK_SCHEMA, TENANT_SCHEMA)
 
 
-def test_it_pins_this_version() -> None:
+def test_it_pins_this_version_and_the_packages_that_it_is_tested_with() -> None:
     lines = (TEMPLATE / "requirements.txt").read_text().splitlines()
-    assert [line for line in lines if not line.startswith("#")] == [f"flux-tenancy=={VERSION}"]
+    assert [line for line in lines if not line.startswith("#")] == [
+        f"flux-tenancy=={VERSION}",
+        "--constraint constraints.txt",
+    ]
+    # A test of the reference pages holds its content.
+    assert requirement_files(TEMPLATE) == [TEMPLATE / "requirements.txt", TEMPLATE / "constraints.txt"]
 
 
 def test_its_stack_has_the_newest_release_of_flux_that_is_tested() -> None:

@@ -5,18 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 import subprocess
 import sys
 import sysconfig
 import zipfile
+from collections.abc import Iterable
 from email.parser import Parser
 from pathlib import Path
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.version import Version
 from sample_release import RELEASE_FILE
 
+from dev.distribution import CONSTRAINTS, SBOM, build, locked
 from flux_tenancy.version import VERSION
 
 CHECKOUT = Path(__file__).parents[2]
@@ -25,15 +28,9 @@ PACKAGE = CHECKOUT / "flux_tenancy"
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built from a copy, since setuptools writes beside its sources."""
-    source, built = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist")
-    for folder in (PACKAGE.name, "dev", "components"):
-        ignored = shutil.ignore_patterns("__pycache__", "results")
-        shutil.copytree(CHECKOUT / folder, source / folder, ignore=ignored)
-    for file in ("LICENSE", "pyproject.toml", "requirements.in"):
-        shutil.copy(CHECKOUT / file, source)
-    pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(built), str(source))
-    [found] = built.iterdir()
+    folder = tmp_path_factory.mktemp("dist")
+    build(folder)
+    [found] = folder.glob("*.whl")
     return found
 
 
@@ -77,11 +74,59 @@ def test_it_has_every_file_of_the_product_and_no_other(wheel: Path) -> None:
     assert names(wheel) == set(filter(None, done.stdout.split("\0")))
 
 
-def test_it_needs_the_pinned_packages_of_the_product(wheel: Path) -> None:
-    metadata = zipfile.ZipFile(wheel).read(f"flux_tenancy-{VERSION}.dist-info/METADATA").decode()
-    pinned = [line for line in (CHECKOUT / "requirements.in").read_text().splitlines() if not line.startswith("#")]
+def requirements(lines: Iterable[str]) -> dict[str, Requirement]:
+    return {each.name.lower(): each for each in map(Requirement, lines)}
 
-    assert sorted(Parser().parsestr(metadata).get_all("Requires-Dist", [])) == sorted(pinned)
+
+def required() -> dict[str, Requirement]:
+    """The requirements of requirements.in."""
+    lines = (CHECKOUT / "requirements.in").read_text().splitlines()
+    return requirements(line for line in lines if not line.startswith("#"))
+
+
+def test_it_needs_the_packages_of_the_product(wheel: Path) -> None:
+    metadata = zipfile.ZipFile(wheel).read(f"flux_tenancy-{VERSION}.dist-info/METADATA").decode()
+
+    assert requirements(Parser().parsestr(metadata).get_all("Requires-Dist", [])) == required()
+
+
+def test_it_can_be_installed_beside_other_packages_and_no_newer_than_is_known() -> None:
+    tested = {each.name: Version(each.version) for each in locked()}
+
+    for name, each in required().items():
+        operators = {one.operator: Version(one.version) for one in each.specifier}
+        assert operators.keys() == {">=", "<"}, name
+        assert operators[">="] <= tested[name] < operators["<"], name
+        assert operators["<"].release[0] > 0 or operators[">="].release[0] == 0, name
+
+
+def test_its_bill_of_materials_has_each_tested_package_with_its_hashes(wheel: Path) -> None:
+    content = json.loads((wheel.parent / SBOM).read_text())
+
+    listed = {each["purl"]: {one["content"] for one in each["hashes"]} for each in content["components"]}
+    assert listed == {each.purl: set(each.digests) for each in locked()}
+    assert all(listed.values())
+    assert content["dependencies"] == [{"ref": f"pkg:pypi/flux-tenancy@{VERSION}", "dependsOn": list(listed)}]
+    assert set((wheel.parent / CONSTRAINTS).read_text().splitlines()[1:]) == {
+        purl.removeprefix("pkg:pypi/").replace("@", "==") for purl in listed
+    }
+
+
+def test_it_is_the_same_bytes_whatever_the_modes_times_and_leftovers_of_the_checkout(tmp_path: Path) -> None:
+    clone, built = tmp_path / "clone", []
+    subprocess.run(["git", "clone", "--quiet", "--depth=1", CHECKOUT.as_uri(), clone], check=True)
+    for mode in (0o644, 0o600):
+        for file in (*(clone / "flux_tenancy").rglob("*.*"), clone / "LICENSE"):
+            file.chmod(mode if file.is_file() else 0o755)
+            os.utime(file, (mode * 10**6, mode * 10**6))
+        subprocess.run([sys.executable, "-m", "dev.distribution"], cwd=clone, check=True)
+        built.append({file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in (clone / "dist").iterdir()})
+        for left in ("build/lib/flux_tenancy/gone.py", "flux_tenancy/template/left.yaml"):
+            (clone / left).parent.mkdir(parents=True, exist_ok=True)
+            (clone / left).touch()
+
+    assert built[0] == built[1]
+    assert len(built[0]) == 3
 
 
 def test_it_has_the_licence(wheel: Path) -> None:

@@ -8,6 +8,7 @@ code that Git tracks in the project is part of what reviewers approve.
 from __future__ import annotations
 
 import hashlib
+import os
 import pkgutil
 import re
 import sys
@@ -35,6 +36,7 @@ _ARCHIVES = (".whl", ".zip", ".egg")
 """Endings of the files that Python loads, and of archives from which it can."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _HASHES = re.compile(r"\s--hash[= ]\S+")
+_INCLUDED = re.compile(r"^(?:-[rc]|--requirement|--constraint)[\s=]*(\S+)")
 _RECORDED = re.compile(r"^(?!\.\./).*\.(?:py|pth),sha256=[^,]*", re.MULTILINE)
 _CACHE = "__pycache__"
 _ENVIRONMENT = ".venv"
@@ -77,15 +79,32 @@ def code_problems(project: Path, environment: str = _ENVIRONMENT) -> list[Proble
                     ),
                 )
             )
-    for name, version, installed in _other_versions(project / REQUIREMENTS):
-        problems.append(
+    for file in requirement_files(project):
+        problems += (
             Problem(
-                REQUIREMENTS,
+                os.path.relpath(file, project),
                 name,
                 Message("FT-CFG-634", f"is {version}, but {installed} is installed", "run `pulumi install`"),
             )
+            for name, version, installed in _other_versions(file)
         )
     return problems
+
+
+def requirement_files(project: Path) -> list[Path]:
+    """`requirements.txt` of a project, and the requirements and constraints that it includes; only existing files.
+
+    Source: https://pip.pypa.io/en/stable/reference/requirements-file-format/
+    """
+    found: dict[Path, Path] = {}
+    waiting = [project / REQUIREMENTS]
+    while waiting:
+        file = waiting.pop(0)
+        if is_file(file) and file.resolve() not in found:
+            found[file.resolve()] = file
+            included = (_INCLUDED.match(line.strip()) for line in _text(file).splitlines())
+            waiting += [file.parent / each[1] for each in included if each]
+    return list(found.values())
 
 
 def hiding(folder: Path) -> Iterator[tuple[Path, str]]:

@@ -27,6 +27,25 @@ _FAILED = "FetchFailed"
 _LOGIN_REFUSED = re.compile("ssh: unable to authenticate")
 # A host that knows the key answers with a sentence, which go-git takes for a packet of Git's protocol.
 _NO_REPOSITORY = re.compile("invalid pkt-len found|repository not found", re.IGNORECASE)
+_MISSING: tuple[tuple[re.Pattern[str], str], ...] = (
+    (
+        re.compile("couldn't find remote ref|no match found for semver"),
+        "the repository has no such branch or tag: correct it in the source, or push it",
+    ),
+    (re.compile("remote repository is empty"), "the repository has no commit yet: push one"),
+    (
+        re.compile("kustomization path not found"),
+        "the repository has no such folder: correct `path` of the sync, or push the folder",
+    ),
+    (
+        _NO_REPOSITORY,
+        "the Git host knows the key: check that the repository exists, and that this key is registered there",
+    ),
+)
+"""What the repository lacks, by Flux's message, and what to do.
+
+Source: gogit/clone.go in github.com/fluxcd/pkg/git 0.52, and kustomize-controller 1.9
+"""
 
 
 def lacking_proof(source: Mapping[str, Any] | None, secret: Mapping[str, Any] | None, public_key: str) -> str | None:
@@ -58,6 +77,15 @@ def not_fetched(source: Mapping[str, Any] | None) -> str | None:
     return "the source is suspended" if source.get("spec", {}).get("suspend") else "not fetched yet"
 
 
+def missing_remedy(message: str) -> str:
+    """What to do if Flux does not find a repository, branch or folder; empty for any other reason.
+
+    Args:
+        message: Flux's message about a source or a Kustomization.
+    """
+    return next((remedy for pattern, remedy in _MISSING if pattern.search(message)), "")
+
+
 def fetch_remedy(refusal: str, source: GitSource | None, github: GitHubConfig) -> str:
     """What to do if a Git host lets Flux not fetch a source; empty for any other reason.
 
@@ -68,17 +96,17 @@ def fetch_remedy(refusal: str, source: GitSource | None, github: GitHubConfig) -
         source: the source, or None if it is not one of the stack's Git sources.
         github: GitHub, which is asked for a repository where the program registers the key.
     """
-    if _NO_REPOSITORY.search(refusal):
-        return "the Git host knows the key: check that the repository exists, and that this key is registered there"
+    if missing := missing_remedy(refusal):
+        return missing
     if not _LOGIN_REFUSED.search(refusal):
         return ""
     if source is not None and source.github is not None:
         # Importing GitHub's client takes a third of a second, which updates without such a source do not need.
         from flux_tenancy.components.git.github_access import refusal as refused_by_api
 
-        missing = refused_by_api(github, source.github)
-        if missing is not None and missing.code == "FT-GIT-005":
-            return str(missing)
+        refused = refused_by_api(github, source.github)
+        if refused is not None and refused.code == "FT-GIT-005":
+            return str(refused)
     return "the Git host does not know the key: create another one with `flux-tenancy key deploy`, or register this one"
 
 

@@ -30,7 +30,7 @@ from flux_tenancy.components.policies.names import POLICIES_FOLDER, POLICY_FILE,
 from flux_tenancy.components.policies.policy import SPEC, Need, Policy, Resources, Subject, Validation
 from flux_tenancy.components.policies.request import PLATFORM_VERBS
 from flux_tenancy.components.policies.values import Cel, Condition, Place, resource_lists, shared_places
-from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.manifests import Manifest, merge_patch
 
 _PLACE = re.compile(r"\$\{([^}]*)\}")
 _TEXT_OR_PLACE = re.compile(r'"(?:[^"\\]|\\.)*"' rf"|'(?:[^'\\]|\\.)*'|{_PLACE.pattern}")
@@ -73,6 +73,7 @@ class PolicyText(Section):
     scope: Literal["Namespaced", "Cluster"] = "Namespaced"
     platform_verbs: str = PLATFORM_VERBS
     needs: Need | None = None
+    native_only: bool = False
     values: dict[str, Any] = Field(default_factory=dict)
     parts: dict[str, str] = Field(default_factory=dict)
     where: dict[Condition, dict[str, Any]] = Field(default_factory=dict)
@@ -99,7 +100,7 @@ def policy_text(name: PolicyName, conditions: frozenset[Condition] = frozenset()
     content = dict(written(name))
     for condition, change in PolicyText.model_validate(content).where.items():
         if condition in conditions:
-            content = _patched(content, change)
+            content = merge_patch(content, change)
     return PolicyText.model_validate(content)
 
 
@@ -141,6 +142,7 @@ def _policy(name: PolicyName, said: PolicyText, known: Mapping[str, Place]) -> P
         tenant_namespaces_only=said.scope == "Namespaced",
         platform_verbs=_filled(said.platform_verbs, known),
         needs=said.needs,
+        native_only=said.native_only,
     )
 
 
@@ -222,16 +224,3 @@ def _words(value: Place) -> str:
     if isinstance(value, Cel | Mapping):
         raise TypeError(f"{value!r} has no words")
     return str(value) if isinstance(value, str | int) else ", ".join(map(str, value or ())) or "none"
-
-
-def _patched(base: Any, patch: Any) -> Any:
-    """A merge patch (RFC 7386), applied: null removes a key."""
-    if not isinstance(patch, Mapping):
-        return patch
-    result = dict(base) if isinstance(base, Mapping) else {}
-    for key, value in patch.items():
-        if value is None:
-            result.pop(key, None)
-        else:
-            result[key] = _patched(result.get(key), value)
-    return result

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -21,11 +21,12 @@ from flux_tenancy.components.installs.capsule import CapsuleInstall
 from flux_tenancy.components.installs.capsule.serving import wait_until_admitted
 from flux_tenancy.components.installs.flux import FluxInstall, FluxInstallArgs, PlatformSync, PlatformSyncArgs
 from flux_tenancy.components.installs.kyverno import KyvernoInstall
-from flux_tenancy.components.plan.planned import Stage, of_stage
+from flux_tenancy.components.plan.planned import Planned, Stage, of_stage
 from flux_tenancy.components.plan.registration import register, register_planned
 from flux_tenancy.components.policies.capsule_limits import limits_first
 from flux_tenancy.components.policies.policy_files import read_objects
 from flux_tenancy.components.stack.cluster.made_namespaces import owned_namespaces
+from flux_tenancy.components.stack.cluster.name_conflicts import ConflictHooks
 from flux_tenancy.components.stack.cluster.preflight import Preflight
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.plan import Plan, stack_plan
@@ -99,11 +100,17 @@ def register_platform(config: StackConfig, found: Preflight, previous: PreviousK
     access = git_access(config.git_sources, previous, found.lost, gone)
     plan = stack_plan(config, pulumi.get_stack(), access)
     counted = QuotaHooks(QuotaStatus(api), plan.tenants.values()).of
+    taken = ConflictHooks(found.cluster.taken)
 
-    served = on_cluster(depends_on=serving.after)
-    waiting = hooked(serving.waiting, counted)
-    beside = lambda each: pulumi.ResourceOptions.merge(served, waiting(each.manifest))  # noqa: E731
-    early = register_planned(plan.early_rights(facts.namespaces, found.cluster.lost.state), beside)
+    waiting = hooked(taken.of, serving.waiting, counted)
+
+    def beside(each: Planned, after: Sequence[pulumi.Resource] = ()) -> pulumi.ResourceOptions:
+        served = on_cluster(depends_on=[*serving.after, *after])
+        return pulumi.ResourceOptions.merge(served, waiting(each.manifest))
+
+    # Flux depends on these, so those whose names are taken come with their tenant.
+    rights = plan.early_rights(facts.namespaces, found.cluster.lost.state)
+    early = register_planned([each for each in rights if each.key not in taken.keys], beside)
     flux_args = FluxInstallArgs(config.flux, found.release, [*early.values()], stack_facts(config))
     flux = FluxInstall("flux", flux_args, on_cluster())
     role = register(tenant_role(config.tenancy), on_cluster())
@@ -114,7 +121,7 @@ def register_platform(config: StackConfig, found: Preflight, previous: PreviousK
     guard = policies_in_force(config, found, kyverno, [*flux.last, role], on_cluster).and_also(serves(capsule))
     before = [*flux.last, role, *people, *made, *guard.after]
     guarded = partial(on_cluster, depends_on=before)
-    options = hooked(guard.waiting, counted, *_released(found), *_admitted(config, api))
+    options = hooked(taken.of, guard.waiting, counted, *_released(found), *_admitted(config, api))
 
     limits: list[pulumi.Resource] = []
     replicated = ready_hook("limits-replicated", partial(wait_until_replicated, api, config.tenants, config.tenancy))
@@ -133,13 +140,18 @@ def register_platform(config: StackConfig, found: Preflight, previous: PreviousK
         lost=found.cluster.lost,
         options=options,
         early=early,
-        beside=beside,
         after={TENANT_OWNER: limits[-1:]},
         capsule=[*serves(capsule).after, *made],
     )
-    tenants = {
-        name: Tenant(name, tenant_args(plan.scopes[name], plan.tenants[name]), guarded()) for name in plan.tenants
-    }
+
+    def tenant(name: str, after: Sequence[pulumi.Resource] = ()) -> Tenant:
+        args = tenant_args(plan.scopes[name], plan.tenants[name], beside=partial(beside, after=after))
+        return Tenant(name, args, guarded(depends_on=[*before, *after]))
+
+    tenants = {name: tenant(name) for name in plan.tenants if name not in taken.tenants}
+    # By default, the engine begins no further steps after one that fails.
+    others = [*tenants.values(), *([] if platform is None else [platform])]
+    tenants |= {name: tenant(name, others) for name in plan.tenants if name in taken.tenants}
     return Platform(plan, flux, kyverno, platform, tenants, capsule)
 
 

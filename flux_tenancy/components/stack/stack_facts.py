@@ -23,6 +23,7 @@ def stack_facts(config: StackConfig) -> StackFacts:
         key_services=tuple(dict.fromkeys(hosts)),
         kustomizations=max(sum(each.most_kustomizations for each in own) for own in limits),
         helm_releases=max(sum(each.most_helm_releases for each in own) for own in limits),
+        sources=max(sum(each.most_charts for each in own) for own in limits),
         plain_http=plain_http(config),
     )
 

@@ -22,6 +22,7 @@ from flux_tenancy.components.git.config import GitSource
 from flux_tenancy.components.sources.config import Source
 from flux_tenancy.components.sync.kustomization import Reconciliation
 from flux_tenancy.components.sync.notifications import Notification
+from flux_tenancy.components.tenant.bounds import TenantBounds
 from flux_tenancy.components.tenant.capsule.config import CapsuleLimits
 from flux_tenancy.components.tenant.grants import Grant
 from flux_tenancy.components.tenant.kinds import OpenedKind
@@ -29,7 +30,7 @@ from flux_tenancy.components.tenant.namespaces import NamespaceConfig
 from flux_tenancy.components.tenant.network import NetworkOpenings
 from flux_tenancy.components.tenant.people import TenantPeople
 from flux_tenancy.components.tenant.releases import ReleaseConfig, ReleaseName
-from flux_tenancy.components.tenant.role import Role
+from flux_tenancy.components.tenant.role import Role, TenantRole
 from flux_tenancy.components.tenant.syncs import FurtherSync, TenantSync
 from flux_tenancy.components.tenant.tenancy_config import TenantLimits
 from flux_tenancy.components.vocabulary.names import DEFAULT_LANE
@@ -37,8 +38,8 @@ from flux_tenancy.components.vocabulary.names import DEFAULT_LANE
 FOREIGN_TARGET_NAMESPACE = Wording("FT-CFG-404", "is not a namespace of the tenant", "choose one of {namespaces}")
 
 
-class TenantPolicies(Section):
-    """A tenant's additions to the allow-lists of all tenants."""
+class TenantPolicies(TenantBounds):
+    """A tenant's additions to the allow-lists of all tenants, and its own bounds."""
 
     kinds: tuple[OpenedKind, ...] = Field(
         (), description="Kinds of objects that the tenant may write, in addition to `tenancy.kinds`."
@@ -104,7 +105,7 @@ class TenantConfig(Section):
     releases: dict[ReleaseName, ReleaseConfig] = Field(
         default_factory=dict, description="Helm releases, by the names of their HelmReleases (docs/syncs.md#releases)."
     )
-    role: Role = Field(
+    role: TenantRole = Field(
         Role.TENANT,
         description="Cluster role, bound to the tenant's service account in each of its namespaces.",
     )
@@ -129,7 +130,8 @@ class TenantConfig(Section):
         "(docs/syncs.md#notifications).",
     )
     policies: TenantPolicies = Field(
-        default_factory=TenantPolicies, description="Additions to the allow-lists of all tenants."
+        default_factory=TenantPolicies,
+        description="Additions to the allow-lists of all tenants, and bounds instead of those in `policies`.",
     )
     grants: tuple[Grant, ...] = Field(
         (), description="Additional rights of this tenant, each with a reason (docs/grants.md)."

@@ -18,6 +18,13 @@ from flux_tenancy.components.tenant.network import network_openings
 from flux_tenancy.components.tenant.role import flux_resources
 from flux_tenancy.components.tenant.tenancy_config import ContainerLimits, TenantLimits, TenantNetwork
 from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest
+from flux_tenancy.components.vocabulary.names import (
+    BUCKET,
+    GIT_REPOSITORY,
+    HELM_REPOSITORY,
+    OCI_REPOSITORY,
+    SOURCE_RESOURCES,
+)
 
 if TYPE_CHECKING:
     from flux_tenancy.components.tenant.scope import TenantScope
@@ -65,6 +72,11 @@ numbers are far above what an ordinary application needs.
 _NOT_COUNTED_BY_KIND = ("services.loadbalancers",)
 
 _RELEASES = "count/helmreleases.helm.toolkit.fluxcd.io"
+_CHARTS = "count/helmcharts.source.toolkit.fluxcd.io"
+_SOURCES = [
+    f"count/{SOURCE_RESOURCES[kind]}.source.toolkit.fluxcd.io"
+    for kind in (GIT_REPOSITORY, OCI_REPOSITORY, HELM_REPOSITORY, BUCKET)
+]
 SYNCS = "count/kustomizations.kustomize.toolkit.fluxcd.io"
 """A quota's resource name for Kustomizations."""
 
@@ -126,6 +138,7 @@ def limiting_objects(
     """
     counts = {_flux_count(resource): limits.flux_objects for resource in flux_resources()}
     counts |= {SYNCS: limits.most_kustomizations, _RELEASES: limits.most_helm_releases}
+    counts |= dict.fromkeys(_SOURCES, limits.most_sources) | {_CHARTS: limits.most_charts}
     objects = [_quota(meta, _FLUX_OBJECTS, _with_room(counts, room))]
     if counts := _object_counts(limits):
         objects.append(_quota(meta, "objects", _with_room(counts, room)))

@@ -73,6 +73,14 @@ class TenantLimits(Section):
         description="Maximum number of HelmReleases, at most `fluxObjects`; helm-controller gets as many workers as "
         "the largest tenant may have HelmReleases in all its namespaces, and four more (docs/tenants.md).",
     )
+    # Each may occupy a worker until its timeout, also one whose repository is slow to read or to filter.
+    sources: int = Field(
+        16,
+        ge=1,
+        description="Maximum number of sources of each kind, at most `fluxObjects`, and of HelmCharts, if it is higher "
+        "than `helmReleases`; source-controller gets as many workers for each kind as the largest tenant may have of "
+        "one kind in all its namespaces, and four more (docs/tenants.md).",
+    )
     quota: dict[QuotaResource, Quantity] = Field(
         default_factory=dict,
         description="`hard` of a ResourceQuota, e.g. `requests.cpu: 4`, `pods: 50`; Pods have to set the requests and "
@@ -102,6 +110,16 @@ class TenantLimits(Section):
     def most_helm_releases(self) -> int:
         """How many HelmReleases a tenant may have in a namespace."""
         return min(self.helm_releases, self.flux_objects)
+
+    @property
+    def most_sources(self) -> int:
+        """How many sources of each kind a tenant may have in a namespace."""
+        return min(self.sources, self.flux_objects)
+
+    @property
+    def most_charts(self) -> int:
+        """How many HelmCharts there may be in a namespace: helm-controller creates one for each HelmRelease."""
+        return max(self.most_sources, self.most_helm_releases)
 
 
 _Limits = TypeVar("_Limits", TenantLimits, ContainerLimits)

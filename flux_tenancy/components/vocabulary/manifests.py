@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from typing import Any
 
 Manifest = dict[str, Any]
@@ -23,6 +24,22 @@ def value_at(value: Any, path: Iterable[str]) -> Any:
     for key in path:
         value = value.get(key) if isinstance(value, Mapping) else None
     return value
+
+
+def merge_patch(value: Any, patch: Any) -> Any:
+    """A value after a JSON merge patch, in which null removes a key.
+
+    Source: https://www.rfc-editor.org/rfc/rfc7396
+    """
+    if not isinstance(patch, Mapping):
+        return deepcopy(patch)
+    changed = dict(value) if isinstance(value, Mapping) else {}
+    for key, each in patch.items():
+        if each is None:
+            changed.pop(key, None)
+        else:
+            changed[key] = merge_patch(changed.get(key), each)
+    return changed
 
 
 def resource_type(manifest: Manifest) -> str:

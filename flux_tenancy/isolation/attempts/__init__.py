@@ -1,54 +1,18 @@
-"""The attempts and controls as data: a module for each target, and `objects` with the manifests that they share.
+"""The attempts and controls: rows of YAML, and what depends on the objects that a cluster has.
 
-Add a new attempt to the module of its target, with the number of its threat.
+Add a new attempt to `attempts.yaml`, with the number of its threat.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from flux_tenancy.isolation.attempts import controls as _controls
-from flux_tenancy.isolation.attempts.controllers import bounds, logins, programs, remote_files
-from flux_tenancy.isolation.attempts.limits import amounts
-from flux_tenancy.isolation.attempts.references import identities, references, remote_bases
-from flux_tenancy.isolation.attempts.reserved import access, elsewhere, holding, limits
-from flux_tenancy.isolation.attempts.sources import notifications, options, places
+from flux_tenancy.isolation.attempts.controls import running_controls
+from flux_tenancy.isolation.attempts.further import access, programs, volumes
+from flux_tenancy.isolation.attempts.rows import attempts_of, controls_of
 from flux_tenancy.isolation.attempts.webhooks import webhooks
-from flux_tenancy.isolation.attempts.workloads import (
-    identity_of_pods,
-    network_and_priority,
-    nodes,
-    others,
-    scheduling,
-    volumes,
-)
 from flux_tenancy.isolation.model import Attempt, Control
 from flux_tenancy.isolation.scene import Scene
-
-_PARTS = (
-    references,
-    remote_bases,
-    identities,
-    elsewhere,
-    access,
-    limits,
-    places,
-    options,
-    nodes,
-    network_and_priority,
-    volumes,
-    webhooks,
-    amounts,
-    programs,
-    remote_files,
-    logins,
-    bounds,
-    holding,
-    identity_of_pods,
-    notifications,
-    scheduling,
-    others,
-)
 
 NOT_ASKED: Mapping[int, str] = {
     26: "the Git host enforces it; the program registers the key read-only (tests/e2e/test_private_repositories.py)",
@@ -66,10 +30,10 @@ NOT_ASKED: Mapping[int, str] = {
 
 def attempts(scene: Scene) -> tuple[Attempt, ...]:
     """All attempts against a cluster, in the order of their threats."""
-    made = [attempt for part in _PARTS for attempt in part(scene)]
+    made = [each for part in (attempts_of, access, programs, volumes, webhooks) for each in part(scene)]
     return tuple(sorted(made, key=lambda attempt: attempt.threat))
 
 
 def controls(scene: Scene) -> tuple[Control, ...]:
     """All controls."""
-    return tuple(_controls.controls(scene))
+    return (*controls_of(scene), *running_controls(scene))

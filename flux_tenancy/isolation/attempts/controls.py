@@ -1,4 +1,4 @@
-"""Controls: what tenants are for, and what the cluster itself needs, must pass."""
+"""Controls with what a cluster has: its storage classes, and what kubelets and controllers do, must pass."""
 
 from __future__ import annotations
 
@@ -6,83 +6,24 @@ from collections.abc import Iterator
 
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import Controller
-from flux_tenancy.isolation.attempts.objects import (
-    NAME,
-    claim,
-    deployment,
-    git_repository,
-    helm_release,
-    kustomization,
-    made,
-    named,
-    pod,
-    pod_spec,
-    service,
-    workload,
-)
+from flux_tenancy.isolation.attempts.rows import made, named
 from flux_tenancy.isolation.choices import Layer
 from flux_tenancy.isolation.kinds import RESOURCES
 from flux_tenancy.isolation.model import Access, Control, Request
 from flux_tenancy.isolation.scene import Scene
 
 _REPLICASETS = "system:serviceaccount:kube-system:replicaset-controller"
-_READ = ("ResourceQuota", "NetworkPolicy", "RoleBinding")
 
 
-def controls(scene: Scene) -> Iterator[Control]:
-    """All controls."""
-    yield from _tenants(scene)
-    yield from _clusters(scene)
-
-
-def _tenants(scene: Scene) -> Iterator[Control]:
-    spec = pod_spec(scene)
-    budget = {"selector": {"matchLabels": {"app": NAME}}, "maxUnavailable": 1}
-    scale = {
-        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": NAME},
-        "minReplicas": 1,
-        "maxReplicas": 2,
-    }
-    objects = [
-        made(scene, "ConfigMap", data={"a": "b"}),
-        made(scene, "Secret", stringData={"a": "b"}),
-        made(scene, "ServiceAccount"),
-        service(scene),
-        service(scene, clusterIP="None"),
-        pod(scene),
-        deployment(scene),
-        *(workload(scene, kind, spec) for kind in ("StatefulSet", "DaemonSet", "Job", "CronJob")),
-        made(scene, "PodDisruptionBudget", budget),
-        made(scene, "HorizontalPodAutoscaler", scale),
-        git_repository(scene),
-        kustomization(scene),
-        kustomization(scene, targetNamespace=scene.tenancy.home, timeout="3m"),
-        helm_release(scene),
-    ]
+def running_controls(scene: Scene) -> Iterator[Control]:
+    """The controls that depend on what a cluster has."""
     if scene.storage_classes:
-        objects.append(claim(scene))
-    seen: dict[str, int] = {}
-    for manifest in objects:
-        kind = manifest["kind"]
-        seen[kind] = seen.get(kind, 0) + 1
-        number = f"-{seen[kind]}" if seen[kind] > 1 else ""
-        layers = tuple(Layer)
-        yield Control(f"tenant-{kind.lower()}{number}", f"the tenant creates a {kind}", Request(manifest, layers))
-    for kind in _READ:
-        group, resource = RESOURCES[kind]
-        yield Control(
-            f"tenant-reads-{resource}",
-            f"the tenant lists {resource}",
-            Access("list", group, resource, scene.tenancy.home),
-        )
-
-
-def _clusters(scene: Scene) -> Iterator[Control]:
-    """Kubernetes' and Flux's own controllers, and kubelets."""
+        claim = Request(made(scene, "PersistentVolumeClaim"), tuple(Layer))
+        yield Control("tenant-persistentvolumeclaim", "the tenant creates a PersistentVolumeClaim", claim)
     yield Control(
         "cluster-replicaset",
         "Kubernetes creates the pods of a Deployment",
-        Request(pod(scene), tuple(Layer), user=_REPLICASETS),
+        Request(made(scene, "Pod"), tuple(Layer), user=_REPLICASETS),
     )
     placed = [each for each in scene.of_home("Pod") if each["spec"].get("nodeName")]
     for running in sorted(placed, key=_mounts_token, reverse=True)[:1]:

@@ -22,7 +22,6 @@ from flux_tenancy.components.tenant.role import Role
 from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest, name_of, selects
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, MANAGED_BY_LABEL, TENANT_LABEL
 from flux_tenancy.isolation.asking import Asker
-from flux_tenancy.isolation.attempts.objects import NAME
 from flux_tenancy.isolation.inventory.fields import NOTHING, described, differences
 from flux_tenancy.isolation.inventory.intent import NAMESPACE, POD_SECURITY, Intent, Key, is_filled_in, key_of
 from flux_tenancy.isolation.inventory.kyverno import left_out
@@ -42,9 +41,9 @@ from flux_tenancy.isolation.inventory.lists import (
 )
 from flux_tenancy.isolation.inventory.stored import NotComparable, Stored
 from flux_tenancy.isolation.kinds import served
-from flux_tenancy.isolation.model import Discrepancy, Request
+from flux_tenancy.isolation.model import NAME, Discrepancy, Request
 from flux_tenancy.isolation.scene import Tenancy
-from flux_tenancy.operations.foreign_grants import EXCEPTION_TYPES, applied_by_flux, entry_of
+from flux_tenancy.operations.drift.foreign_grants import EXCEPTION_TYPES, applied_by_flux, entry_of
 
 DIFFERS = Message(
     "FT-ISO-100",

@@ -12,8 +12,8 @@ from kubernetes.client.exceptions import ApiException
 from flux_tenancy.components.cluster.client import answer_of, ask, get, path_of
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.vocabulary.manifests import Manifest
-from flux_tenancy.isolation.attempts.objects import NAME
 from flux_tenancy.isolation.inventory.intent import Key, key_of
+from flux_tenancy.isolation.model import NAME
 
 _CONFLICT = 409
 _UNCHANGEABLE = 422

@@ -49,7 +49,7 @@ def as_markdown(report: Report, limit: int = LIMIT, whole_at: str = "") -> str:
     """The report as GitHub's Markdown, with at most this many bytes.
 
     Everything that the report contains of others is escaped. It has no marker; whoever posts it adds one
-    (`review.host.report_comment`).
+    (`extensions.github_bot.report_comment`).
 
     Args:
         report: the report.

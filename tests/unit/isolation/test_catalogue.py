@@ -21,7 +21,7 @@ from flux_tenancy.isolation.attempts.looking import METADATA_ADDRESS, arguments,
 from flux_tenancy.isolation.choices import Layer
 from flux_tenancy.isolation.model import Access, Finding, Live, Request, State, Verdict
 from flux_tenancy.isolation.verdicts import judged
-from flux_tenancy.operations.cluster_policies import PolicyInForce
+from flux_tenancy.operations.admission.policies import PolicyInForce
 from tests.support.policy_cases import CONFIGS, RELAXED
 
 SCENE = scene()
@@ -143,10 +143,18 @@ def test_a_policy_in_audit_in_one_engine_is_a_hole_unless_the_stack_says_so(mode
 
 
 def test_a_policy_that_one_engine_lacks_is_a_hole():
-    other = PolicyInForce(PolicyName.ALLOWED_KINDS, PolicyEngine.KYVERNO, PolicyMode.ENFORCE)
+    other = PolicyInForce(PolicyName.ALLOWED_FIELDS, PolicyEngine.KYVERNO, PolicyMode.ENFORCE)
 
     assert alone(in_force(PolicyEngine.NATIVE), other) == {"native": Verdict.REFUSED, "kyverno": Verdict.PASSED}
     assert alone(in_force(PolicyEngine.NATIVE)) == {"native": Verdict.REFUSED}
+
+
+def test_a_policy_that_only_kubernetes_enforces_is_no_hole_in_kyverno():
+    native_only = PolicyInForce(PolicyName.ALLOWED_KINDS, PolicyEngine.NATIVE, PolicyMode.ENFORCE, {"a": "b"})
+    made = {each.id for each in attempts(scene(policies=[native_only, in_force(PolicyEngine.KYVERNO)]))}
+
+    assert "23-native-allowed-kinds" in made and "23-kyverno-host-access" in made
+    assert not made & {"23-kyverno-allowed-kinds", "23-native-host-access"}
 
 
 def test_a_policy_that_only_kyverno_offers_is_no_hole_in_the_other_engine():
@@ -264,6 +272,7 @@ def test_the_closed_proxy_stops_logins_at_other_vaults_and_nothing_that_is_chose
     [
         ("47-kustomization-workers", "count/kustomizations.kustomize.toolkit.fluxcd.io"),
         ("47-helmrelease-workers", "count/helmreleases.helm.toolkit.fluxcd.io"),
+        ("47-gitrepository-workers", "count/gitrepositories.source.toolkit.fluxcd.io"),
     ],
 )
 def test_workers_can_be_exhausted_unless_the_quota_is_smaller(key, counted):
@@ -305,6 +314,9 @@ def test_a_tenant_can_exhaust_the_workers_of_its_lane_alone(lane, alone, state):
         ("30-remote-files", {"HTTP_PROXY": "http://x", "HTTPS_PROXY": "http://x"}, State.HOLDS),
         ("30-remote-files", {"HTTP_PROXY": "http://x", "HTTPS_PROXY": "http://x", "NO_PROXY": "*"}, State.OPEN),
         ("30-remote-files", {"HTTPS_PROXY": "http://x"}, State.OPEN),
+        ("30-schema", {"HTTP_PROXY": "x", "HTTPS_PROXY": "x", "NO_PROXY": "$(SECRET):80,a"}, State.HOLDS),
+        ("30-schema", {"HTTP_PROXY": "x", "NO_PROXY": "$(SECRET):80,a"}, State.OPEN),
+        ("30-schema", {"HTTP_PROXY": "x", "HTTPS_PROXY": "x", "NO_PROXY": "source-controller.flux-system"}, State.OPEN),
         ("45-artifacts", {"HTTP_PROXY": "x"}, State.HOLDS),
         ("45-artifacts", {"HTTP_PROXY": "x", "NO_PROXY": "source-controller.flux-system.svc"}, State.OPEN),
         ("45-artifacts", {"HTTPS_PROXY": "x"}, State.OPEN),

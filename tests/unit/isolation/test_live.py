@@ -13,15 +13,15 @@ from sample_scene import scene
 from flux_tenancy.components.cluster.client import ClusterUnavailable
 from flux_tenancy.isolation import live
 from flux_tenancy.isolation.asking import Asker
-from flux_tenancy.isolation.attempts.objects import kustomization
+from flux_tenancy.isolation.attempts.rows import made
 from flux_tenancy.isolation.live import LABEL, LiveObjects, removed_afterwards
 from flux_tenancy.isolation.model import Access, Live, Request, State
-from flux_tenancy.operations.admission_answers import Answer
+from flux_tenancy.operations.admission.answers import Answer
 from flux_tenancy.project.errors import OperationError
 
 SCENE = scene()
 TENANT = SCENE.tenancy.user
-PROOF = Live(kustomization(SCENE), "blocked", "not found")
+PROOF = Live(made(SCENE, "Kustomization"), "blocked", "not found")
 
 
 @dataclass

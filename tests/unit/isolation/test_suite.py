@@ -9,15 +9,15 @@ import pytest
 from sample_scene import KINDS, FakeAsker, scene
 
 from flux_tenancy.isolation.asking import Asker
-from flux_tenancy.isolation.attempts.objects import deployment
+from flux_tenancy.isolation.attempts.rows import made
 from flux_tenancy.isolation.choices import Layer
 from flux_tenancy.isolation.model import Access, Attempt, Control, Finding, Request, State, Verdict
 from flux_tenancy.isolation.suite import Suite
-from flux_tenancy.operations.admission_answers import Answer
+from flux_tenancy.operations.admission.answers import Answer
 
 SCENE = scene()
-OBJECT = deployment(SCENE, hostNetwork=True)
-BESIDE = deployment(SCENE)
+OBJECT = made(SCENE, "Deployment", {"spec": {"template": {"spec": {"hostNetwork": True}}}})
+BESIDE = made(SCENE, "Deployment")
 BOTH = (Layer.ROLE, Layer.ADMISSION)
 BY_ROLE = Answer(403, (), 'deployments.apps is forbidden: User "a" cannot create resource "deployments"')
 BY_POLICY = Answer(

@@ -135,8 +135,9 @@ class FluxEgress(Section):
 
     hosts: tuple[EgressHost, ...] = Field(
         (),
-        description="Hosts that kustomize-controller may reach over HTTP: hosts of remote files in kustomizations, key "
-        "management services, API servers of other clusters; write them with their ports, e.g. "
+        description="Hosts that kustomize-controller and helm-controller may reach over HTTP: hosts of remote files in "
+        "kustomizations and of schemas that a chart's schema refers to, key management services, API servers of other "
+        "clusters; write them with their ports, e.g. "
         "`files.example.com:443`. Every tenant can fetch files from them (docs/lockdown.md).",
     )
     networks: tuple[Network, ...] = Field(
@@ -158,7 +159,8 @@ class FluxEgress(Section):
         None,
         description="A forward proxy, e.g. `http://proxy.example.com:3128`, through which all controllers send their "
         "HTTP requests, except their own to the API server and to each other; without one, kustomize-controller "
-        "connects only to `hosts`, and the other controllers connect directly (docs/grants.md#network).",
+        "and helm-controller connect only to `hosts`, and the other controllers connect directly "
+        "(docs/grants.md#network).",
     )
 
 

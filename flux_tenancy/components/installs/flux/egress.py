@@ -1,9 +1,10 @@
 """The hosts that Flux's controllers may connect to over HTTP under the multi-tenant profile.
 
-kustomize fetches every URL in a kustomization.yaml, with the controller's network access: other tenants' artifacts,
-which source-controller serves to every client; internal services; a cloud's metadata service. Go sends each request to
-the configured proxy unless the host is exempt. So the controller is given a proxy address at which nothing listens,
-where requests fail at once, and the hosts that it needs are exempt.
+kustomize fetches every URL in a kustomization.yaml, and Helm every `$ref` in a chart's values.schema.json, with the
+controller's network access: other tenants' artifacts, which source-controller serves to every client; internal
+services; a cloud's metadata service. Go sends each request to the configured proxy unless the host is exempt. So these
+controllers are given a proxy address at which nothing listens, where requests fail at once, and the hosts that they
+need are exempt.
 
 Artifacts are exempt under a name that no tenant knows. It is a Service of type ExternalName, which has no address and
 therefore no reverse DNS record that would reveal its name.
@@ -32,16 +33,17 @@ if TYPE_CHECKING:
     from flux_tenancy.components.installs.flux.config import FluxConfig
     from flux_tenancy.components.vocabulary.manifests import Manifest
 
-# Each artifact server, and the variable that makes kustomize-controller fetch its artifacts from another host.
-# Source: internal/controller/kustomization_controller.go of kustomize-controller.
+# Each artifact server, and the variable that makes the controllers that apply fetch its artifacts from another host.
+# Source: internal/controller/kustomization_controller.go of kustomize-controller, internal/loader/artifact_url.go of
+# helm-controller
 _HOST_VARIABLES = {
     Controller.SOURCE: "SOURCE_CONTROLLER_LOCALHOST",
     Controller.SOURCE_WATCHER: "SOURCE_WATCHER_LOCALHOST",
 }
 # Go reads both; other programs in the image read only one of them.
 _EXEMPTION_VARIABLES = ("NO_PROXY", "no_proxy")
-# The other controllers that fetch artifacts: only those that the status of an object names, which tenants do not write.
-_ARTIFACT_READERS = (Controller.HELM, Controller.SOURCE_WATCHER)
+# Fetches only the artifacts that the status of an object names, which tenants do not write.
+_ARTIFACT_READERS = (Controller.SOURCE_WATCHER,)
 _SECRET = "artifact-hosts"
 _CLUSTER_DOMAIN = "cluster.local."
 # notification-controller itself has an address to listen at in place of the URL.
@@ -56,7 +58,7 @@ _WITH_PORT = re.compile(r":\d+$")
 
 @dataclass(frozen=True)
 class ArtifactHost:
-    """An artifact server, which gets a name that only kustomize-controller knows.
+    """An artifact server, which gets a name that only the controllers that apply know.
 
     Attributes:
         server: the controller that serves the artifacts.
@@ -114,7 +116,7 @@ def artifact_hosts(manifests: Iterable[Manifest]) -> list[ArtifactHost]:
 
 
 def artifact_secret(entries: Any) -> Manifest:
-    """The Secret from which kustomize-controller gets the names.
+    """The Secret from which kustomize-controller and helm-controller get the names.
 
     Args:
         entries: its `data`: a mapping of servers to entries, or an output of one.
@@ -129,22 +131,28 @@ def artifact_secret(entries: Any) -> Manifest:
 
 
 def egress_variables(
-    deployment: Manifest, hosts: Sequence[ArtifactHost], config: FluxConfig, key_services: Iterable[str]
+    controller: Controller,
+    deployment: Manifest,
+    hosts: Sequence[ArtifactHost],
+    config: FluxConfig,
+    key_services: Iterable[str],
 ) -> list[Manifest]:
-    """The `env` entries of kustomize-controller: the names of artifact servers and the hosts exempt from the proxy.
+    """The `env` entries of a controller that applies: names of artifact servers, and hosts exempt from the proxy.
 
     Args:
-        deployment: the Deployment of kustomize-controller.
+        controller: kustomize-controller, which also decrypts, or helm-controller.
+        deployment: its Deployment.
         hosts: the artifact servers.
         config: the `flux` section of the stack.
         key_services: hosts of key management services that decrypt for the stack's syncs.
     """
+    decrypting = [_host_of(server.address) for server in config.vaults]
+    decrypting += [host_and_port(host, _HTTPS) for host in key_services]
     exempt = [
         _API_SERVER,
         *(host_and_port(f"$({host.variable})") for host in hosts),
         *_events_hosts(_arguments(deployment)),
-        *(_host_of(server.address) for server in config.vaults),
-        *(host_and_port(host, _HTTPS) for host in key_services),
+        *(decrypting if controller is Controller.KUSTOMIZE else ()),
         *config.egress.hosts,
     ]
     names = [
@@ -159,7 +167,7 @@ def plain_http_variables(
     """The `env` entries of another controller: the hosts to which it may connect without TLS.
 
     Args:
-        controller: any but kustomize-controller.
+        controller: any that does not apply.
         deployment: its Deployment.
         hosts: the artifact servers.
         plain_http: the hosts to which the stack lets it connect without TLS; `*` for all.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from flux_tenancy.components.vocabulary.names import Controller
+from flux_tenancy.components.vocabulary.names import RECONCILERS, Controller
 
 CLOSED_PROXY = "http://127.0.0.1:9"
 """A proxy address whose port (of the discard protocol) is closed in every pod."""
@@ -49,9 +49,9 @@ LOCKDOWN_ENVIRONMENT = (
         LockdownVariable(
             name,
             CLOSED_PROXY,
-            frozenset({Controller.KUSTOMIZE}),
-            "include files from other tenants' artifacts, internal services or a cloud's metadata in a build, or block "
-            "all builds with a host that never answers",
+            frozenset(RECONCILERS),
+            "include files from other tenants' artifacts, internal services or a cloud's metadata in a build or in the "
+            "schema of a chart's values, or block all builds with a host that never answers",
         )
         for name in PROXY_VARIABLES
     ),
@@ -60,7 +60,7 @@ LOCKDOWN_ENVIRONMENT = (
         LockdownVariable(
             name,
             CLOSED_PROXY,
-            frozenset(Controller) - {Controller.KUSTOMIZE},
+            frozenset(Controller) - {*RECONCILERS},
             "reach other tenants' artifacts, internal services or a cloud's metadata by what a source, an index or a "
             "redirect names",
         )

@@ -28,7 +28,7 @@ from flux_tenancy.components.installs.flux.lockdown_flags import HELM_INDEX_LIMI
 from flux_tenancy.components.installs.flux.network_policies import restrict_egress, separate_lanes
 from flux_tenancy.components.installs.flux.release import component_of
 from flux_tenancy.components.sync.decryption import decryption_account
-from flux_tenancy.components.vocabulary.names import PLATFORM_META, Controller, account_of
+from flux_tenancy.components.vocabulary.names import PLATFORM_META, RECONCILERS, Controller, account_of
 
 if TYPE_CHECKING:
     from flux_tenancy.components.vocabulary.manifests import Manifest
@@ -79,12 +79,14 @@ class StackFacts:
         key_services: hosts of key management services that decrypt for the stack's syncs.
         kustomizations: how many Kustomizations a tenant may have; kustomize-controller gets more workers than that.
         helm_releases: the same for HelmReleases and helm-controller.
+        sources: how many sources of one kind, or HelmCharts; source-controller has workers for each kind.
         plain_http: hosts that a controller may connect to without TLS; `*` for all.
     """
 
     key_services: tuple[str, ...] = ()
     kustomizations: int = 0
     helm_releases: int = 0
+    sources: int = 0
     plain_http: Mapping[Controller, tuple[str, ...]] = field(default_factory=dict)
 
 
@@ -134,8 +136,8 @@ def lock_down(manifests: list[Manifest], config: FluxConfig, facts: StackFacts =
             _add_arguments(manifest, _default_arguments(controller, config.arguments_of(controller, lane), facts))
             variables: list[Manifest]
             variables = [{"name": each.name, "value": each.value} for each in variables_for(controller)]
-            if controller is Controller.KUSTOMIZE:
-                variables += egress_variables(manifest, hosts, config, facts.key_services)
+            if controller in RECONCILERS:
+                variables += egress_variables(controller, manifest, hosts, config, facts.key_services)
             elif config.egress.proxy is None:
                 variables += plain_http_variables(controller, manifest, hosts, facts.plain_http.get(controller, ()))
             if (proxy := config.egress.proxy) is not None:
@@ -160,7 +162,11 @@ def _apply_user_settings(deployment: Manifest, controller: Controller, config: F
 
 def _default_arguments(controller: Controller, given: Sequence[str], facts: StackFacts) -> list[str]:
     """What the user's arguments do not replace: more workers than one tenant can occupy, and what bounds memory."""
-    most = {Controller.KUSTOMIZE: facts.kustomizations, Controller.HELM: facts.helm_releases}.get(controller, 0)
+    most = {
+        Controller.SOURCE: facts.sources,
+        Controller.KUSTOMIZE: facts.kustomizations,
+        Controller.HELM: facts.helm_releases,
+    }.get(controller, 0)
     defaults = [f"{CONCURRENT}{most + RELEASE_WORKERS}"] if most else []
     if controller is Controller.SOURCE:
         defaults.append(HELM_INDEX_LIMIT)

@@ -9,7 +9,7 @@ from flux_tenancy.components.allowlists.source_patterns import is_comparable, pr
 from flux_tenancy.components.config.errors import dotted
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.types import seconds
-from flux_tenancy.components.git.config import NO_PROVIDER_ACCOUNT, GitSource
+from flux_tenancy.components.git.config import GitSource
 from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.sources.config import BucketSource, ExternalArtifactSource
@@ -135,8 +135,15 @@ def _refused_options(owner: str, tenant: TenantConfig, config: StackConfig) -> I
                     provider
                 ),
             )
-        elif isinstance(source, BucketSource) and provider != "generic" and source.service_account_name is None:
-            yield (*key, "provider"), NO_PROVIDER_ACCOUNT(provider=provider)
+        elif isinstance(source, BucketSource) and provider != "generic" and not source.logs_in:
+            yield (
+                (*key, "provider"),
+                Message(
+                    "FT-SRC-055",
+                    f"is {provider}, which requires a login of the tenant",
+                    "set credentials, or serviceAccountName to an account that is annotated with its cloud identity",
+                ),
+            )
         region = getattr(source, "region", None)
         if region is not None and rules.bucket_regions and region not in rules.bucket_regions:
             yield (
@@ -171,7 +178,7 @@ def _unverified_source(owner: str, tenant: TenantConfig, config: StackConfig) ->
 def _refused_intervals(owner: str, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
     if not is_in_use(PolicyName.RECONCILIATION_INTERVAL, config):
         return
-    shortest = config.policies.minimum_interval
+    shortest = tenant.policies.minimum_interval or config.policies.minimum_interval
     intervals = {(*key, "interval"): source.interval for key, source in _sources(owner, tenant, config)}
     for below, sync in _syncs(tenant).items():
         key = ("tenants", owner, *below)
@@ -194,7 +201,7 @@ def _refused_intervals(owner: str, tenant: TenantConfig, config: StackConfig) ->
 def _refused_timeouts(owner: str, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
     if not is_in_use(PolicyName.RECONCILIATION_TIMEOUT, config):
         return
-    longest = config.policies.maximum_timeout
+    longest = tenant.policies.maximum_timeout or config.policies.maximum_timeout
     timeouts = {(*key, "timeout"): source.timeout for key, source in _sources(owner, tenant, config)}
     timeouts |= {("tenants", owner, *key, "timeout"): sync.timeout for key, sync in _syncs(tenant).items()}
     timeouts |= {

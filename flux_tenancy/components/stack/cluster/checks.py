@@ -39,15 +39,10 @@ from flux_tenancy.components.recovery.leftover_releases import unfinished_releas
 from flux_tenancy.components.recovery.missing_namespaces import LostNamespaces
 from flux_tenancy.components.stack.checks.grants import namespaced_objects
 from flux_tenancy.components.stack.cluster.closed_objects import closed_objects, read_unmarked
-from flux_tenancy.components.stack.cluster.foreign_installations import (
-    foreign_capsule,
-    foreign_flux,
-    foreign_kyverno,
-    read_capsules,
-)
+from flux_tenancy.components.stack.cluster.foreign_installations import foreign_flux, foreign_product, read_capsules
 from flux_tenancy.components.stack.cluster.made_namespaces import TENANTS_PATH, capsule_problems, surplus_namespaces
 from flux_tenancy.components.stack.cluster.missing_objects import missing_objects
-from flux_tenancy.components.stack.cluster.name_conflicts import taken_names
+from flux_tenancy.components.stack.cluster.name_conflicts import NameConflict, name_conflicts
 from flux_tenancy.components.stack.cluster.namespaces import (
     NAMESPACE_TYPE,
     held_namespaces,
@@ -78,6 +73,7 @@ class ClusterFindings:
         leftovers: API paths of objects with generated names that a killed update has left.
         receivers_by_hand: URL paths of Receivers that this program registers nowhere; only read if the stack has a
             URL for webhooks.
+        taken: names of the stack's objects that objects of others have.
     """
 
     api: client.ApiClient
@@ -87,6 +83,7 @@ class ClusterFindings:
     co_owners: list[CoOwner]
     leftovers: list[str]
     receivers_by_hand: Set[str] = frozenset()
+    taken: tuple[NameConflict, ...] = ()
 
 
 def check_cluster(
@@ -112,7 +109,7 @@ def check_cluster(
         leftovers: list[str] = if_readable(partial(read_leftover_objects, api, facts, syncs, state), [])
         named = partial(_names_at, api)
         problems += missing_objects(config, plan, facts, state, syncs, named, holds, stack_file, refreshed=refreshes())
-        problems += taken_names(config, plan, facts, state, readable_only(finder(api, state)), stack_file)
+        taken = name_conflicts(config, plan, facts, state, readable_only(finder(api, state)))
         tenants = if_readable(partial(read_names, api, TENANTS_PATH), set()) if config.makes_namespaces else ()
         problems += capsule_problems(config, facts, state, tenants, stack_file)
         problems += namespaced_objects(config, partial(read_namespaced_kinds, api), stack_file)
@@ -121,30 +118,27 @@ def check_cluster(
             if config.tenants or config.policies.onboarding
             else ()
         )
-        foreign: list[Problem] = []
-        if config.kyverno is not None:
-            webhooks = read_webhook_configurations(api, WEBHOOK_LABEL)
-            foreign = foreign_kyverno(facts, webhooks, state, stack_file)
-        problems += foreign or _unfinished_release(api, KYVERNO, state, stack_file, config.kyverno is not None)
-        foreign = []
-        if config.capsule is not None:
-            foreign = foreign_capsule(facts, partial(read_capsules, api), state, stack_file)
-            if not pulumi.runtime.is_dry_run():
-                problems += administrator_problems(config.capsule, read_identity(api), stack_file)
+        for product, section, read in (
+            (KYVERNO, config.kyverno, partial(read_webhook_configurations, api, WEBHOOK_LABEL)),
+            (CAPSULE, config.capsule, partial(read_capsules, api)),
+        ):
+            foreign = foreign_product(product, facts, read, state, stack_file) if section is not None else []
+            problems += foreign or _unfinished_release(api, product, state, stack_file, section is not None)
+        if config.capsule is not None and not pulumi.runtime.is_dry_run():
+            problems += administrator_problems(config.capsule, read_identity(api), stack_file)
         receivers: Set[str] = frozenset()
         if config.flux.webhook_url is not None:
             receivers = if_readable(partial(receivers_by_hand, api, config.git_sources), receivers)
-        problems += foreign or _unfinished_release(api, CAPSULE, state, stack_file, config.capsule is not None)
     except ClusterUnavailable as error:
         return None, [*problems, error.as_problem(stack_file)]
     listed = config.tenant_of_namespaces
     warnings = tuple(
         held_message(found, config.cluster.context) for name, found in holds.items() if found and name not in listed
     )
-    warnings = (*warnings, *surplus_namespaces(config, facts), *closed)
+    warnings = (*warnings, *surplus_namespaces(config, facts), *closed, *(each.message for each in taken))
     lost = lost_namespaces(facts, state)
     owners = co_owners(syncs, state)
-    return ClusterFindings(api, facts, lost, warnings, owners, leftovers, receivers), problems
+    return ClusterFindings(api, facts, lost, warnings, owners, leftovers, receivers, tuple(taken)), problems
 
 
 def _unfinished_release(

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache
 from typing import Any
 
 from pydantic_core import ErrorDetails
 
+from flux_tenancy.components.config.decisions import as_written
 from flux_tenancy.components.config.errors import MISSING, KeyPath, SecretValueError, dotted
 from flux_tenancy.components.config.messages import Message, Wording, message_of
 from flux_tenancy.components.config.section import KIND, REMOVED_KEY, Section, kind_of, section_of_kind, sections_in
 from flux_tenancy.components.config.types import EMPTY
 from flux_tenancy.components.stack.config import StackConfig
-from flux_tenancy.components.tenant.config import TenantConfig
 
 UNKNOWN_KEY_LIKE = Wording("FT-CFG-602", "is an unknown key", "did you mean {suggestion!r}?")
 
@@ -117,7 +118,9 @@ def _refused(error: ValueError, value: Any, show_input: bool) -> Message:
     """What a check of this program says, with the value in front where it may be repeated and fits on the line."""
     reason = message_of(error)
     is_short = isinstance(value, str | int | float) and not isinstance(value, bool)
-    return reason.of(value) if show_input and is_short and not isinstance(error, SecretValueError) else reason
+    return (
+        reason.of(as_written(value)) if show_input and is_short and not isinstance(error, SecretValueError) else reason
+    )
 
 
 def _wrong_type(kind: str, value: Any, shown: str, section: type[Section] | None, show_input: bool) -> Message:
@@ -170,17 +173,14 @@ def _unknown_key(key: str, section: type[Section] | None) -> Message:
     if below := [path for path in _paths_of(section) if path[-1] == key] if section is not None else []:
         shortest = min(below, key=len)
         return Message("FT-CFG-603", "is an unknown key here", f"did you mean {dotted(shortest)}?")
-    if key in _known_keys():
-        places = [*_paths_of(StackConfig), *(("tenants", "<tenant>", *path) for path in _paths_of(TenantConfig))]
-        found = sorted((path for path in places if path[-1] == key), key=len)
-        where = " or ".join(dotted(path) for path in found[:2]) or "another section"
-        return Message("FT-CFG-604", "is an unknown key here", f"it belongs to {where}")
-    if close := get_close_matches(key, _known_keys(), n=1, cutoff=0.7):
+    if key in (places := _places()):
+        return Message("FT-CFG-604", "is an unknown key here", f"it belongs to {' or '.join(places[key][:2])}")
+    if close := get_close_matches(key, places, n=1, cutoff=0.7):
         return UNKNOWN_KEY_LIKE(suggestion=close[0])
     return (
         Message("FT-CFG-601", "is an unknown key", f"the keys here are {', '.join(here)}")
         if here and section is not StackConfig
-        else Message("FT-CFG-600", "is an unknown key")
+        else Message("FT-CFG-600", "is an unknown key", "remove it; docs/configuration.md has all keys")
     )
 
 
@@ -198,7 +198,24 @@ def _paths_of(section: type[Section]) -> Iterator[tuple[str, ...]]:
 
 
 @cache
-def _known_keys() -> tuple[str, ...]:
-    schema = StackConfig.model_json_schema()
-    sections = [schema, *schema["$defs"].values()]
-    return tuple(sorted({key for section in sections for key in section.get("properties", ())}))
+def _places() -> Mapping[str, tuple[str, ...]]:
+    """The places of each key of a stack as messages name them, the shortest first."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for path, kind in _everywhere(StackConfig, ()):
+        place = dotted(path) if len(path) > 1 else "the stack itself"
+        found[path[-1]].append(f"{place} of the kind {kind}" if kind else place)
+    return {key: tuple(sorted(dict.fromkeys(places), key=len)) for key, places in found.items()}
+
+
+def _everywhere(
+    section: type[Section], above: tuple[type[Section], ...], kind: str = ""
+) -> Iterator[tuple[tuple[str, ...], str]]:
+    """The paths of all keys below a section, each with the kind of its own section where it is one of several."""
+    for name, field in section.model_fields.items():
+        key = field.alias or name
+        yield (key,), kind
+        models, container = sections_in(field.annotation)
+        below = {dict: ("<name>",), tuple: ("[]",)}.get(container, ())
+        for model in models if section not in above else ():
+            own = (kind_of(model) or "") if len(models) > 1 else ""
+            yield from (((key, *below, *path), of) for path, of in _everywhere(model, (*above, section), own))

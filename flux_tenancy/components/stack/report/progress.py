@@ -12,7 +12,7 @@ from flux_tenancy.components.cluster.client import ClusterUnavailable
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.engine import log
 from flux_tenancy.components.engine.pulumi_command import creates_nothing
-from flux_tenancy.components.git.fetch_status import fetch_remedy
+from flux_tenancy.components.git.fetch_status import fetch_remedy, missing_remedy
 from flux_tenancy.components.git.sources import Sources
 from flux_tenancy.components.stack.platform import Platform
 from flux_tenancy.components.sync.changes import Changes
@@ -73,7 +73,10 @@ def settled(
             warnings = _warnings(progress, clock, sources)
         if not pulumi.runtime.is_dry_run():
             for warning in (
-                *(Message("FT-TEN-102", f"cannot ask Flux to reconcile: {reason}") for reason in unasked),
+                *(
+                    Message("FT-TEN-102", f"cannot ask Flux to reconcile: {reason}", "Flux does at its next interval")
+                    for reason in unasked
+                ),
                 *warnings,
             ):
                 log.warn(warning)
@@ -98,7 +101,8 @@ def _warnings(progress: Mapping[str, Progress], clock: ClusterClock, sources: So
         NOT_READY(
             sync=sync_label(name),
             status=f"{found.overall.message}{_age(found.overall, clock)}",
-            remedy=fetch_remedy(found.fetched.message, sources.by_name.get(name), sources.github),
+            remedy=fetch_remedy(found.fetched.message, sources.by_name.get(name), sources.github)
+            or missing_remedy(found.overall.message),
         )
         for name, found in progress.items()
         if found.overall.ready != "True"

@@ -93,6 +93,34 @@ def test_another_version_than_the_project_requires_is_refused(tmp_path, line, re
     assert [each.code for each in code_problems(tmp_path)] == (["FT-CFG-634"] if refused else [])
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "-c more/pins.txt",
+        "--constraint more/pins.txt",
+        "--constraint=more/pins.txt",
+        "-rmore/pins.txt",
+        "-r more/a.txt",
+    ],
+)
+def test_constraints_and_included_requirements_count_in_their_own_file(tmp_path, line):
+    (tmp_path / "more").mkdir()
+    (tmp_path / "requirements.txt").write_text(f"flux-tenancy>=0\n{line}\n")
+    (tmp_path / "more" / "a.txt").write_text("-r ../requirements.txt\n-c pins.txt\n")
+    (tmp_path / "more" / "pins.txt").write_text("no-such-package==1\npyyaml==0.0.1\n")
+
+    [problem] = code_problems(tmp_path)
+
+    assert (problem.file, problem.path, problem.code) == ("more/pins.txt", "pyyaml", "FT-CFG-634")
+
+
+def test_constraints_that_hold_are_no_problem(tmp_path):
+    (tmp_path / "requirements.txt").write_text("-c pins.txt\n-c none.txt\n")
+    (tmp_path / "pins.txt").write_text("pyyaml==6.0.3\n")
+
+    assert code_problems(tmp_path) == []
+
+
 @pytest.mark.parametrize("name", [".venv/bin/pulumi", "own/bin/python"])
 def test_programs_that_git_tracks_in_the_folder_of_the_packages_are_refused(tmp_path, name):
     write(tmp_path, name)

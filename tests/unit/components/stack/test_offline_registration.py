@@ -13,8 +13,10 @@ import sample_capsule
 from recorded_program import Registration, run
 from sample_project import pinned, tenant, write_project, write_stack
 
+from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.recovery.missing_namespaces import LostNamespaces
+from flux_tenancy.components.stack.cluster.name_conflicts import NameConflict
 from flux_tenancy.components.stack.cluster.preflight import Preflight, offline_preflight
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.loading import load_offline
@@ -64,6 +66,29 @@ def test_a_render_has_what_an_update_registers_in_a_cluster_that_has_the_namespa
     assert any("flux-" in name for name in moved)
     assert any("infra/" in name for name in rendered)
     assert any(name.endswith(" flux-tenancy-set-lanes") for name in rendered) == (mode == "lanes")
+
+
+@pytest.mark.parametrize("name", ["Kustomization dev-team/dev-team", "RoleBinding dev-team/flux-impersonation"])
+def test_a_name_that_is_taken_stops_only_what_depends_on_it(tmp_path: Path, name: str) -> None:
+    project = write_project(tmp_path / "project")
+    for each in TENANTS:
+        (project / "tenants" / f"{each}.yaml").touch()
+    write_stack(project, tenants={each: tenant(each, each) for each in TENANTS})
+    config, file = load_offline("staging", project)
+    offline = offline_preflight(config, "staging", file.name, project)
+    facts = replace(offline.cluster.facts, namespaces=dict.fromkeys(TENANTS, {}))
+    taken = NameConflict(TENANTS[0], name, Message("FT-CLU-114", "is taken"))
+
+    registered = objects(config, replace(offline, cluster=replace(offline.cluster, facts=facts, taken=(taken,))))
+
+    assert {each for each, made in registered.items() if "name-taken" in made.hooks.get("before_create", ())} == {name}
+    stopped = {name}
+    while more := {each for each, made in registered.items() if stopped & (made.after | {made.parent})} - stopped:
+        stopped |= more
+    assert not {each for each in stopped if not each.partition(" ")[2].startswith(TENANTS[0])}
+    # The engine begins nothing after a step that fails, so this one is last.
+    last = registered["Tenant dev-team" if registered[name].parent == "Tenant dev-team" else name]
+    assert "Kustomization ops-team/ops-team" in last.after
 
 
 def deletion_rounds(registered: Registered, leaving: set[str]) -> list[set[str]]:

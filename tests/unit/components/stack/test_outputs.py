@@ -375,6 +375,18 @@ def test_a_repository_that_does_not_exist_has_another_remedy_than_a_key_that_is_
     assert "`flux-tenancy key deploy`" in caplog.messages[1]
 
 
+def test_a_branch_or_a_folder_that_the_repository_lacks_has_a_remedy_of_its_own(caplog):
+    branch = "unable to clone 'ssh://…': couldn't find remote ref \"refs/heads/mian\""
+    folder = "kustomization path not found: stat /tmp/a/stagign: no such file or directory"
+
+    with caplog.at_level(logging.WARNING):
+        told_of("dev-team", stack(PUBLIC), lambda: found_in_cluster(DEV, source=("False", branch)))
+        told_of("dev-team", stack(PUBLIC), lambda: found_in_cluster(DEV, sync=("False", folder)))
+
+    assert "mian" in caplog.messages[0] and "no such branch or tag: correct it" in caplog.messages[0]
+    assert "stagign" in caplog.messages[1] and "no such folder: correct `path`" in caplog.messages[1]
+
+
 @pytest.mark.parametrize(
     ("status", "remedy"), [(404, "acme/apps does not exist, or"), (200, "`flux-tenancy key deploy`")]
 )

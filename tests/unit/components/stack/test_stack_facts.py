@@ -14,7 +14,7 @@ KEYS = ["arn:aws:kms:eu-1:1:key/2"]
 def test_a_tenants_quota_holds_in_each_of_its_namespaces(tmp_path):
     config = load(tmp_path, tenants={"dev-team": TWO_NAMESPACES}, tenancy={"limits": {"kustomizations": 7}})
 
-    assert stack_facts(config) == StackFacts(kustomizations=14, helm_releases=32)
+    assert stack_facts(config) == StackFacts(kustomizations=14, helm_releases=32, sources=32)
 
 
 def test_the_limits_of_the_largest_tenant_decide(tmp_path):
@@ -22,11 +22,11 @@ def test_the_limits_of_the_largest_tenant_decide(tmp_path):
 
     config = load(tmp_path, tenants={"dev-team": small | {"limits": {"kustomizations": 9}}})
 
-    assert stack_facts(config) == StackFacts(kustomizations=18, helm_releases=56)
+    assert stack_facts(config) == StackFacts(kustomizations=18, helm_releases=56, sources=56)
 
 
 def test_a_stack_without_tenants_may_get_some_by_label(tmp_path):
-    assert stack_facts(load(tmp_path, tenants={})) == StackFacts(kustomizations=5, helm_releases=16)
+    assert stack_facts(load(tmp_path, tenants={})) == StackFacts(kustomizations=5, helm_releases=16, sources=16)
 
 
 @pytest.mark.parametrize(
@@ -37,6 +37,16 @@ def test_the_quota_of_helm_releases_decides_how_many_workers_they_can_occupy(tmp
     config = load(tmp_path, tenants={"dev-team": TWO_NAMESPACES}, tenancy={"limits": limits})
 
     assert stack_facts(config).helm_releases == most
+
+
+@pytest.mark.parametrize(
+    ("limits", "most"),
+    [({}, 32), ({"sources": 30}, 60), ({"sources": 300}, 200), ({"sources": 1}, 32), ({"fluxObjects": 3}, 6)],
+)
+def test_the_quota_of_sources_and_charts_decides_how_many_workers_they_can_occupy(tmp_path, limits, most):
+    config = load(tmp_path, tenants={"dev-team": TWO_NAMESPACES}, tenancy={"limits": limits})
+
+    assert stack_facts(config).sources == most
 
 
 def test_key_services_of_all_syncs_are_known_once(tmp_path):

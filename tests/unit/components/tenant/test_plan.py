@@ -11,7 +11,7 @@ from flux_tenancy.components.cluster.client import ClusterFacts
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.git.source import NO_GIT_HOST
 from flux_tenancy.components.plan.planned import Planned, Stage
-from flux_tenancy.components.stack.cluster.name_conflicts import taken_names
+from flux_tenancy.components.stack.cluster.name_conflicts import name_conflicts
 from flux_tenancy.components.stack.plan import stack_plan
 from flux_tenancy.components.tenant import plan
 from flux_tenancy.components.tenant.component import Tenant
@@ -72,9 +72,9 @@ def test_the_name_of_one_more_object_must_be_free(tmp_path):
     def find(manifest):
         return {"metadata": {}} if manifest["kind"] == "Receiver" else None
 
-    [problem] = taken_names(config, stack_plan(config, "staging"), facts, State({}), find, "Pulumi.staging.yaml")
+    [conflict] = name_conflicts(config, stack_plan(config, "staging"), facts, State({}), find)
 
-    assert "Receiver apps-jobs/further" in problem.message
+    assert "Receiver apps-jobs/further" in conflict.message
 
 
 @pytest.mark.usefixtures("_one_more")

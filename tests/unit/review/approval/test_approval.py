@@ -250,7 +250,9 @@ def test_options_of_the_engine_that_change_what_is_applied_cannot_be_approved(pr
     assert f"--{name.lower().replace('_', '-')} changes" in str(refused.value)
 
 
-@pytest.mark.parametrize("name", ["YES", "DIFF", "PARALLEL", "NON_INTERACTIVE", "SUPPRESS_OUTPUTS", "REFRESH"])
+@pytest.mark.parametrize(
+    "name", ["YES", "DIFF", "PARALLEL", "NON_INTERACTIVE", "SUPPRESS_OUTPUTS", "REFRESH", "CONTINUE_ON_ERROR"]
+)
 def test_other_options_of_the_engine_can_be_used_with_an_approval(project, name, said):
     refuse_unapproved("staging", project(0), FILE, {VARIABLE: APPROVED.digest, f"PULUMI_OPTION_{name}": "1"})
 

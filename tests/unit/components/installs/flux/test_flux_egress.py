@@ -1,4 +1,4 @@
-"""The environment of kustomize-controller: a proxy where nothing listens, and the hosts that are exempt from it."""
+"""The environment of the controllers that apply: a proxy where nothing listens, and the hosts exempt from it."""
 
 from base64 import b64decode
 from typing import Any
@@ -29,6 +29,7 @@ def advertised(domain: str = "cluster.local.", without: str = "source-watcher") 
     arguments = {
         "source-controller": f"--storage-adv-addr=source-controller.$(RUNTIME_NAMESPACE).svc.{domain}",
         "kustomize-controller": f"--events-addr=http://notification-controller.flux-system.svc.{domain}/",
+        "helm-controller": f"--events-addr=http://notification-controller.flux-system.svc.{domain}/",
     }
     for name, argument in arguments.items():
         container(manifests, name)["args"].append(argument)
@@ -57,8 +58,9 @@ NEEDED = [
 ]
 
 
-def test_requests_to_hosts_that_are_not_exempt_go_to_a_closed_port():
-    found = environment(configured(advertised(), flux_config()))
+@pytest.mark.parametrize("name", ["kustomize-controller", "helm-controller"])
+def test_requests_to_hosts_that_are_not_exempt_go_to_a_closed_port(name):
+    found = environment(configured(advertised(), flux_config()), name)
 
     assert {found[name] for name in PROXIES} == {"http://127.0.0.1:9"}
     assert found["NO_PROXY"] == found["no_proxy"] == ",".join(NEEDED)
@@ -73,16 +75,17 @@ def test_a_variable_comes_after_the_variables_that_it_refers_to():
 def test_the_other_controllers_send_only_plain_http_to_the_closed_port():
     locked = configured(advertised(), flux_config())
 
-    for name in ("source-controller", "helm-controller", "notification-controller"):
+    for name in ("source-controller", "notification-controller"):
         found = environment(locked, name)
         assert {found[variable] for variable in PLAIN} == {"http://127.0.0.1:9"}
         assert not found.keys() & (PROXIES - PLAIN)
 
 
 def test_only_those_that_fetch_artifacts_may_reach_their_servers():
-    locked = configured(advertised(), flux_config())
+    locked = configured(advertised(without=""), flux_config())
 
-    assert environment(locked, "helm-controller")["NO_PROXY"] == "source-controller.flux-system.svc.cluster.local."
+    assert environment(locked, "source-watcher")["NO_PROXY"].startswith("source-controller.flux-system.svc.")
+    assert "source-controller" not in environment(locked, "helm-controller")["NO_PROXY"]
     assert not environment(locked, "source-controller").keys() & {"NO_PROXY", "no_proxy"}
     events = "notification-controller.flux-system.svc.cluster.local."
     container(sending := advertised(), "source-controller")["args"].append(f"--events-addr=http://{events}/")
@@ -127,8 +130,18 @@ def test_vaults_key_services_and_configured_hosts_are_also_exempt():
     ]
 
 
-def test_each_artifact_server_has_its_own_name():
-    found = environment(configured(advertised(without=""), flux_config()))
+def test_helm_controller_decrypts_nothing_and_needs_no_vault():
+    vaults = [{"address": "https://vault.example.com:8200", "loginPath": "auth/kubernetes/login"}]
+    config = flux_config(vaults=vaults, egress={"hosts": ["files.example.com:443"]})
+
+    found = environment(configured(advertised(), config, StackFacts(("kms.eu-1.amazonaws.com",))), "helm-controller")
+
+    assert found["NO_PROXY"].split(",") == [*NEEDED, "files.example.com:443"]
+
+
+@pytest.mark.parametrize("name", ["kustomize-controller", "helm-controller"])
+def test_each_artifact_server_has_its_own_name(name):
+    found = environment(configured(advertised(without=""), flux_config()), name)
 
     assert found["SOURCE_WATCHER_LOCALHOST"] == {"secretKeyRef": {"name": "artifact-hosts", "key": "source-watcher"}}
     assert "$(SOURCE_WATCHER_LOCALHOST):80" in found["NO_PROXY"]
@@ -276,7 +289,6 @@ PROXY = "http://proxy.example.com:3128"
     [
         ("source-controller", []),
         ("notification-controller", []),
-        ("helm-controller", ["source-controller.flux-system.svc.cluster.local."]),
     ],
 )
 def test_through_a_proxy_a_controller_reaches_only_what_it_needs_of_flux_and_the_api_server_directly(name, artifacts):
@@ -288,13 +300,14 @@ def test_through_a_proxy_a_controller_reaches_only_what_it_needs_of_flux_and_the
     assert variables["NO_PROXY"].split(",") == [API_SERVER, *artifacts]
 
 
-def test_through_a_proxy_kustomize_controller_keeps_its_exemptions():
-    before = environment(configured(advertised(), flux_config()))
-    after = environment(configured(advertised(), flux_config(egress={"proxy": PROXY})))
+@pytest.mark.parametrize("name", ["kustomize-controller", "helm-controller"])
+def test_through_a_proxy_a_controller_that_applies_keeps_its_exemptions(name):
+    before = environment(configured(advertised(), flux_config()), name)
+    after = environment(configured(advertised(), flux_config(egress={"proxy": PROXY})), name)
 
     assert {name for name in after if after[name] != before[name]} == PROXIES
     assert {after[name] for name in PROXIES} == {PROXY} and list(after) == list(before)
-    env = container(configured(advertised(), flux_config(egress={"proxy": PROXY})), "kustomize-controller")["env"]
+    env = container(configured(advertised(), flux_config(egress={"proxy": PROXY})), name)["env"]
     assert len({each["name"] for each in env}) == len(env)
 
 

@@ -110,6 +110,16 @@ def test_kustomize_controller_has_more_workers_than_one_tenant_can_occupy():
     assert workers(profile="single-tenant") == workers(0) == []
 
 
+def test_source_controller_has_more_workers_than_one_tenant_can_occupy():
+    def workers(**flux):
+        found = configured(release(), flux_config(**flux), StackFacts(sources=30))
+        return [each for each in arguments(found)["source-controller"] or () if "concurrent" in each]
+
+    assert workers() == ["--concurrent=34"]
+    assert workers(extraArgs={"source-controller": ["--concurrent=8"]}) == ["--concurrent=8"]
+    assert workers(profile="single-tenant") == []
+
+
 def test_helm_controller_has_more_workers_than_one_tenant_can_occupy():
     def workers(**flux):
         found = configured(release(), flux_config(**flux), StackFacts(helm_releases=30))

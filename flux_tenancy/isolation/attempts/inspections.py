@@ -1,0 +1,259 @@
+"""What the suite inspects, by name: how Flux's controllers were started, what networks let through, what is counted.
+
+It pushes no hostile content to a cluster, so what a controller would do with it is inspected.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from flux_tenancy.components.installs.flux.lanes import lane_of
+from flux_tenancy.components.installs.flux.lockdown_flags import DEFAULT_ACCOUNT, flags_for
+from flux_tenancy.components.installs.flux.release import version_of
+from flux_tenancy.components.rbac.subjects import ALL_ACCOUNTS, Subject, SubjectKind, subjects_of
+from flux_tenancy.components.tenant.further_access import is_documented
+from flux_tenancy.components.tenant.kinds import FLUX_KINDS, group_resource
+from flux_tenancy.components.vocabulary.manifests import Manifest, name_of
+from flux_tenancy.components.vocabulary.names import Controller
+from flux_tenancy.components.vocabulary.quantities import parse_quantity
+from flux_tenancy.isolation.attempts.looking import (
+    METADATA_ADDRESS,
+    arguments,
+    has_environment,
+    has_flag,
+    has_gate,
+    looked,
+    reaches_in,
+    reaches_out,
+)
+from flux_tenancy.isolation.choices import Layer
+from flux_tenancy.isolation.kinds import RESOURCES
+from flux_tenancy.isolation.model import Access, Finding, Proof, State
+from flux_tenancy.isolation.scene import Scene
+
+_PLAIN_PROXY = "HTTP_PROXY"
+_PROXIES = (_PLAIN_PROXY, "HTTPS_PROXY")
+_EXEMPT = "NO_PROXY"
+_VARIABLE = re.compile(r"\$\((\w+)\)")
+_PORT = re.compile(r":\d+$")
+# Of source-controller, for each kind of source.
+_DEFAULT_WORKERS = {Controller.KUSTOMIZE: 4, Controller.HELM: 4, Controller.SOURCE: 2}
+_SERVED_BY = {
+    "Kustomization": Controller.KUSTOMIZE,
+    "HelmRelease": Controller.HELM,
+    "GitRepository": Controller.SOURCE,
+}
+# The pods of source-controller where none is found, and the port on which it serves artifacts.
+_ARTIFACT_PODS, _ARTIFACT_PORTS = {"app": "source-controller"}, (9090, "http")
+
+
+def _closed_artifact_server(scene: Scene) -> Finding:
+    labels = scene.namespace["metadata"].get("labels", {})
+    templates = [each["spec"]["template"] for each in scene.controllers.get(Controller.SOURCE, ())]
+    pods = [each.get("metadata", {}).get("labels", _ARTIFACT_PODS) for each in templates] or [_ARTIFACT_PODS]
+    said = next(filter(None, (reaches_in(scene.flux_policies, each, _ARTIFACT_PORTS, labels) for each in pods)), None)
+    closed = "NetworkPolicies block the tenant's pods; whether the network enforces them was not tested"
+    return Finding(Layer.NETWORK, State.HOLDS if said is None else State.OPEN, said or closed)
+
+
+def _builds_without_artifacts(scene: Scene, controller: str) -> Finding:
+    def hidden(there: Mapping[str, str]) -> bool:
+        return _is_proxied(there) and _hides_artifacts(there, scene.flux)
+
+    return has_environment(scene, Controller(controller), (*_PROXIES, _EXEMPT), hidden)
+
+
+def _sources_without_artifacts(scene: Scene) -> Finding:
+    def hidden(there: Mapping[str, str]) -> bool:
+        return bool(there.get(_PLAIN_PROXY)) and _hides_artifacts(there, scene.flux)
+
+    return has_environment(scene, Controller.SOURCE, (_PLAIN_PROXY, _EXEMPT), hidden)
+
+
+def _git_goes_nowhere(there: Mapping[str, str]) -> bool:
+    """Whether git may use no transport: the list names none that exists."""
+    allowed = there.get("GIT_ALLOW_PROTOCOL", "")
+    return bool(allowed) and not {
+        "file",
+        "git",
+        "http",
+        "https",
+        "ssh",
+        "ext",
+    } & set(allowed.split(":"))
+
+
+def _is_proxied(there: Mapping[str, str]) -> bool:
+    exempt = [each.strip() for each in there.get(_EXEMPT, "").split(",")]
+    return all(there.get(name) for name in _PROXIES) and not {"*", ".", "0.0.0.0/0"} & set(exempt)
+
+
+def _hides_artifacts(there: Mapping[str, str], flux: str) -> bool:
+    """Whether requests to the well-known name of source-controller go through the proxy."""
+    known = [f"source-controller.{flux}{rest}" for rest in ("", ".svc", ".svc.cluster.local", ".svc.cluster.local.")]
+    # Kubernetes expands other variables; the value of one from a Secret is unknown.
+    value = _VARIABLE.sub(lambda found: there.get(found[1], ""), there.get(_EXEMPT, ""))
+    hosts = (_PORT.sub("", each.strip()) for each in value.split(","))
+    exempt = [host.lstrip("*") for host in hosts if host]
+    return not any(
+        name == each.lstrip(".") or name.endswith(f".{each.lstrip('.')}") for name in known for each in exempt
+    )
+
+
+def _is_not_on_loopback(deployment: Manifest) -> tuple[bool, str]:
+    """Whether a controller's port for metrics and profiles answers only at other addresses than loopback."""
+    address = arguments(deployment).get("metrics-addr", "")
+    host = address.rpartition(":")[0].strip("[]")
+    everywhere = host in ("", "0.0.0.0", "::", "localhost", "::1") or host.startswith("127.")
+    return not everywhere, f"--metrics-addr={address}" if address else "--metrics-addr is not set"
+
+
+def _isolated_builds(scene: Scene) -> Finding:
+    """Whether network policies block kustomize-controller from the metadata address."""
+    own = [
+        policy
+        for policy in scene.flux_policies
+        if policy["spec"].get("podSelector", {}) in ({}, {"matchLabels": {"app": Controller.KUSTOMIZE.value}})
+    ]
+    everybodys = [{**policy, "spec": policy["spec"] | {"podSelector": {}}} for policy in own]
+    said = reaches_out(everybodys, METADATA_ADDRESS)
+    closed = f"NetworkPolicies block {Controller.KUSTOMIZE}; whether the network enforces them was not tested"
+    return Finding(Layer.NETWORK, State.HOLDS if said is None else State.OPEN, said or closed)
+
+
+def _isolated_pods(scene: Scene) -> Finding:
+    """Whether network policies block the tenant's pods from addresses outside of the cluster."""
+    said = reaches_out(scene.of_home("NetworkPolicy"), METADATA_ADDRESS)
+    closed = "NetworkPolicies isolate the tenant's pods; whether the network enforces them was not tested"
+    return Finding(Layer.NETWORK, State.HOLDS if said is None else State.OPEN, said or closed)
+
+
+def _more_workers_than_objects(scene: Scene, kind: str) -> Finding:
+    """Whether the controller has more workers than the namespace may have objects of the kind.
+
+    Those of another lane do not serve it, and in a lane of its own, nobody else waits.
+    """
+    controller = _SERVED_BY[kind]
+    counted = f"count/{group_resource(*FLUX_KINDS[kind])}"
+    hard = [
+        int(parse_quantity(quota["spec"]["hard"][counted]))
+        for quota in scene.of_home("ResourceQuota")
+        if counted in quota["spec"].get("hard", {})
+    ]
+
+    def question(deployment: Manifest) -> tuple[bool, str]:
+        workers = int(arguments(deployment).get("concurrent", _DEFAULT_WORKERS[controller]))
+        if (lane := lane_of(deployment)) != scene.lane:
+            return True, f"{workers} workers, for others"
+        if lane and scene.alone:
+            return True, f"{workers} workers, for this tenant alone"
+        if not hard:
+            return False, f"{workers} workers, and no quota for {kind}s"
+        return workers > min(hard), f"{workers} workers, and at most {min(hard)} {kind}s"
+
+    return looked(scene, controller, Layer.CONTROLLERS, question)
+
+
+def _default_account_if_needed(scene: Scene, name: str) -> Finding:
+    """Whether a controller has a default account; not applicable to a release in which it needs none."""
+    controller, flag = Controller(name), DEFAULT_ACCOUNT
+    versions = {version_of(deployment) for deployment in scene.controllers.get(controller, ())}
+    if any(flag not in {each.name for each in flags_for(controller, version)} for version in versions):
+        message = f"{controller} of Flux {', '.join(sorted(versions))} writes only into the object's own namespace"
+        return Finding(Layer.FLUX, State.NOT_APPLICABLE, message)
+    return has_flag(scene, controller, flag, None)
+
+
+def _powerless_default(scene: Scene, controller: str) -> Iterator[Access | Finding]:
+    """The default account must have no rights."""
+    for deployment in scene.controllers.get(Controller(controller), ())[:1]:
+        if name := arguments(deployment).get(DEFAULT_ACCOUNT):
+            user = f"system:serviceaccount:{scene.tenancy.home}:{name}"
+            if user == scene.tenancy.user:
+                yield Finding(Layer.FLUX, State.HOLDS, f"the default account {name} is the tenant's account")
+            else:
+                yield Access("create", "apps", "deployments", scene.tenancy.home, user=user, layer=Layer.FLUX)
+
+
+def _bindings_elsewhere(scene: Scene) -> Finding:
+    """Bindings of the account, or of one of its groups, outside of the tenant's namespaces.
+
+    What they allow by grants, and by Capsule, other attempts ask for.
+    """
+    tenant = scene.tenancy
+    group = f"{ALL_ACCOUNTS}:{tenant.home}"
+    own = {Subject(SubjectKind.GROUP, group), Subject(SubjectKind.ACCOUNT, tenant.account, tenant.home)}
+    found = [
+        each
+        for each in scene.bindings
+        if not is_documented(each, tenant.name) and own & {subject for subject, _ in subjects_of(each)}
+    ]
+    if not found:
+        return Finding(
+            Layer.ROLE, State.HOLDS, "no binding outside of the tenant's namespaces names the account", "RBAC"
+        )
+    named_so = ", ".join(f"{name_of(each)} ({each['roleRef']['name']})" for each in found)
+    return Finding(Layer.ROLE, State.OPEN, f"the account also has bindings elsewhere: {named_so}")
+
+
+def _counted(scene: Scene, kind: str) -> Finding:
+    """Whether a quota counts the kind in every namespace of the tenant."""
+    group, resource = RESOURCES[kind]
+    # Of Kubernetes' core, a quota counts some resources by their plain names, too.
+    counted, *plain = [f"count/{resource}.{group}"] if group else [f"count/{resource}", resource]
+    if _counts(scene, (counted, *plain)):
+        return Finding(Layer.QUOTA, State.HOLDS, f"a ResourceQuota counts {counted}", "ResourceQuota")
+    return Finding(Layer.QUOTA, State.OPEN, f"no ResourceQuota counts {counted}")
+
+
+def _limited_memory(scene: Scene) -> Finding:
+    if scene.of_home("LimitRange") or _counts(scene, ("limits.memory",)):
+        return Finding(Layer.QUOTA, State.HOLDS, "a LimitRange or a quota for limits.memory exists")
+    return Finding(Layer.QUOTA, State.OPEN, "neither a LimitRange nor a quota for limits.memory exists")
+
+
+def _counts(scene: Scene, names: tuple[str, ...]) -> bool:
+    return all(
+        any(
+            quota["metadata"]["namespace"] == namespace
+            and not quota["spec"].get("scopes")
+            and not quota["spec"].get("scopeSelector")
+            and any(name in quota["spec"].get("hard", {}) for name in names)
+            for quota in scene.objects.get("ResourceQuota", ())
+        )
+        for namespace in scene.tenancy.namespaces
+    )
+
+
+def _one(inspect: Callable[..., Finding]) -> Callable[..., Iterable[Proof]]:
+    """An inspection with one finding."""
+    return lambda scene, *about: (inspect(scene, *about),)
+
+
+INSPECTIONS: Mapping[str, Callable[..., Iterable[Proof]]] = {
+    "bindings-elsewhere": _one(_bindings_elsewhere),
+    "builds-without-artifacts": _one(_builds_without_artifacts),
+    "cancelled-health-checks": _one(
+        lambda scene: has_gate(scene, Controller.KUSTOMIZE, "CancelHealthCheckOnNewRevision", Layer.CONTROLLERS)
+    ),
+    "closed-artifact-server": _one(_closed_artifact_server),
+    "counted": _one(_counted),
+    "default-account-if-needed": _one(_default_account_if_needed),
+    "git-goes-nowhere": _one(
+        lambda scene: has_environment(scene, Controller.KUSTOMIZE, ("GIT_ALLOW_PROTOCOL",), _git_goes_nowhere)
+    ),
+    "isolated-builds": _one(_isolated_builds),
+    "isolated-pods": _one(_isolated_pods),
+    "limited-memory": _one(_limited_memory),
+    "more-workers-than-objects": _one(_more_workers_than_objects),
+    "not-on-loopback": _one(
+        lambda scene, name: looked(scene, Controller(name), Layer.CONTROLLERS, _is_not_on_loopback)
+    ),
+    "powerless-default-account": _powerless_default,
+    "proxied-builds": _one(
+        lambda scene: has_environment(scene, Controller.KUSTOMIZE, (*_PROXIES, _EXEMPT), _is_proxied)
+    ),
+    "sources-without-artifacts": _one(_sources_without_artifacts),
+}
+"""What is inspected, by the names that rows use."""
