@@ -29,6 +29,7 @@ def commands_page() -> str:
     rest = re.sub(r"^\* `-h, --help`: .*\n", "", rest, flags=re.MULTILINE)
     rest = re.sub(r"^\*\*Commands\*\*:\n\n(\* .*\n)+\n?", "", rest, flags=re.MULTILINE)
     rest = re.sub(r"^\*\*Options\*\*:\n\n(?!\*)", "", rest, flags=re.MULTILINE)
+    rest = re.sub(r"^Exit codes: .*\n\n", "", rest, flags=re.MULTILINE)
     rest = rest.replace("**Usage**:\n\n", "")
     codes = "\n".join(f"| {code.value} | {meaning} |" for code, meaning in MEANINGS.items())
     return (

@@ -98,10 +98,10 @@ def errors_page() -> str:
         """
     areas: dict[str, list[str]] = {}
     for code in read_messages():
-        areas.setdefault(code.split("-")[1], []).append(f'<a id="{code.lower()}"></a>{code}')
+        areas.setdefault(code.split("-")[1], []).append(code)
     parts = [cleandoc(introduction)]
     for area, codes in areas.items():
-        parts += [f"## {_ERROR_TITLES.get(area, area)}", ",\n".join(codes)]
+        parts += [f"## {_ERROR_TITLES.get(area, area)}", ", ".join(codes)]
     return "\n\n".join(parts) + "\n"
 
 

@@ -175,52 +175,39 @@ def policies_page() -> str:
 
         # Policies
 
-        [Flux's own lockdown](lockdown.md), [a narrow role](tenants.md#the-tenant-role) and Pod Security stop much of
-        what a tenant could try. The policies stop it once more at admission. They also cover what the others do not
-        see: the origin of sources and images, the exposure of Services, the load on Flux. Their messages say what to do
-        instead. They apply only to namespaces with the label `{TENANT_LABEL}` and to the objects in them;
-        `{PolicyName.FLUX_IMAGES}` alone applies to `flux-system`.
-
-        By default, Kubernetes itself enforces them. `pulumi up` changes tenants only after a dry run was refused with
-        the digest of the current set of policies. That proves it for the API server and the replica of Kyverno that
-        answered; if there are several, the others may follow a moment later.
+        The policies refuse at admission what a tenant could try, whether or not [Flux's lockdown](lockdown.md), [the
+        role](tenants.md#the-tenant-role) and Pod Security refuse it, too. They apply to namespaces with the label
+        `{TENANT_LABEL}`; `{PolicyName.FLUX_IMAGES}` alone applies to `flux-system`. `pulumi up` changes tenants only
+        after a dry run was refused with the digest of the current policies, by the API server and the replica of
+        Kyverno that answered.
 
         ## Engines
 
-        The same policies exist for two engines; `policies.engine` selects them. Kubernetes itself enforces
-        {native_only} with each engine but `none`: they apply to every kind, also to those that Kyverno does not know
-        yet, or keep objects from Kyverno that are too large for it.
+        | `policies.engine` | |
+        | --- | --- |
+        | `native`, the default | Kubernetes' ValidatingAdmissionPolicies: no webhook can be down |
+        | `kyverno` | [Kyverno](kyverno.md)'s ValidatingPolicies, with reports and [more](#of-kyverno-alone) |
+        | `both` | each refuses on its own |
+        | `none` | no policies |
 
-        - `native`, the default: Kubernetes' own ValidatingAdmissionPolicies. The API server itself evaluates them, so
-          no webhook can be down.
-        - `kyverno`: Kyverno's ValidatingPolicies, which need [Kyverno](kyverno.md). It adds reports
-          (`kyverno.reports`) and [policies that only Kyverno offers](#of-kyverno-alone). While it is down, the requests
-          that it would check are refused: changes of tenants' namespaces and of objects in them, and nothing else.
-          Flux's and Kubernetes' own controllers continue to work, but no pods are created in these namespaces.
-        - `both`: each engine refuses on its own. While Kyverno is down, the native policies still give their reasons.
-        - `none`: no policies.
+        Kubernetes itself enforces {native_only} with each engine but `none`: they apply to every kind, also to those
+        that Kyverno does not know yet, or keep objects from Kyverno that are too large for it.
 
         ## Modes
 
-        `policies.mode` is `enforce`, the default, which refuses, or `audit`, which allows, warns and records.
-        `policies.modes.<policy>` sets another mode for one policy, or `off`. On a cluster that already has tenants,
-        start with `audit`: see [adoption.md](adoption.md#introducing-policies).
+        `policies.mode` is `enforce`, the default, or `audit`, which allows, warns and records.
+        `policies.modes.<policy>` sets another one, or `off`. On a cluster that already has tenants, [start with
+        `audit`](adoption.md#introducing-policies).
         """
     subjects = """
         ## Who is checked
 
-        There are three kinds of policy.
-
-        - Those about *what objects may contain* apply to everybody, including the platform. They check an object when
-          it is created and when the relevant part changes. So metadata may always change, and an object that is older
-          than the policy is not checked until then.
-        - Those about *what the platform may do and a tenant may not* allow users who have the right to the same change
-          in the whole cluster: administrators, Pulumi, and controllers. A tenant's rights, whatever its role, are bound
-          in its own namespaces. Service accounts of `kube-system` and `flux-system` are not checked, and neither are
-          nodes: their rights follow from the pods that are bound to them, so they have none in the whole cluster, and
-          the Node authorizer and the admission plugin NodeRestriction already restrict them.
-        - Those about *what people may ask of Flux* check the same users, if they may patch an object and not update it.
-          They are in force in a stack whose tenants have [developers](grants.md#people), or with a mode of their own.
+        - *What objects may contain* applies to everybody, when an object is created and when the relevant part changes.
+        - *What the platform may do and a tenant may not* allows users with the right to the same change in the whole
+          cluster: administrators, Pulumi, controllers. Service accounts of `kube-system` and `flux-system`, and nodes,
+          are not checked.
+        - *What people may ask of Flux* checks the same users, if they may patch an object and not update it. It is in
+          force in a stack whose tenants have [developers](grants.md#people), or with a mode of its own.
 
         So these can write to a tenant's namespace as they do elsewhere:
         """
@@ -280,8 +267,7 @@ def policies_page() -> str:
     unseen = """
         ## What admission cannot see
 
-        Admission checks the content of an object, not what it refers to. What Flux fetches is checked when it is
-        applied; the following is not checked at all:
+        What Flux fetches is checked when it is applied. The following is not checked at all:
 
         | Not seen | What limits it |
         | --- | --- |

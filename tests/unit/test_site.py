@@ -1,4 +1,4 @@
-"""The documentation as a site: it builds strictly without a broken link, and each error code has an anchor."""
+"""The documentation as a site: it builds strictly without a broken link, and its search finds each error code."""
 
 from __future__ import annotations
 
@@ -71,11 +71,10 @@ def test_no_link_is_broken(pages):
     assert broken == []
 
 
-def test_each_error_code_is_an_anchor_and_is_found(site, pages):
+def test_each_error_code_is_found(site):
     codes = list(read_messages())
     found = " ".join(each["text"] for each in json.loads((site / "search.json").read_text("utf-8"))["items"])
 
-    assert [code for code in codes if code.lower() not in pages[site / "errors.html"].anchors] == []
     assert [code for code in codes if code not in found] == []
 
 
