@@ -6,10 +6,18 @@ from typing import Annotated
 
 import typer
 
-from flux_tenancy.command.options import ChangedStacks, HasExitCode, Output, OutputOption, Preview, Stacks, Tenant
+from flux_tenancy.command.options import (
+    ChangedStacks,
+    HasExitCode,
+    Output,
+    OutputOption,
+    Preview,
+    Stack,
+    Stacks,
+    Tenant,
+)
 from flux_tenancy.command.program import found
 from flux_tenancy.command.project import project_folder
-from flux_tenancy.command.tenant_violations import violations
 
 app = typer.Typer(
     help="Onboard, show, suspend, move and offboard tenants. Changes files of the project, and no cluster.",
@@ -208,4 +216,20 @@ def offboard(
     offboard_tenant(tenant, stack, project_folder(), backup, age, preview)
 
 
-app.command()(violations)
+@app.command()
+def violations(stack: Stack, output: OutputOption = Output.TABLE, exit_code: HasExitCode = False) -> None:
+    """Show which running objects of tenants the policies would refuse, before you enforce them. Changes nothing.
+
+    Sends the API server a dry run of every object that the policies cover. Also shows the grants of tenants, and
+    access that tenants have in addition to their role.
+
+    Examples:
+
+      flux-tenancy tenant violations --stack staging
+
+      flux-tenancy tenant violations -s production -o json --exit-code
+    """
+    from flux_tenancy.operations.admission.report import show_violations
+
+    if show_violations(stack, project_folder(), output is Output.JSON) and exit_code:
+        found()
