@@ -12,7 +12,7 @@ from dev.bench.rig import Rig, repositories
 from dev.bench.tenant_client import TenantClient
 from dev.bench.tenant_requests import IMAGES, OUTSIDE, SOURCES, VERBS, Target, forbidden, targets
 from flux_tenancy.components.policies.config import PolicyEngine
-from flux_tenancy.operations.admission_answers import objections
+from flux_tenancy.operations.admission.answers import objections
 from tests.support.lab import eventually
 
 BASELINE = PolicyEngine.NONE

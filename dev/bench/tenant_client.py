@@ -14,7 +14,7 @@ import yaml
 
 from dev.lab.errors import LabError
 from flux_tenancy.components.vocabulary.manifests import Manifest
-from flux_tenancy.operations.admission_answers import Answer
+from flux_tenancy.operations.admission.answers import Answer
 
 _TIMEOUT_SECONDS = 30
 _ATTEMPTS = 5

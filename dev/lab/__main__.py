@@ -58,7 +58,7 @@ def up(stacks: Stacks = [_DEFAULT_STACK]) -> None:  # noqa: B006 - typer copies 
     for stack in stacks:
         prepare_update(settings, stack)
         apply_stack(settings, stack)
-    _say_how_to_use(stacks[-1])
+    _say_how_to_use(settings, stacks[-1])
 
 
 @app.command()
@@ -174,10 +174,10 @@ def _say_where_files_are(settings: Settings) -> None:
         typer.echo(f"Stack and tenant files of this lab: {settings.pulumi_project}", err=True)
 
 
-def _say_how_to_use(stack: str) -> None:
+def _say_how_to_use(settings: Settings, stack: str) -> None:
     """Print how to use a stack in the shell, whose current stack does not change by itself."""
     taken = os.environ.get(STACK_VARIABLE)
-    command = f'eval "$(make -s env STACK={stack})"'
+    command = f'eval "$({f"{settings.assignments} make".lstrip()} -s env STACK={stack})"'
     if not taken:
         typer.echo(f"To use pulumi, flux-tenancy, kubectl and git in your shell: {command}", err=True)
     elif taken != stack:

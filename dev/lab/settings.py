@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 
 from dev.lab.errors import LabError
 
@@ -73,6 +74,18 @@ class Settings:
     def is_default(self) -> bool:
         """Whether this is the lab that the stack files of the checkout are for."""
         return self.port_base == DEFAULT_PORT_BASE and self.state == _default_state(self.project, self.port_base)
+
+    @property
+    def assignments(self) -> str:
+        """What a shell writes before `make` to mean this lab; empty for the default one."""
+        base = [] if self.port_base == DEFAULT_PORT_BASE else [f"LAB_PORT_BASE={self.port_base}"]
+        is_own = self.state == _default_state(self.project, self.port_base)
+        return " ".join([*base, *([] if is_own else [f"LAB_STATE={quote(str(self.state))}"])])
+
+    def started_elsewhere(self) -> list[int]:
+        """The port bases of the checkout's other labs that were started."""
+        folders = (self.project / ".lab").glob("*/pulumi")
+        return sorted(int(each.parent.name) for each in folders if each.parent.name.isdecimal())
 
 
 def _default_state(project: Path, port_base: int) -> Path:

@@ -67,7 +67,13 @@ def _existing(settings: Settings) -> dict[str, Cluster]:
 def _pulumi(settings: Settings) -> LabPulumi:
     pulumi = LabPulumi(settings)
     if not (pulumi.bin / CLI).exists():
-        raise LabError(f"there is no Pulumi in {pulumi.bin} yet", "`make up` or `make start` installs it")
+        others = [f"`export LAB_PORT_BASE={base}`" for base in settings.started_elsewhere()]
+        raise LabError(
+            f"there is no Pulumi in {pulumi.bin} yet",
+            f"{' or '.join(others)} selects the lab that was started; `make up` starts this one"
+            if others
+            else "`make up` or `make start` installs it",
+        )
     return pulumi
 
 

@@ -22,7 +22,7 @@ from flux_tenancy.components.installs.flux.lockdown_flags import FORBIDDEN_FLAGS
 from flux_tenancy.components.installs.flux.release import controller_images
 from flux_tenancy.components.policies.fields import BELOW, FIELDS
 from flux_tenancy.components.vocabulary.names import Controller
-from flux_tenancy.operations.upstream import FLUX_INDEX, flux_releases, read
+from flux_tenancy.operations.releases.upstream import FLUX_INDEX, flux_releases, read
 from flux_tenancy.project.errors import OperationError
 
 Manifests = Sequence[Mapping[str, Any]]

@@ -169,6 +169,7 @@ _NOT_SEEN = (
 def policies_page() -> str:
     """The content of the page."""
     table = policies(PoliciesConfig())
+    native_only = ", ".join(f"`{policy.name}`" for policy in table if policy.native_only)
     introduction = f"""
         <!-- Written by `make generate` from flux_tenancy/components/policies/*/policy.yaml; change it there. -->
 
@@ -186,7 +187,9 @@ def policies_page() -> str:
 
         ## Engines
 
-        The same policies exist for two engines; `policies.engine` selects them.
+        The same policies exist for two engines; `policies.engine` selects them. Kubernetes itself enforces
+        {native_only} with each engine but `none`: they apply to every kind, also to those that Kyverno does not know
+        yet, or keep objects from Kyverno that are too large for it.
 
         - `native`, the default: Kubernetes' own ValidatingAdmissionPolicies. The API server itself evaluates them, so
           no webhook can be down.

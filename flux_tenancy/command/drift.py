@@ -21,7 +21,7 @@ def show(stack: Stack, output: OutputOption = Output.TABLE, exit_code: HasExitCo
 
       flux-tenancy drift show -s production -o json --exit-code
     """
-    from flux_tenancy.operations.drift import show_drift
+    from flux_tenancy.operations.drift.show import show_drift
 
     if show_drift(stack, project_folder(), as_json=output is Output.JSON) and exit_code:
         found()
@@ -38,6 +38,6 @@ def repair(stack: Stack) -> None:
 
       flux-tenancy drift repair --stack staging
     """
-    from flux_tenancy.operations.repair import repair as repair_stack
+    from flux_tenancy.operations.drift.repair import repair as repair_stack
 
     repair_stack(stack, project_folder())

@@ -75,6 +75,9 @@ def isolation(
     live: Annotated[
         bool, typer.Option("--live", help="Also create labelled objects, and remove them afterwards.")
     ] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="List each attempt on a terminal, too; files and pipes always have all.")
+    ] = False,
     output: OutputOption = Output.TABLE,
     file: File = None,
 ) -> None:
@@ -129,7 +132,7 @@ def isolation(
     layers, prefixes = tuple(dict.fromkeys(without)), tuple(only)
     asked = Asked(tenant, namespace, service_account, flux_namespace, live, layers, prefixes)
     outcome = attack(target, asked)
-    show(outcome.reports, file, programs=output is Output.JSON)
+    show(outcome.reports, file, programs=output is Output.JSON, complete=every)
     if not outcome.safe:
         found()
     if outcome.unclear:

@@ -47,7 +47,7 @@ def deploy(
 
       flux-tenancy key deploy --platform --stack staging
     """
-    from flux_tenancy.operations.deploy_key import deploy_key
+    from flux_tenancy.operations.keys.deploy_key import deploy_key
 
     deploy_key(stack, tenant, platform, type_, project_folder())
 
@@ -75,7 +75,7 @@ def sops(
 
       flux-tenancy key sops shop --stack staging --withdraw age1…
     """
-    from flux_tenancy.operations.sops_key import sops_key
+    from flux_tenancy.operations.keys.sops_key import sops_key
 
     sops_key(
         stack,
@@ -98,6 +98,6 @@ def sops_config(tenant: _Tenant = "", platform: _Platform = False) -> None:
 
       flux-tenancy key sops-config shop > ../shop-apps/.sops.yaml
     """
-    from flux_tenancy.operations.sops_config import sops_config as creation_rules
+    from flux_tenancy.operations.keys.sops_config import sops_config as creation_rules
 
     typer.echo(creation_rules(tenant, platform, project_folder()), nl=False)

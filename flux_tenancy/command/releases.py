@@ -50,6 +50,6 @@ def update(
 
       flux-tenancy releases update --flux-index https://mirror.example.com/flux.json
     """
-    from flux_tenancy.operations.release_update import update_releases
+    from flux_tenancy.operations.releases.update import update_releases
 
     typer.echo(update_releases(stacks, project_folder(), flux_index, kyverno_index, capsule_index))

@@ -250,6 +250,6 @@ def previewer_role(stack: Stack) -> None:
 
       flux-tenancy review previewer-role --stack production | kubectl apply -f -
     """
-    from flux_tenancy.operations.previewer_role import previewer_manifests
+    from flux_tenancy.operations.stack.previewer_role import previewer_manifests
 
     typer.echo(previewer_manifests(stack, project_folder()), nl=False)

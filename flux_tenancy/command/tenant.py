@@ -50,8 +50,8 @@ def new(
 
       flux-tenancy tenant new shop --stack production --folder ./production
     """
-    from flux_tenancy.operations.new_tenant import NewTenant
-    from flux_tenancy.operations.tenant import new as onboard
+    from flux_tenancy.operations.tenants.lifecycle import new as onboard
+    from flux_tenancy.operations.tenants.new import NewTenant
 
     given = NewTenant(tenant, repo, tuple(namespace or ()), github, branch, folder)
     onboard(given, stack, project_folder(), preview)
@@ -77,7 +77,7 @@ def list_(
 
       flux-tenancy tenant list -s staging -o json
     """
-    from flux_tenancy.operations.tenant_list import show_tenants
+    from flux_tenancy.operations.tenants.overviews import show_tenants
 
     if show_tenants(stack, project_folder(), output is Output.JSON, policies) and exit_code:
         found()
@@ -96,7 +96,7 @@ def show(tenant: Tenant, stack: Stacks, output: OutputOption = Output.TABLE, exi
 
       flux-tenancy tenant show shop -s production -o json
     """
-    from flux_tenancy.operations.tenant_details_text import show_tenant
+    from flux_tenancy.operations.tenants.details_text import show_tenant
 
     if show_tenant(tenant, stack, project_folder(), as_json=output is Output.JSON) and exit_code:
         found()
@@ -110,7 +110,7 @@ def suspend(tenant: Tenant, stack: ChangedStacks, preview: Preview = True) -> No
 
       flux-tenancy tenant suspend shop --stack production
     """
-    from flux_tenancy.operations.tenant import suspend as suspend_tenant
+    from flux_tenancy.operations.tenants.lifecycle import suspend as suspend_tenant
 
     suspend_tenant(tenant, stack, project_folder(), preview)
 
@@ -123,7 +123,7 @@ def resume(tenant: Tenant, stack: ChangedStacks, preview: Preview = True) -> Non
 
       flux-tenancy tenant resume shop --stack production
     """
-    from flux_tenancy.operations.tenant import resume as resume_tenant
+    from flux_tenancy.operations.tenants.lifecycle import resume as resume_tenant
 
     resume_tenant(tenant, stack, project_folder(), preview)
 
@@ -155,8 +155,8 @@ def move(
 
       flux-tenancy tenant move shop --repo ssh://git@git.example.com/shop/next.git --branch main -s staging
     """
-    from flux_tenancy.operations.tenant import move as move_tenant
-    from flux_tenancy.operations.tenant_changes import Move
+    from flux_tenancy.operations.tenants.changes import Move
+    from flux_tenancy.operations.tenants.lifecycle import move as move_tenant
 
     move_tenant(tenant, Move(repo, github, branch, folder, source, sync), stack, project_folder(), preview)
 
@@ -171,7 +171,7 @@ def moved(tenant: Tenant, stack: ChangedStacks, preview: Preview = True) -> None
 
       flux-tenancy tenant moved shop --stack staging
     """
-    from flux_tenancy.operations.tenant import moved as settle_tenant
+    from flux_tenancy.operations.tenants.lifecycle import moved as settle_tenant
 
     settle_tenant(tenant, stack, project_folder(), preview)
 
@@ -198,7 +198,7 @@ def offboard(
 
       flux-tenancy tenant offboard shop --stack staging --no-backup
     """
-    from flux_tenancy.operations.tenant import offboard as offboard_tenant
+    from flux_tenancy.operations.tenants.lifecycle import offboard as offboard_tenant
 
     offboard_tenant(tenant, stack, project_folder(), backup, age, preview)
 

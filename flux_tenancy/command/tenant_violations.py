@@ -19,7 +19,7 @@ def violations(stack: Stack, output: OutputOption = Output.TABLE, exit_code: Has
 
       flux-tenancy tenant violations -s production -o json --exit-code
     """
-    from flux_tenancy.operations.policy_report import show_violations
+    from flux_tenancy.operations.admission.report import show_violations
 
     if show_violations(stack, project_folder(), output is Output.JSON) and exit_code:
         found()

@@ -14,8 +14,8 @@ from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.isolation.model import Access, Request
 from flux_tenancy.isolation.refusals import is_about_impersonation
-from flux_tenancy.operations.admission_answers import Answer
-from flux_tenancy.operations.dry_run import Kind
+from flux_tenancy.operations.admission.answers import Answer
+from flux_tenancy.operations.admission.dry_run import Kind
 from flux_tenancy.project.errors import OperationError
 
 _METHODS = {"create": "POST", "patch": "PATCH", "delete": "DELETE"}

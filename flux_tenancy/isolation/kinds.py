@@ -9,7 +9,7 @@ from kubernetes import client
 
 from flux_tenancy.components.tenant.kinds import FLUX_KINDS
 from flux_tenancy.components.vocabulary.manifests import RBAC
-from flux_tenancy.operations.dry_run import Kind, served_kinds
+from flux_tenancy.operations.admission.dry_run import Kind, served_kinds
 
 RESOURCES: Mapping[str, tuple[str, str]] = {
     "ConfigMap": ("", "configmaps"),

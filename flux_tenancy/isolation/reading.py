@@ -14,7 +14,7 @@ from flux_tenancy.components.vocabulary.names import TENANT_LABEL, Controller
 from flux_tenancy.isolation.inventory.intent import Intent
 from flux_tenancy.isolation.kinds import served
 from flux_tenancy.isolation.scene import Scene, Tenancy, named_lane
-from flux_tenancy.operations.cluster_policies import policies_in_force
+from flux_tenancy.operations.admission.policies import policies_in_force
 from flux_tenancy.project.errors import OperationError
 
 _RBAC = f"/apis/{RBAC_API}"

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from flux_tenancy.isolation.choices import Layer
-from flux_tenancy.isolation.model import AttemptResult, Discrepancy, Report, State, Verdict
+from flux_tenancy.isolation.model import AttemptResult, ControlResult, Discrepancy, Report, State, Verdict
 
 WIDTH = 180
 """Columns of a report that is not for a terminal."""
@@ -33,9 +33,14 @@ _INVENTORY = ("object", "problem", "found", "intended", "remedy")
 """The headings of an inventory."""
 
 
-def as_table(reports: Sequence[Report]) -> RenderableType:
-    """All reports of a run, one below another."""
-    return Group(*(part for report in reports for part in _parts(report)))
+def as_table(reports: Sequence[Report], complete: bool = True) -> RenderableType:
+    """All reports of a run, one below another.
+
+    Args:
+        reports: of a run.
+        complete: whether to list each attempt and control; otherwise only what the reader has to look at.
+    """
+    return Group(*(part for report in reports for part in (_parts(report) if complete else _overview(report))))
 
 
 def _alone(result: AttemptResult) -> str:
@@ -94,6 +99,34 @@ def _title(report: Report) -> str:
     )
 
 
+def _overview(report: Report) -> list[RenderableType]:
+    """What a report has besides refusals: these are counted by the layer that refused."""
+    by_layer = Counter(each.layer for each in report.attempts if each.verdict is Verdict.REFUSED and each.layer)
+    layers = _table("layer", "refused")
+    for layer in filter(by_layer.get, Layer):
+        layers.add_row(layer, str(by_layer[layer]))
+    open_ones = [each for each in report.attempts if each.verdict in (Verdict.PASSED, Verdict.UNPROVEN)]
+    attempts = _table("threat", "attempt", "verdict", "seen")
+    for each in sorted(open_ones, key=lambda each: each.verdict is not Verdict.PASSED):
+        attempts.add_row(
+            Text(str(each.attempt.threat)),
+            Text(each.attempt.name),
+            Text(_WORDS[each.verdict], _STYLES[each.verdict]),
+            Text(each.message),
+        )
+    controls = [each for each in report.controls if each.verdict is not Verdict.PASSED]
+    return [
+        Text(_title(report), "bold"),
+        layers,
+        *([attempts] if open_ones else []),
+        *([_controls(controls)] if controls else []),
+        *_differences(report),
+        Text("Each attempt: add --all, or write the report to a file with --file."),
+        Text(_summary(report), "bold"),
+        Text(""),
+    ]
+
+
 def _parts(report: Report) -> list[RenderableType]:
     attempts = _table("threat", "attempt", "verdict", "refused by", "alone", "seen")
     for result in report.attempts:
@@ -106,22 +139,36 @@ def _parts(report: Report) -> list[RenderableType]:
             Text(_alone(result)),
             Text(result.message),
         )
-    controls = _table("control", "verdict", "seen")
-    for control in report.controls:
-        style = {Verdict.PASSED: "green", Verdict.REFUSED: "bold red"}.get(control.verdict, "yellow")
-        controls.add_row(
-            Text(control.control.name), Text(_WORDS[control.verdict].lower(), style), Text(control.message)
-        )
-    found = []
-    if report.inventory:
-        found = [_table(*_INVENTORY)]
-        for each in report.inventory:
-            found[0].add_row(*(Text(cell, "bold red" if at == 1 else "") for at, cell in enumerate(_in_cells(each))))
-    return [Text(_title(report), "bold"), attempts, controls, *found, Text(_summary(report), "bold"), Text("")]
+    return [
+        Text(_title(report), "bold"),
+        attempts,
+        _controls(report.controls),
+        *_differences(report),
+        Text(_summary(report), "bold"),
+        Text(""),
+    ]
+
+
+def _controls(results: Sequence[ControlResult]) -> Table:
+    table = _table("control", "verdict", "seen")
+    for each in results:
+        style = {Verdict.PASSED: "green", Verdict.REFUSED: "bold red"}.get(each.verdict, "yellow")
+        table.add_row(Text(each.control.name), Text(_WORDS[each.verdict].lower(), style), Text(each.message))
+    return table
+
+
+def _differences(report: Report) -> list[Table]:
+    """The inventory of a report, if it has found anything."""
+    if not report.inventory:
+        return []
+    table = _table(*_INVENTORY)
+    for each in report.inventory:
+        table.add_row(*(Text(cell, "bold red" if at == 1 else "") for at, cell in enumerate(_in_cells(each))))
+    return [table]
 
 
 def _table(*headings: str) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for heading in headings:
-        table.add_column(heading, overflow="fold", justify="right" if heading == "threat" else "left")
+        table.add_column(heading, overflow="fold", justify="right" if heading in ("threat", "refused") else "left")
     return table

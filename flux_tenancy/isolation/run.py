@@ -31,8 +31,8 @@ from flux_tenancy.isolation.report_json import as_json
 from flux_tenancy.isolation.report_table import WIDTH, as_table
 from flux_tenancy.isolation.scene import Tenancy
 from flux_tenancy.isolation.suite import Suite
-from flux_tenancy.operations.described_cluster import described_cluster
-from flux_tenancy.operations.stack_cluster import checked_if_known
+from flux_tenancy.operations.stack.connected import checked_if_known
+from flux_tenancy.operations.stack.described_cluster import described_cluster
 from flux_tenancy.project.errors import OperationError, invalid
 from flux_tenancy.review.render.stack import load_and_render
 
@@ -300,13 +300,14 @@ def _unavailable(error: ClusterUnavailable, stack: str) -> OperationError:
     return OperationError(Message("FT-ISO-006", f"{where}: {said}", "correct that, or make the cluster reachable"))
 
 
-def show(reports: list[Report], file: Path | None, *, programs: bool) -> None:
+def show(reports: list[Report], file: Path | None, *, programs: bool, complete: bool = False) -> None:
     """Print the reports, or write them to a file.
 
     Args:
         reports: of a run.
         file: where to write them; None prints them.
         programs: whether they are for programs, as JSON, or for people, as a table.
+        complete: whether a terminal gets each attempt, as pipes and files do, or an overview.
 
     Raises:
         OperationError: the file cannot be written.
@@ -317,7 +318,8 @@ def show(reports: list[Report], file: Path | None, *, programs: bool) -> None:
     else:
         # In a pipe and in a file, the table is as wide as it needs.
         is_terminal = file is None and sys.stdout.isatty()
-        Console(file=sys.stdout if is_terminal else out, width=None if is_terminal else WIDTH).print(as_table(reports))
+        console = Console(file=sys.stdout if is_terminal else out, width=None if is_terminal else WIDTH)
+        console.print(as_table(reports, complete or not is_terminal))
     if file is None:
         typer.echo(out.getvalue(), nl=False)
         return

@@ -10,8 +10,8 @@ from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.tenant.annotations import LANE
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import DEFAULT_LANE, Controller
-from flux_tenancy.operations.cluster_policies import PolicyInForce
-from flux_tenancy.operations.dry_run import Kind
+from flux_tenancy.operations.admission.dry_run import Kind
+from flux_tenancy.operations.admission.policies import PolicyInForce
 
 
 @dataclass(frozen=True)

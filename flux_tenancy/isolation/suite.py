@@ -31,7 +31,7 @@ from flux_tenancy.isolation.model import (
 from flux_tenancy.isolation.refusals import Refusal, refusal, unknown_field
 from flux_tenancy.isolation.scene import Scene
 from flux_tenancy.isolation.verdicts import judged
-from flux_tenancy.operations.admission_answers import Answer
+from flux_tenancy.operations.admission.answers import Answer
 
 Selected = Callable[[str], bool]
 TAKEN = "the API server would accept it"

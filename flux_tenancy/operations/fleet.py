@@ -33,9 +33,9 @@ from flux_tenancy.components.config.yaml_files import read_mapping
 from flux_tenancy.components.stack.files.names import StackName
 from flux_tenancy.components.stack.files.validation_errors import message
 from flux_tenancy.components.vocabulary.manifests import Manifest
-from flux_tenancy.operations.pulumi_cli import run_pulumi
-from flux_tenancy.operations.stack_cluster import connect_to
-from flux_tenancy.operations.tenant_overview import Health, read_overview, said_of
+from flux_tenancy.operations.stack.connected import connect_to
+from flux_tenancy.operations.stack.pulumi_cli import run_pulumi
+from flux_tenancy.operations.tenants.overview import Health, read_overview, said_of
 from flux_tenancy.project.described_stack import described_stacks
 from flux_tenancy.project.errors import OperationError, invalid, reading_files, run_all
 from flux_tenancy.review.render.digests import DIGESTS

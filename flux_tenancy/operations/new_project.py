@@ -15,7 +15,7 @@ from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.config.yaml_files import Dumper
 from flux_tenancy.components.engine.project import PROJECT_FILE
 from flux_tenancy.components.stack.files.names import StackName, stack_file_name
-from flux_tenancy.operations.yaml_edits import with_value
+from flux_tenancy.operations.files.yaml_edits import with_value
 from flux_tenancy.project.errors import OperationError, reading_files
 
 # Pulumi replaces it in every file of a template, but breaks the line after it where the file ends in `.yaml`, so the

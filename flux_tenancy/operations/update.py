@@ -21,8 +21,8 @@ from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.printable import printable, without_controls
 from flux_tenancy.components.engine.pulumi_command import changing_options
 from flux_tenancy.components.stack.cluster.absence import OLDER
-from flux_tenancy.operations.pulumi_cli import PULUMI_NOT_FOUND, UNKNOWN_TO_PULUMI, refresh_root, run_pulumi
-from flux_tenancy.operations.repair import repair
+from flux_tenancy.operations.drift.repair import repair
+from flux_tenancy.operations.stack.pulumi_cli import PULUMI_NOT_FOUND, UNKNOWN_TO_PULUMI, refresh_root, run_pulumi
 from flux_tenancy.project.errors import OperationError
 from flux_tenancy.review.approval.guard import RECORDED_FIRST, UNAPPROVABLE, VARIABLE
 
@@ -108,7 +108,11 @@ def update(
         if status["ready"] != "True" and before.get(name, {}).get("ready") == "True"
     }
     for name, reason in lost.items():
-        message = Message("FT-OPS-343", f"{name} was ready after the previous update and is not any more: {reason}")
+        message = Message(
+            "FT-OPS-343",
+            f"{name} was ready after the previous update and is not any more: {reason}",
+            f"see `flux-tenancy tenant show` with `--stack {stack}`",
+        )
         typer.echo(f"error: {coded(message)}", err=True)
     return lost
 

@@ -16,11 +16,12 @@ import yaml
 
 from dev.lab.control_plane import NODE_NAME
 from flux_tenancy.components.config.yaml_files import FastLoader
-from flux_tenancy.components.policies.config import PolicyEngine
+from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.probe import probe_policy, probe_request
 from flux_tenancy.components.policies.probe import refusal as probe_refusal
 from flux_tenancy.components.policies.rendering import object_name
+from flux_tenancy.components.policies.table import policies
 from flux_tenancy.components.tenant.grants import ExceptedPolicy
 from flux_tenancy.components.vocabulary.manifests import merge_patch
 from tests.support.api_client import ApiClient
@@ -33,6 +34,7 @@ from tests.support.policy_requests import CUSTOM_KINDS, access, as_in_flux_2_10,
 from tests.support.project import Project
 from tests.support.releases import FLUX_BUNDLE
 
+NATIVE_ONLY = {policy.name for policy in policies(PoliciesConfig()) if policy.native_only}
 ENGINES = (PolicyEngine.KYVERNO, PolicyEngine.BOTH, PolicyEngine.NATIVE)
 OTHER_SOURCES = ("ocirepository", "helmrepository", "bucket", "imagerepository")
 # The first good and the first bad request of each policy, in the default configuration where that has one.
@@ -129,7 +131,7 @@ def in_force(lab: Lab, stack: Environment, api: ApiClient) -> Callable[[PolicyEn
             stack.config["tenants"]["relaxing"] = relaxing if config in RELAXED else {}
             stack.up()
             for each in (PolicyEngine.NATIVE, PolicyEngine.KYVERNO):
-                if engine in (each, PolicyEngine.BOTH):
+                if each is PolicyEngine.NATIVE or engine.kyverno:
                     wait_for_deletions(api, each, f"{engine.value}-{config}")
             current = (engine, config)
 
@@ -166,7 +168,7 @@ def users_of(case: Case) -> tuple[User, ...]:
 
 def refusal(engine: PolicyEngine, policy: PolicyName) -> str:
     """How the engine begins to say that a policy refuses; of both the API server's own is heard first."""
-    if engine.native:
+    if engine.native or policy in NATIVE_ONLY:
         return f"ValidatingAdmissionPolicy '{object_name(policy)}'"
     return f"Policy {object_name(policy)} failed: "
 

@@ -20,7 +20,7 @@ import yaml
 from dev.lab.build import ensure
 from dev.lab.settings import Settings
 from flux_tenancy.components.allowlists.cel import boolean
-from flux_tenancy.components.policies.config import PolicyMode
+from flux_tenancy.components.policies.config import PoliciesConfig, PolicyMode
 from flux_tenancy.components.policies.kyverno import kyverno
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.rendering import object_name
@@ -33,16 +33,15 @@ pytestmark = pytest.mark.exhaustive
 
 TOOL = "kubectl-kyverno"
 # They read the name of the user, which no file of values can give, or of the object, which has to be unique here.
-READING_NAMES = {
-    PolicyName.PLATFORM_OBJECTS,
-    PolicyName.RELEASE_SIZE,
-    PolicyName.STATUS_WRITES,
-    PolicyName.UNHELD_DELETION,
-}
+READING_NAMES = {PolicyName.PLATFORM_OBJECTS, PolicyName.RELEASE_SIZE, PolicyName.STATUS_WRITES}
+NATIVE_ONLY = {policy.name for policy in policies(PoliciesConfig()) if policy.native_only}
 NOT_JUDGED = [
     case
     for case in CASES
-    if case.operation == "UPDATE" or case.subresource or case.user is User.CONTROLLER or case.policy in READING_NAMES
+    if case.operation == "UPDATE"
+    or case.subresource
+    or case.user is User.CONTROLLER
+    or case.policy in READING_NAMES | NATIVE_ONLY
 ]
 JUDGED = [case for case in CASES if case not in NOT_JUDGED]
 

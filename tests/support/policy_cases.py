@@ -195,7 +195,7 @@ CONFIGS: Mapping[str, PoliciesConfig] = {
     "lanes": PoliciesConfig.model_validate({"sources": {"allowed": ["*"]}, "modes": {"lane": "enforce"}}),
     "granted": PoliciesConfig.model_validate(
         {
-            "sources": {"allowed": ["*"], "verified": ["GitRepository"]},
+            "sources": {"allowed": ["*"], "verified": ["GitRepository"], "providers": ["azure"]},
             "images": {"allowed": ["registry.example.com/org/*"]},
         }
     ),

@@ -164,12 +164,14 @@ def _read_kubeconfig(config: ClusterConfig, project: Path) -> tuple[dict[str, An
         content = yaml.safe_load(text)
         contexts = [entry["name"] for entry in content["contexts"]]
     except (yaml.YAMLError, TypeError, KeyError, ValueError, RecursionError):
-        raise ClusterUnavailable(key, Message("FT-CLU-002", "is not a kubeconfig: it lists no contexts")) from None
+        raise ClusterUnavailable(
+            key, Message("FT-CLU-002", "is not a kubeconfig: it lists no contexts", "name a kubeconfig")
+        ) from None
     context = config.context or content.get("current-context")
     if context not in contexts:
         names = ", ".join(map(str, contexts))
         missing = (
-            Message("FT-CLU-003", f"the kubeconfig has no context {context!r}; it has {names}")
+            Message("FT-CLU-003", f"the kubeconfig has no context {context!r}", f"name one of these: {names}")
             if context
             else Message("FT-CLU-004", f"the kubeconfig has no current context; it has {names}", "set cluster.context")
         )

@@ -20,6 +20,12 @@ def today() -> date:
     return datetime.now(UTC).date()
 
 
+def as_written(value: Any) -> Any:
+    """A value as its file has it: a date without the time that Pulumi adds to one without quotes."""
+    found = _DATE.fullmatch(value) if isinstance(value, str) else None
+    return found[1] if found else value
+
+
 def _date(value: Any) -> Any:
     written = _DATE.fullmatch(str(value))
     try:

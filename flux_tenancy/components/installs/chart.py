@@ -68,7 +68,11 @@ def read_chart(product: Product, wanted: PinnedChart, project: Path) -> Chart:
     if metadata is None or metadata.get("name") != product.name:
         raise pinned.error(
             "chart",
-            Message(f"FT-{product.area}-001", f"{pinned.source} is not an archive of {product.title}'s Helm chart"),
+            Message(
+                f"FT-{product.area}-001",
+                f"{pinned.source} is not an archive of {product.title}'s Helm chart",
+                "download the chart again, and set its digest",
+            ),
         )
     installed = str(metadata.get("appVersion", "")).removeprefix("v")
     if installed != wanted.version:

@@ -118,6 +118,7 @@ class Policy:
         tenant_namespaces_only: whether it checks only tenants' namespaces; false only for cluster-scoped objects.
         platform_verbs: CEL for the verbs that only the platform has in the whole cluster.
         needs: what a stack must have; without, the policy is in force only with a mode of its own.
+        native_only: whether Kubernetes enforces it with each engine, before any webhook of Kyverno is called.
     """
 
     name: PolicyName
@@ -133,3 +134,4 @@ class Policy:
     tenant_namespaces_only: bool = True
     platform_verbs: str = PLATFORM_VERBS
     needs: Need | None = None
+    native_only: bool = False

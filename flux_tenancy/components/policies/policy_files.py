@@ -73,6 +73,7 @@ class PolicyText(Section):
     scope: Literal["Namespaced", "Cluster"] = "Namespaced"
     platform_verbs: str = PLATFORM_VERBS
     needs: Need | None = None
+    native_only: bool = False
     values: dict[str, Any] = Field(default_factory=dict)
     parts: dict[str, str] = Field(default_factory=dict)
     where: dict[Condition, dict[str, Any]] = Field(default_factory=dict)
@@ -141,6 +142,7 @@ def _policy(name: PolicyName, said: PolicyText, known: Mapping[str, Place]) -> P
         tenant_namespaces_only=said.scope == "Namespaced",
         platform_verbs=_filled(said.platform_verbs, known),
         needs=said.needs,
+        native_only=said.native_only,
     )
 
 

@@ -73,7 +73,7 @@ def policy_set(
 
     Args:
         config: the `policies` section of the stack.
-        engine: the engine.
+        engine: the engine; where Kyverno is the stack's only one, `native` has those that Kubernetes alone enforces.
         more: policies that only this engine offers.
         relaxed: as of `policies`.
         developers: whether a tenant has developers; without, the policies about them need a mode of their own.
@@ -84,7 +84,7 @@ def policy_set(
     in_force = [
         (policy, mode)
         for policy, mode in _in_force(config, relaxed, tenancy)
-        if is_needed(policy, config, developers=developers, lanes=lanes)
+        if is_needed(policy, config, developers=developers, lanes=lanes) and is_of(policy, engine, config.engine)
     ]
     manifests = (*(each for policy, mode in in_force for each in render(policy, mode)), *more)
     digest = digest_of(manifests)
@@ -102,6 +102,19 @@ def is_needed(policy: Policy, config: PoliciesConfig, *, developers: bool, lanes
     """
     has = {None: True, Need.DEVELOPERS: developers, Need.LANES: lanes}
     return has[policy.needs] or policy.name in config.modes
+
+
+def is_of(policy: Policy, engine: PolicyEngine, of_stack: PolicyEngine) -> bool:
+    """Whether an engine enforces a policy.
+
+    Args:
+        policy: the policy.
+        engine: the engine, `native` or `kyverno`.
+        of_stack: the stack's engine.
+    """
+    if policy.native_only:
+        return engine is PolicyEngine.NATIVE
+    return engine is PolicyEngine.KYVERNO or of_stack is not PolicyEngine.KYVERNO
 
 
 def _in_force(

@@ -148,6 +148,7 @@ _KIBIBYTE = 1024
 # The API server recognizes the tokens that it mounts into every pod by their seven seconds above the hour.
 # Source: WarnOnlyBoundTokenExpirationPeriod in pkg/serviceaccount/claims.go of Kubernetes 1.36
 _MOUNTED_SECONDS = 3607
+_AZURE_SECRET = "^bucket-azure(-|$)"
 # The annotation overrides the newer field. The last is not a valid name of a class.
 # Source: https://kubernetes.io/docs/concepts/storage/persistent-volumes/#class
 _CLASS_ANNOTATION, _NO_CLASS = "volume.beta.kubernetes.io/storage-class", "-"
@@ -205,6 +206,7 @@ def shared_places() -> Mapping[str, Place]:
         "patterns.accessName": f"^flux-|{_ACCESS_SUFFIX}",
         "patterns.accessSuffix": _ACCESS_SUFFIX,
         "patterns.address": ADDRESS,
+        "patterns.azureSecret": _AZURE_SECRET,
         "patterns.digest": BY_DIGEST,
         "patterns.host": HOST_PATTERN,
         "patterns.image": COMPARABLE_IMAGE,

@@ -293,7 +293,7 @@ class BucketSource(_Fetched):
     provider: Literal["generic", "aws", "azure", "gcp"] = Field(
         "generic",
         description="`generic` for S3-compatible stores; those of clouds need `policies.sources.providers` and "
-        "`serviceAccountName`.",
+        "`serviceAccountName` or `credentials`.",
     )
     credentials: BucketCredentials | None = Field(None, description="Login of the object store.")
     service_account_name: DnsLabel | None = Field(
@@ -301,6 +301,11 @@ class BucketSource(_Fetched):
     )
     insecure: bool = Field(False, description="Connect without TLS; needs `policies.sources.plainHttp`.")
     proxy: Proxy | None = Field(None, description="HTTP proxy to the object store.")
+
+    @property
+    def logs_in(self) -> bool:
+        """Whether the source has a login of its own."""
+        return (self.service_account_name or self.credentials) is not None
 
     @model_validator(mode="after")
     def _login_fits(self) -> BucketSource:

@@ -113,11 +113,11 @@ def policies_in_force(
     policies, api = config.policies, found.cluster.api
     guard = serves(kyverno)
     labels: list[pulumi.Resource] = []
-    if policies.engine is not PolicyEngine.NONE:
-        labels += [register(each, on_cluster()) for each in label_guards(config)]
     components: list[KyvernoPolicies | NativePolicies] = []
     after = [*after, *(register(each, on_cluster()) for each in onboarding_rights(config))]
-    if policies.engine.native:
+    if policies.engine is not PolicyEngine.NONE:
+        labels += [register(each, on_cluster()) for each in label_guards(config)]
+        # With Kyverno as the only engine, they are those that Kubernetes alone enforces.
         args = PoliciesArgs(enabled_policies(config, PolicyEngine.NATIVE, found.release), api)
         components.append(NativePolicies("native-policies", args, on_cluster(depends_on=[*after])))
     if policies.engine.kyverno:

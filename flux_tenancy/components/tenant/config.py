@@ -29,7 +29,7 @@ from flux_tenancy.components.tenant.namespaces import NamespaceConfig
 from flux_tenancy.components.tenant.network import NetworkOpenings
 from flux_tenancy.components.tenant.people import TenantPeople
 from flux_tenancy.components.tenant.releases import ReleaseConfig, ReleaseName
-from flux_tenancy.components.tenant.role import Role
+from flux_tenancy.components.tenant.role import Role, TenantRole
 from flux_tenancy.components.tenant.syncs import FurtherSync, TenantSync
 from flux_tenancy.components.tenant.tenancy_config import TenantLimits
 from flux_tenancy.components.vocabulary.names import DEFAULT_LANE
@@ -104,7 +104,7 @@ class TenantConfig(Section):
     releases: dict[ReleaseName, ReleaseConfig] = Field(
         default_factory=dict, description="Helm releases, by the names of their HelmReleases (docs/syncs.md#releases)."
     )
-    role: Role = Field(
+    role: TenantRole = Field(
         Role.TENANT,
         description="Cluster role, bound to the tenant's service account in each of its namespaces.",
     )

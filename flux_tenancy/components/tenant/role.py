@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
+from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.rbac.manifests import rbac_role, rules_for, table
 from flux_tenancy.components.tenant.kinds import (
@@ -34,6 +35,22 @@ class Role(StrEnum):
     TENANT = "tenant"
     ADMIN = "admin"
     CLUSTER_ADMIN = "cluster-admin"
+
+
+def _known(value: Any) -> Any:
+    if isinstance(value, str) and value not in list(Role):
+        raise ValueError(
+            Message(
+                "FT-TEN-323",
+                "is not a role of tenants",
+                f"leave it out for `{Role.TENANT}`, and add single rights with `grants` (docs/grants.md); "
+                f"`{Role.ADMIN}` and `{Role.CLUSTER_ADMIN}` are Kubernetes' roles",
+            )
+        )
+    return value
+
+
+TenantRole = Annotated[Role, BeforeValidator(_known)]
 
 
 class PolicyRule(Section):

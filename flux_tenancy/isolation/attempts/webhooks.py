@@ -12,7 +12,7 @@ from flux_tenancy.components.vocabulary.manifests import Manifest, selects
 from flux_tenancy.isolation.choices import Layer
 from flux_tenancy.isolation.model import Attempt, Finding, State
 from flux_tenancy.isolation.scene import Scene
-from flux_tenancy.operations.cluster_policies import PolicyInForce
+from flux_tenancy.operations.admission.policies import PolicyInForce
 
 _SELECTING = ("excludeResourceRules", "namespaceSelector", "objectSelector")
 # What a validation that depends on the request reads, and one that refuses all.
@@ -25,13 +25,13 @@ def webhooks(scene: Scene) -> Iterator[Attempt]:
         "23-webhook-down", 23, "any attempt while the admission webhook does not answer", (_while_down(scene),)
     )
 
-    engines = dict.fromkeys(each.engine for each in scene.policies)
-    offered = {each.name for each in policies(PoliciesConfig())}
+    # Some only Kyverno offers, and some only Kubernetes enforces.
+    shared = {each.name for each in policies(PoliciesConfig()) if not each.native_only}
+    engines = dict.fromkeys(each.engine for each in scene.policies if each.policy in shared)
     there = {(each.policy, each.engine) for each in scene.policies}
     for policy in dict.fromkeys(each.policy for each in scene.policies):
-        for engine in engines:
-            # Some only Kyverno offers.
-            if policy in offered or (policy, engine) in there:
+        for engine in PolicyEngine:
+            if (policy in shared and engine in engines) or (policy, engine) in there:
                 yield _alone(scene, policy, engine)
 
 

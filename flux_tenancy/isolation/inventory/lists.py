@@ -13,7 +13,7 @@ from flux_tenancy.components.config.invariants import present
 from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest
 from flux_tenancy.components.vocabulary.names import KUSTOMIZE_API, TENANT_LABEL
 from flux_tenancy.isolation.inventory.intent import NAMESPACE
-from flux_tenancy.operations.foreign_grants import EXCEPTION_TYPES
+from flux_tenancy.operations.drift.foreign_grants import EXCEPTION_TYPES
 
 CLUSTER_ROLE = f"kubernetes:{RBAC}/v1:ClusterRole"
 ROLE_BINDING = f"kubernetes:{RBAC}/v1:RoleBinding"

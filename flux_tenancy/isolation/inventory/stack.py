@@ -43,7 +43,7 @@ from flux_tenancy.isolation.inventory.stored import NotComparable, Stored
 from flux_tenancy.isolation.kinds import served
 from flux_tenancy.isolation.model import NAME, Discrepancy, Request
 from flux_tenancy.isolation.scene import Tenancy
-from flux_tenancy.operations.foreign_grants import EXCEPTION_TYPES, applied_by_flux, entry_of
+from flux_tenancy.operations.drift.foreign_grants import EXCEPTION_TYPES, applied_by_flux, entry_of
 
 DIFFERS = Message(
     "FT-ISO-100",

@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Iterable
-from typing import IO
+from typing import IO, Literal
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
 _WIDTH = 160
+WIDE = 140
+"""Columns from which a table has room for messages; below, these follow it."""
 
 
-def empty_table(headings: Iterable[str], right: Collection[str] = ()) -> Table:
+def empty_table(headings: Iterable[str], right: Collection[str] = (), whole: Collection[str] = ()) -> Table:
     """A table without rows.
 
     Args:
         headings: one for each column.
         right: the headings of columns with numbers.
+        whole: the headings of columns whose words are not broken, such as times and names.
     """
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for heading in headings:
-        table.add_column(heading, overflow="fold", justify="right" if heading in right else "left")
+        justify: Literal["left", "right"] = "right" if heading in right else "left"
+        table.add_column(heading, overflow="fold", justify=justify, no_wrap=heading in whole)
     return table
 
 

@@ -15,7 +15,7 @@ from dev.bench.admission import ENGINES, measure_admission
 from dev.bench.rig import Rig
 from dev.bench.tenant_requests import OUTSIDE, VERBS, targets
 from flux_tenancy.components.policies.config import PolicyEngine
-from flux_tenancy.operations.admission_answers import Answer
+from flux_tenancy.operations.admission.answers import Answer
 
 NATIVE, KYVERNO = PolicyEngine.NATIVE, PolicyEngine.KYVERNO
 REFUSALS = {

@@ -9,7 +9,7 @@ import pytest
 from dev.bench.tenant_client import TenantClient
 from dev.lab.errors import LabError
 from flux_tenancy.components.vocabulary.manifests import Manifest
-from flux_tenancy.operations.admission_answers import Answer
+from flux_tenancy.operations.admission.answers import Answer
 
 CREATED = Answer(201)
 CONFLICT = Answer(409, message='Operation cannot be fulfilled on resourcequotas "a": the object has been modified')

@@ -152,7 +152,7 @@ def test_a_missing_context_is_one_clear_error():
 
     assert (code, said.splitlines()[0]) == (
         ExitCode.FAILED,
-        "error: --context: the kubeconfig has no context 'b'; it has kind, prod (FT-ISO-006)",
+        "error: --context: the kubeconfig has no context 'b'; name one of these: kind, prod (FT-ISO-006)",
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 import yaml
 from sops_project import Project
 
-from flux_tenancy.operations.pulumi_config import PulumiConfig
+from flux_tenancy.operations.stack.pulumi_config import PulumiConfig
 
 DECRYPTION = ("tenants", "dev-team", "sync", "decryption")
 

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from flux_tenancy.command.app import app
 from flux_tenancy.command.exits import ExitCode
-from flux_tenancy.operations.upstream import UpstreamRelease, newest
+from flux_tenancy.operations.releases.upstream import UpstreamRelease, newest
 from tests.support.releases import FLUX_VERSION, OLDER_FLUX_VERSION
 
 OLDER, NEWER = OLDER_FLUX_VERSION, FLUX_VERSION

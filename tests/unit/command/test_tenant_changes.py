@@ -140,7 +140,7 @@ def test_a_tenant_with_releases_alone_is_suspended_and_has_no_folder_to_move(pro
 
 def test_the_change_is_shown_before_the_preview(project, monkeypatch):
     monkeypatch.setattr(
-        "flux_tenancy.operations.tenant.show_preview", lambda stack, folder: print(f"preview of {stack}")
+        "flux_tenancy.operations.tenants.lifecycle.show_preview", lambda stack, folder: print(f"preview of {stack}")
     )
 
     out = project.told("suspend", "ops-team", "--stack", "staging")
@@ -201,7 +201,7 @@ def test_a_new_source_comes_only_after_pruning_has_ended_in_the_cluster(project,
 def test_how_a_move_goes_on_is_told_although_its_preview_fails(project, cluster, monkeypatch, prunes, told):
     """The key is nowhere else to be seen, and the same command would say that the tenant is there already."""
     cluster.answers[f"{HOME}/apps/kustomizations/dev-team"] = sync(prune=prunes)
-    monkeypatch.setattr("flux_tenancy.operations.tenant.show_preview", failing_preview)
+    monkeypatch.setattr("flux_tenancy.operations.tenants.lifecycle.show_preview", failing_preview)
 
     code, out, error = project.run("move", "dev-team", "--repo", NEW_URL, "--stack", "staging")
 

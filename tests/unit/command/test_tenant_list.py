@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections import Counter
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 from fake_cluster import FakeCluster, served
+from rich.console import Console
 from sample_tenants import QUOTAS, RELEASES, REVISION, SOURCES, SYNCS, flux_object, quota
 from tenants_project import TenantsProject, tenants_project
 from typer.testing import CliRunner
@@ -19,8 +21,8 @@ from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.yaml_files import read_mapping
 from flux_tenancy.components.stack.files import stack_file
 from flux_tenancy.components.vocabulary.names import LANE_LABEL
-from flux_tenancy.operations import tenant_list
-from flux_tenancy.operations.tenant_overview import (
+from flux_tenancy.operations.tenants import overviews as tenant_list
+from flux_tenancy.operations.tenants.overview import (
     Health,
     Observed,
     QuotaUse,
@@ -29,7 +31,7 @@ from flux_tenancy.operations.tenant_overview import (
     fullest,
     tenant_line,
 )
-from flux_tenancy.operations.tenant_overview_text import as_json, quota_text, short_revision
+from flux_tenancy.operations.tenants.overview_text import as_json, as_table, quota_text, short_revision
 from flux_tenancy.project.errors import OperationError
 
 
@@ -123,6 +125,29 @@ def test_a_stack_file_is_read_as_often_for_many_tenants_as_for_few(project, clus
 
     assert "team-4" in out
     assert reads == few
+
+
+@pytest.mark.parametrize(("width", "is_wide"), [(100, False), (160, True)])
+def test_times_and_revisions_are_whole_and_messages_follow_a_narrow_table(width, is_wide):
+    message = f"kustomize build failed: {'a very long reason ' * 5}".strip()
+    line = TenantLine(
+        "payments",
+        Health.FAILED,
+        REVISION,
+        "2026-11-20T08:00:00Z",
+        QuotaUse("apps", "count/a.b", "1", "2", 50),
+        1,
+        message,
+    )
+    out = io.StringIO()
+
+    overviews = [StackOverview("production", (line,)), StackOverview("staging", error="no cluster")]
+    Console(file=out, width=width).print(as_table(overviews, width))
+
+    text = out.getvalue()
+    assert "2026-11-20T08:00:00Z" in text and short_revision(REVISION) in text
+    assert max(map(len, text.splitlines())) <= width
+    assert ("production payments: kustomize build failed" in text) is ("staging: no cluster" in text) is not is_wide
 
 
 def test_a_stack_that_does_not_answer_is_a_row(project, cluster):

@@ -126,7 +126,7 @@ def test_the_first_secret_of_a_stack_brings_its_salt(project):
 def test_the_preview_of_each_stack_follows(project, monkeypatch):
     seen = []
     monkeypatch.setattr(
-        "flux_tenancy.operations.tenant.show_preview", lambda stack, folder: seen.append((stack, folder))
+        "flux_tenancy.operations.tenants.lifecycle.show_preview", lambda stack, folder: seen.append((stack, folder))
     )
 
     project.told("new", "shop", "--repo", URL, *STAGING, "--stack", "production")

@@ -275,7 +275,7 @@ def test_the_step_is_told_although_the_preview_fails(project, monkeypatch):
     def failing(stack: str, _: Path) -> None:
         raise OperationError(Message("FT-OPS-306", f"the preview of stack {stack} failed"))
 
-    monkeypatch.setattr("flux_tenancy.operations.tenant.show_preview", failing)
+    monkeypatch.setattr("flux_tenancy.operations.tenants.lifecycle.show_preview", failing)
 
     code, out, error = project.run("offboard", "ops-team", "--stack", "staging", "--no-backup")
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from fake_cluster import FakeCluster, served
+from rich.console import Console
 from sample_tenants import QUOTAS, RELEASES, REVISION, SOURCES, SYNCS, flux_object, quota
 from tenants_project import TenantsProject, tenants_project
+
+from flux_tenancy.operations.tenants.details import read_details
+from flux_tenancy.operations.tenants.details_text import details_table
+from flux_tenancy.operations.tenants.overview_text import short_revision
 
 
 @pytest.fixture
@@ -113,6 +119,20 @@ def test_people_get_a_part_for_each_stack_that_lists_the_tenant(project, cluster
     )
 
 
+def test_a_narrow_terminal_gets_messages_below_the_table_and_no_unused_quota(project, cluster):
+    cluster.objects[QUOTAS] = [
+        quota("tools", "ops-team", {"pods": "10", "secrets": "900"}, {"pods": "9", "secrets": "1"})
+    ]
+    details = read_details("ops-team", ["staging"], project.folder)
+    out = io.StringIO()
+
+    Console(file=out, width=100).print(details_table(details, 100))
+
+    text = out.getvalue()
+    assert "\n  GitRepository ops-team: no such" in text and short_revision(REVISION) in text
+    assert "90 %" in text and "secrets" not in text and "Below 1 %: 1 further limits" in text
+
+
 def test_a_stack_that_does_not_list_the_tenant_is_left_out(project, cluster):
     file = project.folder / "Pulumi.production.yaml"
     file.write_text(file.read_text().replace("        ops-team: {}\n", ""))
@@ -138,7 +158,12 @@ def test_what_has_failed_by_itself_is_named_and_not_what_waits_for_it(project, c
 @pytest.mark.parametrize(
     ("objects", "kind", "message", "step"),
     [
-        (SOURCES, "GitRepository", "unable to clone: couldn't find remote ref 'refs/heads/x'", "no such branch"),
+        (
+            SOURCES,
+            "GitRepository",
+            "unable to clone 'ssh://a': couldn't find remote ref \"refs/heads/x\"",
+            "no such branch",
+        ),
         (SOURCES, "GitRepository", "unable to list remote for 'ssh://a': invalid pkt-len found", "repository exists"),
         (SYNCS, "Kustomization", "kustomization path not found: stat /tmp/a/eu: no such file", "no such folder"),
     ],

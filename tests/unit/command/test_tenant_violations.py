@@ -14,8 +14,8 @@ from flux_tenancy.components.policies import table
 from flux_tenancy.components.policies.config import PoliciesConfig
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.policy import Policy, Resources, Subject, Validation
-from flux_tenancy.operations import described_cluster
-from flux_tenancy.operations.pulumi_config import PulumiConfig
+from flux_tenancy.operations.stack import described_cluster
+from flux_tenancy.operations.stack.pulumi_config import PulumiConfig
 from tests.support.releases import FLUX_VERSION
 
 ALLOWED = (Validation("true", "''"),)

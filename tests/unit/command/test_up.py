@@ -17,7 +17,7 @@ from tenants_project import write_tenants_project
 from typer.testing import CliRunner, Result
 
 from flux_tenancy.command.app import app
-from flux_tenancy.operations.repair import Earlier
+from flux_tenancy.operations.drift.repair import Earlier
 from flux_tenancy.operations.update import environment
 from flux_tenancy.review.approval.guard import VARIABLE
 
@@ -281,7 +281,7 @@ def test_an_interrupt_lets_pulumi_end_in_order(program):
     code = (
         # A shell starts what runs in the background with the signal ignored.
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "import flux_tenancy.operations.update as u, flux_tenancy.operations.repair as r\n"
+        "import flux_tenancy.operations.update as u, flux_tenancy.operations.drift.repair as r\n"
         "u.repair = lambda *_, **__: r.Earlier('uid', False)\n"
         "import flux_tenancy.command.app as c; c.main()"
     )

@@ -10,8 +10,8 @@ from flux_tenancy.components.vocabulary.names import Controller
 from flux_tenancy.isolation.kinds import RESOURCES
 from flux_tenancy.isolation.model import Access, Request
 from flux_tenancy.isolation.scene import Scene, Tenancy
-from flux_tenancy.operations.admission_answers import Answer
-from flux_tenancy.operations.dry_run import Kind
+from flux_tenancy.operations.admission.answers import Answer
+from flux_tenancy.operations.admission.dry_run import Kind
 
 KINDS = {
     name: Kind(f"{group}/v1" if group else "v1", name, resource) for name, (group, resource) in RESOURCES.items()

@@ -21,7 +21,7 @@ from flux_tenancy.isolation.attempts.looking import METADATA_ADDRESS, arguments,
 from flux_tenancy.isolation.choices import Layer
 from flux_tenancy.isolation.model import Access, Finding, Live, Request, State, Verdict
 from flux_tenancy.isolation.verdicts import judged
-from flux_tenancy.operations.cluster_policies import PolicyInForce
+from flux_tenancy.operations.admission.policies import PolicyInForce
 from tests.support.policy_cases import CONFIGS, RELAXED
 
 SCENE = scene()
@@ -143,10 +143,18 @@ def test_a_policy_in_audit_in_one_engine_is_a_hole_unless_the_stack_says_so(mode
 
 
 def test_a_policy_that_one_engine_lacks_is_a_hole():
-    other = PolicyInForce(PolicyName.ALLOWED_KINDS, PolicyEngine.KYVERNO, PolicyMode.ENFORCE)
+    other = PolicyInForce(PolicyName.ALLOWED_FIELDS, PolicyEngine.KYVERNO, PolicyMode.ENFORCE)
 
     assert alone(in_force(PolicyEngine.NATIVE), other) == {"native": Verdict.REFUSED, "kyverno": Verdict.PASSED}
     assert alone(in_force(PolicyEngine.NATIVE)) == {"native": Verdict.REFUSED}
+
+
+def test_a_policy_that_only_kubernetes_enforces_is_no_hole_in_kyverno():
+    native_only = PolicyInForce(PolicyName.ALLOWED_KINDS, PolicyEngine.NATIVE, PolicyMode.ENFORCE, {"a": "b"})
+    made = {each.id for each in attempts(scene(policies=[native_only, in_force(PolicyEngine.KYVERNO)]))}
+
+    assert "23-native-allowed-kinds" in made and "23-kyverno-host-access" in made
+    assert not made & {"23-kyverno-allowed-kinds", "23-native-host-access"}
 
 
 def test_a_policy_that_only_kyverno_offers_is_no_hole_in_the_other_engine():

@@ -16,7 +16,7 @@ from flux_tenancy.isolation.asking import Asker
 from flux_tenancy.isolation.attempts.rows import made
 from flux_tenancy.isolation.live import LABEL, LiveObjects, removed_afterwards
 from flux_tenancy.isolation.model import Access, Live, Request, State
-from flux_tenancy.operations.admission_answers import Answer
+from flux_tenancy.operations.admission.answers import Answer
 from flux_tenancy.project.errors import OperationError
 
 SCENE = scene()

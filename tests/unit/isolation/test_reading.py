@@ -9,7 +9,7 @@ import pytest
 from flux_tenancy.components.vocabulary.names import Controller
 from flux_tenancy.isolation import reading
 from flux_tenancy.isolation.reading import has_account, read, tenancy, tenants
-from flux_tenancy.operations.dry_run import Kind
+from flux_tenancy.operations.admission.dry_run import Kind
 from flux_tenancy.project.errors import OperationError
 
 API = cast(Any, None)

@@ -154,3 +154,29 @@ def test_the_table_does_not_interpret_markup_in_text():
 
     assert MARKUP in out.getvalue()
     assert "4 attempts: 1 refused, 1 passed, 1 n/a, 1 unproven. 1 controls: 1 passed, 0 refused" in out.getvalue()
+
+
+def overview(*reports: Report) -> list[str]:
+    out = io.StringIO()
+    Console(file=out, width=100).print(as_table(reports, complete=False))
+    return [line.rstrip() for line in out.getvalue().rstrip().splitlines()]
+
+
+def test_a_terminal_gets_counts_by_layer_what_is_open_and_the_summary_last():
+    many = (result(f"20-{number}", Verdict.REFUSED, Layer.ADMISSION, "a-policy") for number in range(200))
+
+    lines = overview(replace(report(*many, *MIXED.attempts, refused=True), inventory=(FOUND,)))
+
+    assert len(lines) < 60 and max(map(len, lines)) <= 100
+    assert [line.split() for line in lines if line.startswith(" admission")] == [["admission", "201"]]
+    text = "\n".join(lines)
+    assert text.index("name of 29-git") < text.index("name of 13-git")
+    assert "name of 20-node-port" not in text and "name of 3-image-policy" not in text
+    assert "the tenant makes a Pod" in text and "apps: ResourceQuota" in text and "--all" in text
+    assert lines[-2].startswith("204 attempts: 201 refused, 1 passed") or lines[-1].startswith("204 attempts")
+
+
+def test_an_overview_without_anything_open_lists_no_attempt_and_no_control():
+    text = "\n".join(overview(report(MIXED.attempts[0])))
+
+    assert "verdict" not in text and "tenant makes a Pod" not in text

@@ -13,7 +13,7 @@ from flux_tenancy.isolation.attempts.rows import made
 from flux_tenancy.isolation.choices import Layer
 from flux_tenancy.isolation.model import Access, Attempt, Control, Finding, Request, State, Verdict
 from flux_tenancy.isolation.suite import Suite
-from flux_tenancy.operations.admission_answers import Answer
+from flux_tenancy.operations.admission.answers import Answer
 
 SCENE = scene()
 OBJECT = made(SCENE, "Deployment", {"spec": {"template": {"spec": {"hostNetwork": True}}}})

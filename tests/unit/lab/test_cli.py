@@ -21,7 +21,7 @@ from dev.lab.errors import LabError
 from dev.lab.git_host import GitHost
 from dev.lab.images import is_controller
 from dev.lab.pulumi import LabPulumi
-from dev.lab.settings import Settings
+from dev.lab.settings import DEFAULT_PORT_BASE, Settings
 
 PORT_BASE = 23456
 PROJECT = Path(__file__).parents[3]
@@ -85,20 +85,18 @@ def test_up_runs_capsule_once_it_is_built_as_its_page_says(calls, monkeypatch):
 @pytest.mark.parametrize(
     ("taken", "said"),
     [
-        ("", 'To use pulumi, flux-tenancy, kubectl and git in your shell: eval "$(make -s env STACK=staging)"'),
-        (
-            "production",
-            'This shell still uses stack production; to switch to staging: eval "$(make -s env STACK=staging)"',
-        ),
+        ("", "To use pulumi, flux-tenancy, kubectl and git in your shell: eval"),
+        ("production", "This shell still uses stack production; to switch to staging: eval"),
         ("staging", None),
     ],
 )
-def test_up_prints_how_to_use_the_stack_in_the_shell(calls, monkeypatch, taken, said):
+def test_up_prints_how_to_use_the_stack_in_the_shell(calls, state, monkeypatch, taken, said):
     monkeypatch.setenv("PULUMI_STACK", taken)
+    lab = f"LAB_PORT_BASE={PORT_BASE} LAB_STATE={state}"
 
     stderr = run("up").stderr
 
-    assert said in stderr if said else "env STACK=" not in stderr
+    assert f'{said} "$({lab} make -s env STACK=staging)"' in stderr if said else "env STACK=" not in stderr
 
 
 def test_start_and_status_say_which_cluster_enforces_no_limits(calls, state, monkeypatch):
@@ -324,6 +322,17 @@ def test_env_before_the_first_start_is_an_error_and_builds_nothing(state):
     assert result.exit_code == 1
     assert result.stdout == ""
     assert "make start" in result.stderr
+
+
+def test_env_names_the_lab_of_the_checkout_that_was_started_instead(tmp_path, monkeypatch):
+    default = Settings(tmp_path, tmp_path / "cache", tmp_path / ".lab", DEFAULT_PORT_BASE)
+    monkeypatch.setattr(Settings, "load", lambda: default)
+    (tmp_path / ".lab" / "33000" / "pulumi").mkdir(parents=True)
+
+    result = run("env")
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "`export LAB_PORT_BASE=33000` selects the lab that was started" in result.stderr
 
 
 def fake_pulumi(state: Path) -> None:

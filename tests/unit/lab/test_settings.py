@@ -26,6 +26,19 @@ def test_a_lab_with_the_default_ports_and_another_state_has_its_own_project_fold
     assert Settings.load({"LAB_STATE": "/s"}).pulumi_project == Path("/s/project")
 
 
+@pytest.mark.parametrize(
+    ("environ", "assignments"),
+    [
+        ({}, ""),
+        ({"LAB_PORT_BASE": "22000"}, "LAB_PORT_BASE=22000"),
+        ({"LAB_STATE": "/my state"}, "LAB_STATE='/my state'"),
+        ({"LAB_PORT_BASE": "22000", "LAB_STATE": "/s"}, "LAB_PORT_BASE=22000 LAB_STATE=/s"),
+    ],
+)
+def test_a_lab_is_written_before_make_as_its_settings_differ(environ, assignments):
+    assert Settings.load(environ).assignments == assignments
+
+
 @pytest.mark.parametrize("value", ["http", "-1", "80", "65000", "2e4"])
 def test_a_port_base_that_is_too_high_is_an_error(value):
     with pytest.raises(LabError) as error:

@@ -11,7 +11,7 @@ import yaml
 from typer.testing import CliRunner
 
 from flux_tenancy.command.app import app
-from flux_tenancy.operations.pulumi_config import PulumiConfig
+from flux_tenancy.operations.stack.pulumi_config import PulumiConfig
 
 STACK = """\
 config:

@@ -6,7 +6,7 @@ import pytest
 
 from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
 from flux_tenancy.components.policies.names import PolicyName
-from flux_tenancy.operations.admission_answers import Answer, Objection, objections
+from flux_tenancy.operations.admission.answers import Answer, Objection, objections
 
 SERVICE = (PolicyName.SERVICE_EXPOSURE, "spec.type NodePort is not allowed; use ClusterIP")
 HOST = (PolicyName.HOST_ACCESS, "hostNetwork: say \"no\", or 'never'")

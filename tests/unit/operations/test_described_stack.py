@@ -7,7 +7,7 @@ import json
 import pytest
 import yaml
 
-from flux_tenancy.operations.described_cluster import described_cluster
+from flux_tenancy.operations.stack.described_cluster import described_cluster
 from flux_tenancy.project.described_stack import described_platform, listed_tenants
 
 SECTIONS = {

@@ -24,7 +24,7 @@ from sample_state import (
     stored,
 )
 
-from flux_tenancy.operations.differences import (
+from flux_tenancy.operations.drift.differences import (
     SECRET_VALUE,
     Difference,
     What,
@@ -34,9 +34,9 @@ from flux_tenancy.operations.differences import (
     is_refreshed,
     taken_fields,
 )
-from flux_tenancy.operations.managed_fields import MISSING
-from flux_tenancy.operations.recorded_state import Recorded, recorded_state
-from flux_tenancy.operations.repair import correction
+from flux_tenancy.operations.drift.managed_fields import MISSING
+from flux_tenancy.operations.drift.recorded_state import Recorded, recorded_state
+from flux_tenancy.operations.drift.repair import correction
 
 KILLED = "pulumi-kubernetes-0a1b2c3d"
 CONTAINER = 'k:{"name":"manager"}'

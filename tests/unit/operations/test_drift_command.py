@@ -31,8 +31,9 @@ from typer.testing import CliRunner
 from flux_tenancy.command.app import app
 from flux_tenancy.components.cluster.component import CLUSTER_TYPE
 from flux_tenancy.components.config.messages import Message
-from flux_tenancy.operations import pulumi_cli, recorded_state, repair
-from flux_tenancy.operations.pulumi_cli import UNKNOWN_TO_PULUMI
+from flux_tenancy.operations.drift import recorded_state, repair
+from flux_tenancy.operations.stack import pulumi_cli
+from flux_tenancy.operations.stack.pulumi_cli import UNKNOWN_TO_PULUMI
 from flux_tenancy.project.errors import OperationError
 from flux_tenancy.review.approval.guard import VARIABLE
 from tests.support.messages import said

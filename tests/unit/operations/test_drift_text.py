@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from flux_tenancy.operations.differences import Difference, What
-from flux_tenancy.operations.drift_search import Drift
-from flux_tenancy.operations.drift_text import _minute, _unowned, as_json
+from flux_tenancy.operations.drift.differences import Difference, What
+from flux_tenancy.operations.drift.search import Drift
+from flux_tenancy.operations.drift.text import _minute, _unowned, as_json
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
-from flux_tenancy.operations.dry_run_copies import copy_of
+from flux_tenancy.operations.admission.copies import copy_of
 
 METADATA = {
     "name": "web",

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from flux_tenancy.operations.encrypted_files import encrypted_files
+from flux_tenancy.operations.keys.encrypted_files import encrypted_files
 from flux_tenancy.project.errors import OperationError
 
 

@@ -14,8 +14,8 @@ from flux_tenancy.components.cluster.client import ClusterUnavailable
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.operations import fleet as module
 from flux_tenancy.operations.fleet import Fleet, Row, check_clusters, preview_stack, run, stack_row, update_fleet
-from flux_tenancy.operations.pulumi_cli import UNKNOWN_TO_PULUMI
-from flux_tenancy.operations.tenant_overview import Health, StackOverview, TenantLine
+from flux_tenancy.operations.stack.pulumi_cli import UNKNOWN_TO_PULUMI
+from flux_tenancy.operations.tenants.overview import Health, StackOverview, TenantLine
 from flux_tenancy.project.errors import OperationError
 
 FLEET = Fleet.model_validate(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flux_tenancy.operations.managed_fields import (
+from flux_tenancy.operations.drift.managed_fields import (
     MISSING,
     denormalized,
     managers,

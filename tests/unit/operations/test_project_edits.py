@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tenants_project import TenantsProject, write_tenants_project
 
-from flux_tenancy.operations.project_edits import ProjectEdits
+from flux_tenancy.operations.files.project_edits import ProjectEdits
 from flux_tenancy.project.errors import OperationError
 
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from flux_tenancy.operations.pulumi_cli import run_pulumi
+from flux_tenancy.operations.stack.pulumi_cli import run_pulumi
 from flux_tenancy.project.errors import OperationError
 
 DIAGNOSTICS = [{"severity": "warning", "message": "old\n"}, {"severity": "error", "message": "it is wrong\n"}]

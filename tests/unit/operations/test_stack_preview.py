@@ -6,8 +6,8 @@ import pytest
 from fake_cluster import FakeCluster, served
 from tenants_project import TenantsProject, tenants_project
 
-from flux_tenancy.operations import stack_preview
-from flux_tenancy.operations.stack_preview import show_preview
+from flux_tenancy.operations.stack import preview as stack_preview
+from flux_tenancy.operations.stack.preview import show_preview
 from flux_tenancy.project.errors import OperationError
 
 

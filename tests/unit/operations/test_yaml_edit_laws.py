@@ -10,7 +10,7 @@ import yaml
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from flux_tenancy.operations.yaml_edits import Keys, NotEditable, with_value, without
+from flux_tenancy.operations.files.yaml_edits import Keys, NotEditable, with_value, without
 
 KEYS = st.sampled_from(["a", "b", "app:tenants", "shop"])
 PLAIN = st.sampled_from(["text", "1m", "5", "true", "", "null", "two words", "{}", "[]", "[1, x]", "{a: 1, b: {c: x}}"])

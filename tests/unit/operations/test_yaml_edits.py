@@ -7,7 +7,7 @@ import difflib
 import pytest
 import yaml
 
-from flux_tenancy.operations.yaml_edits import NotEditable, with_value, without
+from flux_tenancy.operations.files.yaml_edits import NotEditable, with_value, without
 
 STACK = """\
 # yaml-language-server: $schema=schemas/stack.schema.json

@@ -170,7 +170,7 @@ def _kind(kind: str, name: str, namespace: str) -> tuple[str, Manifest]:
 def _policies(
     settings: PoliciesConfig, tenancy: TenancyConfig, flux: Any, relaxed: Collection[str]
 ) -> Iterable[Manifest]:
-    if settings.engine.native:
+    if settings.engine is not PolicyEngine.NONE:
         yield from _all_of(policy_set(settings, PolicyEngine.NATIVE, relaxed=relaxed, tenancy=tenancy))
     if settings.engine.kyverno:
         more = kyverno_only(settings, tenancy, flux, [_CONTROLLER])

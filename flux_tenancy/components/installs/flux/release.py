@@ -160,7 +160,12 @@ def read_release(config: FluxConfig, project: Path) -> list[Manifest]:
         manifests = [manifest for manifest in yaml.load_all(content, FastLoader) if manifest]
     except yaml.YAMLError as error:
         raise pinned.error(
-            "manifests", Message("FT-FLX-001", f"{pinned.source} is not valid YAML: {printable(str(error))}")
+            "manifests",
+            Message(
+                "FT-FLX-001",
+                f"{pinned.source} is not valid YAML: {printable(str(error))}",
+                "download install.yaml of the release again, and set its digest",
+            ),
         ) from None
     if not all(_is_object(manifest) for manifest in manifests):
         raise pinned.error(

@@ -9,7 +9,7 @@ from flux_tenancy.components.allowlists.source_patterns import is_comparable, pr
 from flux_tenancy.components.config.errors import dotted
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.types import seconds
-from flux_tenancy.components.git.config import NO_PROVIDER_ACCOUNT, GitSource
+from flux_tenancy.components.git.config import GitSource
 from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.sources.config import BucketSource, ExternalArtifactSource
@@ -135,8 +135,15 @@ def _refused_options(owner: str, tenant: TenantConfig, config: StackConfig) -> I
                     provider
                 ),
             )
-        elif isinstance(source, BucketSource) and provider != "generic" and source.service_account_name is None:
-            yield (*key, "provider"), NO_PROVIDER_ACCOUNT(provider=provider)
+        elif isinstance(source, BucketSource) and provider != "generic" and not source.logs_in:
+            yield (
+                (*key, "provider"),
+                Message(
+                    "FT-SRC-055",
+                    f"is {provider}, which requires a login of the tenant",
+                    "set credentials, or serviceAccountName to an account that is annotated with its cloud identity",
+                ),
+            )
         region = getattr(source, "region", None)
         if region is not None and rules.bucket_regions and region not in rules.bucket_regions:
             yield (

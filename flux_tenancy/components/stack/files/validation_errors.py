@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic_core import ErrorDetails
 
+from flux_tenancy.components.config.decisions import as_written
 from flux_tenancy.components.config.errors import MISSING, KeyPath, SecretValueError, dotted
 from flux_tenancy.components.config.messages import Message, Wording, message_of
 from flux_tenancy.components.config.section import KIND, REMOVED_KEY, Section, kind_of, section_of_kind, sections_in
@@ -117,7 +118,9 @@ def _refused(error: ValueError, value: Any, show_input: bool) -> Message:
     """What a check of this program says, with the value in front where it may be repeated and fits on the line."""
     reason = message_of(error)
     is_short = isinstance(value, str | int | float) and not isinstance(value, bool)
-    return reason.of(value) if show_input and is_short and not isinstance(error, SecretValueError) else reason
+    return (
+        reason.of(as_written(value)) if show_input and is_short and not isinstance(error, SecretValueError) else reason
+    )
 
 
 def _wrong_type(kind: str, value: Any, shown: str, section: type[Section] | None, show_input: bool) -> Message:
@@ -180,7 +183,7 @@ def _unknown_key(key: str, section: type[Section] | None) -> Message:
     return (
         Message("FT-CFG-601", "is an unknown key", f"the keys here are {', '.join(here)}")
         if here and section is not StackConfig
-        else Message("FT-CFG-600", "is an unknown key")
+        else Message("FT-CFG-600", "is an unknown key", "remove it; docs/configuration.md has all keys")
     )
 
 

@@ -61,7 +61,9 @@ def report_further_access(
         except ClusterUnavailable as error:
             # The right to read bindings is needed for nothing else, so a lack of it does not fail the update.
             unknown = Message(
-                "FT-TEN-104", f"cannot read the rights of tenants and controllers beyond the stack's: {error}"
+                "FT-TEN-104",
+                f"cannot read the rights of tenants and controllers beyond the stack's: {error}",
+                "let the update list roles and role bindings",
             )
             log.warn(unknown)
             return dict.fromkeys(tenants, [str(unknown)])
@@ -70,7 +72,13 @@ def report_further_access(
             for binding in further:
                 owners[binding.summary].append(name)
         for summary, names in owners.items():
-            log.warn(Message("FT-TEN-103", f"tenant {', '.join(names)} has rights beyond its role: {summary}"))
+            log.warn(
+                Message(
+                    "FT-TEN-103",
+                    f"tenant {', '.join(names)} has rights beyond its role: {summary}",
+                    "delete the binding unless you want it, and replace it by `grants` (docs/grants.md)",
+                )
+            )
         for binding in of_controllers:
             log.warn(
                 Message(

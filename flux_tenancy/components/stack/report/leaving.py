@@ -34,7 +34,12 @@ def report_leaving(
             found = await asyncio.to_thread(read_remains, leaving)
         except ClusterUnavailable as error:
             # Nothing depends on it, so it does not fail the update.
-            log.warn(unknown := Message("FT-TEN-106", f"cannot read the remaining objects of leaving tenants: {error}"))
+            unknown = Message(
+                "FT-TEN-106",
+                f"cannot read the remaining objects of leaving tenants: {error}",
+                "the next update reads them again",
+            )
+            log.warn(unknown)
             return {name: dict.fromkeys(tenant.namespace_names, str(unknown)) for name, tenant in leaving.items()}
         for name, namespaces in found.items():
             for namespace, remains in namespaces.items():

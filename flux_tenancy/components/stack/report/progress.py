@@ -73,7 +73,10 @@ def settled(
             warnings = _warnings(progress, clock, sources)
         if not pulumi.runtime.is_dry_run():
             for warning in (
-                *(Message("FT-TEN-102", f"cannot ask Flux to reconcile: {reason}") for reason in unasked),
+                *(
+                    Message("FT-TEN-102", f"cannot ask Flux to reconcile: {reason}", "Flux does at its next interval")
+                    for reason in unasked
+                ),
                 *warnings,
             ):
                 log.warn(warning)

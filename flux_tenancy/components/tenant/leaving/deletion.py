@@ -55,7 +55,9 @@ SYNC_HELD = Wording(
 )
 
 
-OBJECT_NOT_DELETED = Wording("FT-TEN-014", "{object} is not deleted: {reason}")
+OBJECT_NOT_DELETED = Wording(
+    "FT-TEN-014", "{object} is not deleted: {reason}", "correct what the cluster says, and run the update again"
+)
 
 # Attempts to delete a namespace that is only slow: Kubernetes itself removes the finalizers in it.
 _ATTEMPTS = 3
@@ -156,6 +158,7 @@ class Offboarding:
                     "FT-TEN-011",
                     f"tenant {sync.tenant}: {_label(failed.old_inputs)} is not pruned, and its access may "
                     f"remain: {error}",
+                    "correct what the cluster says, and run the update again",
                 )
             )
             return False
@@ -252,7 +255,9 @@ class Offboarding:
         except ClusterUnavailable as error:
             log.error(
                 Message(
-                    "FT-TEN-018", f"namespace {namespace}: cannot read the objects that block its deletion: {error}"
+                    "FT-TEN-018",
+                    f"namespace {namespace}: cannot read the objects that block its deletion: {error}",
+                    "correct what the cluster says, and run the update again",
                 )
             )
             return False
@@ -264,7 +269,11 @@ class Offboarding:
                 await in_thread(end_pods, self._api, namespace)
             except ClusterUnavailable as error:
                 log.error(
-                    Message("FT-TEN-023", f"namespace {namespace}: cannot delete the pods that have not ended: {error}")
+                    Message(
+                        "FT-TEN-023",
+                        f"namespace {namespace}: cannot delete the pods that have not ended: {error}",
+                        "correct what the cluster says, and run the update again",
+                    )
                 )
                 return False
             log.warn(
@@ -280,7 +289,13 @@ class Offboarding:
                 for each in of_flux:
                     await in_thread(remove_finalizer, self._api, each.path)
             except ClusterUnavailable as error:
-                log.error(Message("FT-TEN-019", f"namespace {namespace}: cannot remove Flux's finalizers: {error}"))
+                log.error(
+                    Message(
+                        "FT-TEN-019",
+                        f"namespace {namespace}: cannot remove Flux's finalizers: {error}",
+                        "correct what the cluster says, and run the update again",
+                    )
+                )
                 return False
             log.warn(
                 Message(

@@ -26,6 +26,7 @@ ENGINES = pytest.mark.parametrize("engine", [PolicyEngine.NATIVE, PolicyEngine.K
 ELSEWHERE = {PolicyName.FLUX_IMAGES, PolicyName.TENANT_IMAGES, PolicyName.ONBOARDING}
 OF_DEVELOPERS = {PolicyName.FLUX_REQUESTS}
 OF_LANES = {PolicyName.LANE}
+NATIVE_ONLY = {policy.name for policy in policies(PoliciesConfig()) if policy.native_only}
 
 
 def by_name(**config):
@@ -68,9 +69,23 @@ def test_a_case_allows_each_field_that_tenants_may_set_and_no_other(kind):
 def test_a_set_is_registered_in_order_with_the_probe_last(engine):
     found = policy_set(PoliciesConfig(), engine)
 
-    names = list(dict.fromkeys(manifest["metadata"]["name"] for manifest in found.manifests))
-    assert names == [object_name(name) for name in PolicyName if name not in ELSEWHERE | OF_DEVELOPERS | OF_LANES]
+    left_out = ELSEWHERE | OF_DEVELOPERS | OF_LANES | (NATIVE_ONLY if engine is PolicyEngine.KYVERNO else set())
+    assert names_of(found) == [object_name(name) for name in PolicyName if name not in left_out]
     assert list(found.probe) == probe_policy(engine, found.digest)
+
+
+def names_of(found):
+    return list(dict.fromkeys(manifest["metadata"]["name"] for manifest in found.manifests))
+
+
+def test_kubernetes_enforces_what_would_stop_kyverno_with_each_engine():
+    """A policy for every kind makes Kyverno refuse objects of kinds that it does not know yet."""
+    found = policy_set(PoliciesConfig(engine=PolicyEngine.KYVERNO), PolicyEngine.NATIVE)
+
+    assert names_of(found) == [object_name(name) for name in PolicyName if name in NATIVE_ONLY]
+    assert {each.name for each in policies(PoliciesConfig()) for rule in each.resources if rule.group == "*"} <= (
+        NATIVE_ONLY
+    )
 
 
 @ENGINES
@@ -143,11 +158,10 @@ def test_each_engine_has_a_probe_of_its_own():
     assert native["labels"] != kyverno["labels"]
 
 
-def test_platform_objects_covers_everything_that_a_tenant_may_write():
-    covered = {(rule.group, name) for rule in by_name()[PolicyName.PLATFORM_OBJECTS].resources for name in rule.names}
+def test_platform_objects_covers_every_kind_with_its_status():
+    [rule] = by_name()[PolicyName.PLATFORM_OBJECTS].resources
 
-    assert {(group, name) for group, names in MANAGED for name in names if "/" not in name} < covered
-    assert ("rbac.authorization.k8s.io", "rolebindings") in covered
+    assert (rule.group, rule.names, rule.operations) == ("*", ("*/*",), ("CREATE", "UPDATE", "DELETE"))
 
 
 def resources_of(name):

@@ -181,8 +181,24 @@ def test_a_bucket_in_a_region_that_admission_would_refuse_is_reported(tmp_path):
     assert refused(tmp_path, BUCKET | {"region": "us-1"}, policies=policies) == [".region FT-SRC-051"]
 
 
-def test_a_bucket_of_a_cloud_needs_an_account_to_log_in_as(tmp_path):
-    assert refused(tmp_path, BUCKET | {"provider": "aws"}, policies=CLOUDS) == [".provider FT-SRC-026"]
+def test_a_bucket_of_a_cloud_needs_a_login(tmp_path):
+    anonymous = {key: value for key, value in BUCKET.items() if key != "credentials"}
+
+    assert refused(tmp_path, anonymous | {"provider": "aws"}, policies=CLOUDS) == [".provider FT-SRC-055"]
+
+
+@pytest.mark.parametrize(
+    ("provider", "endpoint", "credentials"),
+    [
+        ("aws", "s3.amazonaws.com", {"accessKey": "id", "secretKey": Secret("s3cret")}),
+        ("gcp", "storage.googleapis.com", {"serviceAccountKey": Secret("s3cret")}),
+        ("azure", "https://account.blob.core.windows.net", {"accountKey": Secret("s3cret")}),
+    ],
+)
+def test_a_bucket_of_a_cloud_may_log_in_with_a_key(tmp_path, provider, endpoint, credentials):
+    source = BUCKET | {"provider": provider, "endpoint": endpoint, "credentials": credentials}
+
+    load(tmp_path, tenants=tenant({"it": source}), policies=CLOUDS)
 
 
 @pytest.mark.parametrize("source", [HELM, CHARTS, OCI, BUCKET, GIT])

@@ -404,7 +404,7 @@ def test_an_interval_that_flux_does_not_know_is_refused(tmp_path, interval, reas
             {"sync": {"targetNamespace": "other"}},
             ".sync.targetNamespace: " + FOREIGN_TARGET_NAMESPACE(namespaces="apps").of("other"),
         ),
-        ({"role": "owner"}, ".role: " + said("FT-CFG-606", "'owner'", "'tenant', 'admin' or 'cluster-admin'")),
+        ({"role": "edit"}, ".role: " + said("FT-TEN-323", "tenant", "admin", "cluster-admin").of("edit")),
         ({"path": "./staging"}, ".path: " + said("FT-CFG-603", "sync.path")),
     ],
 )

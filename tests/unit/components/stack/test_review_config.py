@@ -72,6 +72,12 @@ def test_a_waiver_that_has_expired_or_lasts_too_long_is_an_error(tmp_path, days,
     assert problem.startswith(f"Pulumi.staging.yaml: review.waivers[0].expires: {message}")
 
 
+def test_a_date_that_pulumi_has_written_in_its_own_way_is_shown_as_the_file_has_it(tmp_path):
+    [problem] = problems(tmp_path, review={"waivers": [WAIVER | {"expires": "2026-02-28 00:00:00 +0000 UTC"}]})
+
+    assert problem.startswith("Pulumi.staging.yaml: review.waivers[0].expires: '2026-02-28' has passed")
+
+
 @pytest.mark.parametrize("written", ["soon", "30.06.2026", "2026-02-30", "2026-06-30T12:00:00Z", 20260630, True])
 def test_anything_else_is_not_a_date(tmp_path, written):
     [problem] = problems(tmp_path, review={"waivers": [WAIVER | {"expires": written}]})

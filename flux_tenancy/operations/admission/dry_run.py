@@ -1,0 +1,94 @@
+"""Objects in tenants' namespaces, and how admission would answer if they were created now.
+
+Source: https://kubernetes.io/docs/reference/using-api/api-concepts/#dry-run
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from kubernetes import client
+from kubernetes.client.exceptions import ApiException
+from kubernetes.dynamic.exceptions import NotFoundError
+
+from flux_tenancy.components.cluster.client import answer_of, ask, get, items
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.operations.admission.answers import Answer
+from flux_tenancy.operations.admission.copies import copy_of
+
+
+@dataclass(frozen=True, order=True)
+class Kind:
+    """A kind as the cluster serves it.
+
+    Attributes:
+        api_version: e.g. `apps/v1`.
+        name: e.g. `Deployment`.
+        resource: e.g. `deployments`.
+    """
+
+    api_version: str
+    name: str
+    resource: str
+
+    def path(self, namespace: str = "") -> str:
+        """The path of its objects, in one namespace or in all."""
+        root = "/apis" if "/" in self.api_version else "/api"
+        within = f"namespaces/{namespace}/" if namespace else ""
+        return f"{root}/{self.api_version}/{within}{self.resource}"
+
+
+def tenant_namespaces(api: client.ApiClient) -> dict[str, str]:
+    """The tenant of each namespace, except those that are being deleted, where nothing can be created."""
+    return {
+        namespace["metadata"]["name"]: namespace["metadata"]["labels"][TENANT_LABEL]
+        for namespace in items(api, "/api/v1/namespaces", labelSelector=TENANT_LABEL)
+        if "deletionTimestamp" not in namespace["metadata"]
+    }
+
+
+def served_kinds(api: client.ApiClient, group: str, resources: Iterable[str]) -> Iterator[Kind]:
+    """The namespaced kinds of a group, each in the API server's preferred version that has it.
+
+    Args:
+        group: API group; the core group is the empty string.
+        resources: plural names; those that the cluster does not serve are skipped.
+    """
+    missing = set(resources)
+    for api_version in _versions(api, group):
+        served = get(api, f"/apis/{api_version}" if group else f"/api/{api_version}")["resources"]
+        for each in served:
+            if each["name"] in missing and each["namespaced"]:
+                missing.remove(each["name"])
+                yield Kind(api_version, each["kind"], each["name"])
+
+
+def objects(api: client.ApiClient, kind: Kind, namespaces: Mapping[str, str]) -> Iterator[Manifest]:
+    """The objects of a kind in some namespaces, except those that are being deleted."""
+    for each in items(api, kind.path()):
+        if each["metadata"]["namespace"] in namespaces and "deletionTimestamp" not in each["metadata"]:
+            yield {"apiVersion": kind.api_version, "kind": kind.name, **each}
+
+
+def would_be_created(api: client.ApiClient, kind: Kind, manifest: Manifest) -> Answer:
+    """The API server's answer to the creation of a copy of an object, as a dry run."""
+    path = kind.path(manifest["metadata"]["namespace"])
+    try:
+        response = ask(api, "POST", path, copy_of(manifest), dryRun="All")
+    except ApiException as error:
+        if error.headers is None:  # no answer
+            raise
+        return Answer(error.status, error.headers.getlist("Warning"), answer_of(error))
+    return Answer(response.status, response.headers.getlist("Warning"))
+
+
+def _versions(api: client.ApiClient, group: str) -> list[str]:
+    if not group:
+        return ["v1"]
+    try:
+        found = get(api, f"/apis/{group}")
+    except NotFoundError:
+        return []
+    return list(dict.fromkeys(each["groupVersion"] for each in (found["preferredVersion"], *found["versions"])))

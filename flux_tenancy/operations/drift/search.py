@@ -1,0 +1,183 @@
+"""Reading from state and cluster what differs from the stack; nothing is changed, and no Secret's content is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from kubernetes import client
+from kubernetes.client.exceptions import ApiException
+
+from flux_tenancy.components.cluster.adoption import WORKERS
+from flux_tenancy.components.cluster.client import (
+    METADATA_LIST,
+    ClusterUnavailable,
+    collection_of,
+    explaining,
+    items,
+    read_facts,
+)
+from flux_tenancy.components.cluster.ownership import carries_marks
+from flux_tenancy.components.config.invariants import present
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.rbac.rights import role_of
+from flux_tenancy.components.rbac.subjects import subjects_of
+from flux_tenancy.components.stack.files.names import stack_file_name
+from flux_tenancy.components.tenant.further_access import TenantAccess, read_further_access, tenants_of
+from flux_tenancy.components.vocabulary.manifests import RBAC_API, Manifest, name_of
+from flux_tenancy.components.vocabulary.names import HELM_API, HELM_RELEASE, KUSTOMIZATION, KUSTOMIZE_API, TENANT_LABEL
+from flux_tenancy.operations.drift.differences import Difference, What, differences, missing, unowned
+from flux_tenancy.operations.drift.foreign_grants import (
+    GRANTING,
+    added_rights,
+    applied_by_charts,
+    applied_by_flux,
+    entry_of,
+    foreign_grants,
+    grant_of,
+)
+from flux_tenancy.operations.drift.recorded_state import RecordedState
+from flux_tenancy.operations.stack.connected import check_cluster_of, connect_described
+from flux_tenancy.project.errors import invalid
+
+_NAMESPACE = "kubernetes:core/v1:Namespace"
+SECRET = "kubernetes:core/v1:Secret"
+_APPLIERS = (f"kubernetes:{KUSTOMIZE_API}:{KUSTOMIZATION}", f"kubernetes:{HELM_API}:{HELM_RELEASE}")
+_BINDING, _CLUSTER_BINDING, _CLUSTER_ROLE = (
+    f"kubernetes:{RBAC_API}:{kind}" for kind in ("RoleBinding", "ClusterRoleBinding", "ClusterRole")
+)
+_FORBIDDEN = 403
+
+Lists = Mapping[str, Sequence[Manifest]]
+"""The objects of the cluster by Pulumi's type token."""
+
+
+@dataclass(frozen=True)
+class Drift:
+    """What differs from the stack.
+
+    Attributes:
+        differences: by object.
+        compared: number of objects of the stack that were compared.
+        unread: kinds that this user may not list.
+    """
+
+    differences: tuple[Difference, ...]
+    compared: int
+    unread: tuple[str, ...]
+
+
+def find_drift(recorded: RecordedState, stack: str, project: Path) -> tuple[Drift, client.ApiClient]:
+    """Compare the cluster with what the last update of a stack has applied; also returns a client for the cluster.
+
+    Args:
+        recorded: the state of the stack.
+        stack: name of the stack.
+        project: folder of the Pulumi project.
+
+    Raises:
+        OperationError: the cluster is another one, or does not answer.
+    """
+    try:
+        api = connect_described(stack, project)
+        check_cluster_of(stack, read_facts(api).uid, recorded.cluster)
+        with explaining(api):
+            lists, unread = read_lists(
+                api, {each.type for each in recorded.objects} | GRANTING | {*_APPLIERS, _CLUSTER_BINDING, _CLUSTER_ROLE}
+            )
+        found = [*_compared(recorded, lists), *_unowned(recorded, lists), *_further(api, recorded, lists)]
+    except ClusterUnavailable as error:
+        raise invalid(error.as_problem(stack_file_name(stack))) from None
+    found.sort(key=lambda each: (list(What).index(each.what), each.namespace, each.kind, each.name, each.field))
+    compared = sum(each.type in lists for each in recorded.objects)
+    return Drift(tuple(found), compared, tuple(sorted(each.rpartition(":")[2] for each in unread))), api
+
+
+def read_lists(api: client.ApiClient, types: Iterable[str]) -> tuple[Lists, list[str]]:
+    """All objects of some types, and the types that this user may not list; of Secrets, only the metadata."""
+
+    def read(type_: str) -> list[Manifest] | None:
+        path = present(collection_of(type_), "each is an object of the cluster")
+        try:
+            return items(api, path, **({"accept": METADATA_LIST} if type_ == SECRET else {}))
+        except ApiException as error:
+            if error.status != _FORBIDDEN:
+                raise
+            return None
+
+    ordered = sorted(types)
+    with ThreadPoolExecutor(WORKERS) as pool:
+        answers = dict(zip(ordered, pool.map(read, ordered), strict=True))
+    lists = {type_: found for type_, found in answers.items() if found is not None}
+    return lists, [type_ for type_ in ordered if type_ not in lists]
+
+
+def _compared(recorded: RecordedState, lists: Lists) -> Iterator[Difference]:
+    """What is missing or different of the stack's own objects."""
+    found = {(type_, name_of(each)): each for type_, listed in lists.items() for each in listed}
+    for each in recorded.objects:
+        if each.type not in lists:
+            continue
+        now = found.get((each.type, name_of(each.manifest)))
+        if now is None or "deletionTimestamp" in now["metadata"]:
+            yield missing(each)
+        else:
+            yield from differences(each, now)
+
+
+def _unowned(recorded: RecordedState, lists: Lists) -> Iterator[Difference]:
+    """Objects that the stack does not know: those that it has applied once, and those that grant something."""
+    unknown = _unknown(recorded, lists)
+    appliers = (each for type_ in _APPLIERS for each in lists.get(type_, ()))
+    applied = applied_by_flux(appliers) | applied_by_charts(recorded.releases)
+    namespaces = {name_of(each.manifest) for each in recorded.objects if each.type == _NAMESPACE}
+    for type_, listed in unknown.items():
+        kind = type_.rpartition(":")[2]
+        left = [each for each in listed if carries_marks(each["metadata"])]
+        yield from (unowned(What.LEFT, kind, each) for each in left)
+        if type_ in GRANTING:
+            yield from foreign_grants(kind, [each for each in listed if each not in left], namespaces, applied)
+
+
+def _further(api: client.ApiClient, recorded: RecordedState, lists: Lists) -> Iterator[Difference]:
+    """ClusterRoleBindings of others that reach a tenant or the platform, and what is added to roles that are bound."""
+    unknown = _unknown(recorded, lists)
+    of_tenants = [each.manifest for each in recorded.objects if each.manifest["kind"] == "RoleBinding"]
+    tenant_of = _tenant_of(each.manifest for each in recorded.objects if each.type == _NAMESPACE)
+    of_platform = [name for name, tenant in tenant_of.items() if tenant is None]
+    # What a tenant's Flux has applied is no reason to give it rights in the whole cluster.
+    places = tenant_of | _tenant_of(lists.get(_NAMESPACE, ()))
+    appliers = (each for type_ in _APPLIERS for each in lists.get(type_, ()))
+    applied = applied_by_charts(recorded.releases) | applied_by_flux(
+        each for each in appliers if places.get(each["metadata"]["namespace"]) is None
+    )
+    others = {
+        each["metadata"]["name"]: {"kind": "ClusterRoleBinding", **each} for each in unknown.get(_CLUSTER_BINDING, ())
+    }
+    tenants = tenants_of(of_tenants, {name: tenant for name, tenant in tenant_of.items() if tenant is not None})
+    by_hand = [each for each in others.values() if entry_of("ClusterRoleBinding", each) not in applied]
+    reached = [
+        *read_further_access(api, tenants, list(others.values())).values(),
+        *read_further_access(api, {"": TenantAccess(of_platform, ())}, by_hand).values(),
+    ]
+    named = {each.name for found in reached for each in found}
+    named |= {
+        printable(each["metadata"]["name"])
+        for each in by_hand
+        if any(subject.within in of_platform for subject, _ in subjects_of(each))
+    }
+    yield from (grant_of("ClusterRoleBinding", each) for name, each in others.items() if printable(name) in named)
+    here = [each for each in lists.get(_BINDING, ()) if each["metadata"]["namespace"] in tenant_of]
+    bound = {role_of(each)[2] for each in (*here, *lists.get(_CLUSTER_BINDING, ()))}
+    yield from added_rights(unknown.get(_CLUSTER_ROLE, ()), bound, applied)
+
+
+def _tenant_of(namespaces: Iterable[Manifest]) -> dict[str, str | None]:
+    return {name_of(each): each["metadata"].get("labels", {}).get(TENANT_LABEL) for each in namespaces}
+
+
+def _unknown(recorded: RecordedState, lists: Lists) -> dict[str, list[Manifest]]:
+    known = {(each.type, name_of(each.manifest)) for each in recorded.objects} | recorded.pending
+    return {type_: [each for each in listed if (type_, name_of(each)) not in known] for type_, listed in lists.items()}

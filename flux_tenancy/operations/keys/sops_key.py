@@ -1,0 +1,192 @@
+"""Creates a key that decrypts for a tenant, or for the platform, in one environment.
+
+It is stored in the stack, encrypted, in front of the existing keys, which decrypt until they are withdrawn. Private
+keys are never shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from shlex import quote
+
+import typer
+
+from flux_tenancy.components.config.errors import dotted
+from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.vocabulary.manifests import value_at
+from flux_tenancy.operations.files.described_flux import DescribedSync, described_sync
+from flux_tenancy.operations.files.project_edits import ProjectEdits
+from flux_tenancy.operations.keys.encrypted_files import EncryptedFile, encrypted_files
+from flux_tenancy.operations.keys.sops_keys import AGE, OPENPGP, KeyKind, SopsKey, kind_of
+from flux_tenancy.operations.stack.pulumi_config import PulumiConfig
+from flux_tenancy.project.errors import OperationError, check_one_owner
+
+
+def sops_key(
+    stack: str,
+    tenant: str,
+    project: Path,
+    *,
+    platform: bool = False,
+    openpgp: bool = False,
+    withdraw: str = "",
+    repo: Path | None = None,
+) -> None:
+    """Create an additional key that decrypts for a sync, or withdraw one of its keys.
+
+    Args:
+        stack: name of the stack.
+        tenant: name of the tenant; empty for the platform.
+        project: folder of the Pulumi project.
+        platform: whether it is for the platform's own sync, `flux.sync`.
+        openpgp: whether the new key is an OpenPGP key instead of an age identity.
+        withdraw: recipient or fingerprint of the key to withdraw; empty creates one.
+        repo: folder of a checkout whose encrypted files are listed; None lists none.
+
+    Raises:
+        OperationError: both or neither of tenant and platform are named, the stack, the tenant,
+            the key or the checkout does not exist, or Pulumi fails.
+    """
+    check_one_owner(tenant, platform, "key sops")
+    sync = described_sync(stack, tenant, project)
+    files = encrypted_files(repo) if repo is not None else None
+    config = PulumiConfig(stack, project)
+    if withdraw:
+        _withdraw(withdraw, sync, files, config)
+    else:
+        _add(OPENPGP if openpgp else AGE, sync, files, config)
+
+
+def _add(kind: KeyKind, sync: DescribedSync, files: Sequence[EncryptedFile] | None, config: PulumiConfig) -> None:
+    old = _stored(kind, sync, config)
+    new = kind.generate(f"flux-tenancy {config.stack}/{sync.owner.rpartition(' ')[2]}")
+    _store(kind, [new, *old], sync, config)
+
+    typer.echo(f"Stored a new {kind.name} of {sync.owner}, encrypted, in {sync.file}: {_path(kind, sync)}")
+    typer.echo(f"{kind.public_name}: {new.public}")
+    typer.echo("Next:")
+    typer.echo("  run `pulumi preview` and `pulumi up`, so that the cluster can decrypt with it;")
+    typer.echo(
+        f"  run `flux-tenancy key sops-config {sync.option} > .sops.yaml` for the repository, so that `sops` encrypts "
+        "for it;"
+    )
+    if kind is OPENPGP:
+        typer.echo("  the stack's outputs show the public key for those who encrypt: docs/secrets.md;")
+    if old or files:
+        behind = [file for file in files or () if _is_behind(file, new, old, sync)]
+        _list_files(files, behind, "updatekeys --yes")
+    for key in old:
+        typer.echo(
+            f"  {key.public} decrypts until `flux-tenancy key sops {sync.option} --stack {config.stack} "
+            f"--withdraw {key.public}`"
+        )
+
+
+def _withdraw(public: str, sync: DescribedSync, files: Sequence[EncryptedFile] | None, config: PulumiConfig) -> None:
+    kind = kind_of(public)
+    if kind is OPENPGP:
+        public = public.upper()  # as `sops` and the stack have fingerprints
+    keys = _stored(kind, sync, config)
+    remaining = [key for key in keys if key.public != public]
+    if len(remaining) == len(keys):
+        fields = {"owner": sync.owner, "key": public, "file": sync.file, "kind": kind.name}
+        raise OperationError(
+            (
+                Wording("FT-OPS-031", "{owner} has no key {key} in {file}", "use one of these: {keys}")
+                if keys
+                else Wording(
+                    "FT-OPS-032", "{owner} has no key {key} in {file}", "{file} has no {kind} of {owner} to withdraw"
+                )
+            )(**fields, keys=", ".join(key.public for key in keys))
+        )
+    if not remaining:
+        section = dotted((*sync.path, kind.secret[0]))
+        option = f"{sync.option} --openpgp" if kind is OPENPGP else sync.option
+        fields = {"owner": sync.owner, "key": public, "file": sync.file, "kind": kind.name}
+        raise OperationError(
+            Wording(
+                "FT-OPS-033",
+                "{key} is the only {kind} of {owner} in {file}",
+                "create another first with `flux-tenancy key sops {option} --stack {stack}`, or remove {path}",
+            )(**fields, option=option, stack=config.stack, path=section)
+        )
+    named = [file for file in files or () if public in file.keys]
+    of_other_kinds = [key for each in (AGE, OPENPGP) if each is not kind for key in _stored(each, sync, config)]
+    left = {key.public for key in [*remaining, *of_other_kinds]}
+    if lost := [printable(str(file.path)) for file in named if not file.keys & left]:
+        fields = {"files": ", ".join(lost), "file": quote(lost[0]), "key": remaining[0].public, "option": sync.option}
+        raise OperationError(
+            Wording(
+                "FT-OPS-034",
+                "no other key decrypts {files}",
+                "encrypt for {key} first: `sops updatekeys --yes {file}` with the .sops.yaml of "
+                "`flux-tenancy key sops-config {option}`",
+            )(**fields)
+        )
+    _store(kind, remaining, sync, config)
+
+    typer.echo(f"Removed {public} from {sync.file}: {_path(kind, sync)}")
+    typer.echo("Next:")
+    typer.echo("  run `pulumi preview` and `pulumi up`: from then on the cluster does not decrypt with it;")
+    typer.echo(
+        f"  run `flux-tenancy key sops-config {sync.option} > .sops.yaml` for the repository, so that `sops` stops "
+        "using it;"
+    )
+    _list_files(files, named, f"rotate --in-place --rm-{kind.option} {public}")
+    typer.echo("  whoever has the key can still decrypt Git's history: renew those secrets if the key was leaked.")
+
+
+def _stored(kind: KeyKind, sync: DescribedSync, config: PulumiConfig) -> list[SopsKey]:
+    """The keys that the stack has, newest first."""
+    if value_at(sync.decryption, kind.secret) is None:
+        return []
+    try:
+        return kind.read(config.get(_path(kind, sync)), _listed(value_at(sync.decryption, kind.public)))
+    except ValueError as error:
+        raise OperationError(
+            Message(
+                "FT-OPS-035",
+                f"{sync.file}: {_path(kind, sync)}: {error}",
+                "remove it or set the right key, and run the command again",
+            )
+        ) from None
+
+
+def _listed(value: object) -> list[str]:
+    """The public halves that the stack lists."""
+    return [str(each) for each in value] if isinstance(value, list) else []
+
+
+def _store(kind: KeyKind, keys: list[SopsKey], sync: DescribedSync, config: PulumiConfig) -> None:
+    edits = ProjectEdits(config.project)
+    edits.set_secret(config.stack, (*sync.path, *kind.secret), kind.joined(keys))
+    edits.set(config.stack, (*sync.path, *kind.public), [key.public for key in keys])
+    edits.apply()
+
+
+def _path(kind: KeyKind, sync: DescribedSync) -> str:
+    """Where the stack has the private keys."""
+    return dotted((*sync.path, *kind.secret))
+
+
+def _is_behind(file: EncryptedFile, new: SopsKey, old: Sequence[SopsKey], sync: DescribedSync) -> bool:
+    """Whether this environment reads the file and the new key does not decrypt it."""
+    reads = file.is_below(sync.folder) or any(key.public in file.keys for key in old)
+    return reads and new.public not in file.keys
+
+
+def _list_files(files: Sequence[EncryptedFile] | None, behind: Sequence[EncryptedFile], command: str) -> None:
+    if files is None:
+        typer.echo(f"  in a checkout, run `sops {command} <file>` for each encrypted file; --repo CHECKOUT lists them;")
+    elif behind:
+        typer.echo(
+            f"  in the checkout, somebody who can decrypt them has to update {len(behind)} of {len(files)} encrypted "
+            "files:"
+        )
+        for file in behind:
+            # Anyone with write access to the repository chooses the name, and users copy the line into a shell.
+            typer.echo(f"    sops {command} {quote(printable(str(file.path)))}")
+    else:
+        typer.echo(f"  in the checkout, none of {len(files)} encrypted files has to be updated;")

@@ -1,0 +1,90 @@
+"""A client for the cluster of a stack, and for no other one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from kubernetes import client
+
+from flux_tenancy.components.cluster.client import connect, read_facts
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.stack.files.names import stack_file_name
+from flux_tenancy.operations.stack.described_cluster import described_cluster
+from flux_tenancy.operations.stack.pulumi_cli import run_pulumi
+from flux_tenancy.project.errors import OperationError
+
+
+def connect_described(stack: str, project: Path) -> client.ApiClient:
+    """A client for the cluster that the kubeconfig of a stack leads to, whether or not the stack was applied to it.
+
+    Raises:
+        OperationError: the stack does not exist, names no cluster, or Pulumi cannot decrypt its kubeconfig.
+        ClusterUnavailable: the kubeconfig is not valid.
+    """
+    return connect(described_cluster(stack, project), project)
+
+
+def connect_to(stack: str, project: Path) -> client.ApiClient:
+    """A client for the cluster that a stack was applied to.
+
+    Raises:
+        OperationError: the kubeconfig leads to another cluster, or Pulumi cannot say to which one it should.
+        ClusterUnavailable: the cluster does not answer, or not to this user.
+    """
+    return _checked(connect_described(stack, project), stack, recorded_cluster(stack, project))
+
+
+def connect_to_read(stack: str, project: Path) -> client.ApiClient:
+    """As `connect_to`, and also for users whom Pulumi tells nothing of the stack, such as those without its backend."""
+    return checked_if_known(connect_described(stack, project), stack, project)
+
+
+def checked_if_known(api: client.ApiClient, stack: str, project: Path) -> client.ApiClient:
+    """The client, unless Pulumi says that the stack was applied to another cluster than the client's.
+
+    Raises:
+        OperationError: it says so.
+        ClusterUnavailable: the cluster does not answer, or not to this user.
+    """
+    try:
+        recorded = recorded_cluster(stack, project)
+    except OperationError:
+        return api
+    return _checked(api, stack, recorded)
+
+
+def _checked(api: client.ApiClient, stack: str, recorded: str) -> client.ApiClient:
+    if recorded:
+        check_cluster_of(stack, read_facts(api).uid, recorded)
+    return api
+
+
+def recorded_cluster(stack: str, project: Path) -> str:
+    """Identity of the cluster that a stack was applied to; empty before the first update.
+
+    Raises:
+        OperationError: Pulumi cannot be run, fails, or has no such stack.
+    """
+    outputs: dict[str, Any] = json.loads(run_pulumi(["stack", "output", "--json"], stack, project))
+    return str(outputs.get("cluster", {}).get("uid", ""))
+
+
+def check_cluster_of(stack: str, uid: str, recorded: str) -> None:
+    """Raises OperationError if a kubeconfig leads to another cluster than the one that a stack was applied to.
+
+    Args:
+        stack: name of the stack.
+        uid: identity of the cluster that answers.
+        recorded: identity of the stack's; empty before the first update.
+    """
+    if recorded and uid != recorded:
+        raise OperationError(
+            Message(
+                "FT-OPS-051",
+                f"{stack_file_name(stack)}: the kubeconfig leads to the cluster {uid}, but the stack was applied to "
+                f"{recorded}",
+                "correct cluster.kubeconfig or cluster.context",
+            )
+        )

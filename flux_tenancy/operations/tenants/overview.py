@@ -1,0 +1,280 @@
+"""How each tenant of a stack is: whether it is ready, with what, how full its quotas are, what policies refuse."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from kubernetes import client
+
+from flux_tenancy.components.cluster.client import ClusterUnavailable, explaining, items
+from flux_tenancy.components.config.errors import Problem, coded
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.installs.flux.lanes import lane_of
+from flux_tenancy.components.stack.files.names import stack_file_name
+from flux_tenancy.components.stack.files.tenant_files import MergedTenant
+from flux_tenancy.components.sync.flux_objects import ALL, read_syncs
+from flux_tenancy.components.sync.status import status_of
+from flux_tenancy.components.tenant.config import TenantState
+from flux_tenancy.components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION, TENANT_LABEL
+from flux_tenancy.components.vocabulary.quantities import parse_quantity
+from flux_tenancy.operations.files.described_flux import has_syncs
+from flux_tenancy.operations.stack.connected import connect_to_read
+from flux_tenancy.project.described_stack import described_tenants
+from flux_tenancy.project.errors import OperationError, invalid
+
+# Of Kustomizations. Source: https://fluxcd.io/flux/components/kustomize/kustomizations/#history
+_RECONCILED = "ReconciliationSucceeded"
+
+
+class Health(StrEnum):
+    """How a tenant's sync is."""
+
+    READY = "ready"
+    FAILED = "failed"
+    RECONCILING = "reconciling"
+    SUSPENDED = "suspended"
+    LEAVING = "leaving"
+    ABSENT = "absent"
+
+
+@dataclass(frozen=True)
+class QuotaUse:
+    """The resource of a tenant's quotas that is closest to its limit.
+
+    Attributes:
+        namespace: namespace of the quota.
+        resource: e.g. `pods`.
+        used: how much of it is used, as Kubernetes writes it.
+        hard: the limit.
+        percent: used of hard, rounded down.
+    """
+
+    namespace: str
+    resource: str
+    used: str
+    hard: str
+    percent: int
+
+
+@dataclass(frozen=True)
+class TenantLine:
+    """A tenant in one stack.
+
+    Attributes:
+        name: its name.
+        health: how its sync is; `absent` if the cluster has none.
+        revision: the revision that Flux has applied last; empty if it has applied none.
+        changed: when Flux has applied other manifests for the last time, RFC 3339; empty if never.
+        quota: its fullest quota, if it has any.
+        violations: number of its objects that policies would refuse; None if that is unknown.
+        message: why it is not ready, on one line.
+        lane: the lane whose controllers serve it; empty without lanes.
+    """
+
+    name: str
+    health: Health
+    revision: str = ""
+    changed: str = ""
+    quota: QuotaUse | None = None
+    violations: int | None = None
+    message: str = ""
+    lane: str = ""
+
+
+@dataclass(frozen=True)
+class StackOverview:
+    """The tenants of one stack.
+
+    Attributes:
+        stack: its name.
+        tenants: its tenants, in the order of its file.
+        error: why nothing is known of them; empty otherwise.
+        violations_error: why the violations are unknown; empty otherwise.
+    """
+
+    stack: str
+    tenants: tuple[TenantLine, ...] = ()
+    error: str = ""
+    violations_error: str = ""
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What a cluster has, by tenant.
+
+    Attributes:
+        objects: what Flux fetches and applies for it, sources first.
+        quotas: ResourceQuotas.
+        violations: number of objects that policies would refuse; None if it is unknown.
+    """
+
+    objects: Mapping[str, Sequence[Mapping[str, Any]]]
+    quotas: Mapping[str, Sequence[Mapping[str, Any]]]
+    violations: Counter[str] | None
+
+
+Violations = Callable[[client.ApiClient, str], Counter[str]]
+"""Number of objects that the policies of a stack would refuse, by tenant."""
+
+
+def read_overview(
+    stack: str,
+    project: Path,
+    violations: Violations | None,
+    connecting: Callable[[str, Path], client.ApiClient] = connect_to_read,
+) -> StackOverview:
+    """The tenants of a stack; why nothing is known of them is part of the answer.
+
+    Args:
+        stack: name of the stack.
+        project: folder of the Pulumi project.
+        violations: how to count what policies would refuse; None leaves it out.
+        connecting: makes a client for the stack's cluster.
+    """
+    try:
+        described = described_tenants(stack, project)
+        api = connecting(stack, project)
+        found, error = observe(api, stack, violations)
+        lines = tuple(_line(name, merged, found) for name, merged in described.items())
+    except ClusterUnavailable as failure:
+        return StackOverview(stack, error=printable(str(failure.as_problem(stack_file_name(stack)))))
+    except OperationError as failure:
+        return StackOverview(stack, error=said_of(failure))
+    return StackOverview(stack, lines, violations_error=error)
+
+
+def tenant_line(name: str, is_leaving: bool, found: Observed, *, syncs: bool = True) -> TenantLine:
+    """One tenant, by what the cluster has; revision and last change are those of its first sync.
+
+    Args:
+        name: its name.
+        is_leaving: whether it is leaving.
+        found: what the cluster has.
+        syncs: whether Flux applies folders for it; otherwise its first release stands for them.
+    """
+    objects = found.objects.get(name, ())
+    first = (KUSTOMIZATION, name)
+    if not syncs:
+        first = next(
+            ((HELM_RELEASE, each["metadata"]["name"]) for each in objects if each["kind"] == HELM_RELEASE), first
+        )
+    sync = next((each for each in objects if (each["kind"], each["metadata"]["name"]) == first), None)
+    quota = fullest(found.quotas.get(name, ()))
+    violations = found.violations[name] if found.violations is not None else None
+    if sync is None:
+        health = Health.LEAVING if is_leaving else Health.ABSENT
+        return TenantLine(name, health, quota=quota, violations=violations)
+    status = sync.get("status") or {}
+    health, message = _health(sync, objects)
+    history = status.get("history") or [{}]
+    return TenantLine(
+        name,
+        Health.LEAVING if is_leaving else health,
+        revision_of(sync),
+        _last_change(history),
+        quota,
+        violations,
+        message,
+        lane_of(sync),
+    )
+
+
+def _last_change(history: Sequence[Mapping[str, Any]]) -> str:
+    """When what runs was first applied; Flux's history has the newest entry first, and one for each failed attempt."""
+    applied = (each for each in history if each.get("lastReconciledStatus") in (None, _RECONCILED))
+    entry = next(applied, history[0])
+    return printable(str(entry.get("firstReconciled") or entry.get("lastDeployed") or ""))
+
+
+def revision_of(found: Mapping[str, Any]) -> str:
+    """The revision that a source has fetched, a sync has applied or a release has deployed last; empty if none."""
+    status = found.get("status") or {}
+    fetched, history = status.get("artifact") or {}, status.get("history") or [{}]
+    revision = status.get("lastAppliedRevision") or fetched.get("revision") or history[0].get("chartVersion")
+    return printable(str(revision or ""))
+
+
+def said_of(error: OperationError) -> str:
+    """The message of an error with its code, on one line."""
+    return printable(coded(error.message.sentence))
+
+
+def fullest(quotas: Iterable[Mapping[str, Any]]) -> QuotaUse | None:
+    """The resource that is closest to its limit; the first of several. Limits of zero forbid and do not fill up.
+
+    Source: https://kubernetes.io/docs/concepts/policy/resource-quotas/
+    """
+    return max(quota_uses(quotas), key=lambda use: use.percent, default=None)
+
+
+def quota_uses(quotas: Iterable[Mapping[str, Any]]) -> list[QuotaUse]:
+    """Each resource that quotas limit to more than zero."""
+    uses = []
+    for quota in quotas:
+        status = quota.get("status") or {}
+        for resource, hard in (status.get("hard") or {}).items():
+            used = (status.get("used") or {}).get(resource, "0")
+            limit = parse_quantity(hard)
+            if limit > 0:
+                percent = int(parse_quantity(used) * 100 / limit)
+                uses.append(QuotaUse(quota["metadata"]["namespace"], resource, str(used), str(hard), percent))
+    return uses
+
+
+def _health(sync: Mapping[str, Any], objects: Iterable[Mapping[str, Any]]) -> tuple[Health, str]:
+    """The health of a tenant, and why it is not ready: what has failed first, sources before what waits for them."""
+    if sync["spec"].get("suspend"):
+        return Health.SUSPENDED, ""
+    statuses = [(each, status_of(each)) for each in objects if not (each.get("spec") or {}).get("suspend")]
+    for ready, health in (("False", Health.FAILED), ("Unknown", Health.RECONCILING)):
+        for each, status in statuses:
+            if status.ready == ready:
+                kind, name = each["kind"], each["metadata"]["name"]
+                # The first sync and its source have the tenant's name.
+                of_further = "" if name == sync["metadata"]["name"] else f"{kind} {name}: "
+                return health, f"{of_further}{status.message}"
+    return Health.READY, ""
+
+
+def _line(name: str, merged: MergedTenant | Problem, found: Observed) -> TenantLine:
+    if isinstance(merged, Problem):
+        return TenantLine(name, Health.FAILED, message=said_of(invalid(merged)))
+    described = merged.value
+    return tenant_line(name, described.get("state") == TenantState.LEAVING, found, syncs=has_syncs(described))
+
+
+def observe(api: client.ApiClient, stack: str, violations: Violations | None) -> tuple[Observed, str]:
+    """What the cluster has by tenant, and why violations are unknown; empty if they are known or not wanted.
+
+    Args:
+        api: a client for the cluster.
+        stack: name of the stack.
+        violations: how to count what policies would refuse; None leaves it out.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer, or not to this user.
+    """
+    objects = read_syncs(api, ALL)
+    with explaining(api):
+        quotas: dict[str, list[Mapping[str, Any]]] = {}
+        for quota in items(api, "/api/v1/resourcequotas", labelSelector=TENANT_LABEL):
+            quotas.setdefault(quota["metadata"]["labels"][TENANT_LABEL], []).append(quota)
+    counted, error = None, ""
+    if violations is not None:
+        try:
+            with explaining(api):
+                counted = violations(api, stack)
+        except OperationError as failure:
+            error = said_of(failure)
+        except ClusterUnavailable as failure:
+            error = printable(str(failure))
+    by_tenant: dict[str, list[Mapping[str, Any]]] = {}
+    for each in sorted(objects, key=lambda each: each["kind"] in (KUSTOMIZATION, HELM_RELEASE)):
+        if tenant := (each["metadata"].get("labels") or {}).get(TENANT_LABEL):
+            by_tenant.setdefault(tenant, []).append(each)
+    return Observed(by_tenant, quotas, counted), error
