@@ -27,9 +27,6 @@ FILES = {
     "variables/map.yaml": config_map("variables", region="eu"),
     "settings/map.yaml": config_map("settings", region="${region}", color="blue"),
     "unset/map.yaml": config_map("unset", value="${nobody_sets_this}"),
-    "schema/Chart.yaml": "apiVersion: v2\nname: schema\nversion: 0.1.0\n",
-    "schema/templates/map.yaml": config_map("schema", size="{{ .Values.size }}"),
-    "schema/values.schema.json": '{"properties": {"size": {"$ref": "https://schemas.example.com/size.json"}}}',
     "chart/Chart.yaml": "apiVersion: v2\nname: of-git\nversion: 0.1.0\n",
     "chart/templates/map.yaml": config_map("of-git", size="{{ .Values.size }}"),
 }
@@ -76,7 +73,6 @@ def base(lab: Lab) -> dict[str, Any]:
             "greeter": {"source": "charts", "chart": "greeter", "version": "1.x", "values": {"message": "of all"}},
             "menu": {"source": "menu", "dependsOn": ["greeter"]},
             "of-git": {"chart": "./chart", "values": {"size": "small"}},
-            "schema": {"chart": "./schema", "values": {"size": "small"}},
             "absent": {"source": "charts", "chart": "nobody-has-this"},
         },
     }

@@ -46,8 +46,7 @@ class TestReleasesAsData:
         releases = told["releases"]
         # The version of a chart from an OCIRepository ends with its digest.
         versions = {name: each.get("revision", "").partition("+")[0] for name, each in releases.items()}
-        found = {name: (each["ready"], versions[name]) for name, each in releases.items() if name != "schema"}
-        assert found == {
+        assert {name: (each["ready"], versions[name]) for name, each in releases.items()} == {
             "greeter": ("True", "1.1.0"),
             "menu": ("True", "1.0.0"),
             "of-git": ("True", "0.1.0"),
@@ -56,12 +55,6 @@ class TestReleasesAsData:
         assert message_of(stack, "greeter") == "of this environment"
         assert message_of(stack, "menu") == SECRET
         assert data_of(stack, "of-git") == {"size": "small"}
-
-    def test_helm_fetches_nothing_that_the_schema_of_a_charts_values_names(self, stack):
-        message = stack.cluster.refusal("helmrelease", "schema", NAMESPACE, saying="schemas.example.com")
-
-        assert "proxyconnect tcp: dial tcp 127.0.0.1:9: connect: connection refused" in message
-        assert stack.cluster.find("configmap", "schema", NAMESPACE) is None
 
     def test_the_outputs_say_why_a_chart_is_not_installed(self, told):
         assert "no chart name found" in told["releases"]["absent"]["message"]
