@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,10 +24,15 @@ def commands_page() -> str:
     """Every command with its usage, options and examples, and the table of exit codes."""
     command: Any = typer.main.get_command(app)
     context = command.make_context(NAME, [], resilient_parsing=True)
-    title, rest = get_docs_for_click(obj=command, ctx=context, name=NAME).split("\n", 1)
+    _, rest = get_docs_for_click(obj=command, ctx=context, name=NAME).split("\n", 1)
+    # Every command has the option, and a group's commands follow with their whole sentences.
+    rest = re.sub(r"^\* `-h, --help`: .*\n", "", rest, flags=re.MULTILINE)
+    rest = re.sub(r"^\*\*Commands\*\*:\n\n(\* .*\n)+\n?", "", rest, flags=re.MULTILINE)
+    rest = re.sub(r"^\*\*Options\*\*:\n\n(?!\*)", "", rest, flags=re.MULTILINE)
+    rest = rest.replace("**Usage**:\n\n", "")
     codes = "\n".join(f"| {code.value} | {meaning} |" for code, meaning in MEANINGS.items())
     return (
-        f"<!-- Written by `make generate` from flux_tenancy/command/; change it there. -->\n\n{title}\n\n"
+        f"<!-- Written by `make generate` from flux_tenancy/command/; change it there. -->\n\n# Commands\n\n"
         f"![Help of {NAME}](images/{NAME}.svg)\n\n{rest.strip()}\n\n"
         f"## Exit codes\n\n| Code | Meaning |\n| --- | --- |\n{codes}\n"
     )

@@ -173,7 +173,7 @@ def policies_page() -> str:
     introduction = f"""
         <!-- Written by `make generate` from flux_tenancy/components/policies/*/policy.yaml; change it there. -->
 
-        # Tenancy policies
+        # Policies
 
         [Flux's own lockdown](lockdown.md), [a narrow role](tenants.md#the-tenant-role) and Pod Security stop much of
         what a tenant could try. The policies stop it once more at admission. They also cover what the others do not

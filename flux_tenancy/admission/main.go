@@ -1,10 +1,11 @@
 // Program offline-admission answers what an API server would answer to requests, without one: it decodes, defaults and
-// validates objects with the code and the schemas of kube-apiserver, and asks ValidatingAdmissionPolicies.
+// validates objects with the code and the schemas of kube-apiserver, and asks ValidatingAdmissionPolicies and, for pods,
+// Pod Security.
 //
 // It reads one JSON document (type input) from standard input and writes one (a list of type answer, one for each
 // request, in their order) to standard output. It opens no connection and no file.
 //
-// Admission plugins that change objects do not run, nor do Kyverno's webhooks, quotas and Pod Security.
+// Admission plugins that change objects do not run, nor do Kyverno's webhooks and quotas.
 package main
 
 import (

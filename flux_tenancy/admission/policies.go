@@ -71,7 +71,7 @@ func newPolicies(given, namespaces []json.RawMessage, authorizer authorizer.Auth
 	return result, nil
 }
 
-// ask returns what policies have against a request.
+// ask returns what policies and Pod Security have against a request.
 func (p *policies) ask(ctx context.Context, attributes admission.Attributes, interfaces admission.ObjectInterfaces) ([]refusal, error) {
 	if name := attributes.GetNamespace(); name != "" {
 		if _, exists, _ := p.namespaces.GetByKey(name); !exists {
@@ -107,7 +107,8 @@ func (p *policies) ask(ctx context.Context, attributes admission.Attributes, int
 			found = append(found, refusal{Policy: name, Message: ownWords(text, fmt.Sprintf("with binding '%s': ", name))})
 		}
 	}
-	return found, nil
+	ofPods, err := p.askPodSecurity(attributes)
+	return append(found, ofPods...), err
 }
 
 // ownWords is what the policy says, without the words with which the API server introduces it.

@@ -34,7 +34,7 @@ type answer struct {
 	// Errors are those of decoding and validation, unknown fields included. An object that cannot be decoded or is
 	// invalid is not shown to policies.
 	Errors []fieldError `json:"errors"`
-	// Refusals are the failed validations of all policies that match.
+	// Refusals are the failed validations of all policies that match, and what violates Pod Security.
 	Refusals []refusal `json:"refusals"`
 }
 
@@ -45,6 +45,7 @@ type fieldError struct {
 }
 
 type refusal struct {
+	// Policy is the name of a ValidatingAdmissionPolicy, or PodSecurity.
 	Policy string `json:"policy"`
 	// Denied is whether the request is refused; otherwise the policy only warns.
 	Denied  bool   `json:"denied"`

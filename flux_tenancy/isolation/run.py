@@ -34,6 +34,7 @@ from flux_tenancy.isolation.suite import Suite
 from flux_tenancy.operations.stack.connected import checked_if_known
 from flux_tenancy.operations.stack.described_cluster import described_cluster
 from flux_tenancy.project.errors import OperationError, invalid
+from flux_tenancy.project.waiting import waiting
 from flux_tenancy.review.render.stack import load_and_render
 
 _INVENTORY = "inventory"
@@ -147,7 +148,7 @@ def attack(target: Target, asked: Asked) -> Outcome:
             checked_if_known(api, target.stack, target.folder)
         server = without_credentials(api.configuration.host)
         typer.echo(f"cluster: {context} ({server}){f', stack {target.stack}' if target.stack else ''}", err=True)
-        with explaining(api):
+        with waiting("Attacking as a tenant"), explaining(api):
             return _Run(api, target, asked, context, server).run()
     except ClusterUnavailable as error:
         raise _unavailable(error, target.stack) from None

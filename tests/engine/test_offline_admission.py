@@ -15,6 +15,13 @@ from tests.support.offline_requests import PROGRAM, definitions, request, surrou
 from tests.support.policy_cases import CASES, CONFIGS, User, kustomization, made
 from tests.support.policy_requests import USERS
 
+RESTRICTED = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "runAsNonRoot": True,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+
 
 @pytest.mark.parametrize("config", CONFIGS)
 def test_no_expression_fails_on_an_object_without_a_spec(config: str) -> None:
@@ -93,3 +100,26 @@ def test_a_violated_rule_of_a_custom_kind_is_an_error() -> None:
 
     assert found.path == "spec.kubeConfig"
     assert "exactly one of spec.kubeConfig.configMapRef or spec.kubeConfig.secretRef" in found.message
+
+
+@pytest.mark.parametrize(
+    ("level", "security", "expected"),
+    [
+        (None, {"privileged": True}, None),
+        ("baseline", {}, None),
+        ("baseline", {"privileged": True}, 'violates PodSecurity "baseline:latest": privileged'),
+        ("restricted", RESTRICTED, None),
+        ("restricted", {}, 'violates PodSecurity "restricted:latest": allowPrivilegeEscalation != false'),
+    ],
+)
+def test_a_new_pod_must_satisfy_the_level_of_its_namespace(
+    level: str | None, security: dict[str, Any], expected: str | None
+) -> None:
+    labels = {"pod-security.kubernetes.io/enforce": level} if level else {}
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "apps", "labels": labels}}
+    pod = made("Pod", {"containers": [{"name": "web", "image": "web", "securityContext": security}]})
+    [answer] = ask(tool(PROGRAM), Surroundings(namespaces=[namespace]), [Request("CREATE", pod)])
+
+    assert answer.errors == ()
+    assert [(each.policy, each.denied) for each in answer.objections] == ([("PodSecurity", True)] if expected else [])
+    assert expected is None or answer.objections[0].message.startswith(expected)

@@ -43,9 +43,9 @@ def request(case: Case) -> Request:
         leaving = {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}
         old, object = merge_patch(old, leaving), object and merge_patch(object, leaving)
     if object and case.applied:
-        object = merge_patch(object, {"metadata": {"managedFields": [_owner(case.object)]}})
+        object = merge_patch(object, {"metadata": {"managedFields": [owner(case.object)]}})
     elif object and case.operation == "CREATE" and "managedFields" not in object["metadata"]:
-        object = merge_patch(object, {"metadata": {"managedFields": [_owner(object) | {"operation": "Update"}]}})
+        object = merge_patch(object, {"metadata": {"managedFields": [owner(object) | {"operation": "Update"}]}})
     old, object = (each and _with_account(each) for each in (old, object))
     user = User(USERS[case.user], (*GROUPS.get(case.user, ()), "system:authenticated"))
     return Request(case.operation, object, old, case.subresource, user)
@@ -58,7 +58,7 @@ def _with_account(object: Object) -> Object:
     return with_account
 
 
-def _owner(applied: Object) -> Object:
+def owner(applied: Object) -> Object:
     """The entry of a manager in `metadata.managedFields` after it has applied this."""
     # What identifies the object has no owner.
     metadata = {key: value for key, value in applied["metadata"].items() if key not in ("name", "namespace")}

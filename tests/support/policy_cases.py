@@ -22,12 +22,16 @@ from flux_tenancy.components.policies.config import PoliciesConfig
 from flux_tenancy.components.policies.names import POLICIES_FOLDER, PolicyName
 from flux_tenancy.components.sync.notifications import PROVIDER_TYPES
 from flux_tenancy.components.tenant.annotations import (
+    BLOCKING_BUDGETS,
     EXCEPTIONS,
     HOSTS,
     IMAGES,
     IMPLIED_ACCOUNT,
     KINDS,
     LANE,
+    MAXIMUM_RELEASE_SIZE,
+    MAXIMUM_TIMEOUT,
+    MINIMUM_INTERVAL,
     NAMESPACES,
     NOTIFICATIONS,
     SERVICE_ACCOUNT,
@@ -61,6 +65,7 @@ EXAMPLE = "apps-example"
 LANED = "apps-laned"
 """A namespace of a tenant in the lane `batch`."""
 GRANTED, NAMED_GRANTS = "apps-granted", "apps-named-grants"
+WIDER, NARROWER = "apps-wider", "apps-narrower"
 """Namespaces with exceptions for all objects, and for those of a name."""
 GIT, SLACK, SENTRY = "apps-git", "apps-slack", "apps-hosts"
 """Namespaces of a tenant with a source, with a host of notifications, and with hosts below a domain."""
@@ -81,6 +86,8 @@ _LABELS: dict[str, dict[str, str]] = {
     LANED: {TENANT_LABEL: TENANT},
     GRANTED: {TENANT_LABEL: TENANT},
     NAMED_GRANTS: {TENANT_LABEL: TENANT},
+    WIDER: {TENANT_LABEL: TENANT},
+    NARROWER: {TENANT_LABEL: TENANT},
     GIT: {TENANT_LABEL: TENANT},
     SLACK: {TENANT_LABEL: TENANT},
     SENTRY: {TENANT_LABEL: TENANT},
@@ -113,6 +120,18 @@ _ANNOTATIONS: Mapping[str, Mapping[str, str]] = {
     LANED: {LANE: "batch"},
     GRANTED: {SERVICE_TYPES: "LoadBalancer NodePort", EXCEPTIONS: " ".join(ExceptedPolicy)},
     NAMED_GRANTS: {EXCEPTIONS: " ".join(f"{policy}/legacy" for policy in ExceptedPolicy)},
+    WIDER: {
+        MINIMUM_INTERVAL: "10s",
+        MAXIMUM_TIMEOUT: "2h",
+        MAXIMUM_RELEASE_SIZE: "512",
+        BLOCKING_BUDGETS: "true",
+    },
+    NARROWER: {
+        MINIMUM_INTERVAL: "10m",
+        MAXIMUM_TIMEOUT: "10m",
+        MAXIMUM_RELEASE_SIZE: "64",
+        BLOCKING_BUDGETS: "false",
+    },
     GIT: {SOURCES: "https://git.example.com/org/*"},
     SLACK: {NOTIFICATIONS: "hooks.slack.com"},
     SENTRY: {NOTIFICATIONS: "*.ingest.sentry.io"},

@@ -13,6 +13,7 @@ import jsonschema
 import pytest
 import yaml
 
+from dev.reference.configuration import every_key
 from flux_tenancy.operations.messages import read_messages
 
 PROJECT = Path(__file__).parents[2]
@@ -28,10 +29,8 @@ PREFIX = "flux-tenancy:"
 OUTPUTS = ("deployKey", "sops", "status", "look", "webhook", "furtherAccess")
 """Keys of a tenant in the stack output `tenants`."""
 
-KEYS = dict(
-    re.findall(r"^\| `([\w.*\[\]-]+)` \| ([^|]*) \|", (PROJECT / "docs/configuration.md").read_text(), re.MULTILINE)
-)
-"""The keys of both files, with their types, as the reference lists them."""
+KEYS = dict(every_key())
+"""The keys of both files, with their types."""
 
 
 def blocks(page: Path) -> Iterator[str]:

@@ -96,6 +96,24 @@ def test_each_page_is_once_in_the_navigation():
     assert len(navigation) <= 7
 
 
+def test_the_home_page_has_the_groups_and_the_titles_of_the_site():
+    text = (PROJECT / "mkdocs.yml").read_text("utf-8")
+    groups = {
+        name: pages for each in yaml.safe_load(text[text.index("\nnav:") :])["nav"] for name, pages in each.items()
+    }
+    titles = {file.name: re.search(r"^# (.*)$", file.read_text("utf-8"), re.MULTILINE) for file in DOCS.glob("*.md")}
+    home = (DOCS / "index.md").read_text("utf-8")
+    shown = {
+        section.partition("\n")[0]: [(page, title) for title, page in re.findall(r"\[([^\]]*)\]\((\S*\.md)\)", section)]
+        for section in home.split("\n## ")[1:]
+    }
+
+    assert shown == {
+        group: [(page, title[1]) for page in pages if page != "index.md" and (title := titles[page])]
+        for group, pages in groups.items()
+    }
+
+
 @pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.name)
 def test_what_belongs_to_a_list_is_indented_as_the_site_needs_it(page):
     """By 4 spaces: GitHub takes fewer, but the site ends the list there, and counts the next step as the first."""

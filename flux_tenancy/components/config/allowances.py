@@ -22,7 +22,8 @@ class Allows:
     Attributes:
         each: words for entries, which replace `{}`.
         anything: words for no restriction: `*` in the list, or no list. Without them, `*` is an entry like others.
-        own: the annotation of a namespace with further entries of its tenant; empty if a tenant has none.
+        own: the annotation of a namespace with further entries of its tenant, or with its own flag, which replaces
+            this one; empty if a tenant has none.
         forbidden_of: everything, of which the entries are forbidden; None if they are allowed.
         empty_is_anything: whether an empty list allows anything.
         always: entries that are allowed without the list.
@@ -49,12 +50,15 @@ class Bounds:
         narrower: the same for one that allows less.
         unit: of a number.
         least: whether it is the smallest that is allowed instead of the largest.
+        own: the annotation of a namespace with the bound of its tenant, which replaces this one; empty if a tenant has
+            none.
     """
 
     wider: str
     narrower: str
     unit: str = ""
     least: bool = False
+    own: str = ""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,19 @@ from flux_tenancy.components.keys.signing_keys import KeylessSigner
 from flux_tenancy.components.keys.types import CosignPublicKey
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.sync.notifications import ProviderTypeName
-from flux_tenancy.components.tenant.annotations import HOSTS, IMAGES, NOTIFICATIONS, SERVICE_TYPES, SOURCES, VERIFIED
+from flux_tenancy.components.tenant.annotations import (
+    BLOCKING_BUDGETS,
+    HOSTS,
+    IMAGES,
+    MAXIMUM_RELEASE_SIZE,
+    MAXIMUM_TIMEOUT,
+    MINIMUM_INTERVAL,
+    NOTIFICATIONS,
+    SERVICE_TYPES,
+    SOURCES,
+    VERIFIED,
+)
+from flux_tenancy.components.tenant.bounds import TenantBounds
 
 # One without a domain is Kubernetes' own. Source: IsQualifiedName in
 # staging/src/k8s.io/apimachinery/pkg/util/validation/validation.go of Kubernetes 1.36.
@@ -302,7 +314,13 @@ class PoliciesConfig(Section):
         "(docs/kyverno.md#onboarding-by-label).",
     )
     minimum_interval: Annotated[
-        Duration, Bounds("let Flux reconcile every {}", "let Flux reconcile more often than every {}", least=True)
+        Duration,
+        Bounds(
+            "let Flux reconcile every {}",
+            "let Flux reconcile more often than every {}",
+            least=True,
+            own=MINIMUM_INTERVAL,
+        ),
     ] = Field("30s", description="Minimum interval of reconciliation.")
     # The webhooks of AWS and Azure request a day; SPIFFE's and Vault's agents need less.
     maximum_token_lifetime: Annotated[
@@ -313,7 +331,9 @@ class PoliciesConfig(Section):
         description="Maximum lifetime of a service account token that a pod mounts (`expirationSeconds`); kubelet "
         "renews it long before. At least 1h, which Kubernetes requests for every pod.",
     )
-    maximum_timeout: Annotated[Duration, Bounds("set timeouts of up to {}", "set timeouts of more than {}")] = Field(
+    maximum_timeout: Annotated[
+        Duration, Bounds("set timeouts of up to {}", "set timeouts of more than {}", own=MAXIMUM_TIMEOUT)
+    ] = Field(
         "1h",
         description="Maximum `timeout` of Flux's objects, during which they can occupy a worker that all tenants "
         "share. It also limits the interval of a Kustomization without a timeout, because the timeout defaults to "
@@ -343,7 +363,13 @@ class PoliciesConfig(Section):
         "`example.com/cleanup`; finalizers that a controller with cluster-wide rights sets need no entry.",
     )
     maximum_release_size: Annotated[
-        int, Bounds("store Helm releases of up to {}", "store Helm releases of more than {}", unit=" KiB")
+        int,
+        Bounds(
+            "store Helm releases of up to {}",
+            "store Helm releases of more than {}",
+            unit=" KiB",
+            own=MAXIMUM_RELEASE_SIZE,
+        ),
     ] = Field(
         128,
         ge=1,
@@ -377,8 +403,13 @@ class PoliciesConfig(Section):
     node_names: Annotated[bool, Allows("choose a node by its name")] = Field(
         False, description="Allow pods to choose a node by name, in a nodeSelector or an affinity."
     )
-    blocking_disruption_budgets: Annotated[bool, Allows("create PodDisruptionBudgets that block node drains")] = Field(
-        False, description="Allow PodDisruptionBudgets that permit no eviction, which block node drains."
+    blocking_disruption_budgets: Annotated[
+        bool, Allows("create PodDisruptionBudgets that block node drains", own=BLOCKING_BUDGETS)
+    ] = Field(False, description="Allow PodDisruptionBudgets that permit no eviction, which block node drains.")
+    tenant_bounds: TenantBounds = Field(
+        default_factory=TenantBounds,
+        description="How far `policies` of a tenant may go beyond the bounds of the stack; only keys that are set "
+        "count, and none by default.",
     )
     ingress: IngressRules = Field(default_factory=IngressRules, description="Ingresses of tenants.")
     storage_classes: Annotated[

@@ -56,11 +56,15 @@ from flux_tenancy.components.sync.notifications import (
     SECRET_STARTS,
 )
 from flux_tenancy.components.tenant.annotations import (
+    BLOCKING_BUDGETS,
     HOSTS,
     IMAGES,
     IMPLIED_ACCOUNT,
     KINDS,
     LANE,
+    MAXIMUM_RELEASE_SIZE,
+    MAXIMUM_TIMEOUT,
+    MINIMUM_INTERVAL,
     NOTIFICATIONS,
     SERVICE_TYPES,
     SOURCES,
@@ -116,8 +120,6 @@ def places(config: PoliciesConfig, tenancy: TenancyConfig) -> Mapping[str, Place
     lifetime = int(seconds(config.maximum_token_lifetime))
     providers = config.sources.providers
     priorities = config.priority_classes
-    # Base64 has four characters for three bytes, with padding.
-    characters = -(-config.maximum_release_size * _KIBIBYTE // 3) * 4
     return {
         **shared_places(),
         **dict(_settings(config, "policies")),
@@ -130,8 +132,11 @@ def places(config: PoliciesConfig, tenancy: TenancyConfig) -> Mapping[str, Place
         "httpsAnd": "" if config.notifications.plain_http else "https:// and ",
         "kinds.opened": (*resources_of(tenancy.kinds), *resources_of_rules(tenancy.extra_rules)),
         "priorityRemedy": "remove it" + (f" or use one of these: {', '.join(priorities)}" if priorities else ""),
-        "releaseCharacters": characters,
         "serviceTypes": ", ".join(config.service_types),
+        "tenant.maximumReleaseSize": Cel(value_of(MAXIMUM_RELEASE_SIZE, text(str(config.maximum_release_size)))),
+        "tenant.maximumTimeout": Cel(value_of(MAXIMUM_TIMEOUT, text(config.maximum_timeout))),
+        "tenant.mayBlock": Cel(value_of(BLOCKING_BUDGETS, text(str(config.blocking_disruption_budgets).lower()))),
+        "tenant.minimumInterval": Cel(value_of(MINIMUM_INTERVAL, text(config.minimum_interval))),
         "tokenSeconds": max(lifetime, _MOUNTED_SECONDS),
         "tokenServices": tuple(name for name in providers if name == "aws"),
     }
@@ -144,7 +149,6 @@ def _settings(section: Section, key: str) -> Iterator[tuple[str, Any]]:
         yield from _settings(value, named) if isinstance(value, Section) else ((named, value),)
 
 
-_KIBIBYTE = 1024
 # The API server recognizes the tokens that it mounts into every pod by their seven seconds above the hour.
 # Source: WarnOnlyBoundTokenExpirationPeriod in pkg/serviceaccount/claims.go of Kubernetes 1.36
 _MOUNTED_SECONDS = 3607

@@ -15,7 +15,7 @@ from flux_tenancy.components.tenant.kinds import resources_of
 from flux_tenancy.components.vocabulary.names import DEFAULT_LANE
 
 if TYPE_CHECKING:
-    from flux_tenancy.components.tenant.config import TenantConfig
+    from flux_tenancy.components.tenant.config import TenantConfig, TenantPolicies
 
 PREFIX = "flux-tenancy/"
 NAMESPACES = f"{PREFIX}namespaces"
@@ -30,6 +30,10 @@ NOTIFICATIONS = f"{PREFIX}notifications"
 HOSTS = f"{PREFIX}hosts"
 SERVICE_TYPES = f"{PREFIX}service-types"
 EXCEPTIONS = f"{PREFIX}exceptions"
+MINIMUM_INTERVAL = f"{PREFIX}minimum-interval"
+MAXIMUM_TIMEOUT = f"{PREFIX}maximum-timeout"
+MAXIMUM_RELEASE_SIZE = f"{PREFIX}maximum-release-size"
+BLOCKING_BUDGETS = f"{PREFIX}blocking-disruption-budgets"
 WITHOUT_GRANTS = f"{PREFIX}without-grants"
 """An annotation of any object, with which policies check it as if its tenant had no grants."""
 
@@ -52,7 +56,18 @@ def namespace_lists(config: TenantConfig, grants: Sequence[Grant]) -> dict[str, 
         SERVICE_TYPES: granted_service_types(grants),
         EXCEPTIONS: granted_exceptions(grants),
     }
-    return {key: entries for key, entries in lists.items() if entries}
+    return {key: entries for key, entries in lists.items() if entries} | _bounds(config.policies)
+
+
+def _bounds(policies: TenantPolicies) -> dict[str, Sequence[str]]:
+    """The bounds of the tenant that differ from those of the stack, each as a list of one."""
+    bounds = {
+        MINIMUM_INTERVAL: policies.minimum_interval,
+        MAXIMUM_TIMEOUT: policies.maximum_timeout,
+        MAXIMUM_RELEASE_SIZE: policies.maximum_release_size,
+        BLOCKING_BUDGETS: policies.blocking_disruption_budgets,
+    }
+    return {key: (str(bound).lower(),) for key, bound in bounds.items() if bound is not None}
 
 
 def namespace_annotations(config: TenantConfig, grants: Sequence[Grant]) -> dict[str, str]:

@@ -22,6 +22,7 @@ from flux_tenancy.components.git.config import GitSource
 from flux_tenancy.components.sources.config import Source
 from flux_tenancy.components.sync.kustomization import Reconciliation
 from flux_tenancy.components.sync.notifications import Notification
+from flux_tenancy.components.tenant.bounds import TenantBounds
 from flux_tenancy.components.tenant.capsule.config import CapsuleLimits
 from flux_tenancy.components.tenant.grants import Grant
 from flux_tenancy.components.tenant.kinds import OpenedKind
@@ -37,8 +38,8 @@ from flux_tenancy.components.vocabulary.names import DEFAULT_LANE
 FOREIGN_TARGET_NAMESPACE = Wording("FT-CFG-404", "is not a namespace of the tenant", "choose one of {namespaces}")
 
 
-class TenantPolicies(Section):
-    """A tenant's additions to the allow-lists of all tenants."""
+class TenantPolicies(TenantBounds):
+    """A tenant's additions to the allow-lists of all tenants, and its own bounds."""
 
     kinds: tuple[OpenedKind, ...] = Field(
         (), description="Kinds of objects that the tenant may write, in addition to `tenancy.kinds`."
@@ -129,7 +130,8 @@ class TenantConfig(Section):
         "(docs/syncs.md#notifications).",
     )
     policies: TenantPolicies = Field(
-        default_factory=TenantPolicies, description="Additions to the allow-lists of all tenants."
+        default_factory=TenantPolicies,
+        description="Additions to the allow-lists of all tenants, and bounds instead of those in `policies`.",
     )
     grants: tuple[Grant, ...] = Field(
         (), description="Additional rights of this tenant, each with a reason (docs/grants.md)."

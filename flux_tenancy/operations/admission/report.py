@@ -24,6 +24,7 @@ from flux_tenancy.operations.admission.report_text import FurtherAccess, as_json
 from flux_tenancy.operations.stack.connected import connect_to_read
 from flux_tenancy.operations.stack.described_cluster import applied_config, content_policies
 from flux_tenancy.project.errors import invalid
+from flux_tenancy.project.waiting import waiting
 from flux_tenancy.review.words.tables import report_console
 
 
@@ -41,7 +42,7 @@ def show_violations(stack: str, project: Path, is_json: bool = False) -> bool:
     grants = {name: tenant.grants for name, tenant in config.tenants.items() if tenant.grants}
     try:
         api = connect_to_read(stack, project)
-        with explaining(api):
+        with waiting(f"Sending the objects of {stack} to its policies"), explaining(api):
             in_force = policies_in_force(api)
             check_in_force(stack_file_name(stack), config.policies, content, in_force)
             found = find(api, content, {tenant: relaxed_policies(given) for tenant, given in grants.items()})

@@ -17,6 +17,7 @@ from flux_tenancy.operations.drift.search import find_drift
 from flux_tenancy.operations.drift.text import as_json as drift_json
 from flux_tenancy.operations.drift.text import as_text
 from flux_tenancy.project.errors import OperationError
+from flux_tenancy.project.waiting import waiting
 
 
 def show_drift(stack: str, project: Path, as_json: bool = False) -> bool:
@@ -25,7 +26,8 @@ def show_drift(stack: str, project: Path, as_json: bool = False) -> bool:
     Raises:
         OperationError: the stack has no objects yet, or the state or the cluster cannot be read.
     """
-    recorded = read_recorded(stack, project)
+    with waiting(f"Reading the state of {stack}"):
+        recorded = read_recorded(stack, project)
     if not recorded.objects:
         raise OperationError(
             Message(
@@ -34,6 +36,7 @@ def show_drift(stack: str, project: Path, as_json: bool = False) -> bool:
                 "apply the stack first: `pulumi up`",
             )
         )
-    found, _ = find_drift(recorded, stack, project)
+    with waiting(f"Comparing the objects of {stack} with its cluster"):
+        found, _ = find_drift(recorded, stack, project)
     typer.echo(drift_json(found) if as_json else as_text(found, stack))
     return bool(found.differences)

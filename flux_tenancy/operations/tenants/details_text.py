@@ -18,6 +18,7 @@ from flux_tenancy.components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION
 from flux_tenancy.operations.tenants.details import FluxObject, TenantDetails, read_details
 from flux_tenancy.operations.tenants.overview import Health
 from flux_tenancy.operations.tenants.overview_text import STYLES, UNKNOWN, UNREACHABLE, short_revision
+from flux_tenancy.project.waiting import waiting
 from flux_tenancy.review.words.tables import WIDE, empty_table, report_console
 
 _OBJECTS = ("kind", "namespace", "name", "state", "revision", "message")
@@ -124,7 +125,8 @@ def show_tenant(tenant: str, stacks: Sequence[str], project: Path, as_json: bool
     Raises:
         OperationError: none of the stacks lists it, or one has no file or cannot be read.
     """
-    details = read_details(tenant, stacks, project)
+    with waiting(f"Reading tenant {tenant} in {', '.join(stacks)}"):
+        details = read_details(tenant, stacks, project)
     if as_json:
         typer.echo(details_json(details))
     else:

@@ -13,6 +13,7 @@ from flux_tenancy.operations.tenants.overview_text import as_json, as_table
 from flux_tenancy.operations.tenants.violations import count_violations
 from flux_tenancy.project.described_stack import stack_path
 from flux_tenancy.project.errors import run_all
+from flux_tenancy.project.waiting import waiting
 from flux_tenancy.review.words.tables import report_console
 
 
@@ -32,7 +33,8 @@ def show_tenants(stacks: Sequence[str], project: Path, programs: bool = False, p
     """
     run_all(partial(stack_path, each, project) for each in stacks)
     violations = partial(count_violations, project=project) if policies else None
-    found = [read_overview(each, project, violations) for each in stacks]
+    with waiting(f"Reading the tenants of {', '.join(stacks)}"):
+        found = [read_overview(each, project, violations) for each in stacks]
     if programs:
         typer.echo(as_json(found))
     else:

@@ -44,8 +44,8 @@ class Setting:
 
     @property
     def annotation(self) -> str:
-        """The annotation with the tenant's own entries; empty if a tenant has none."""
-        return self.words.own if isinstance(self.words, Allows) else ""
+        """The annotation with the tenant's own entries or bound; empty if a tenant has none."""
+        return self.words.own
 
 
 @cache
@@ -101,7 +101,7 @@ def changes_of(setting: Setting, old: tuple[Any, Lists], new: tuple[Any, Lists])
     """
     words = setting.words
     if isinstance(words, Bounds):
-        return _moved(words, old[0], new[0])
+        return _moved(words, _bound(words, *old), _bound(words, *new))
     before, after = _allowed(words, *old), _allowed(words, *new)
     lost = _gained(words, after, before)
     left = counted(sorted(_left(words, before, after)), "") if lost and after else ""
@@ -117,7 +117,7 @@ def is_opened(setting: Setting, old: tuple[Any, Lists], new: tuple[Any, Lists]) 
     """
     words = setting.words
     if isinstance(words, Bounds):
-        low, high = sorted(map(_number, (old[0], new[0])))
+        low, high = sorted(_number(_bound(words, *each)) for each in (old, new))
         return high >= FACTOR * low
     before, after = _allowed(words, *old), _allowed(words, *new)
     if after is None or isinstance(new[0], bool) or words.forbidden_of is not None:
@@ -129,7 +129,7 @@ def allowed(setting: Setting, value: Any, own: Lists) -> str:
     """Words for what a setting allows; empty if nothing."""
     words = setting.words
     if isinstance(words, Bounds):
-        return words.wider.replace("{}", f"{value}{words.unit}")
+        return words.wider.replace("{}", f"{_bound(words, value, own)}{words.unit}")
     return _gained(words, frozenset(), _allowed(words, value, own))
 
 
@@ -167,7 +167,8 @@ def _allowed(words: Allows, value: Any, own: Lists) -> frozenset[str] | None:
     """What a setting allows with a tenant's own entries; None for anything."""
     further = frozenset(own.get(words.own, ()))
     if isinstance(value, bool):
-        entries: frozenset[str] | None = frozenset({""} if value else ())
+        is_set = own[words.own] == ("true",) if words.own in own else value
+        entries: frozenset[str] | None = frozenset({""} if is_set else ())
     elif value is None:
         entries = further or None if words.unset is None else frozenset({words.unset[0]})
     else:
@@ -199,6 +200,11 @@ def _includes(words: Allows, one: str, other: str) -> bool:
         return words.unset[1](other)
     below = one.endswith("/*") and other.startswith(one[:-1])
     return one == other or below or (one.startswith("*.") and other.endswith(one[1:]))
+
+
+def _bound(words: Bounds, value: Any, own: Lists) -> Any:
+    """The bound that holds in a namespace."""
+    return type(value)(own[words.own][0]) if words.own in own else value
 
 
 def _moved(words: Bounds, before: Any, after: Any) -> tuple[str, str]:

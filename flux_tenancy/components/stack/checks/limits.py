@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.section import Section
+from flux_tenancy.components.config.types import seconds
 from flux_tenancy.components.stack.checks.check import of_each
+from flux_tenancy.components.tenant.bounds import TenantBounds
 from flux_tenancy.components.vocabulary.quantities import parse_quantity
 
 if TYPE_CHECKING:
@@ -29,6 +31,25 @@ def _too_high(tenant: str, config: TenantConfig, stack: StackConfig) -> Iterator
                 )
 
 
+def _beyond(tenant: str, config: TenantConfig, stack: StackConfig) -> Iterator[Finding]:
+    """Bounds of a tenant's policies that allow more than the stack lets a tenant have."""
+    furthest = stack.policies.tenant_bounds
+    for name, field in TenantBounds.model_fields.items():
+        value, bound = getattr(config.policies, name), getattr(furthest, name)
+        if value is None or bound is None:
+            continue
+        own, most = (seconds(each) if isinstance(each, str) else each for each in (value, bound))
+        if own < most if name == "minimum_interval" else own > most:
+            yield (
+                ("tenants", tenant, "policies", str(field.alias)),
+                Message(
+                    "FT-TEN-324",
+                    f"allows more than policies.tenantBounds: {str(bound).lower()}",
+                    "set that, or change policies.tenantBounds",
+                ),
+            )
+
+
 def _set(limits: Section) -> Iterator[tuple[KeyPath, Any]]:
     """Each limit that is set, by its keys."""
     for name in limits.model_fields_set:
@@ -41,4 +62,4 @@ def _set(limits: Section) -> Iterator[tuple[KeyPath, Any]]:
             yield (key,), value
 
 
-LIMIT_CHECKS = of_each(lambda config: config.tenants, _too_high)
+LIMIT_CHECKS = of_each(lambda config: config.tenants, _too_high, _beyond)

@@ -178,7 +178,7 @@ def _unverified_source(owner: str, tenant: TenantConfig, config: StackConfig) ->
 def _refused_intervals(owner: str, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
     if not is_in_use(PolicyName.RECONCILIATION_INTERVAL, config):
         return
-    shortest = config.policies.minimum_interval
+    shortest = tenant.policies.minimum_interval or config.policies.minimum_interval
     intervals = {(*key, "interval"): source.interval for key, source in _sources(owner, tenant, config)}
     for below, sync in _syncs(tenant).items():
         key = ("tenants", owner, *below)
@@ -201,7 +201,7 @@ def _refused_intervals(owner: str, tenant: TenantConfig, config: StackConfig) ->
 def _refused_timeouts(owner: str, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
     if not is_in_use(PolicyName.RECONCILIATION_TIMEOUT, config):
         return
-    longest = config.policies.maximum_timeout
+    longest = tenant.policies.maximum_timeout or config.policies.maximum_timeout
     timeouts = {(*key, "timeout"): source.timeout for key, source in _sources(owner, tenant, config)}
     timeouts |= {("tenants", owner, *key, "timeout"): sync.timeout for key, sync in _syncs(tenant).items()}
     timeouts |= {

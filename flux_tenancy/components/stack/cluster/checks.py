@@ -39,12 +39,7 @@ from flux_tenancy.components.recovery.leftover_releases import unfinished_releas
 from flux_tenancy.components.recovery.missing_namespaces import LostNamespaces
 from flux_tenancy.components.stack.checks.grants import namespaced_objects
 from flux_tenancy.components.stack.cluster.closed_objects import closed_objects, read_unmarked
-from flux_tenancy.components.stack.cluster.foreign_installations import (
-    foreign_capsule,
-    foreign_flux,
-    foreign_kyverno,
-    read_capsules,
-)
+from flux_tenancy.components.stack.cluster.foreign_installations import foreign_flux, foreign_product, read_capsules
 from flux_tenancy.components.stack.cluster.made_namespaces import TENANTS_PATH, capsule_problems, surplus_namespaces
 from flux_tenancy.components.stack.cluster.missing_objects import missing_objects
 from flux_tenancy.components.stack.cluster.name_conflicts import NameConflict, name_conflicts
@@ -123,20 +118,17 @@ def check_cluster(
             if config.tenants or config.policies.onboarding
             else ()
         )
-        foreign: list[Problem] = []
-        if config.kyverno is not None:
-            webhooks = read_webhook_configurations(api, WEBHOOK_LABEL)
-            foreign = foreign_kyverno(facts, webhooks, state, stack_file)
-        problems += foreign or _unfinished_release(api, KYVERNO, state, stack_file, config.kyverno is not None)
-        foreign = []
-        if config.capsule is not None:
-            foreign = foreign_capsule(facts, partial(read_capsules, api), state, stack_file)
-            if not pulumi.runtime.is_dry_run():
-                problems += administrator_problems(config.capsule, read_identity(api), stack_file)
+        for product, section, read in (
+            (KYVERNO, config.kyverno, partial(read_webhook_configurations, api, WEBHOOK_LABEL)),
+            (CAPSULE, config.capsule, partial(read_capsules, api)),
+        ):
+            foreign = foreign_product(product, facts, read, state, stack_file) if section is not None else []
+            problems += foreign or _unfinished_release(api, product, state, stack_file, section is not None)
+        if config.capsule is not None and not pulumi.runtime.is_dry_run():
+            problems += administrator_problems(config.capsule, read_identity(api), stack_file)
         receivers: Set[str] = frozenset()
         if config.flux.webhook_url is not None:
             receivers = if_readable(partial(receivers_by_hand, api, config.git_sources), receivers)
-        problems += foreign or _unfinished_release(api, CAPSULE, state, stack_file, config.capsule is not None)
     except ClusterUnavailable as error:
         return None, [*problems, error.as_problem(stack_file)]
     listed = config.tenant_of_namespaces

@@ -14,7 +14,7 @@ from flux_tenancy.components.cluster.client import (
 )
 from flux_tenancy.components.cluster.ownership import carries_marks, names_cluster
 from flux_tenancy.components.config.errors import Problem
-from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.installs.capsule.config import CAPSULE
 from flux_tenancy.components.installs.capsule.objects import (
@@ -25,8 +25,9 @@ from flux_tenancy.components.installs.capsule.objects import (
 )
 from flux_tenancy.components.installs.kyverno.config import KYVERNO
 from flux_tenancy.components.installs.kyverno.objects import webhook_configurations
+from flux_tenancy.components.installs.product import Product
 from flux_tenancy.components.stack.cluster.namespaces import NAMESPACE_TYPE
-from flux_tenancy.components.vocabulary.manifests import resource_type
+from flux_tenancy.components.vocabulary.manifests import Manifest, resource_type
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE
 
 if TYPE_CHECKING:
@@ -53,95 +54,55 @@ def foreign_flux(cluster: ClusterFacts, state: State, stack_file: str) -> list[P
     ]
 
 
-def foreign_kyverno(
-    cluster: ClusterFacts, webhooks: Mapping[str, bool], state: State, stack_file: str
-) -> list[Problem]:
-    """A Kyverno that somebody else has installed.
+_GENERATED: Mapping[str, tuple[Callable[[], list[Manifest]], Wording]] = {
+    KYVERNO.name: (
+        webhook_configurations,
+        Wording(
+            "FT-CLU-106",
+            "the cluster has a Kyverno that does not belong to this stack ({found}); it cannot be taken over",
+            "remove kyverno from the stack and set policies.engine to native; uninstall the other Kyverno only when "
+            "nothing needs its policies",
+        ),
+    ),
+    CAPSULE.name: (
+        generated_objects,
+        Wording(
+            "FT-CAP-020",
+            "the cluster has a Capsule that does not belong to this stack ({found}); it cannot be taken over",
+            "remove capsule from the stack, and set tenancy.mode to namespaces; do not delete Capsule's Tenants or "
+            "their definition, since that deletes the namespaces that they own",
+        ),
+    ),
+}
+"""What each product generates in the cluster, which the stack creates before the product, and the refusal."""
 
-    Not even `cluster.adopt` takes it over: its settings, which decide what it admits, are not the stack's.
+
+def foreign_product(
+    product: Product, cluster: ClusterFacts, read: Callable[[], Mapping[str, bool]], state: State, stack_file: str
+) -> list[Problem]:
+    """A Kyverno or a Capsule that somebody else has installed.
+
+    Not even `cluster.adopt` takes it over: its settings, which decide what is admitted and whose namespaces are whose,
+    are not the stack's.
 
     Args:
+        product: Kyverno or Capsule.
         cluster: facts of the cluster.
-        webhooks: Kyverno's webhook configurations in the cluster, each with whether this program has applied it.
+        read: reads what the product has in the cluster, by name, each with whether this program has applied it.
         state: the stack's state.
         stack_file: name of the stack's file.
     """
-    if KYVERNO.namespace in state.names(NAMESPACE_TYPE):
+    namespace = product.namespace
+    if namespace in state.names(NAMESPACE_TYPE):
         return []
+    generated, refusal = _GENERATED[product.name]
     begun = names_cluster(state, cluster.uid)
-    found = [f"the namespace {KYVERNO.namespace}"] if _is_foreign(KYVERNO.namespace, cluster, begun) else []
+    is_foreign = namespace in cluster.namespaces and not (begun and namespace in cluster.marked)
     # An update may have been killed after it had created nothing but these.
-    own = {name for manifest in webhook_configurations() for name in state.names(resource_type(manifest))}
-    own |= {name for name, marked in webhooks.items() if marked and begun}
-    found += [f"the webhook configuration {name}" for name in sorted(webhooks.keys() - own)]
-    return (
-        [
-            Problem(
-                stack_file,
-                "kyverno",
-                Message(
-                    "FT-CLU-106",
-                    f"the cluster has a Kyverno that does not belong to this stack ({', '.join(found)}); it cannot be "
-                    "taken over",
-                    "remove kyverno from the stack and set policies.engine to native; uninstall the other Kyverno "
-                    "only when nothing needs its policies",
-                ),
-            )
-        ]
-        if found
-        else []
-    )
-
-
-def foreign_capsule(
-    cluster: ClusterFacts, read: Callable[[], Mapping[str, bool]], state: State, stack_file: str
-) -> list[Problem]:
-    """A Capsule that somebody else has installed.
-
-    Not even `cluster.adopt` takes it over: its settings, which decide whose namespaces are whose, are not the stack's.
-
-    Args:
-        cluster: facts of the cluster.
-        read: reads what a Capsule has in the cluster (`read_capsules`).
-        state: the stack's state.
-        stack_file: name of the stack's file.
-    """
-    if CAPSULE.namespace in state.names(NAMESPACE_TYPE):
-        return []
-    begun = names_cluster(state, cluster.uid)
-    # An update may have been killed after it had created nothing but these.
-    own = state.names(DEFINITION_TYPE)
-    own |= {name for manifest in generated_objects() for name in state.names(resource_type(manifest))}
-    found = [f"the namespace {CAPSULE.namespace}"] if _is_foreign(CAPSULE.namespace, cluster, begun) else []
+    own = state.names(DEFINITION_TYPE).union(*(state.names(resource_type(each)) for each in generated()))
+    found = [f"the namespace {namespace}"] if is_foreign else []
     found += sorted(name for name, marked in read().items() if name not in own and not (marked and begun))
-    return (
-        [
-            Problem(
-                stack_file,
-                "capsule",
-                Message(
-                    "FT-CAP-020",
-                    f"the cluster has a Capsule that does not belong to this stack ({', '.join(found)}); it cannot be "
-                    "taken over",
-                    "remove capsule from the stack, and set tenancy.mode to namespaces; do not delete Capsule's "
-                    "Tenants or their definition, since that deletes the namespaces that they own",
-                ),
-            )
-        ]
-        if found
-        else []
-    )
-
-
-def _is_foreign(namespace: str, cluster: ClusterFacts, begun: bool) -> bool:
-    """Whether a namespace of the platform exists that this stack has not applied.
-
-    Args:
-        namespace: its name.
-        cluster: facts of the cluster.
-        begun: whether the stack has been applied to this cluster before.
-    """
-    return namespace in cluster.namespaces and not (begun and namespace in cluster.marked)
+    return [Problem(stack_file, product.name, refusal(found=", ".join(found)))] if found else []
 
 
 def read_capsules(api: client.ApiClient) -> dict[str, bool]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache
 from typing import Any
@@ -16,7 +17,6 @@ from flux_tenancy.components.config.messages import Message, Wording, message_of
 from flux_tenancy.components.config.section import KIND, REMOVED_KEY, Section, kind_of, section_of_kind, sections_in
 from flux_tenancy.components.config.types import EMPTY
 from flux_tenancy.components.stack.config import StackConfig
-from flux_tenancy.components.tenant.config import TenantConfig
 
 UNKNOWN_KEY_LIKE = Wording("FT-CFG-602", "is an unknown key", "did you mean {suggestion!r}?")
 
@@ -173,12 +173,9 @@ def _unknown_key(key: str, section: type[Section] | None) -> Message:
     if below := [path for path in _paths_of(section) if path[-1] == key] if section is not None else []:
         shortest = min(below, key=len)
         return Message("FT-CFG-603", "is an unknown key here", f"did you mean {dotted(shortest)}?")
-    if key in _known_keys():
-        places = [*_paths_of(StackConfig), *(("tenants", "<tenant>", *path) for path in _paths_of(TenantConfig))]
-        found = sorted((path for path in places if path[-1] == key), key=len)
-        where = " or ".join(dotted(path) for path in found[:2]) or "another section"
-        return Message("FT-CFG-604", "is an unknown key here", f"it belongs to {where}")
-    if close := get_close_matches(key, _known_keys(), n=1, cutoff=0.7):
+    if key in (places := _places()):
+        return Message("FT-CFG-604", "is an unknown key here", f"it belongs to {' or '.join(places[key][:2])}")
+    if close := get_close_matches(key, places, n=1, cutoff=0.7):
         return UNKNOWN_KEY_LIKE(suggestion=close[0])
     return (
         Message("FT-CFG-601", "is an unknown key", f"the keys here are {', '.join(here)}")
@@ -201,7 +198,24 @@ def _paths_of(section: type[Section]) -> Iterator[tuple[str, ...]]:
 
 
 @cache
-def _known_keys() -> tuple[str, ...]:
-    schema = StackConfig.model_json_schema()
-    sections = [schema, *schema["$defs"].values()]
-    return tuple(sorted({key for section in sections for key in section.get("properties", ())}))
+def _places() -> Mapping[str, tuple[str, ...]]:
+    """The places of each key of a stack as messages name them, the shortest first."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for path, kind in _everywhere(StackConfig, ()):
+        place = dotted(path) if len(path) > 1 else "the stack itself"
+        found[path[-1]].append(f"{place} of the kind {kind}" if kind else place)
+    return {key: tuple(sorted(dict.fromkeys(places), key=len)) for key, places in found.items()}
+
+
+def _everywhere(
+    section: type[Section], above: tuple[type[Section], ...], kind: str = ""
+) -> Iterator[tuple[tuple[str, ...], str]]:
+    """The paths of all keys below a section, each with the kind of its own section where it is one of several."""
+    for name, field in section.model_fields.items():
+        key = field.alias or name
+        yield (key,), kind
+        models, container = sections_in(field.annotation)
+        below = {dict: ("<name>",), tuple: ("[]",)}.get(container, ())
+        for model in models if section not in above else ():
+            own = (kind_of(model) or "") if len(models) > 1 else ""
+            yield from (((key, *below, *path), of) for path, of in _everywhere(model, (*above, section), own))

@@ -16,6 +16,7 @@ from flux_tenancy.components.policies.rendering import object_name
 from flux_tenancy.components.policies.table import policies, policy_set
 from flux_tenancy.components.policies.threats import THREATS
 from flux_tenancy.components.tenant.annotations import namespace_annotations
+from flux_tenancy.components.tenant.bounds import TenantBounds
 from flux_tenancy.components.tenant.config import TenantConfig, TenantPolicies
 from flux_tenancy.components.tenant.role import MANAGED
 from tests.support.goldens import assert_golden
@@ -242,8 +243,9 @@ def test_every_setting_is_a_key_of_the_configuration():
     assert named <= stack | tenant | elsewhere
     sections = ("sources", "images", "notifications", "ingress")
     general = {f"policies.{key}" for key in ("engine", "mode", "modes", *sections)}
+    bounds = {"policies.tenantBounds", *(f"policies.tenantBounds.{key}" for key in keys_of(TenantBounds))}
     of_kyverno_alone = {key for key in stack if key.startswith(OF_KYVERNO_ALONE)}
-    assert (stack | tenant) - named == general | of_kyverno_alone
+    assert (stack | tenant) - named == general | bounds | of_kyverno_alone
 
 
 def test_a_tenants_lists_are_annotations_of_its_namespaces():

@@ -259,8 +259,8 @@ def test_a_duration_is_too_short_or_too_long_in_a_stack_and_in_a_request_alike(v
         PolicyInCel(name, config) for name in (PolicyName.RECONCILIATION_INTERVAL, PolicyName.RECONCILIATION_TIMEOUT)
     )
 
-    assert interval.allows(0, object, {}) == (seconds(value) >= seconds(limit))
-    assert timeout.allows(0, object, {}) == (0 < seconds(value) <= seconds(limit))
+    assert interval.allows(0, object, interval.variables(object, {})) == (seconds(value) >= seconds(limit))
+    assert timeout.allows(0, object, timeout.variables(object, {})) == (0 < seconds(value) <= seconds(limit))
 
 
 CUSTOM_KINDS = st.from_regex(r"[a-z]{1,8}\.[a-z]{1,5}\.(example\.com|io)", fullmatch=True)

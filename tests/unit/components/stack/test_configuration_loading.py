@@ -611,3 +611,32 @@ def test_a_key_of_another_section_is_refused_with_its_place(tmp_path):
 
     place = "Pulumi.staging.yaml: tenants.dev-team.offboardingTimeout: "
     assert problem == place + said("FT-CFG-604", "tenancy.offboardingTimeout")
+
+
+@pytest.mark.parametrize(
+    ("sections", "key", "place"),
+    [
+        ({"tenants": {"dev-team": {"kyverno": {}}}}, "tenants.dev-team.kyverno", "the stack itself"),
+        ({"policies": {"grants": []}}, "policies.grants", "tenants.<name>.grants"),
+        (
+            {"policies": {"reason": "x"}},
+            "policies.reason",
+            "review.waivers[].reason or tenants.<name>.grants[].reason",
+        ),
+        (
+            {"policies": {"bucketName": "x"}},
+            "policies.bucketName",
+            "shared.<name>.source.bucketName of the kind Bucket or "
+            "tenants.<name>.sources.<name>.bucketName of the kind Bucket",
+        ),
+    ],
+)
+def test_a_key_of_a_named_or_listed_section_has_its_place(tmp_path, sections, key, place):
+    assert problems(tmp_path, **sections) == [f"Pulumi.staging.yaml: {key}: " + said("FT-CFG-604", place)]
+
+
+def test_a_bound_that_a_tenant_has_in_its_policies_is_found_there(tmp_path):
+    [problem] = problems(tmp_path, tenants={"dev-team": {"maximumReleaseSize": 256}})
+
+    place = "Pulumi.staging.yaml: tenants.dev-team.maximumReleaseSize: "
+    assert problem == place + said("FT-CFG-603", "policies.maximumReleaseSize")

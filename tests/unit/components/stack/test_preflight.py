@@ -11,8 +11,9 @@ from sample_stack import CLUSTER, FLUX, load
 from flux_tenancy.components.cluster.client import ClusterFacts
 from flux_tenancy.components.config.errors import ConfigurationError
 from flux_tenancy.components.engine.state import State
+from flux_tenancy.components.installs.kyverno.config import KYVERNO
 from flux_tenancy.components.stack.cluster.checks import cluster_problems
-from flux_tenancy.components.stack.cluster.foreign_installations import foreign_kyverno
+from flux_tenancy.components.stack.cluster.foreign_installations import foreign_product
 from flux_tenancy.components.stack.cluster.namespaces import held_namespaces, terminating
 from flux_tenancy.components.stack.cluster.preflight import existing_only, preflight
 from flux_tenancy.components.stack.files.stack_file import StackFile
@@ -278,8 +279,8 @@ def begun(uid=THIS):
     ("namespaces", "webhooks", "found"),
     [
         (["kyverno"], [], "the namespace kyverno"),
-        (["guard"], [WEBHOOK], f"the webhook configuration {WEBHOOK}"),
-        (["kyverno"], [WEBHOOK], f"the namespace kyverno, the webhook configuration {WEBHOOK}"),
+        (["guard"], [WEBHOOK], WEBHOOK),
+        (["kyverno"], [WEBHOOK], f"the namespace kyverno, {WEBHOOK}"),
     ],
 )
 def test_a_kyverno_that_somebody_else_has_installed_is_never_taken_over(namespaces, webhooks, found, marked):
@@ -287,7 +288,9 @@ def test_a_kyverno_that_somebody_else_has_installed_is_never_taken_over(namespac
     cluster = with_namespaces(*namespaces, marked=namespaces if marked else [])
 
     for recorded in [state(), begun(OTHER), *([] if marked else [begun()])]:
-        [problem] = foreign_kyverno(cluster, dict.fromkeys(webhooks, marked), recorded, "Pulumi.staging.yaml")
+        [problem] = foreign_product(
+            KYVERNO, cluster, lambda: dict.fromkeys(webhooks, marked), recorded, "Pulumi.staging.yaml"
+        )
 
         assert (problem.path, problem.code) == ("kyverno", "FT-CLU-106")
         assert f"({found})" in problem.message
@@ -297,16 +300,21 @@ def test_the_stacks_own_kyverno_and_a_cluster_without_one_are_accepted():
     file = "Pulumi.staging.yaml"
 
     own = state(namespaces=["kyverno"])
-    assert foreign_kyverno(with_namespaces("kyverno"), {WEBHOOK: False}, own, file) == []
+    assert foreign_product(KYVERNO, with_namespaces("kyverno"), lambda: {WEBHOOK: False}, own, file) == []
     # An update was killed right after it.
-    assert foreign_kyverno(with_namespaces(), {WEBHOOK: False}, State({(WEBHOOK_TYPE, WEBHOOK): {}}), file) == []
-    assert foreign_kyverno(with_namespaces("default"), {}, state(), file) == []
+    assert (
+        foreign_product(
+            KYVERNO, with_namespaces(), lambda: {WEBHOOK: False}, State({(WEBHOOK_TYPE, WEBHOOK): {}}), file
+        )
+        == []
+    )
+    assert foreign_product(KYVERNO, with_namespaces("default"), lambda: {}, state(), file) == []
 
 
 def test_a_kyverno_that_a_killed_update_has_created_belongs_to_the_stack():
     cluster = with_namespaces("kyverno", "flux-system", marked=["kyverno", "flux-system"])
 
-    assert foreign_kyverno(cluster, {WEBHOOK: True}, begun(), "Pulumi.staging.yaml") == []
+    assert foreign_product(KYVERNO, cluster, lambda: {WEBHOOK: True}, begun(), "Pulumi.staging.yaml") == []
 
 
 @pytest.mark.parametrize(

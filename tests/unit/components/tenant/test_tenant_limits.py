@@ -6,6 +6,7 @@ from sample_release import names, one
 from sample_stack import load, problems, tenant_config
 
 from flux_tenancy.components.git.config import Webhook
+from flux_tenancy.components.tenant.annotations import namespace_annotations
 from flux_tenancy.components.tenant.limits import OBJECT_COUNTS, limiting_objects, planned_limits
 from flux_tenancy.components.tenant.role import MANAGED, tenant_role
 from flux_tenancy.components.tenant.scope import TenantScope
@@ -13,6 +14,7 @@ from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 from tests.support.messages import said
 
+SLOW = {"url": "https://git.example.com/dev-team/apps", "interval": "2h", "timeout": "1s"}
 OF_QUOTAS = "requests.cpu, pods or count/jobs.batch"
 RECEIVERS = "count/receivers.notification.toolkit.fluxcd.io"
 SYNCS = "count/kustomizations.kustomize.toolkit.fluxcd.io"
@@ -222,6 +224,66 @@ def test_limits_of_a_stack_apply_to_all_its_tenants(tmp_path):
         tmp_path, tenancy={"limits": {"fluxObjects": 5, "quota": {"pods": "20"}}, "networkPolicy": "default-deny"}
     )
     assert (stack.tenancy.limits.flux_objects, stack.tenancy.limits.quota) == (5, {"pods": "20"})
+
+
+@pytest.mark.parametrize(
+    ("own", "refused"),
+    [
+        ({"maximumReleaseSize": 256, "minimumInterval": "10s", "maximumTimeout": "120m"}, []),
+        ({"maximumReleaseSize": 1, "minimumInterval": "1h", "maximumTimeout": "1s"}, []),
+        ({"blockingDisruptionBudgets": False}, []),
+        ({"maximumReleaseSize": 257}, ["maximumReleaseSize", "256"]),
+        ({"maximumTimeout": "121m"}, ["maximumTimeout", "2h"]),
+        ({"minimumInterval": "9s"}, ["minimumInterval", "10s"]),
+        ({"blockingDisruptionBudgets": True}, ["blockingDisruptionBudgets", "false"]),
+    ],
+)
+def test_the_stack_bounds_the_policies_of_its_tenants(tmp_path, own, refused):
+    tenants = {
+        "dev-team": {
+            "policies": own,
+            "sync": {"interval": "2h", "retryInterval": "2h", "timeout": "1s"},
+            "source": SLOW,
+        }
+    }
+    bounds = {"maximumReleaseSize": 256, "maximumTimeout": "2h", "minimumInterval": "10s"}
+    policies = {"tenantBounds": bounds | {"blockingDisruptionBudgets": False}}
+    if not refused:
+        load(tmp_path, tenants=tenants, policies=policies)
+        return
+
+    key, bound = refused
+    assert problems(tmp_path, tenants=tenants, policies=policies) == [
+        f"Pulumi.staging.yaml: tenants.dev-team.policies.{key}: " + said("FT-TEN-324", bound)
+    ]
+
+
+def test_a_tenant_may_go_as_far_as_it_likes_without_bounds(tmp_path):
+    bounds = {"maximumReleaseSize": 1024, "minimumInterval": "1s", "maximumTimeout": "9h"}
+    load(tmp_path, tenants={"dev-team": {"policies": bounds | {"blockingDisruptionBudgets": True}}})
+
+
+def test_syncs_of_a_tenant_are_checked_against_its_own_bounds(tmp_path):
+    often, long = {"interval": "10s"}, {"timeout": "2h"}
+    wider = {"minimumInterval": "10s", "maximumTimeout": "2h"}
+    narrower = {"minimumInterval": "1h", "maximumTimeout": "1m"}
+    load(tmp_path, tenants={"dev-team": {"policies": wider, "sync": often | long}})
+
+    for own, keys in ((narrower, ("interval", "timeout")), ({}, ("interval", "timeout"))):
+        found = problems(tmp_path, tenants={"dev-team": {"policies": own, "sync": often | long}})
+        assert {each.split(":")[1].strip() for each in found} >= {f"tenants.dev-team.sync.{key}" for key in keys}
+
+
+# One team's chart is stored in 140 KiB, more than others need.
+def test_a_team_with_a_large_chart_has_a_bound_of_its_own_on_its_namespaces():
+    config = tenant_config(policies={"maximumReleaseSize": 256, "blockingDisruptionBudgets": True})
+
+    assert namespace_annotations(config, ()) == {
+        "flux-tenancy/namespaces": "apps",
+        "flux-tenancy/maximum-release-size": "256",
+        "flux-tenancy/blocking-disruption-budgets": "true",
+    }
+    assert namespace_annotations(tenant_config(), ()) == {"flux-tenancy/namespaces": "apps"}
 
 
 LARGE = {

@@ -8,6 +8,7 @@ from sample_sources import authority
 
 from flux_tenancy.components.policies.config import PoliciesConfig
 from flux_tenancy.components.policies.table import policies
+from flux_tenancy.components.tenant.bounds import TenantBounds
 from flux_tenancy.review.render.rendered import Render
 
 # Those of lanes and of developers are not.
@@ -94,7 +95,9 @@ ROWS = [
     ({"maximumTerminationGracePeriod": "30m"}, "", "run pods that may take more than 30m to end (before: 1h)"),
 ]
 # Keys that change who checks, or what Kyverno alone checks, and not what tenants may use.
-NO_SETTINGS = {"engine", "mode", "modes", "flux_images", "onboarding", "images.signatures", "images.registries"}
+NO_SETTINGS = {"engine", "mode", "modes", "flux_images", "onboarding", "images.signatures", "images.registries"} | {
+    f"tenant_bounds.{name}" for name in TenantBounds.model_fields
+}
 
 
 # What these words allow is anything, a whole rule less, or for the cluster's own components.
@@ -193,6 +196,31 @@ def test_an_exception_of_a_tenant_is_told_for_its_namespaces(key, stack, own, wo
 
     assert sentences(render(policies=stack), listed) == [f"+  dev-team may now {words} in apps on production"]
     assert sentences(listed, render(policies=stack)) == [f"-  dev-team may no longer {words} in apps on production"]
+
+
+@pytest.mark.parametrize(
+    ("own", "words", "risk"),
+    [
+        ({"maximumReleaseSize": 256}, "store Helm releases of up to 256 KiB (before: 128 KiB)", " "),
+        ({"maximumReleaseSize": 1024}, "store Helm releases of up to 1024 KiB (before: 128 KiB)", "!"),
+        ({"maximumTimeout": "2h"}, "set timeouts of up to 2h (before: 1h)", " "),
+        ({"minimumInterval": "20s"}, "let Flux reconcile every 20s (before: 30s)", " "),
+        ({"blockingDisruptionBudgets": True}, "create PodDisruptionBudgets that block node drains", "!"),
+    ],
+)
+def test_a_wider_bound_of_a_tenant_is_told_for_its_namespaces(own, words, risk):
+    bounded = render(TENANTS | {"dev-team": {"policies": own}})
+
+    assert sentences(render(), bounded) == [f"+{risk} dev-team may now {words} in apps on production"]
+
+
+def test_a_bound_of_a_tenant_holds_whatever_that_of_the_stack_becomes():
+    own = TENANTS | {"dev-team": {"policies": {"maximumReleaseSize": 64, "blockingDisruptionBudgets": False}}}
+    wider = {"maximumReleaseSize": 256, "blockingDisruptionBudgets": True}
+
+    found = sentences(render(own), render(own, wider))
+
+    assert found and not [each for each in found if "dev-team" in each]
 
 
 GRANTED_EXCEPTIONS: dict[str, list[dict[str, list[str]]]] = {

@@ -4,7 +4,8 @@ import pytest
 
 from flux_tenancy.components.cluster.client import ClusterFacts
 from flux_tenancy.components.engine.state import State
-from flux_tenancy.components.stack.cluster.foreign_installations import foreign_capsule
+from flux_tenancy.components.installs.capsule.config import CAPSULE
+from flux_tenancy.components.stack.cluster.foreign_installations import foreign_product
 
 UID = "11111111-1111-1111-1111-111111111111"
 DEFINITION, WEBHOOK = "tenants.capsule.clastix.io", "capsule-dynamic-webhook"
@@ -13,7 +14,7 @@ BEGUN = {("pulumi:providers:kubernetes", "cluster"): {"clusterIdentifier": UID}}
 
 def problems(namespaces=(), found=None, state=None, marked=()):
     facts = ClusterFacts(UID, "v1.36.3", {name: {} for name in namespaces}, marked=frozenset(marked))
-    return foreign_capsule(facts, lambda: found or {}, State(state or {}), "Pulumi.staging.yaml")
+    return foreign_product(CAPSULE, facts, lambda: found or {}, State(state or {}), "Pulumi.staging.yaml")
 
 
 @pytest.mark.parametrize(

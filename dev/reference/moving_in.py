@@ -1,0 +1,163 @@
+"""The page for a team that moves in, from the shapes of tests/compatibility, which a test of the engine evaluates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from inspect import cleandoc
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from flux_tenancy.components.config.yaml_files import FastLoader
+
+SHAPES = Path(__file__).parents[2] / "tests" / "compatibility"
+
+_OPENING = "opening.yaml"
+_TEAMS = {
+    "application": "Applications with kinds of Kubernetes and Helm charts",
+    "flux": "Further kinds of Flux",
+    "operators": "Kinds of operators",
+    "platform": "Repositories of a platform",
+}
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a team changes in an object that stays refused.
+
+    Attributes:
+        message: a part of the message that it reads.
+        instead: what to write, or who does it.
+    """
+
+    message: str
+    instead: str
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The objects of one kind of repository, and what becomes of them.
+
+    Attributes:
+        name: its folder.
+        title: what such a repository has.
+        team: a key of `_TEAMS`.
+        source: the public project whose form it has.
+        seen: when that was read.
+        objects: its objects.
+        opening: sections of the stack (`stack`) and keys of the tenant (`tenant`) that accept more of them.
+        opened: a part of the message by the object that the opening accepts.
+        refused: what to change, by the object that stays refused.
+    """
+
+    name: str
+    title: str
+    team: str
+    source: str
+    seen: str
+    objects: Mapping[str, dict[str, Any]]
+    opening: Mapping[str, Any]
+    opened: Mapping[str, str]
+    refused: Mapping[str, Change]
+
+    @property
+    def counts(self) -> tuple[int, int, int, int]:
+        """How many objects there are, and how many are accepted at once, with the opening, and after a change."""
+        opened, refused = len(self.opened), len(self.refused)
+        return len(self.objects), len(self.objects) - opened - refused, opened, refused
+
+
+def read_shapes() -> list[Shape]:
+    """All shapes, in the order of their list."""
+    return [_shape(entry) for entry in _read(SHAPES / "shapes.yaml")]
+
+
+def table(shapes: Sequence[Shape]) -> list[str]:
+    """Objects, and how many are accepted at once, with a setting, and after a change: by shape, and in sum by team."""
+    head = ["| | Objects | At once | With a setting | To change |", "| --- | --- | --- | --- | --- |"]
+    rows = [_row(f"[{each.title}](#{_anchor(each.title)})", [each]) for each in shapes]
+    teams = [_row(f"**{title}**", [each for each in shapes if each.team == team]) for team, title in _TEAMS.items()]
+    return [*head, *rows, *teams]
+
+
+def moving_in_page() -> str:
+    """`docs/moving-in.md`."""
+    introduction = """
+        <!-- Written by `make generate` from tests/compatibility/; change it there. -->
+
+        # Before you move in
+
+        This page shows what a team must change in its repository before a platform applies it. It has 25 shapes of
+        repositories, in the form of public projects. A test evaluates each object for a new tenant `team`, with the
+        tenant role, the default policies and quotas, and the Pod Security Standard `restricted` for each Pod.
+
+        - *At once*: the object is accepted as it is.
+        - *With a setting*: the object is accepted once the platform team has added the lines that are shown. The keys
+          of the tenant may also be in its file ([configuration.md](configuration.md#the-tenant-file)).
+        - *To change*: no setting accepts the object. The table says what to write instead.
+
+        What most repositories lack is the `securityContext` of their Pods, above all `seccompProfile`. Flux applies
+        such a workload, and Pod Security refuses its Pods. Add [the fields](tenant-guide.md#deploy-something), or ask
+        for `podSecurity: baseline` of the namespace.
+
+        Messages are shortened; [the tenant guide](tenant-guide.md#why-was-i-refused) explains them.
+        """
+    shapes = read_shapes()
+    sources = [f"| {each.title} | {each.source} | {each.seen} |" for each in shapes]
+    listed = "\n".join(["| Shape | In the form of | Read on |", "| --- | --- | --- |", *sources])
+    parts = [cleandoc(introduction), "\n".join(table(shapes)), *map(_section, shapes)]
+    return "\n\n".join([*parts, f"## Sources\n\nThe objects are our own.\n\n{listed}"]) + "\n"
+
+
+def _section(shape: Shape) -> str:
+    total, at_once, *_ = shape.counts
+    accepted = f"All {total}" if at_once == total else f"{at_once} of {total}"
+    parts = [f"## {shape.title}", f"{accepted} objects are accepted at once."]
+    if shape.opening:
+        settings = yaml.dump(_settings(shape.opening), sort_keys=False, width=110, default_flow_style=None).strip()
+        rows = (f"| `{name}` | `{message}` |" for name, message in shape.opened.items())
+        parts += ["\n".join(["| Needs a setting | Message |", "| --- | --- |", *rows]), f"```yaml\n{settings}\n```"]
+    if shape.refused:
+        rows = (f"| `{name}` | `{change.message}` | {change.instead} |" for name, change in shape.refused.items())
+        parts.append("\n".join(["| To change | Message | Instead |", "| --- | --- | --- |", *rows]))
+    return "\n\n".join(parts)
+
+
+def _settings(opening: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        **{f"flux-tenancy:{section}": value for section, value in opening.get("stack", {}).items()},
+        **({"flux-tenancy:tenants": {"team": opening["tenant"]}} if "tenant" in opening else {}),
+    }
+
+
+def _row(title: str, shapes: Sequence[Shape]) -> str:
+    sums = (str(sum(column)) for column in zip(*(each.counts for each in shapes), strict=True))
+    return f"| {title} | {' | '.join(sums)} |"
+
+
+def _anchor(title: str) -> str:
+    return "".join(each for each in title.lower().replace(" ", "-") if each.isalnum() or each == "-")
+
+
+def _shape(entry: dict[str, Any]) -> Shape:
+    folder = SHAPES / entry["name"]
+    manifests = list(yaml.load_all((folder / "objects.yaml").read_text(), FastLoader))
+    objects = dict(_named(manifests))
+    if len(objects) != len(manifests):
+        raise ValueError(f"{folder.name}: two objects have one name")
+    opening = _read(folder / _OPENING) if (folder / _OPENING).exists() else {}
+    refused = {name: Change(**change) for name, change in entry.pop("refused", {}).items()}
+    return Shape(**{"opened": {}} | entry, objects=objects, opening=opening, refused=refused)
+
+
+def _named(manifests: Sequence[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for each in manifests:
+        namespace = each["metadata"].get("namespace", "team")
+        name = "/".join([each["kind"], *([namespace] if namespace != "team" else []), each["metadata"]["name"]])
+        yield name, each
+
+
+def _read(file: Path) -> Any:
+    return yaml.load(file.read_text(), FastLoader)
