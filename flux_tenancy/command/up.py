@@ -39,7 +39,9 @@ def up(
         ),
     ] = False,
 ) -> None:
-    """Repair drift, then run `pulumi up`. Refuses a stack that differs from what was approved.
+    """Repair drift, then preview and run `pulumi up`. Refuses a stack that differs from what was approved.
+
+    Pulumi's output is printed without control characters, which Events of tenants may contain.
 
     Without `--approved`, FLUX_TENANCY_APPROVED counts, as for `pulumi up`.
 

@@ -1,4 +1,8 @@
-"""An update of a stack: repairs drift, then runs `pulumi up`, and applies only what was approved."""
+"""An update of a stack: repairs drift, then runs `pulumi up`, and applies only what was approved.
+
+While objects are being deleted, the Kubernetes plugin prints their Events, which contain text of tenants. So Pulumi
+never writes to the terminal itself.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +16,9 @@ from typing import Any
 import typer
 
 from flux_tenancy.components.config.errors import coded
+from flux_tenancy.components.config.invariants import present
 from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.printable import printable, without_controls
 from flux_tenancy.components.engine.pulumi_command import changing_options
 from flux_tenancy.components.stack.cluster.absence import OLDER
 from flux_tenancy.operations.drift.repair import repair
@@ -22,6 +27,7 @@ from flux_tenancy.project.errors import OperationError
 from flux_tenancy.review.approval.guard import RECORDED_FIRST, UNAPPROVABLE, VARIABLE
 
 _DIGEST = "sha256:"
+_PLAIN = ("--non-interactive", "--color=never")
 # By default, the engine also writes the whole state twice for each object: a first update costs the square of these.
 # It writes the state at its end in any case, also after a failure and an interrupt.
 # Source: SkipCheckpoints in sdk/go/common/env/env.go of Pulumi
@@ -66,6 +72,7 @@ def update(
     Raises:
         OperationError: the repair or the update failed.
         typer.Exit: something else was approved; the reason is printed.
+        typer.Abort: the user has declined the update.
         KeyboardInterrupt: the user has interrupted the update.
     """
     if approved is not None:
@@ -78,12 +85,16 @@ def update(
         raise OperationError(UNAPPROVABLE(option=" and ".join(options)))
     earlier = repair(stack, project, update_follows=True)
     before = _statuses(stack, project) if compare_ready else {}
-    options = ["--stack", stack, *(("--yes", "--skip-preview", "--non-interactive") if yes else ())]
+    if not yes:
+        _pulumi("preview", ["--stack", stack, *_PLAIN], stack, project)
+        typer.confirm(f"Perform this update of stack {stack}?", abort=True)
+    options = ["--stack", stack, "--yes", "--skip-preview", *_PLAIN]
     if not earlier.cluster:
         # By the cluster in the state, an update recognizes the objects of one that was killed (`cluster.ownership`).
         typer.echo("The first update records the cluster in the state before it creates anything.", err=True)
-        _up([*options, "--suppress-outputs", *(f"--target={each}" for each in RECORDED_FIRST)], stack, project)
-    _up(options, stack, project)
+        first = [*options, "--suppress-outputs", *(f"--target={each}" for each in RECORDED_FIRST)]
+        _pulumi("up", first, stack, project)
+    _pulumi("up", options, stack, project)
     if earlier.interrupted:
         # What a killed update has written and this one does not want; before it, that was left to it.
         repair(stack, project)
@@ -106,18 +117,18 @@ def update(
     return lost
 
 
-def _up(options: Sequence[str], stack: str, project: Path) -> None:
-    """Run `pulumi up`.
+def _pulumi(command: str, options: Sequence[str], stack: str, project: Path) -> None:
+    """Run `pulumi up` or `pulumi preview`.
 
     Raises:
         OperationError: it fails, or cannot be run.
         KeyboardInterrupt: the user has interrupted it.
     """
-    if _run(["pulumi", "up", *options], project):
+    if _run(["pulumi", command, *options], project):
         raise OperationError(
             Message(
                 "FT-OPS-315",
-                f"`pulumi up` of stack {stack} failed",
+                f"`pulumi {command}` of stack {stack} failed",
                 "correct the error above and run the command again; if another update is in progress, wait for it, or "
                 f"if that was killed, run `pulumi cancel --stack {stack}` first",
             )
@@ -150,7 +161,7 @@ def _clear_interrupted(stack: str, project: Path) -> None:
 
 
 def _run(command: list[str], folder: Path) -> int:
-    """Run a command in the terminal; returns its exit status.
+    """Run a command and print its output without control characters; returns its exit status.
 
     Ctrl-C reaches Pulumi itself, which then ends the update in order. Killing it would leave operations pending.
 
@@ -160,11 +171,22 @@ def _run(command: list[str], folder: Path) -> int:
     """
     interrupted = False
     try:
-        running = subprocess.Popen(command, cwd=folder, env=environment(os.environ))
+        running = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environment(os.environ),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            errors="replace",
+        )
     except FileNotFoundError:
         raise OperationError(PULUMI_NOT_FOUND()) from None
     while True:
         try:
+            for line in present(running.stdout, "it is a pipe"):
+                typer.echo(without_controls(line.removesuffix("\n")))
             status = running.wait()
         except KeyboardInterrupt:
             interrupted = True

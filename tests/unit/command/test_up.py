@@ -47,8 +47,8 @@ class Program:
     earlier: Earlier = Earlier("uid", interrupted=False)
     finished: list[str] = field(default_factory=list)
 
-    def run(self, *arguments: str) -> Result:
-        return CliRunner().invoke(app, arguments)
+    def run(self, *arguments: str, answer: str = "y") -> Result:
+        return CliRunner().invoke(app, arguments, input=f"{answer}\n")
 
     @property
     def called(self) -> list[str]:
@@ -58,7 +58,8 @@ class Program:
     @property
     def updates(self) -> list[str]:
         """Each call of `pulumi up`, with the value of PULUMI_SKIP_CHECKPOINTS before it."""
-        return (self.folder.parent / "all").read_text().splitlines()
+        file = self.folder.parent / "all"
+        return [each for each in file.read_text().splitlines() if " up " in each] if file.exists() else []
 
 
 @pytest.fixture
@@ -101,11 +102,38 @@ def program(tmp_path, monkeypatch) -> Program:
     return program
 
 
-def test_a_stack_is_repaired_and_then_updated_by_pulumi_which_asks(program):
+UP = "up --stack staging --yes --skip-preview --non-interactive --color=never"
+
+
+def test_a_stack_is_repaired_previewed_and_updated_if_the_user_agrees(program):
     assert program.run("up", "--stack", "staging").exit_code == 0
 
     assert program.repaired == [("staging", None)]
-    assert program.called == ["up --stack staging", str(program.folder), "none", "none"]
+    assert program.called == [UP, str(program.folder), "none", "none"]
+    previewed, updated = (program.folder.parent / "all").read_text().splitlines()
+    assert (previewed, updated) == ("true preview --stack staging --non-interactive --color=never", f"true {UP}")
+
+
+def test_a_stack_is_not_updated_if_the_user_declines(program):
+    assert program.run("up", "--stack", "staging", answer="n").exit_code == 2
+
+    assert program.updates == []
+
+
+@pytest.mark.parametrize("options", [(), ("--yes",)])
+def test_no_text_of_a_tenant_controls_the_terminal(program, options):
+    """The Kubernetes plugin prints the Events of what is being deleted."""
+    pulumi = program.folder.parent / "bin" / "pulumi"
+    event = r"warning: Stuck: \033]52;c;YQ==\007\033[2J\302\233A \342\200\256 http://user:pass@a.example.com/"
+    script = pulumi.read_text().replace('exec > "', f"printf '{event}\\n'; printf '{event}\\n' >&2\nexec > \"")
+    pulumi.write_text(script)
+
+    done = program.run("up", "--stack", "staging", *options)
+
+    said = [line for line in done.output.splitlines() if "Stuck" in line]
+    assert len(said) == (2 if options else 4)
+    assert all(letter.isprintable() for line in done.output.splitlines() for letter in line)
+    assert "user:pass" not in done.output
 
 
 @pytest.mark.parametrize(("own", "limit"), [({}, "200"), ({"PULUMI_K8S_CLIENT_QPS": "20"}, "20")])
@@ -117,7 +145,7 @@ def test_the_plugin_may_send_more_requests_than_by_default_unless_they_are_limit
 def test_the_state_is_written_at_the_end(program):
     program.run("up", "--stack", "staging")
 
-    assert program.updates == ["true up --stack staging"]
+    assert program.updates == [f"true {UP}"]
 
 
 @pytest.mark.parametrize("options", [(), ("--yes",)])
@@ -158,7 +186,7 @@ def test_nothing_is_repaired_after_an_update_that_failed(program):
 def test_a_pipeline_is_not_asked(program):
     program.run("up", "--stack", "staging", "--yes")
 
-    assert program.called[0] == "up --stack staging --yes --skip-preview --non-interactive"
+    assert (program.folder.parent / "all").read_text().splitlines() == [f"true {UP}"]
 
 
 @pytest.mark.parametrize(
@@ -189,6 +217,9 @@ def test_a_failed_update_is_an_error_with_a_code(program):
 
     done = program.run("up", "--stack", "staging")
 
+    assert done.exit_code == 2
+    assert "error: `pulumi preview` of stack staging failed (FT-OPS-315)\nremedy: " in done.stderr
+    done = program.run("up", "--stack", "staging", "--yes")
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr.startswith("error: `pulumi up` of stack staging failed (FT-OPS-315)\nremedy: ")
 
@@ -255,7 +286,7 @@ def test_an_interrupt_lets_pulumi_end_in_order(program):
         "import flux_tenancy.command.app as c; c.main()"
     )
     running = subprocess.Popen(
-        [sys.executable, "-c", code, "up", "--stack", "staging"],
+        [sys.executable, "-c", code, "up", "--stack", "staging", "--yes"],
         env=os.environ | {"PYTHONPATH": str(CHECKOUT)},
         stdout=subprocess.PIPE,
         text=True,
