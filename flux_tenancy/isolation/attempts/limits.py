@@ -125,7 +125,7 @@ def sizes(scene: Scene) -> Iterator[Attempt]:
     )
     for kind, data in (("ConfigMap", {"data": {"long": _LONG}}), ("Secret", {"stringData": {"long": _LONG}})):
         yield Attempt.at_admission(
-            f"59-{kind.lower()}", 59, f"a {kind} of 900 kB", made(scene, kind, **data), baseline=made(scene, kind)
+            f"59-{kind.lower()}", 59, f"a {kind} of 900 kB", made(scene, kind) | data, baseline=made(scene, kind)
         )
 
 
