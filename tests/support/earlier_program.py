@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.support.environment import Environment
 from tests.support.project import CHECKOUT
 
-COMMIT = "ca8821c0523698bf8ea64a2ecd4cc3e8ec6c6fe9"
+COMMIT = "9d904cc610a8e2f20e4d1e978ec8f7bf273e59be"
 """The last one that changed applied stacks on purpose. After a further one, use that."""
 
 
