@@ -337,7 +337,7 @@ _AUDITED_IN_KYVERNO = (
     "allowed-sources",
     "tenant-service-account",
     "tenant-limits",
-    "allowed-kinds",
+    "allowed-fields",
     "status-writes",
 )
 
