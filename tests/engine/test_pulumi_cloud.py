@@ -191,7 +191,7 @@ class TestPulumiCloud:
         refused = team.run(*UP, stack=SECOND, user="bob")
 
         assert refused.returncode == ExitCode.FAILED
-        assert "Another update is currently in progress" in refused.stderr and "(FT-OPS-315)" in refused.stderr
+        assert "Another update is currently in progress" in refused.stdout and "(FT-OPS-315)" in refused.stderr
         assert f"`pulumi cancel --stack {qualified(SECOND)}`" in refused.stderr.splitlines()[-1]
         assert team.project.run("cancel", "--yes", "--stack", SECOND).succeeded
 
