@@ -23,7 +23,8 @@ from tests.support.stolen import Stolen, touching
 
 NAME, ORGANIZATION = "lanes", "lanes"
 SHOP, REPORTS = "shop", "reports"
-_SETTLED_SECONDS = 90
+# What fails while controllers and rights change, Flux tries again after its retry interval.
+_SETTLED_SECONDS = 200
 LANES: dict[str, Any] = {"tenants": {}, "batch": {}}
 CONTROLLERS = ("source-controller", "kustomize-controller", "helm-controller")
 SYNCS = [("flux-system", "flux-system"), *((name, place) for place in (SHOP, REPORTS) for name in (place, "child"))]
