@@ -46,9 +46,10 @@ def checkout(tmp_path: Path) -> Path:
         "requirements-dev.txt",
         "flux_tenancy/version.py",
         "pyproject.toml",
+        # Each is as old as what it depends on, or newer.
         ".venv/installed",
-        ".venv/installed-dev",
         ".venv/bin/flux-tenancy",
+        ".venv/installed-dev",
     ):
         (tmp_path / name).touch()
     return tmp_path
