@@ -92,12 +92,7 @@ def list_(
 
 
 @app.command()
-def show(
-    tenant: Tenant,
-    stack: Stacks,
-    output: OutputOption = Output.TABLE,
-    exit_code: HasExitCode = False,
-) -> None:
+def show(tenant: Tenant, stack: Stacks, output: OutputOption = Output.TABLE, exit_code: HasExitCode = False) -> None:
     """Show a tenant in detail: state, namespaces, sources, syncs, releases, quotas, why Pods do not start, next steps.
 
     Changes nothing. Leaves out stacks that do not list the tenant. With `--exit-code`, exits with 1 if it has failed or

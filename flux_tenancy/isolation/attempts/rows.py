@@ -238,8 +238,7 @@ def _kinds(row: Row) -> Sequence[str]:
 
 
 def _rows(file: str, scene: Scene) -> Iterator[Row]:
-    found = _found(scene)
-    for row in _filled(_read(file), found):
+    for row in _filled(_read(file), _in_rows(scene)):
         if "each" not in row:
             yield Row.model_validate(row)
         for value in dict.fromkeys(row.get("each", ())):
@@ -280,13 +279,25 @@ def _filled(content: Any, found: Mapping[str, Any]) -> Any:
     return content
 
 
+# Values that are too long to write. Texts are far above what a stack allows, and below the API server's own limits.
+_LONG: Mapping[str, Any] = {
+    "longExpression": "size('a') + " * 200 + "1 > 0",
+    "text512KiB": "a" * 512 * 1024,
+    "text900kB": "a" * 900_000,
+    "volumes": [
+        {"name": f"volume-{number}", "projected": {"sources": [{"configMap": {"name": NAME}}]}}
+        for number in range(_MANY)
+    ],
+    "owners": [
+        {"apiVersion": "v1", "kind": "ConfigMap", "name": NAME, "uid": f"isolation-{number}"} for number in range(_MANY)
+    ],
+}
+
+
 def _found(scene: Scene) -> Mapping[str, Any]:
-    """What stands for `$name`: of the cluster, and values that are too long to write."""
+    """What stands for `$name` in an object: what the suite has found in the cluster."""
     dynamic = [each for each in scene.storage_classes if each.get("provisioner") != "kubernetes.io/no-provisioner"]
     source_kind, source_name = _own_source(scene)
-    check = {"apiVersion": "v1", "kind": "ConfigMap", "namespace": scene.tenancy.home}
-    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": NAME}
-    volume = {"projected": {"sources": [{"configMap": {"name": NAME}}]}}
     return {
         "home": scene.tenancy.home,
         "account": scene.tenancy.account,
@@ -298,14 +309,17 @@ def _found(scene: Scene) -> Mapping[str, Any]:
         "sourceKind": source_kind,
         "sourceName": source_name,
         "policy": object_name(PolicyName.HOST_ACCESS),
-        "longExpression": "size('a') + " * 200 + "1 > 0",
+    }
+
+
+def _in_rows(scene: Scene) -> Mapping[str, Any]:
+    """What stands for `$name` in a row: values that are too long to write, too."""
+    check = {"apiVersion": "v1", "kind": "ConfigMap", "namespace": scene.tenancy.home}
+    return {
+        **_found(scene),
+        **_LONG,
         "healthChecks": [check | {"name": f"{NAME}-{number}"} for number in range(1000)],
-        "text512KiB": "a" * 512 * 1024,
-        # Far above what a stack allows, and below the API server's own limits.
-        "text900kB": "a" * 900_000,
         "containers": [{"name": f"main-{number}", "image": scene.image} for number in range(_MANY)],
-        "volumes": [volume | {"name": f"volume-{number}"} for number in range(_MANY)],
-        "owners": [owner | {"uid": f"isolation-{number}"} for number in range(_MANY)],
     }
 
 
