@@ -181,7 +181,7 @@ def _is_going(left: Sequence[Difference]) -> bool:
 def _ahead(found: Drift, recorded: RecordedState) -> frozenset[str]:
     """The resources that a killed update has written."""
     managers = {each.urn: each.manager for each in recorded.objects}
-    return frozenset(each.urn for each in found.differences if each.urn and each.by == managers[each.urn])
+    return frozenset(each.urn for each in found.differences if each.urn and each.by == managers.get(each.urn))
 
 
 def _refuse_unapproved(stack: str, approved: str, project: Path) -> None:
@@ -192,13 +192,14 @@ def _refuse_unapproved(stack: str, approved: str, project: Path) -> None:
 
 
 def _restore_all(
-    api: client.ApiClient, recorded: RecordedState, urns: Container[str], stack: str, project: Path
+    api: client.ApiClient, recorded: RecordedState, urns: Set[str], stack: str, project: Path
 ) -> tuple[dict[str, str], set[str]]:
     """Restore objects; returns why some could not be restored, and the restored ones whose state is out of date."""
     objects = [each for each in recorded.objects if each.urn in urns]
     intended = _intended(objects, stack, project)
     reasons: dict[str, str] = {}
-    outdated = set()
+    # At GitHub, only an update changes something, as soon as the state has what is there.
+    outdated = {*urns} - {each.urn for each in recorded.objects}
     for each in objects:
         if each.urn not in intended:
             reasons[each.urn] = "only an update knows how it should be"

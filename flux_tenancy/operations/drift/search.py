@@ -33,6 +33,7 @@ from flux_tenancy.operations.drift.foreign_grants import (
     foreign_objects,
     grant_of,
 )
+from flux_tenancy.operations.drift.git_host import host_differences
 from flux_tenancy.operations.drift.lists import Lists, read_lists
 from flux_tenancy.operations.drift.recorded_state import RecordedState
 from flux_tenancy.operations.stack.connected import check_cluster_of, connect_described
@@ -58,7 +59,7 @@ class Drift:
 
 
 def find_drift(recorded: RecordedState, stack: str, project: Path) -> tuple[Drift, client.ApiClient]:
-    """Compare the cluster with what the last update of a stack has applied; also returns a client for the cluster.
+    """Compare cluster and GitHub with what the last update of a stack has applied; also returns the cluster's client.
 
     Args:
         recorded: the state of the stack.
@@ -71,9 +72,11 @@ def find_drift(recorded: RecordedState, stack: str, project: Path) -> tuple[Drif
     try:
         api = connect_described(stack, project)
         check_cluster_of(stack, read_facts(api).uid, recorded.cluster)
-        return drift_of(api, recorded), api
+        found = drift_of(api, recorded)
     except ClusterUnavailable as error:
         raise invalid(error.as_problem(stack_file_name(stack))) from None
+    at_host, unread = host_differences(recorded, stack, project)
+    return Drift((*found.differences, *at_host), found.compared, (*found.unread, *unread)), api
 
 
 def drift_of(api: client.ApiClient, recorded: RecordedState) -> Drift:
