@@ -110,10 +110,6 @@ _NOT_SEEN = (
         "the controller: AWS's lets `IngressClassParams` of the platform override them",
     ),
     (
-        "Events, with the engine `kyverno`, which leaves them out of every policy",
-        "the engine `native` or `both`; the tenant role may only read Events",
-    ),
-    (
         "single files that a kustomization.yaml names by URL",
         "[Flux's lockdown](lockdown.md) refuses them, except from `flux.egress.hosts`",
     ),
