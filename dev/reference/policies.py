@@ -114,8 +114,8 @@ _NOT_SEEN = (
         "[Flux's lockdown](lockdown.md) refuses them, except from `flux.egress.hosts`",
     ),
     (
-        "how long a build or a chart takes: a HelmRelease waits for each of its hooks, and Flux does not limit the "
-        "build of a Kustomization",
+        "how long a build or a chart takes: a HelmRelease waits for each of its hooks, and Flux limits neither the "
+        "build of a Kustomization nor the check of a chart's values against its schema",
         "`policies.maximumTimeout` limits each wait that an object asks for",
     ),
     (
