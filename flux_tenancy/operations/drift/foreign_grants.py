@@ -1,8 +1,9 @@
 """Objects of nobody that grant something: bindings, roles, network policies, and exceptions from admission policies.
 
 Rights add up, and so do network policies, so an object that is only added takes isolation away. What a tenant has
-applied from Git is the tenant's own. Anybody can write labels and annotations, so only inventories count: those of
-Kustomizations and HelmReleases, and what the stack's own charts have in its state.
+applied from Git is the tenant's own. Anybody can write labels and annotations, so only inventories count: those of the
+stack's Kustomizations and HelmReleases, of those that these have applied, and what the stack's own charts have in its
+state.
 
 Source: https://kubernetes.io/docs/reference/access-authn-authz/rbac/ and
 https://kubernetes.io/docs/concepts/services-networking/network-policies/
@@ -18,7 +19,7 @@ from flux_tenancy.components.cluster.ownership import carries_marks
 from flux_tenancy.components.rbac import rights
 from flux_tenancy.components.rbac.subjects import in_words
 from flux_tenancy.components.tenant.further_access import CONTENT
-from flux_tenancy.components.vocabulary.manifests import RBAC_API, Manifest
+from flux_tenancy.components.vocabulary.manifests import RBAC_API, Manifest, name_of
 from flux_tenancy.components.vocabulary.names import HELM_API, HELM_RELEASE, KUSTOMIZATION, KUSTOMIZE_API
 from flux_tenancy.components.vocabulary.quantities import parse_quantity
 from flux_tenancy.operations.drift.differences import Difference, What, unowned
@@ -52,6 +53,33 @@ def applied_by_flux(appliers: Iterable[Manifest]) -> frozenset[str]:
         for each in appliers
         for entry in ((each.get("status") or {}).get("inventory") or {}).get("entries") or ()
     )
+
+
+def applied_by_stack(
+    lists: Mapping[str, Iterable[Manifest]], own: Collection[tuple[str, str]], apart: Collection[str] = ()
+) -> frozenset[str]:
+    """What the stack's own Kustomizations and HelmReleases have applied, and those that these have applied.
+
+    Any other says nothing about what it has applied: whoever creates one chooses what is in its inventory.
+
+    Args:
+        lists: Kustomizations and HelmReleases by type.
+        own: type and `namespace/name` of the stack's objects.
+        apart: namespaces whose Kustomizations and HelmReleases do not count.
+    """
+    appliers = {
+        entry_of(type_, each): (type_, each)
+        for type_ in APPLIERS
+        for each in lists.get(type_, ())
+        if each["metadata"]["namespace"] not in apart
+    }
+    applied: frozenset[str] = frozenset()
+    new = frozenset(entry for entry, (type_, each) in appliers.items() if (type_, name_of(each)) in own)
+    while new:
+        found = applied_by_flux(appliers[each][1] for each in new & appliers.keys())
+        new = found - applied
+        applied |= found
+    return applied
 
 
 def applied_by_charts(releases: Iterable[Mapping[str, Any]]) -> frozenset[str]:
@@ -88,7 +116,7 @@ def foreign_grants(
         type_: one of the types in `GRANTING`.
         unknown: the objects of this type that the stack does not have.
         namespaces: the namespaces of the stack.
-        applied: what Flux and the stack's charts have applied (`applied_by_flux`, `applied_by_charts`).
+        applied: what the stack's syncs and charts have applied (`applied_by_stack`, `applied_by_charts`).
     """
     for each in unknown:
         is_here = each["metadata"]["namespace"] in namespaces and entry_of(type_, each) not in applied
@@ -113,7 +141,7 @@ def beside(
         namespaces: the namespaces of the stack.
         platform: those of the platform.
         policies: the names of the stack's policies.
-        applied: what the platform's Flux and the stack's charts have applied.
+        applied: what the platform's syncs and the stack's charts have applied.
     """
     acting: dict[str, Callable[[Manifest], bool]] = {
         **dict.fromkeys(APPLIERS, lambda each: each["metadata"]["namespace"] in platform),
@@ -136,7 +164,7 @@ def added_rights(roles: Iterable[Manifest], bound: Set[str], applied: Collection
     Args:
         roles: the ClusterRoles that the stack does not have.
         bound: the ClusterRoles that are bound.
-        applied: what Flux and the stack's charts have applied.
+        applied: what the stack's syncs and charts have applied.
     """
     for role in roles:
         to = rights.aggregates_to(role)

@@ -37,7 +37,7 @@ from flux_tenancy.operations.drift.foreign_grants import (
     GRANTING,
     added_rights,
     applied_by_charts,
-    applied_by_flux,
+    applied_by_stack,
     beside,
     entry_of,
     foreign_grants,
@@ -133,8 +133,7 @@ def _compared(recorded: RecordedState, lists: Lists) -> Iterator[Difference]:
 
 def _unowned(recorded: RecordedState, unknown: Lists, lists: Lists) -> Iterator[Difference]:
     """Objects that the stack does not know: those that it has applied once, and those that grant something."""
-    appliers = (each for type_ in APPLIERS for each in lists.get(type_, ()))
-    applied = applied_by_flux(appliers) | applied_by_charts(recorded.releases)
+    applied = applied_by_stack(lists, _known(recorded)) | applied_by_charts(recorded.releases)
     namespaces = recorded.names(_NAMESPACE)
     for type_, listed in unknown.items():
         left = [each for each in listed if carries_marks(each["metadata"])]
@@ -150,9 +149,8 @@ def _further(api: client.ApiClient, recorded: RecordedState, unknown: Lists, lis
     of_platform = [name for name, tenant in tenant_of.items() if tenant is None]
     # What a tenant's Flux has applied is no reason to give it rights in the whole cluster.
     places = tenant_of | _tenant_of(lists.get(_NAMESPACE, ()))
-    appliers = (each for type_ in APPLIERS for each in lists.get(type_, ()))
-    applied = applied_by_charts(recorded.releases) | applied_by_flux(
-        each for each in appliers if places.get(each["metadata"]["namespace"]) is None
+    applied = applied_by_charts(recorded.releases) | applied_by_stack(
+        lists, _known(recorded), apart={name for name, tenant in places.items() if tenant is not None}
     )
     yield from beside(unknown, tenant_of, of_platform, recorded.names(_POLICY), applied)
     others = {
@@ -180,6 +178,10 @@ def _tenant_of(namespaces: Iterable[Manifest]) -> dict[str, str | None]:
     return {name_of(each): each["metadata"].get("labels", {}).get(TENANT_LABEL) for each in namespaces}
 
 
+def _known(recorded: RecordedState) -> set[tuple[str, str]]:
+    return {(each.type, name_of(each.manifest)) for each in recorded.objects}
+
+
 def _unknown(recorded: RecordedState, lists: Lists) -> dict[str, list[Manifest]]:
-    known = {(each.type, name_of(each.manifest)) for each in recorded.objects} | recorded.pending
+    known = _known(recorded) | recorded.pending
     return {type_: [each for each in listed if (type_, name_of(each)) not in known] for type_, listed in lists.items()}
