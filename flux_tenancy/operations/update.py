@@ -27,7 +27,8 @@ from flux_tenancy.project.errors import OperationError
 from flux_tenancy.review.approval.guard import RECORDED_FIRST, UNAPPROVABLE, VARIABLE
 
 _DIGEST = "sha256:"
-_PLAIN = ("--non-interactive", "--color=never")
+# Pulumi prints the outputs between the resources and their summary: dozens of lines of each tenant.
+_PLAIN = ("--non-interactive", "--color=never", "--suppress-outputs")
 # By default, the engine also writes the whole state twice for each object: a first update costs the square of these.
 # It writes the state at its end in any case, also after a failure and an interrupt.
 # Source: SkipCheckpoints in sdk/go/common/env/env.go of Pulumi
@@ -92,7 +93,7 @@ def update(
     if not earlier.cluster:
         # By the cluster in the state, an update recognizes the objects of one that was killed (`cluster.ownership`).
         typer.echo("The first update records the cluster in the state before it creates anything.", err=True)
-        first = [*options, "--suppress-outputs", *(f"--target={each}" for each in RECORDED_FIRST)]
+        first = [*options, *(f"--target={each}" for each in RECORDED_FIRST)]
         _pulumi("up", first, stack, project)
     _pulumi("up", options, stack, project)
     if earlier.interrupted:
