@@ -83,7 +83,7 @@ class Reach:
     """What an object of nobody may reach.
 
     Attributes:
-        namespaces: the namespaces of the stack, and of tenants that label them, each with its labels.
+        namespaces: the namespaces of the stack, each with its labels.
         platform: the names of those that belong to no tenant.
         policies: the names of the stack's policies.
         groups: the API groups of the stack's objects.

@@ -27,6 +27,7 @@ from flux_tenancy.isolation.inventory.lists import (
 from flux_tenancy.isolation.inventory.profile import against_profile
 from flux_tenancy.isolation.inventory.stack import StackInventory, _of_namespace
 from flux_tenancy.isolation.scene import Tenancy
+from flux_tenancy.operations.drift.differences import Difference, What
 from tests.support.releases import FLUX_VERSION
 
 TENANT = Tenancy("dev-team", ("apps", "apps-data"), "flux")
@@ -227,6 +228,31 @@ def test_only_the_platforms_sync_and_what_it_applies_explain_an_opening(monkeypa
     found = list(inventory._openings(TENANT, {"apps"}, {key_of(deny): deny}, lists))
 
     assert [each.target for each in found] == ([] if is_explained else ["NetworkPolicy open"])
+
+
+def test_the_drift_of_the_platform_and_of_the_tenant_is_reported_and_not_that_of_another_one(monkeypatch):
+    monkeypatch.setattr(stack_inventory, "served", lambda api: {})
+    config = StackConfig.model_validate(
+        {"cluster": {"kubeconfig": "unused"}, "flux": {"version": FLUX_VERSION, "sha256": "0" * 64}}
+    )
+    inventory = StackInventory(None, Intent(config, {}))  # type: ignore[arg-type]
+    lists: Lists = {
+        NAMESPACE: [
+            {"metadata": {"name": name, "labels": {TENANT_LABEL: tenant}}}
+            for name, tenant in (("apps", "dev-team"), ("shop", "shop"))
+        ]
+    }
+    scaled = Difference(What.CHANGED, "Deployment", "flux-system", "helm-controller", "spec.replicas", 1, 0)
+    token = Difference(What.FOREIGN, "Secret", "apps", "token", cluster="a token of the account dev-team")
+    missing = Difference(What.MISSING, "Namespace", "", "shop")
+    others = Difference(What.FOREIGN, "RoleBinding", "shop", "helper", cluster="ClusterRole admin for User bob")
+
+    found = list(inventory._drifted(TENANT, (scaled, token, missing, others), lists))
+
+    assert [(each.code, each.namespace, each.target, each.found, each.intended) for each in found] == [
+        ("FT-ISO-111", "flux-system", "Deployment helm-controller", "spec.replicas: 0", "spec.replicas: 1"),
+        ("FT-ISO-111", "apps", "Secret token", "foreign: a token of the account dev-team", "foreign: nothing"),
+    ]
 
 
 FILTERS = "[Event,*,*] [Node/?*,*,*] [*/*,kube-system,*] [ClusterRole,*,kyverno:core] [Pod,kyverno,kyverno-*]"
