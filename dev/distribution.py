@@ -1,10 +1,11 @@
-"""`make dist`: the wheel, the versions that it is tested with, and its bill of materials.
+"""`make dist`: the wheel, the versions that it is tested with, its bill of materials, and its provenance.
 
 A commit gives the same bytes on each machine. `constraints` also writes the template's constraints.txt.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -12,8 +13,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
@@ -24,6 +26,8 @@ CHECKOUT = Path(__file__).parents[1]
 DIST = CHECKOUT / "dist"
 CONSTRAINTS = "constraints.txt"
 SBOM = f"flux_tenancy-{VERSION}.cdx.json"
+PROVENANCE = f"flux_tenancy-{VERSION}.provenance.json"
+_BUILD = "urn:flux-tenancy:make-dist"
 _PACKED = ("flux_tenancy", "LICENSE", "pyproject.toml", "requirements.in")
 """What the wheel is built from."""
 _PIP = (
@@ -115,8 +119,40 @@ def sbom(commit: str) -> str:
     return json.dumps(content, indent=2) + "\n"
 
 
+def provenance(files: Iterable[Path], commit: str) -> str:
+    """What files were built from, as an in-toto statement that a release workflow can sign.
+
+    Source: https://slsa.dev/spec/v1.1/provenance
+
+    Args:
+        files: the files.
+        commit: the commit that they are built from, with `-dirty` if files differ from it.
+    """
+    tools = [Locked(name, version(name), ()).purl for name in ("pip", "setuptools", "wheel")]
+    content = {
+        "_type": "https://in-toto.io/Statement/v1",
+        "subject": [
+            {"name": each.name, "digest": {"sha256": hashlib.sha256(each.read_bytes()).hexdigest()}}
+            for each in sorted(files)
+        ],
+        "predicateType": "https://slsa.dev/provenance/v1",
+        "predicate": {
+            "buildDefinition": {
+                "buildType": _BUILD,
+                "externalParameters": {"version": VERSION},
+                "resolvedDependencies": [
+                    {"name": "checkout", "digest": {"gitCommit": commit}},
+                    *({"uri": each} for each in tools),
+                ],
+            },
+            "runDetails": {"builder": {"id": _BUILD}},
+        },
+    }
+    return json.dumps(content, indent=2) + "\n"
+
+
 def build(folder: Path) -> None:
-    """Write the wheel, constraints.txt and the bill of materials into an empty folder.
+    """Write the wheel, constraints.txt, the bill of materials and the provenance into an empty folder.
 
     Tracked files are copied first, so that neither the checkout's path and modes nor files that are left over count.
     """
@@ -133,6 +169,7 @@ def build(folder: Path) -> None:
         subprocess.run([sys.executable, *_PIP, f"--wheel-dir={folder}", temporary], env=epoch, check=True)
     (folder / CONSTRAINTS).write_text(constraints(), encoding="utf-8")
     (folder / SBOM).write_text(sbom(commit), encoding="utf-8")
+    (folder / PROVENANCE).write_text(provenance(folder.iterdir(), commit), encoding="utf-8")
 
 
 def _git(*arguments: str) -> str:

@@ -19,7 +19,7 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 from sample_release import RELEASE_FILE
 
-from dev.distribution import CONSTRAINTS, SBOM, build, locked
+from dev.distribution import CONSTRAINTS, PROVENANCE, SBOM, build, locked
 from flux_tenancy.version import VERSION
 
 CHECKOUT = Path(__file__).parents[2]
@@ -112,6 +112,18 @@ def test_its_bill_of_materials_has_each_tested_package_with_its_hashes(wheel: Pa
     }
 
 
+def test_its_provenance_names_the_commit_and_the_digest_of_each_file(wheel: Path) -> None:
+    content = json.loads((wheel.parent / PROVENANCE).read_text())
+
+    files = [each for each in wheel.parent.iterdir() if each.name != PROVENANCE]
+    digests = {each.name: hashlib.sha256(each.read_bytes()).hexdigest() for each in files}
+    assert {each["name"]: each["digest"]["sha256"] for each in content["subject"]} == digests
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=CHECKOUT, capture_output=True, text=True, check=True)
+    checkout, *tools = content["predicate"]["buildDefinition"]["resolvedDependencies"]
+    assert checkout["digest"]["gitCommit"].removesuffix("-dirty") == commit.stdout.strip()
+    assert {each["uri"].partition("@")[0] for each in tools} == {"pkg:pypi/pip", "pkg:pypi/setuptools", "pkg:pypi/wheel"}
+
+
 def test_it_is_the_same_bytes_whatever_the_modes_times_and_leftovers_of_the_checkout(tmp_path: Path) -> None:
     clone, built = tmp_path / "clone", []
     subprocess.run(["git", "clone", "--quiet", "--depth=1", CHECKOUT.as_uri(), clone], check=True)
@@ -126,7 +138,7 @@ def test_it_is_the_same_bytes_whatever_the_modes_times_and_leftovers_of_the_chec
             (clone / left).touch()
 
     assert built[0] == built[1]
-    assert len(built[0]) == 3
+    assert len(built[0]) == 4
 
 
 def test_it_has_the_licence(wheel: Path) -> None:

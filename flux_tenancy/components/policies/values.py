@@ -130,7 +130,7 @@ def places(config: PoliciesConfig, tenancy: TenancyConfig) -> Mapping[str, Place
         "bucketRegions": ", ".join(config.sources.bucket_regions),
         "graceSeconds": int(seconds(config.maximum_termination_grace_period)),
         "httpsAnd": "" if config.notifications.plain_http else "https:// and ",
-        "maximumSizes.objectCharacters": config.maximum_sizes.object * 1024,
+        "maximumSizes.objectBytes": config.maximum_sizes.object * 1024,
         "kinds.opened": (*resources_of(tenancy.kinds), *resources_of_rules(tenancy.extra_rules)),
         "priorityRemedy": "remove it" + (f" or use one of these: {', '.join(priorities)}" if priorities else ""),
         "serviceTypes": ", ".join(config.service_types),

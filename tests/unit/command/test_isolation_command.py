@@ -233,7 +233,7 @@ def test_the_inventory_of_a_tenant_needs_no_account(leaving, monkeypatch, accoun
         return tuple(holes)
 
     monkeypatch.setattr(run, "has_account", lambda *_: account)
-    monkeypatch.setattr(run, "read_lists", lambda _: None)
+    monkeypatch.setattr(run, "read_lists", lambda *_: None)
     monkeypatch.setattr(run, "against_profile", inventory)
 
     healthy, _ = end("--profile", "restricted")
@@ -246,7 +246,7 @@ def test_the_inventory_of_a_tenant_needs_no_account(leaving, monkeypatch, accoun
 
 def test_the_report_names_the_cluster_that_was_attacked(leaving, monkeypatch, tmp_path):
     monkeypatch.setattr(run, "has_account", lambda *_: False)
-    monkeypatch.setattr(run, "read_lists", lambda _: None)
+    monkeypatch.setattr(run, "read_lists", lambda *_: None)
     monkeypatch.setattr(run, "against_profile", lambda *_: ())
 
     for output in ("json", "table"):
@@ -260,7 +260,7 @@ def test_the_report_names_the_cluster_that_was_attacked(leaving, monkeypatch, tm
 def test_a_selection_that_selects_nothing_is_an_error(leaving, monkeypatch):
     """A typo in a pipeline would find nothing for ever."""
     monkeypatch.setattr(run, "has_account", lambda *_: False)
-    monkeypatch.setattr(run, "read_lists", lambda _: None)
+    monkeypatch.setattr(run, "read_lists", lambda *_: None)
     monkeypatch.setattr(run, "against_profile", lambda *_: ())
 
     assert end("--profile", "restricted", "--only", "inventory")[0] == ExitCode.OK
