@@ -128,7 +128,7 @@ def provenance(files: Iterable[Path], commit: str) -> str:
         files: the files.
         commit: the commit that they are built from, with `-dirty` if files differ from it.
     """
-    tools = [Locked(name, version(name), ()).purl for name in ("pip", "setuptools", "wheel")]
+    tools = [Locked(name, version(name), ()).purl for name in ("pip", "setuptools")]
     content = {
         "_type": "https://in-toto.io/Statement/v1",
         "subject": [
