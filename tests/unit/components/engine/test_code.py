@@ -105,7 +105,6 @@ def test_another_version_than_the_project_requires_is_refused(tmp_path, line, re
         "-rmore/pins.txt",
         "-r more/a.txt",
         "--require more/pins.txt",
-        "flux-tenancy --only-binary=:none: -c more/pins.txt",
     ],
 )
 def test_constraints_and_included_requirements_count_in_their_own_file(tmp_path, line):
