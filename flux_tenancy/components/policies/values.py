@@ -158,6 +158,8 @@ _TOKEN_SERVICE = (
     r"^https://([a-z0-9-]+[.])?sts(-fips)?([.][a-z0-9-]+)?(([.]vpce)?[.]amazonaws[.]com([.]cn)?|[.]api[.]aws)/?$"
 )
 _AZURE_SECRET = "^bucket-azure(-|$)"
+# In characters of base64: a service account's key of 4,096 bits.
+_LONGEST_KEY = 5600
 # The annotation overrides the newer field. The last is not a valid name of a class.
 # Source: https://kubernetes.io/docs/concepts/storage/persistent-volumes/#class
 _CLASS_ANNOTATION, _NO_CLASS = "volume.beta.kubernetes.io/storage-class", "-"
@@ -245,6 +247,7 @@ def shared_places() -> Mapping[str, Place]:
         "changesSpec": changes("{object}.?spec"),
         "containers": pods,
         "decoded": decoded(),
+        "decodedInFull": decoded(_LONGEST_KEY),
         "fluxAccount": FLUX_ACCOUNT,
         "foreignFinalizers": _foreign_finalizers("metadata", "[object]", "[oldObject]"),
         "impliedAccount": value_of(IMPLIED_ACCOUNT, text("")),
