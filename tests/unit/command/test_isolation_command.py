@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 import yaml
+from kubernetes import client
 from typer.testing import CliRunner
 
 from flux_tenancy.command.app import app
 from flux_tenancy.command.exits import ExitCode
+from flux_tenancy.components.cluster.config import ClusterConfig
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.isolation import run
 from flux_tenancy.isolation.inventory.intent import Intent
@@ -331,7 +333,8 @@ def test_the_choices_are_importable_without_the_product():
 def test_the_drift_of_a_stack_is_read_with_its_state_and_its_absence_is_told(monkeypatch, tmp_path, capsys):
     found = Difference(What.MISSING, "Namespace", "", "apps")
     former = Difference(What.CHANGED, "Namespace", "", "apps", "metadata.managedFields", by="pulumi-kubernetes-1")
-    one = run._Run(None, run.Target(None, tmp_path, "eu"), run.Asked(), "", "")
+    target = run.Target(ClusterConfig(kubeconfig="kubeconfig"), tmp_path, "eu")
+    one = run._Run(client.ApiClient(), target, run.Asked(), "", "")
     recorded = RecordedState("uid", (Recorded("urn", "type", {}, "", {}),), frozenset())
     monkeypatch.setattr(run, "drift_of", lambda *_: Drift((found, former), 1, ()))
 
