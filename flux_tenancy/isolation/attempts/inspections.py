@@ -16,7 +16,7 @@ from flux_tenancy.components.tenant.further_access import is_documented
 from flux_tenancy.components.tenant.kinds import FLUX_KINDS, group_resource
 from flux_tenancy.components.vocabulary.manifests import Manifest, name_of
 from flux_tenancy.components.vocabulary.names import Controller
-from flux_tenancy.components.vocabulary.quantities import parse_quantity
+from flux_tenancy.components.vocabulary.quantities import DISK, parse_quantity
 from flux_tenancy.isolation.attempts.looking import (
     METADATA_ADDRESS,
     arguments,
@@ -207,10 +207,25 @@ def _counted(scene: Scene, kind: str) -> Finding:
     return Finding(Layer.QUOTA, State.OPEN, f"no ResourceQuota counts {counted}")
 
 
-def _limited_memory(scene: Scene) -> Finding:
-    if scene.of_home("LimitRange") or _counts(scene, ("limits.memory",)):
-        return Finding(Layer.QUOTA, State.HOLDS, "a LimitRange or a quota for limits.memory exists")
-    return Finding(Layer.QUOTA, State.OPEN, "neither a LimitRange nor a quota for limits.memory exists")
+def _limited(scene: Scene, resource: str) -> Finding:
+    """Whether every container gets a limit of the resource: by default, or because a quota demands one."""
+    limited = {
+        each["metadata"]["namespace"]
+        for each in scene.objects.get("LimitRange", ())
+        for item in each["spec"]["limits"]
+        if item["type"] == "Container" and resource in {**item.get("default", {}), **item.get("max", {})}
+    }
+    if limited.issuperset(scene.tenancy.namespaces) or _counts(scene, (f"limits.{resource}",)):
+        return Finding(Layer.QUOTA, State.HOLDS, f"a LimitRange or a quota for limits.{resource} exists")
+    return Finding(Layer.QUOTA, State.OPEN, f"no LimitRange for {resource}, and no quota for limits.{resource}")
+
+
+def _has_bounded_disk(deployment: Manifest) -> tuple[bool, str]:
+    """Whether the kubelet evicts a controller before it fills its node's disk."""
+    pod = deployment["spec"]["template"]["spec"]
+    if all(DISK in each.get("resources", {}).get("limits", {}) for each in pod["containers"]):
+        return True, f"its containers have limits for {DISK}"
+    return False, f"a container has no limit for {DISK}"
 
 
 def _counts(scene: Scene, names: tuple[str, ...]) -> bool:
@@ -233,6 +248,7 @@ def _one(inspect: Callable[..., Finding]) -> Callable[..., Iterable[Proof]]:
 
 INSPECTIONS: Mapping[str, Callable[..., Iterable[Proof]]] = {
     "bindings-elsewhere": _one(_bindings_elsewhere),
+    "bounded-disk": _one(lambda scene, name: looked(scene, Controller(name), Layer.CONTROLLERS, _has_bounded_disk)),
     "builds-without-artifacts": _one(_builds_without_artifacts),
     "cancelled-health-checks": _one(
         lambda scene: has_gate(scene, Controller.KUSTOMIZE, "CancelHealthCheckOnNewRevision", Layer.CONTROLLERS)
@@ -245,7 +261,7 @@ INSPECTIONS: Mapping[str, Callable[..., Iterable[Proof]]] = {
     ),
     "isolated-builds": _one(_isolated_builds),
     "isolated-pods": _one(_isolated_pods),
-    "limited-memory": _one(_limited_memory),
+    "limited": _one(_limited),
     "more-workers-than-objects": _one(_more_workers_than_objects),
     "not-on-loopback": _one(
         lambda scene, name: looked(scene, Controller(name), Layer.CONTROLLERS, _is_not_on_loopback)
