@@ -112,7 +112,7 @@ generate: $(TESTED) ## Write the JSON Schemas, the reference pages, and the gold
 docs: $(TESTED) ## Build the documentation as a site into site/
 	@$(VENV)/bin/zensical build --clean --strict
 
-dist: $(INSTALLED) ## Build the wheel into dist/, with constraints.txt, its bill of materials and its provenance
+dist: $(INSTALLED) ## Build the wheel into dist/, with constraints.txt, its bill of materials (CycloneDX) and its provenance (SLSA)
 	@$(RUN) -m dev.distribution
 
 bench: $(TESTED) ## Measure against peers; CONTEST=review, kubectl, admission, neighbours, lanes, backends or fleet runs one contest

@@ -254,7 +254,7 @@ def foreign_objects(
         unknown: the objects that the stack does not have, by type.
         reach: what an object may reach.
         by_anybody: what the stack's syncs and charts have applied (`applied_by_stack`, `applied_by_charts`).
-        by_platform: the same without what tenants' Flux has applied.
+        by_platform: the same without what tenants' syncs have applied.
     """
     for type_, reaches in _RULES.items():
         for each in unknown.get(type_, ()):

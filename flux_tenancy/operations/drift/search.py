@@ -130,8 +130,8 @@ def _foreign(api: client.ApiClient, recorded: RecordedState, unknown: Lists, lis
     # What a tenant's Flux has applied is no reason to give it rights in the whole cluster.
     places = tenant_of | _tenant_of(lists.get(_NAMESPACE, ()))
     known, of_charts = _known(recorded), applied_by_charts(recorded.releases)
-    of_tenants_places = {name for name, tenant in places.items() if tenant is not None}
-    applied = of_charts | applied_by_stack(lists, known, apart=of_tenants_places)
+    of_others = {name for name, tenant in places.items() if tenant is not None}
+    applied = of_charts | applied_by_stack(lists, known, apart=of_others)
     labels = {name_of(each): each["metadata"].get("labels") or {} for each in lists.get(_NAMESPACE, ())}
     groups = {each.type.split(":")[1].partition("/")[0] for each in recorded.objects} - {"core"}
     reach = Reach({name: labels.get(name, {}) for name in tenant_of}, of_platform, recorded.names(_POLICY), groups)
