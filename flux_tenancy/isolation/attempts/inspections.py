@@ -5,6 +5,7 @@ It pushes no hostile content to a cluster, so what a controller would do with it
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
@@ -246,6 +247,17 @@ def _one(inspect: Callable[..., Finding]) -> Callable[..., Iterable[Proof]]:
     return lambda scene, *about: (inspect(scene, *about),)
 
 
+def _unseen_artifact_names(scene: Scene) -> Finding:
+    """Whether the tenant cannot read the random name of an artifact server, which builds may connect to."""
+    read = (each for kind in ("Kustomization", "HelmRelease", "Event") for each in scene.objects.get(kind, ()))
+    said = json.dumps([(each.get("status"), each.get("message")) for each in read])
+    if not scene.artifact_names:
+        return Finding(Layer.CONTROLLERS, State.NOT_APPLICABLE, "no artifact server has a random name")
+    if any(name in said for name in scene.artifact_names):
+        return Finding(Layer.CONTROLLERS, State.OPEN, "a status or an Event has the name; the next update replaces it")
+    return Finding(Layer.CONTROLLERS, State.HOLDS, "no status and no Event has the name")
+
+
 INSPECTIONS: Mapping[str, Callable[..., Iterable[Proof]]] = {
     "bindings-elsewhere": _one(_bindings_elsewhere),
     "bounded-disk": _one(lambda scene, name: looked(scene, Controller(name), Layer.CONTROLLERS, _has_bounded_disk)),
@@ -271,5 +283,6 @@ INSPECTIONS: Mapping[str, Callable[..., Iterable[Proof]]] = {
         lambda scene: has_environment(scene, Controller.KUSTOMIZE, (*_PROXIES, _EXEMPT), _is_proxied)
     ),
     "sources-without-artifacts": _one(_sources_without_artifacts),
+    "unseen-artifact-names": _one(_unseen_artifact_names),
 }
 """What is inspected, by the names that rows use."""

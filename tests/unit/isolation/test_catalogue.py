@@ -553,3 +553,23 @@ def test_a_proxys_password_is_not_shown():
     assert one("30-artifacts", **controllers(**environment))[0].message == (
         "kustomize-controller: HTTP_PROXY=http://***@proxy:3128, HTTPS_PROXY=x, NO_PROXY is not set"
     )
+
+
+@pytest.mark.parametrize(
+    ("objects", "state"),
+    [
+        ({"Kustomization": {"status": {"conditions": [{"message": "http://artifacts-7.flux-system"}]}}}, State.OPEN),
+        ({"HelmRelease": {"status": {"conditions": [{"message": "http://artifacts-7.flux-system"}]}}}, State.OPEN),
+        ({"Event": {"message": "http://artifacts-7.flux-system"}}, State.OPEN),
+        ({"Event": {"message": "http://artifacts-8.flux-system"}}, State.HOLDS),
+        ({"Kustomization": {}}, State.HOLDS),
+    ],
+)
+def test_a_name_of_an_artifact_server_that_the_tenant_can_read_is_a_hole(objects, state):
+    source = {"sourceRef": {"kind": "GitRepository", "name": "dev-team"}}
+    read = {kind: [placed("dev-team", spec=source, **each)] for kind, each in objects.items()}
+
+    [found] = one("30-artifact-names", objects=read, artifact_names=["artifacts-7"])
+
+    assert found.state is state
+    assert one("30-artifact-names", objects=read)[0].state is State.NOT_APPLICABLE
