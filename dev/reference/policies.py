@@ -110,16 +110,12 @@ _NOT_SEEN = (
         "the controller: AWS's lets `IngressClassParams` of the platform override them",
     ),
     (
-        "Events, with the engine `kyverno`, which leaves them out of every policy",
-        "the engine `native` or `both`; the tenant role may only read Events",
-    ),
-    (
         "single files that a kustomization.yaml names by URL",
         "[Flux's lockdown](lockdown.md) refuses them, except from `flux.egress.hosts`",
     ),
     (
-        "how long a build or a chart takes: a HelmRelease waits for each of its hooks, and Flux does not limit the "
-        "build of a Kustomization",
+        "how long a build or a chart takes: a HelmRelease waits for each of its hooks, and Flux limits neither the "
+        "build of a Kustomization nor the check of a chart's values against its schema",
         "`policies.maximumTimeout` limits each wait that an object asks for",
     ),
     (

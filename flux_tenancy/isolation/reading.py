@@ -20,6 +20,7 @@ from flux_tenancy.project.errors import OperationError
 _RBAC = f"/apis/{RBAC_API}"
 _ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 _READ = (
+    "Event",
     "GitRepository",
     "Kustomization",
     "LimitRange",

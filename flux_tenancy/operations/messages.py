@@ -139,10 +139,12 @@ def _template(node: ast.expr, names: Names, kind: str) -> Template:
     parts = node.values if isinstance(node, ast.JoinedStr) else [node]
     found: list[str | Slot] = []
     for part in parts:
-        if isinstance(part, ast.FormattedValue) and not _is_constant(part.value, names):
-            found.append(Slot(ast.unparse(part.value), _conversion(part), _format(part)))
+        value = part.value if isinstance(part, ast.FormattedValue) else part
+        if not isinstance(value, ast.Constant) and not _is_constant(value, names):
+            slot = (_conversion(part), _format(part)) if isinstance(part, ast.FormattedValue) else ()
+            found.append(Slot(ast.unparse(value), *slot))
             continue
-        text = _text(part.value if isinstance(part, ast.FormattedValue) else part, names)
+        text = _text(value, names)
         found += _fields(text) if kind == Wording.__name__ else (text,)
     return tuple(found)
 

@@ -27,7 +27,7 @@ from tests.support.api_server import ApiServer
 from tests.support.example_fleet import WAYS_OUT, manifests
 from tests.support.isolation import suite_tenant
 from tests.support.lab import eventually
-from tests.support.policy_cases import CASES, CONFIGS, NAMESPACE_OBJECTS, Case, User
+from tests.support.policy_cases import CASES, CLOCK, CONFIGS, NAMESPACE_OBJECTS, Case, User
 from tests.support.policy_requests import CUSTOM_KINDS, KYVERNO_KINDS, RBAC, USERS, access, as_in_flux_2_10, ask, bound
 from tests.support.releases import FLUX_BUNDLE, OLDER_KUBERNETES
 
@@ -68,6 +68,7 @@ def api(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
         for manifest in (*KYVERNO_KINDS, *CUSTOM_KINDS, *capsule_cases.KINDS, *namespaces, *roles):
             api.apply(manifest)
         api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "flux-system"}})
+        api.apply(CLOCK)
         eventually(lambda: "validatingpolicies" in str(api.get("/apis/policies.kyverno.io/v1")))
         eventually(lambda: "widgets" in str(api.get("/apis/example.com/v1")))
         eventually(lambda: "tenantresources" in str(api.get("/apis/capsule.clastix.io/v1beta2")))

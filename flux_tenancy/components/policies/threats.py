@@ -79,7 +79,7 @@ THREATS: Mapping[int, Threat] = {
     34: Threat("An existing volume by a legacy annotation, or by the class of static volumes", ()),
     35: Threat("Additional content of a source: submodules, charts' dependencies, other endpoints", (_NETWORK,)),
     36: Threat("Notifications to, and receivers that trust, addresses that the tenant chooses", (_NETWORK,)),
-    37: Threat("Forged status or bindings of pods, quotas and services", (_ROLE,)),
+    37: Threat("Forged status or bindings of pods, quotas and services; Events forged or deleted", (_ROLE,)),
     38: Threat("Kinds that no quota counts, or a quota that the platform's own objects need", (_QUOTA,), False),
     39: Threat("A name or a field taken before the platform needs it", (_CHECKS,)),
     40: Threat("Control characters in an admin's terminal", ("they are removed",), False),

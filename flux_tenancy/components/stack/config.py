@@ -23,6 +23,7 @@ from flux_tenancy.components.stack.decisions import ReviewConfig
 from flux_tenancy.components.sync.decryption import Decryption
 from flux_tenancy.components.sync.kustomization import Reconciliation
 from flux_tenancy.components.tenant.config import TenantConfig
+from flux_tenancy.components.tenant.freezes import freezes_of
 from flux_tenancy.components.tenant.scope import further_source_meta, source_meta
 from flux_tenancy.components.tenant.tenancy_config import TenancyConfig, TenancyMode
 from flux_tenancy.components.vocabulary.manifests import Manifest
@@ -98,6 +99,11 @@ class StackConfig(Section):
     def has_developers(self) -> bool:
         """Whether people may ask Flux to reconcile a tenant's objects."""
         return any(tenant.people.developers for tenant in self.active_tenants.values())
+
+    @property
+    def has_freezes(self) -> bool:
+        """Whether changes of a tenant are refused at some time."""
+        return any(freezes_of(name, tenant, self.tenancy) for name, tenant in self.tenants.items())
 
     @property
     def sources(self) -> dict[tuple[str, ...], GitSource]:

@@ -25,6 +25,7 @@ from flux_tenancy.components.config.types import (
 from flux_tenancy.components.sync.notifications import Notification
 from flux_tenancy.components.tenant.annotations import KINDS
 from flux_tenancy.components.tenant.capsule.config import CapsuleTenancy
+from flux_tenancy.components.tenant.freezes import StackFreeze
 from flux_tenancy.components.tenant.grants import CustomGroup
 from flux_tenancy.components.tenant.kinds import OPENED_KINDS, OpenedKind, resources_of
 from flux_tenancy.components.tenant.people import TenancyPeople
@@ -219,6 +220,9 @@ class TenancyConfig(Section):
         default_factory=dict,
         description="Notifications to the platform team about every tenant, by name; without credentials, because "
         "tenants can read them in their namespaces (docs/syncs.md#notifications).",
+    )
+    freeze: tuple[StackFreeze, ...] = Field(
+        (), description="Times in which changes of all tenants are refused (docs/running.md#freezes)."
     )
     settle_timeout: Duration = Field(
         "60s",

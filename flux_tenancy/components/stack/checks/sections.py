@@ -15,6 +15,7 @@ from flux_tenancy.components.keys.ssh_keys import read_private_key
 from flux_tenancy.components.stack.checks.capsule import CAPSULE_CHECKS, INSTALLATION_CHECKS
 from flux_tenancy.components.stack.checks.check import Check, Finding, of_each
 from flux_tenancy.components.stack.checks.flux_specs import SPEC_CHECKS
+from flux_tenancy.components.stack.checks.freezes import FREEZE_CHECKS
 from flux_tenancy.components.stack.checks.grants import expired_grants, ungrantable_groups
 from flux_tenancy.components.stack.checks.lanes import LANE_CHECKS
 from flux_tenancy.components.stack.checks.limits import LIMIT_CHECKS
@@ -257,6 +258,7 @@ CHECKS: tuple[Check, ...] = (
     _rival_host_keys,
     *SOURCE_CHECKS,
     *POLICY_CHECKS,
+    *FREEZE_CHECKS,
     expired_grants,
     ungrantable_groups,
     *NETWORK_CHECKS,
