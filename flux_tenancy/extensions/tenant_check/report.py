@@ -20,6 +20,7 @@ from flux_tenancy.review.words.escaping import code, fenced, inline
 from flux_tenancy.version import VERSION
 
 _WIDTH = 100
+_NAMED = 5
 _INDENT = " " * 4
 
 
@@ -92,7 +93,7 @@ def as_text(report: Report) -> str:
         if each.opening and each.opening.setting:
             lines += _wrapped(f"setting of the platform team: {each.opening.setting}")
     if report.unrendered:
-        lines += ["", "Not rendered, so not checked:", *(line for each in report.unrendered for line in _wrapped(each))]
+        lines += ["", "Not rendered, so not checked:", *(line for each in _some(report) for line in _wrapped(each))]
     for file, content in report.patches.items():
         lines += ["", f"For the platform team, to add in {file}:", textwrap.indent(_yaml(content), _INDENT).rstrip()]
     return "\n".join(lines)
@@ -157,7 +158,7 @@ def as_markdown(report: Report) -> str:
         why = inline(_why(report, each)).replace("\n", " ")
         lines.append(f"| {code(each.object)}{place}{more} | {each.outcome} | {why} |")
     if report.unrendered:
-        lines += ["", f"Not rendered, so not checked: {'; '.join(map(inline, report.unrendered))}."]
+        lines += ["", f"Not rendered, so not checked: {'; '.join(map(inline, _some(report)))}."]
     for file, content in report.patches.items():
         lines += ["", f"For the platform team, to add in `{file}`:", "", fenced(_yaml(content).splitlines(), "yaml")]
     return "\n".join(lines)
@@ -173,6 +174,12 @@ def _shown(report: Report) -> list[tuple[Verdict, str]]:
         (first, f", and {len(others)} more with the same message" if others else "")
         for first, *others in groups.values()
     ]
+
+
+def _some(report: Report) -> list[str]:
+    """The first files that were not rendered, and how many more there are."""
+    more = len(report.unrendered) - _NAMED
+    return [*report.unrendered[:_NAMED], *([f"and {more} more"] if more > 0 else [])]
 
 
 def _why(report: Report, verdict: Verdict) -> str:

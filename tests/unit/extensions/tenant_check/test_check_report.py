@@ -68,6 +68,13 @@ def test_the_same_message_is_shown_once():
     assert text.count("exceeded quota") == 1 and "a.yaml:7, and 2 more with the same message\n" in text
 
 
+def test_only_the_first_of_many_unrendered_files_are_named():
+    for form in (as_text, as_markdown):
+        text = form(Report(ENVELOPE, [], [f"{number}.yaml: a chart" for number in range(9)]))
+
+        assert "4.yaml" in text and "5.yaml" not in text and "and 4 more" in text
+
+
 def test_a_comment_has_no_markup_of_others():
     text = as_markdown(REPORT)
 
