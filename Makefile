@@ -100,9 +100,9 @@ lint-fast: $(TESTED)
 	@$(VENV)/bin/mypy
 	@$(VENV)/bin/lint-imports --no-logo --no-cache
 	@test -z "$$(gofmt -l $(GO_SOURCES))" || { gofmt -l $(GO_SOURCES); exit 1; }
-	@$(VENV)/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*
+	@$(VENV)/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/* flux_tenancy/template/tenant/*
 	@$(VENV)/bin/check-jsonschema --builtin-schema vendor.github-actions .github/actions/*/* flux_tenancy/template/.github/actions/*/* review/*
-	@$(VENV)/bin/zizmor --offline --no-progress --quiet .github flux_tenancy/template/.github review
+	@$(VENV)/bin/zizmor --offline --no-progress --quiet .github flux_tenancy/template/.github flux_tenancy/template/tenant/* review
 
 generate: $(TESTED) ## Write the JSON Schemas, the reference pages, and the golden files of the tests; review their difference
 	@$(INSTALLED) schemas

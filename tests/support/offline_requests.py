@@ -16,6 +16,7 @@ from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.native import NOW
 from flux_tenancy.components.policies.rendering import object_name
 from flux_tenancy.components.vocabulary.manifests import merge_patch
+from flux_tenancy.extensions.tenant_check.applied import owner
 from flux_tenancy.review.admission.program import Request, Surroundings, User
 from tests.support import capsule_cases
 from tests.support.policy_cases import CASES, NAMESPACE_OBJECTS, Case, Object
@@ -62,24 +63,6 @@ def _with_account(object: Object) -> Object:
     account: Object = {"spec": {"serviceAccountName": "default"}} if object["kind"] == "Pod" else {}
     with_account: Object = merge_patch(account, object)
     return with_account
-
-
-def owner(applied: Object) -> Object:
-    """The entry of a manager in `metadata.managedFields` after it has applied this."""
-    # What identifies the object has no owner.
-    metadata = {key: value for key, value in applied["metadata"].items() if key not in ("name", "namespace")}
-    owned = {key: value for key, value in applied.items() if key not in ("apiVersion", "kind")} | {"metadata": metadata}
-    return {
-        "manager": "tenant",
-        "operation": "Apply",
-        "apiVersion": applied["apiVersion"],
-        "fieldsType": "FieldsV1",
-        "fieldsV1": _fields(owned),
-    }
-
-
-def _fields(value: object) -> Object:
-    return {f"f:{key}": _fields(child) for key, child in value.items()} if isinstance(value, dict) else {}
 
 
 @cache
