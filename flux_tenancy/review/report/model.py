@@ -325,7 +325,7 @@ class Report:
             *self._first_risk(),
             *_counted("tenant", {name for each in self.stacks for name in each.onboarded}, "onboarded"),
             *_counted("tenant", self._offboarded, "offboarded"),
-            *(_upgrade(each) for each in self.releases if not _is_risk(each)),
+            *(_upgrade(each) for each in self.releases if not each.danger),
             *_counted("secret", self._rotated, "rotated"),
             *_counted("violation", self.violations, "of the review rules"),
             *_counted("stack", [each for each in self.stacks if not each.is_compared], "not compared"),
@@ -384,10 +384,8 @@ class Report:
 
     def _release_risks(self) -> Iterator[JoinedStatement]:
         for each, stacks in self.releases.items():
-            if _is_risk(each) and each.after:
-                downgrade = f"is downgraded to {each.after.version}"
-                what = downgrade if each.is_downgrade else "has the same version, but another digest"
-                yield JoinedStatement((PLATFORM,), stacks, f"{each.title} {what}", True, True)
+            if each.danger:
+                yield JoinedStatement((PLATFORM,), stacks, f"{each.title} {each.danger}", True, True)
 
     def _statements(self, *, risk: bool) -> Iterator[tuple[Statement, str]]:
         """The statements with their stacks; what holds for the project is said once."""
@@ -492,10 +490,6 @@ def _upgrade(change: ReleaseChange) -> str:
     if change.after is None:
         return f"{change.title} removed"
     return f"{change.title} upgraded to {change.after.version}"
-
-
-def _is_risk(change: ReleaseChange) -> bool:
-    return change.is_downgrade or change.is_replaced
 
 
 def _counted(noun: str, items: Iterable[object], what: str = "") -> Iterator[str]:
