@@ -88,10 +88,13 @@ func aggregate(roles []*rbacv1.ClusterRole) {
 }
 
 // forbidden returns why RBAC does not let the user do all of this with objects of a kind; nil if it does.
-func forbidden(ctx context.Context, by authorizer.Authorizer, user user.Info, where place, given request) *refusal {
+func forbidden(ctx context.Context, by authorizer.Authorizer, user user.Info, where place, name string, given request) *refusal {
 	for _, verb := range given.Verbs {
+		if verb == "create" && !where.namespaced {
+			continue // Rights for a cluster-scoped object that exists can name it.
+		}
 		decision, _, err := by.Authorize(ctx, authorizer.AttributesRecord{
-			User: user, Verb: verb, Namespace: given.Namespace, APIGroup: where.resource.Group,
+			User: user, Verb: verb, Namespace: given.Namespace, Name: name, APIGroup: where.resource.Group,
 			APIVersion: where.resource.Version, Resource: where.resource.Resource, ResourceRequest: true,
 		})
 		if decision == authorizer.DecisionAllow {

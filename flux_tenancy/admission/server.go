@@ -174,7 +174,7 @@ func (s *server) forbidden(user user.Info, given *request) *refusal {
 			return nil
 		}
 	}
-	return forbidden(context.Background(), s.authorizer, user, where, *given)
+	return forbidden(context.Background(), s.authorizer, user, where, metadata.Name, *given)
 }
 
 // read decodes the objects of a request. The kind is nil if they cannot be checked further.

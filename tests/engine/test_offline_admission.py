@@ -13,7 +13,7 @@ from flux_tenancy.review.admission.program import FieldError, Request, Surroundi
 from flux_tenancy.review.admission.program import User as ReviewUser
 from tests.support.offline_requests import PROGRAM, definitions, request, surroundings, tool
 from tests.support.policy_cases import CASES, CONFIGS, User, kustomization, made
-from tests.support.policy_requests import USERS
+from tests.support.policy_requests import USERS, bound
 
 RESTRICTED = {
     "allowPrivilegeEscalation": False,
@@ -123,3 +123,51 @@ def test_a_new_pod_must_satisfy_the_level_of_its_namespace(
     assert answer.errors == ()
     assert [(each.policy, each.denied) for each in answer.objections] == ([("PodSecurity", True)] if expected else [])
     assert expected is None or answer.objections[0].message.startswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("user", "name", "refused"),
+    [
+        ("named", "mine", None),
+        ("named", "other", 'User "named" cannot patch resource "priorityclasses"'),
+        ("unknown", "mine", 'User "unknown" cannot patch resource "priorityclasses"'),
+    ],
+)
+def test_a_right_can_be_for_one_object_by_its_name(user: str, name: str, refused: str | None) -> None:
+    rule = {
+        "apiGroups": ["scheduling.k8s.io"],
+        "resources": ["priorityclasses"],
+        "resourceNames": ["mine"],
+        "verbs": ["patch"],
+    }
+    role = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": "one"},
+        "rules": [rule],
+    }
+    bindings = bound("ClusterRoleBinding", {"name": "one"}, "one", {"kind": "User", "name": "named"})
+    manifest = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": 1}
+    asked = Request("CREATE", manifest, user=ReviewUser(user), verbs=("patch", "create"), namespace="apps")
+    [answer] = ask(tool(PROGRAM), Surroundings(access=[role, bindings]), [asked])
+
+    assert [each.policy for each in answer.objections] == (["RBAC"] if refused else [])
+    assert refused is None or answer.objections[0].message.startswith(refused)
+
+
+@pytest.mark.parametrize(
+    ("cpu", "refused"), [("1", None), ("3", "maximum cpu usage per Container is 2, but limit is 3")]
+)
+def test_a_new_pod_has_the_defaults_of_limit_ranges_and_their_bounds(cpu: str, refused: str | None) -> None:
+    spec = {"limits": [{"type": "Container", "max": {"cpu": "2"}, "defaultRequest": {"memory": "1Gi"}}]}
+    limits = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "a", "namespace": "apps"}, "spec": spec}
+    quota = made("ResourceQuota", {"hard": {"requests.memory": "1Gi"}}, namespace="apps")
+    pod = made(
+        "Pod", {"containers": [{"name": "a", "image": "a", "resources": {"limits": {"cpu": cpu}}}]}, namespace="apps"
+    )
+    around = Surroundings(limits=[limits], quotas=[quota])
+    first, second = ask(tool(PROGRAM), around, [Request("CREATE", pod)] * 2)
+
+    assert [each.message for each in first.objections] == ([refused] if refused else [])
+    if refused is None:
+        assert second.objections[0].message.endswith("used: requests.memory=1Gi, limited: requests.memory=1Gi")
