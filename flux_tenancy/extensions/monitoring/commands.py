@@ -32,7 +32,7 @@ def export(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write to; it is created.")],
     stack: Stack,
     output: Annotated[
-        Format, typer.Option("--format", help="`prometheus`: files; `operator`: objects of Prometheus Operator.")
+        Format, typer.Option("--format", help="Files of Prometheus, or objects of Prometheus Operator.")
     ] = Format.PROMETHEUS,
     namespace: Annotated[str, typer.Option(help="Namespace of the objects, with `--format operator`.")] = "monitoring",
     label: Annotated[
