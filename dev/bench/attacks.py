@@ -22,6 +22,8 @@ from tests.support.policy_cases import git, kustomization, made, release, servic
 
 LOAD = 300
 """ConfigMaps of each Kustomization of the busy tenant; they fit its quota since all apply the same ones."""
+PATTERNS_BRANCH = "patterns"
+"""A branch whose archive takes the time of a worker."""
 LARGE_BRANCH, LARGE_MIB = "large", 1024
 """A branch with one file of zeros, and the file's size; Git stores a thousandth of it."""
 
@@ -38,6 +40,8 @@ _REVISIONS = 20
 """Revisions of a release, all of which helm-controller reads at once."""
 _CHART_OBJECTS = 30
 """ConfigMaps of each release that is repeated; those of all releases fit the quota."""
+_PATTERNS, _FILES = 50_000, 2_000
+"""Patterns of a `.sourceignore`, which no policy sees, and files: each file is held against each pattern."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +115,10 @@ def _silent_sources(site: Site) -> list[Manifest]:
     return [site.source(f"silent-{number}", f"{site.silent}/{number}.git", **longest) for number in range(_SYNCS)]
 
 
+def _patterns(site: Site) -> list[Manifest]:
+    return [site.source(f"patterns-{number}", site.url, ref={"branch": PATTERNS_BRANCH}) for number in range(_SYNCS)]
+
+
 def _large_file(site: Site) -> list[Manifest]:
     return [site.source("large", site.url, ref={"branch": LARGE_BRANCH}, timeout="10m")]
 
@@ -145,6 +153,7 @@ ATTACKS = (
     Attack("builds that take minutes", _slow_builds, lasts=True),
     Attack("health checks that wait 1 h", _waits, lasts=True),
     Attack("sources that never answer", _silent_sources, lasts=True),
+    Attack("patterns that take long", _patterns, lasts=True),
     Attack("a large file", _large_file),
     Attack("a history of large releases", _large_secrets),
     Attack("a template that grows", _growing_template),
@@ -169,6 +178,12 @@ def attackers_files(tenant: str) -> dict[str, str]:
         # The policies refuse the last object, after the others are there.
         **chart_files("repeated", yaml.safe_dump_all([*repeated, refused])),
     }
+
+
+def patterns_files() -> dict[str, str]:
+    """The files of the branch that takes the time of a worker."""
+    patterns = "\n".join(f"**/a*/**/b*/**/{number}" for number in range(_PATTERNS))
+    return {".sourceignore": patterns} | {f"patterns/a/b/a/b/{number}": "" for number in range(_FILES)}
 
 
 def chart_files(folder: str, templates: str) -> dict[str, str]:

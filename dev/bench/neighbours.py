@@ -18,7 +18,18 @@ from tempfile import TemporaryDirectory
 import httpx
 import yaml
 
-from dev.bench.attacks import ATTACKS, LARGE_BRANCH, LARGE_MIB, LOAD, Attack, Site, attackers_files, chart_files
+from dev.bench.attacks import (
+    ATTACKS,
+    LARGE_BRANCH,
+    LARGE_MIB,
+    LOAD,
+    PATTERNS_BRANCH,
+    Attack,
+    Site,
+    attackers_files,
+    chart_files,
+    patterns_files,
+)
 from dev.bench.controllers import OomKills, kill_controllers
 from dev.bench.report import Plots, Results
 from dev.bench.rig import Rig
@@ -168,6 +179,7 @@ def _set_up(rig: Rig) -> Mapping[str, str]:
     urls = {name: rig.lab.repository(_ORGANIZATION, name, files, folder) for name, files in contents.items()}
     chart = yaml.safe_dump(made("ConfigMap", name="release", namespace=QUIET, data={"text": "{{ .Values.text }}"}))
     _push_branch(rig.lab.git, QUIET, CHART, chart_files(CHART, chart))
+    _push_branch(rig.lab.git, BUSY, PATTERNS_BRANCH, patterns_files())
     _push_branch(rig.lab.git, BUSY, LARGE_BRANCH, {}, LARGE_MIB)
     platform = urls.pop(PLATFORM)
     rig.configure(urls)

@@ -14,6 +14,7 @@ from flux_tenancy.operations.admission.dry_run import Kind, served_kinds
 RESOURCES: Mapping[str, tuple[str, str]] = {
     "ConfigMap": ("", "configmaps"),
     "Endpoints": ("", "endpoints"),
+    "Event": ("", "events"),
     "LimitRange": ("", "limitranges"),
     "PersistentVolumeClaim": ("", "persistentvolumeclaims"),
     "Pod": ("", "pods"),

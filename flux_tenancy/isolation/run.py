@@ -22,7 +22,7 @@ from flux_tenancy.components.config.messages import Message, message_of
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.isolation.choices import Layer, Profile
 from flux_tenancy.isolation.inventory.intent import Intent
-from flux_tenancy.isolation.inventory.lists import read_lists
+from flux_tenancy.isolation.inventory.lists import READ
 from flux_tenancy.isolation.inventory.profile import against_profile
 from flux_tenancy.isolation.inventory.stack import StackInventory
 from flux_tenancy.isolation.model import AttemptResult, ControlResult, Discrepancy, Report
@@ -31,6 +31,10 @@ from flux_tenancy.isolation.report_json import as_json
 from flux_tenancy.isolation.report_table import WIDTH, as_table
 from flux_tenancy.isolation.scene import Tenancy
 from flux_tenancy.isolation.suite import Suite
+from flux_tenancy.operations.drift.differences import Difference, is_former_manager
+from flux_tenancy.operations.drift.lists import read_lists
+from flux_tenancy.operations.drift.recorded_state import read_recorded
+from flux_tenancy.operations.drift.search import drift_of
 from flux_tenancy.operations.stack.connected import checked_if_known
 from flux_tenancy.operations.stack.described_cluster import described_cluster
 from flux_tenancy.project.errors import OperationError, invalid
@@ -248,12 +252,22 @@ class _Run:
         """Compares a tenant with the intent, with the cluster read once; None if nothing says what is intended."""
         if self.target.intent is not None:
             of_stack = StackInventory(self.api, self.target.intent)
-            lists = of_stack.read()
-            return lambda who: of_stack.of(who, lists)
+            lists, drift = of_stack.read(), self._drift()
+            return lambda who: of_stack.of(who, lists, drift)
         if (profile := self.target.profile) is not None:
-            lists = read_lists(self.api)
+            lists = read_lists(self.api, READ)
             return lambda who: against_profile(profile, who, lists)
         return None
+
+    def _drift(self) -> Sequence[Difference]:
+        """What differs from the stack's last update; nothing for users who may not read its state."""
+        try:
+            recorded = read_recorded(self.target.stack, self.target.folder)
+        except OperationError as error:
+            typer.echo(f"the inventory leaves out what only the state of the stack shows: {error}", err=True)
+            return ()
+        found = drift_of(self.api, recorded) if recorded.objects else None
+        return [each for each in found.differences if not is_former_manager(each)] if found else ()
 
     def _tenancy(self, name: str) -> Tenancy:
         """A tenant; one that the stack lists is as the stack says, whatever labels and bindings the cluster has."""

@@ -27,7 +27,8 @@ from flux_tenancy.project.errors import OperationError
 from flux_tenancy.review.approval.guard import RECORDED_FIRST, UNAPPROVABLE, VARIABLE
 
 _DIGEST = "sha256:"
-_PLAIN = ("--non-interactive", "--color=never")
+# The outputs are several pages; `pulumi stack output` prints them.
+_PLAIN = ("--non-interactive", "--color=never", "--suppress-outputs")
 # By default, the engine also writes the whole state twice for each object: a first update costs the square of these.
 # It writes the state at its end in any case, also after a failure and an interrupt.
 # Source: SkipCheckpoints in sdk/go/common/env/env.go of Pulumi
@@ -92,13 +93,15 @@ def update(
     if not earlier.cluster:
         # By the cluster in the state, an update recognizes the objects of one that was killed (`cluster.ownership`).
         typer.echo("The first update records the cluster in the state before it creates anything.", err=True)
-        first = [*options, "--suppress-outputs", *(f"--target={each}" for each in RECORDED_FIRST)]
+        first = [*options, *(f"--target={each}" for each in RECORDED_FIRST)]
         _pulumi("up", first, stack, project)
     _pulumi("up", options, stack, project)
     if earlier.interrupted:
         # What a killed update has written and this one does not want; before it, that was left to it.
         repair(stack, project)
     _clear_interrupted(stack, project)
+    see = f"Outputs: `pulumi stack output --stack {stack}`. Tenants: `flux-tenancy tenant list --stack {stack}`."
+    typer.echo(see, err=True)
     if not compare_ready:
         return {}
     after = _statuses(stack, project)

@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,25 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from flux_tenancy.command.app import app
+from flux_tenancy.components.cluster.client import connect
 from flux_tenancy.components.cluster.component import PREVIEWER
+from flux_tenancy.components.cluster.config import ClusterConfig
 from flux_tenancy.components.installs.flux.controller_rights import IMPERSONATION
+from flux_tenancy.components.vocabulary.manifests import name_of
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.isolation.inventory.intent import Intent
+from flux_tenancy.isolation.inventory.stack import StackInventory
+from flux_tenancy.isolation.scene import Tenancy
+from flux_tenancy.operations.drift.differences import Difference
+from flux_tenancy.operations.drift.recorded_state import read_recorded
+from flux_tenancy.operations.drift.repair import _restore_all
+from flux_tenancy.operations.drift.search import drift_of
+from flux_tenancy.review.render.stack import load_and_render
 from tests.support.damage import DAMAGES, DELETED, RECREATED, STRIPPED
 from tests.support.environment import Environment
 from tests.support.killing import kill_process
 from tests.support.lab import Lab, eventually
+from tests.support.platform_holes import HARMLESS, HOLES, PlatformHole
 from tests.support.project import Project
 
 NAME = "reviewed"
@@ -500,6 +512,100 @@ class TestReview:
         stack.up()
         assert stack.lists() == before
         assert drifted() == {}
+
+
+class Platform:
+    """What is found about the stack, again and again, with its state and its render read once."""
+
+    def __init__(self, stack: Reviewed) -> None:
+        stack.up()
+        folder = stack.project.folder
+        self._folder = folder
+        self.api = connect(ClusterConfig(kubeconfig=str(stack.cluster.kubeconfig)), folder)
+        self._recorded = read_recorded(NAME, folder)
+        self._urns = {(each.manifest["kind"], name_of(each.manifest)): each.urn for each in self._recorded.objects}
+        self._inventory = StackInventory(self.api, Intent.of(*load_and_render(folder, NAME)))
+        self._tenancy = Tenancy(TEAMS[0], (TEAMS[0],), TEAMS[0])
+
+    def manager_of(self, secret: str) -> str:
+        """The field manager by which Pulumi applies a Secret."""
+        return next(each.manager for each in self._recorded.objects if each.manifest["metadata"]["name"] == secret)
+
+    def drift(self) -> tuple[Difference, ...]:
+        """What `flux-tenancy drift show` reports."""
+        return drift_of(self.api, self._recorded).differences
+
+    def inventory(self, drift: tuple[Difference, ...]) -> set[tuple[str, str]]:
+        """Namespace and object of what the isolation suite reports for a tenant."""
+        found = self._inventory.of(self._tenancy, self._inventory.read(), drift)
+        return {(each.namespace, each.target) for each in found}
+
+    def restore(self, found: dict[str, Any]) -> None:
+        """Restore an object as a repair does."""
+        urn = self._urns[found["kind"], name_of(found)]
+        reasons, _ = _restore_all(self.api, self._recorded, {urn}, NAME, self._folder)
+        assert reasons == {}
+
+
+@pytest.fixture(scope="module")
+def platform(stack: Reviewed) -> Platform:
+    return Platform(stack)
+
+
+class TestPlatform:
+    """Each hole about the platform is found by its name, and what others have beside it is not."""
+
+    @pytest.mark.parametrize("hole", [pytest.param(each, id=each.name) for each in HOLES])
+    def test_each_hole_is_found(self, platform: Platform, hole: PlatformHole) -> None:
+        namespace, kind, name = hole.finding
+        own = name if kind == "Namespace" else namespace
+
+        with hole.made(platform.api, platform.restore):
+            drift = platform.drift()
+            inventory = platform.inventory(drift)
+
+        assert {(each.namespace, each.kind, each.name) for each in drift} == {hole.finding}
+        assert {each.what for each in drift} <= hole.what
+        assert any(each.field.startswith(hole.field) for each in drift)
+        assert (own, f"{kind} {name}") in inventory
+
+    def test_what_reaches_nobody_is_not_found(self, platform: Platform) -> None:
+        with ExitStack() as planted:
+            for each in HARMLESS:
+                planted.enter_context(PlatformHole("", each, (), [], "").made(platform.api, platform.restore))
+            drift = platform.drift()
+            inventory = platform.inventory(drift)
+
+        assert (drift, inventory) == ((), set())
+        assert len(HOLES) >= 25
+
+    def test_an_update_repairs_what_was_changed_and_what_is_missing(self, stack: Reviewed, platform: Platform) -> None:
+        """Secrets too: one that somebody has written as Pulumi, and one that is now an immutable one of others."""
+        before = {team: stack.cluster.get("secret", f"{team}-webhook", team)["data"] for team in TEAMS[:2]}
+        changed = [each for each in HOLES if each.change != []]
+        for each in changed:
+            each.make(platform.api)
+        written, replaced = TEAMS[:2]
+        patch = json.dumps({"data": {"token": "b3RoZXI="}})
+        as_pulumi = f"--field-manager={platform.manager_of(f'{written}-webhook')}"
+        stack.kubectl("patch", "secret", f"{written}-webhook", "-n", written, "-p", patch, as_pulumi)
+        found = stack.cluster.get("secret", f"{replaced}-webhook", replaced)
+        stack.kubectl("delete", "secret", f"{replaced}-webhook", "-n", replaced)
+        metadata = {key: found["metadata"][key] for key in ("name", "namespace", "labels", "annotations")}
+        other = {"metadata": metadata, "data": {"token": "b3RoZXI="}, "immutable": True}
+        stack.cluster.create({**found, **other})
+
+        reported = {(each.namespace, each.kind, each.name) for each in platform.drift()}
+        secrets = {(team, "Secret", f"{team}-webhook") for team in before}
+        assert reported == {each.finding for each in changed} | secrets
+
+        done = CliRunner().invoke(app, ["up", "--stack", NAME, "--yes"])
+        assert done.exit_code == 0, done.output
+        assert drifted() == {}
+        after = {team: stack.cluster.get("secret", f"{team}-webhook", team) for team in before}
+        assert {team: each["data"] for team, each in after.items()} == before
+        assert not any(each.get("immutable") for each in after.values())
+        assert stack.changes() == {}
 
 
 @pytest.mark.scenario

@@ -19,7 +19,7 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 from sample_release import RELEASE_FILE
 
-from dev.distribution import CONSTRAINTS, SBOM, build, locked
+from dev.distribution import CONSTRAINTS, PROVENANCE, SBOM, build, locked, provenance
 from flux_tenancy.version import VERSION
 
 CHECKOUT = Path(__file__).parents[2]
@@ -131,7 +131,41 @@ def test_it_is_the_same_bytes_whatever_the_modes_times_and_leftovers_of_the_chec
             (clone / left).touch()
 
     assert built[0] == built[1]
-    assert len(built[0]) == 3
+    assert len(built[0]) == 4
+    assert {name: built[0][name] for name in built[0] if name != PROVENANCE} == {
+        each["name"]: each["digest"]["sha256"]
+        for each in json.loads((clone / "dist" / PROVENANCE).read_text())["subject"]
+    }
+
+
+def test_its_provenance_has_the_commit_and_each_file_with_its_digest(wheel: Path) -> None:
+    """https://github.com/in-toto/attestation/blob/main/spec/v1/statement.md, https://slsa.dev/spec/v1.1/provenance"""
+    statement = json.loads((wheel.parent / PROVENANCE).read_text())
+
+    assert (statement["_type"], statement["predicateType"]) == (
+        "https://in-toto.io/Statement/v1",
+        "https://slsa.dev/provenance/v1",
+    )
+    assert {each["name"]: each["digest"] for each in statement["subject"]} == {
+        file.name: {"sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
+        for file in wheel.parent.iterdir()
+        if file.name != PROVENANCE
+    }
+    source, builder = statement["predicate"]["buildDefinition"]["resolvedDependencies"]
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=CHECKOUT, capture_output=True, text=True, check=True)
+    assert source["digest"] == {"gitCommit": head.stdout.strip()}
+    assert f"Generator: {builder['uri'].removeprefix('pkg:pypi/').replace('@', ' (')})" in (
+        zipfile.ZipFile(wheel).read(f"flux_tenancy-{VERSION}.dist-info/WHEEL").decode()
+    )
+
+
+@pytest.mark.parametrize("dirty", [True, False])
+def test_its_provenance_says_that_files_differ_from_the_commit(tmp_path: Path, dirty: bool) -> None:
+    content = json.loads(provenance(f"{'a' * 40}{'-dirty' * dirty}", tmp_path))
+
+    [source, _] = content["predicate"]["buildDefinition"]["resolvedDependencies"]
+    assert source["digest"] == {"gitCommit": "a" * 40}
+    assert source.get("annotations", {}) == ({"modified": True} if dirty else {})
 
 
 def test_it_has_the_licence(wheel: Path) -> None:

@@ -26,20 +26,25 @@ PREVIEWER = "flux-tenancy-previewer"
 _READ = ("get", "list")
 READABLE: ResourceTable = table(
     """
-    core: configmaps limitranges namespaces resourcequotas serviceaccounts services
-    admissionregistration.k8s.io: mutatingwebhookconfigurations validatingadmissionpolicies
-        validatingadmissionpolicybindings validatingwebhookconfigurations
+    core: configmaps limitranges namespaces pods replicationcontrollers resourcequotas serviceaccounts services
+    admissionregistration.k8s.io: mutatingadmissionpolicies mutatingadmissionpolicybindings
+        mutatingwebhookconfigurations validatingadmissionpolicies validatingadmissionpolicybindings
+        validatingwebhookconfigurations
     apiextensions.k8s.io: customresourcedefinitions
-    apps: deployments
+    apiregistration.k8s.io: apiservices
+    apps: daemonsets deployments replicasets statefulsets
+    batch: cronjobs jobs
     capsule.clastix.io: capsuleconfigurations globaltenantresources tenantowners tenants
     helm.toolkit.fluxcd.io: helmreleases
+    image.toolkit.fluxcd.io: imageupdateautomations
     kustomize.toolkit.fluxcd.io: kustomizations
     kyverno.io: policyexceptions
-    networking.k8s.io: networkpolicies
+    networking.k8s.io: ingresses networkpolicies
     notification.toolkit.fluxcd.io: alerts providers receivers
     policies.kyverno.io: generatingpolicies imagevalidatingpolicies mutatingpolicies policyexceptions validatingpolicies
     policy: poddisruptionbudgets
     rbac.authorization.k8s.io: clusterrolebindings clusterroles rolebindings roles
+    scheduling.k8s.io: priorityclasses
     source.toolkit.fluxcd.io: buckets gitrepositories helmrepositories ocirepositories
     """
 )

@@ -124,12 +124,15 @@ def to_urls() -> str:
     return "".join((replaced("ssh://"), scp, replaced("nats://"), replaced("tls://")))
 
 
-def decoded() -> str:
+def decoded(read: int = _READ) -> str:
     """CEL to append to a list of keys of a Secret: each with its value, as `key=value`.
 
     The value has marks for what is neither printable ASCII nor a line feed. Kubernetes' CEL has no base64 function.
+
+    Args:
+        read: how much of a value is decoded, in characters of base64; a longer one is unreadable.
     """
-    positions = ", ".join(str(position) for position in range(0, _READ, 4))
+    positions = ", ".join(str(position) for position in range(0, read, 4))
     digits = ", ".join(
         f"{text(_BASE64)}.indexOf(of[1].charAt(i + {offset})) % {len(_BASE64) - 1}" for offset in range(4)
     )
@@ -138,7 +141,7 @@ def decoded() -> str:
     padding = "(of[1].endsWith('==') ? 2 : of[1].endsWith('=') ? 1 : 0)"
     return (
         ".map(key, [key, string(variables.data[key])])"
-        f".map(of, [of[0], of[1], size(of[1]) > {_READ} ? {text(_UNREADABLE)} : "
+        f".map(of, [of[0], of[1], size(of[1]) > {read} ? {text(_UNREADABLE)} : "
         f"[{positions}].filter(i, i + 3 < size(of[1])).map(i, [{digits}]).map(four, {characters}).join('')])"
-        f".map(of, of[0] + '=' + (size(of[1]) > {_READ} ? of[2] : of[2].substring(0, size(of[2]) - {padding})))"
+        f".map(of, of[0] + '=' + (size(of[1]) > {read} ? of[2] : of[2].substring(0, size(of[2]) - {padding})))"
     )

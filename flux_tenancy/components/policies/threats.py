@@ -13,6 +13,7 @@ _LOCKDOWN = "Flux's lockdown"
 _ROLE = "the tenant role"
 _POD_SECURITY = "Pod Security"
 _QUOTA = "quotas"
+_LIMITS = "limits of Flux's controllers"
 _CHECKS = "checks before anything is applied"
 _NETWORK = "network policies"
 _ENVIRONMENT = "rights and network access of Flux's controllers"
@@ -79,7 +80,7 @@ THREATS: Mapping[int, Threat] = {
     34: Threat("An existing volume by a legacy annotation, or by the class of static volumes", ()),
     35: Threat("Additional content of a source: submodules, charts' dependencies, other endpoints", (_NETWORK,)),
     36: Threat("Notifications to, and receivers that trust, addresses that the tenant chooses", (_NETWORK,)),
-    37: Threat("Forged status or bindings of pods, quotas and services", (_ROLE,)),
+    37: Threat("Forged status or bindings of pods, quotas and services; Events forged or deleted", (_ROLE,)),
     38: Threat("Kinds that no quota counts, or a quota that the platform's own objects need", (_QUOTA,), False),
     39: Threat("A name or a field taken before the platform needs it", (_CHECKS,)),
     40: Threat("Control characters in an admin's terminal", ("they are removed",), False),
@@ -100,4 +101,5 @@ THREATS: Mapping[int, Threat] = {
     58: Threat("One allowed object that is too large for a webhook or a controller", ()),
     59: Threat("Objects as large as they can be, up to the quota, that fill the cluster's store", (_QUOTA,)),
     61: Threat("Repositories that include each other, so that their content multiplies", ()),
+    62: Threat("Containers, repositories or charts that fill the disk of a node", (_QUOTA, _LIMITS), False),
 }

@@ -29,6 +29,7 @@ from flux_tenancy.components.config.types import RESERVED_PREFIXES, seconds
 from flux_tenancy.components.installs.flux.controller_rights import LANED_RESOURCES
 from flux_tenancy.components.policies.config import ANY_TAINT, OWN_TAINTS, USUAL_TAINTS, PoliciesConfig
 from flux_tenancy.components.policies.expressions import SAID, SAID_OF_FEEDING, TEMPLATE, is_cheap
+from flux_tenancy.components.policies.native import NOW
 from flux_tenancy.components.policies.notifications import decoded, to_urls
 from flux_tenancy.components.policies.policy import writable_resources
 from flux_tenancy.components.policies.rendering import changes
@@ -57,6 +58,7 @@ from flux_tenancy.components.sync.notifications import (
 )
 from flux_tenancy.components.tenant.annotations import (
     BLOCKING_BUDGETS,
+    FREEZES,
     HOSTS,
     IMAGES,
     IMPLIED_ACCOUNT,
@@ -130,7 +132,7 @@ def places(config: PoliciesConfig, tenancy: TenancyConfig) -> Mapping[str, Place
         "bucketRegions": ", ".join(config.sources.bucket_regions),
         "graceSeconds": int(seconds(config.maximum_termination_grace_period)),
         "httpsAnd": "" if config.notifications.plain_http else "https:// and ",
-        "maximumSizes.objectCharacters": config.maximum_sizes.object * 1024,
+        "maximumSizes.objectBytes": config.maximum_sizes.object * 1024,
         "kinds.opened": (*resources_of(tenancy.kinds), *resources_of_rules(tenancy.extra_rules)),
         "priorityRemedy": "remove it" + (f" or use one of these: {', '.join(priorities)}" if priorities else ""),
         "serviceTypes": ", ".join(config.service_types),
@@ -158,6 +160,8 @@ _TOKEN_SERVICE = (
     r"^https://([a-z0-9-]+[.])?sts(-fips)?([.][a-z0-9-]+)?(([.]vpce)?[.]amazonaws[.]com([.]cn)?|[.]api[.]aws)/?$"
 )
 _AZURE_SECRET = "^bucket-azure(-|$)"
+# In characters of base64: a service account's key of 4,096 bits.
+_LONGEST_KEY = 5600
 # The annotation overrides the newer field. The last is not a valid name of a class.
 # Source: https://kubernetes.io/docs/concepts/storage/persistent-volumes/#class
 _CLASS_ANNOTATION, _NO_CLASS = "volume.beta.kubernetes.io/storage-class", "-"
@@ -245,10 +249,13 @@ def shared_places() -> Mapping[str, Place]:
         "changesSpec": changes("{object}.?spec"),
         "containers": pods,
         "decoded": decoded(),
+        "decodedInFull": decoded(_LONGEST_KEY),
         "fluxAccount": FLUX_ACCOUNT,
         "foreignFinalizers": _foreign_finalizers("metadata", "[object]", "[oldObject]"),
+        "freezes": value_of(FREEZES, text("")),
         "impliedAccount": value_of(IMPLIED_ACCOUNT, text("")),
         "kindAndName": OBJECT,
+        "now": NOW,
         "level": f"namespaceObject.metadata.?labels[?{text(_LEVEL)}].orValue('restricted')",
         "made.isLabelled": " && ".join(
             f"object.metadata.?labels[?{text(key)}].orValue('') == {text(value)}"

@@ -34,6 +34,7 @@ MINIMUM_INTERVAL = f"{PREFIX}minimum-interval"
 MAXIMUM_TIMEOUT = f"{PREFIX}maximum-timeout"
 MAXIMUM_RELEASE_SIZE = f"{PREFIX}maximum-release-size"
 BLOCKING_BUDGETS = f"{PREFIX}blocking-disruption-budgets"
+FREEZES = f"{PREFIX}freezes"
 WITHOUT_GRANTS = f"{PREFIX}without-grants"
 """An annotation of any object, with which policies check it as if its tenant had no grants."""
 

@@ -20,11 +20,11 @@ from flux_tenancy.isolation.inventory.lists import (
     NETWORK_POLICY,
     QUOTA,
     ROLE_BINDING,
-    Lists,
     within,
 )
 from flux_tenancy.isolation.model import Discrepancy
 from flux_tenancy.isolation.scene import Tenancy
+from flux_tenancy.operations.drift.lists import Lists
 
 # A count beyond this limits nothing: etcd would be full before.
 _MOST = 100_000

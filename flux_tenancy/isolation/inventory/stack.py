@@ -20,7 +20,7 @@ from flux_tenancy.components.tenant.annotations import EXCEPTIONS, PREFIX, SERVI
 from flux_tenancy.components.tenant.capsule.names import BOUND_BY, BOUND_BY_LABEL, CAPSULE_TENANT_LABEL
 from flux_tenancy.components.tenant.role import Role
 from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest, name_of, resource_type, selects
-from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, MANAGED_BY_LABEL, TENANT_LABEL
+from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, MANAGED_BY_LABEL, PLATFORM_META, TENANT_LABEL
 from flux_tenancy.isolation.asking import Asker
 from flux_tenancy.isolation.inventory.fields import NOTHING, described, differences
 from flux_tenancy.isolation.inventory.intent import NAMESPACE, POD_SECURITY, Intent, Key, is_filled_in, key_of
@@ -31,19 +31,21 @@ from flux_tenancy.isolation.inventory.lists import (
     KYVERNO_POLICY,
     NATIVE_POLICY,
     NETWORK_POLICY,
+    READ,
     ROLE_BINDING,
     SYNC,
     WEBHOOKS,
-    Lists,
     namespaces_of,
-    read_lists,
     within,
 )
 from flux_tenancy.isolation.inventory.stored import NotComparable, Stored
 from flux_tenancy.isolation.kinds import served
 from flux_tenancy.isolation.model import NAME, Discrepancy, Request
 from flux_tenancy.isolation.scene import Tenancy
-from flux_tenancy.operations.drift.foreign_grants import EXCEPTION_TYPES, applied_by_flux, entry_of
+from flux_tenancy.operations.drift.differences import Difference
+from flux_tenancy.operations.drift.foreign_grants import EXCEPTION_TYPES, applied_by_stack, entry_of
+from flux_tenancy.operations.drift.lists import Lists, read_lists
+from flux_tenancy.operations.drift.managed_fields import MISSING
 
 DIFFERS = Message(
     "FT-ISO-100",
@@ -54,6 +56,11 @@ NOT_ENFORCED = Message(
     "FT-ISO-106",
     "an engine does not enforce the policies",
     "find out why, then run `flux-tenancy drift repair` and `pulumi up`",
+)
+DRIFTED = Message(
+    "FT-ISO-111",
+    "the cluster differs from what the last update applied",
+    "run `flux-tenancy drift show`, delete what is not of the stack, and restore the rest with `flux-tenancy up`",
 )
 
 # Keys of a namespace that decide something, wherever they come from.
@@ -84,14 +91,15 @@ class StackInventory:
         Raises:
             ApiException: the API server does not let the user see it.
         """
-        return read_lists(self._api, {type_ for type_, _ in self._intent.objects})
+        return read_lists(self._api, READ | {type_ for type_, _ in self._intent.objects})
 
-    def of(self, tenant: Tenancy, lists: Lists) -> tuple[Discrepancy, ...]:
+    def of(self, tenant: Tenancy, lists: Lists, drift: Iterable[Difference] = ()) -> tuple[Discrepancy, ...]:
         """What is not as intended for a tenant: in its namespaces, of its accounts elsewhere, and for all tenants.
 
         Args:
             tenant: the tenant.
             lists: the cluster (`read`).
+            drift: what differs from the last update, which also looks at everything that runs for the platform.
 
         Raises:
             ClusterUnavailable: the cluster does not answer.
@@ -112,6 +120,8 @@ class StackInventory:
             *self._exemptions(lists),
             *self._engines(),
         ]
+        reported = {(each.namespace, each.target) for each in found}
+        found += [each for each in self._drifted(tenant, drift, lists) if (each.namespace, each.target) not in reported]
         return tuple(sorted(dict.fromkeys(found), key=lambda each: (each.namespace, each.target, each.code)))
 
     # ---- what the stack has ----
@@ -174,6 +184,16 @@ class StackInventory:
                     found,
                     owner or "of no tenant",
                 )
+
+    def _drifted(self, tenant: Tenancy, drift: Iterable[Difference], lists: Lists) -> Iterator[Discrepancy]:
+        """What differs from the last update, unless it is in a namespace of another tenant."""
+        labelled = {name_of(each): each["metadata"].get("labels", {}).get(TENANT_LABEL) for each in lists[NAMESPACE]}
+        for each in drift:
+            namespace = each.name if each.kind == "Namespace" else each.namespace
+            if self._intent.tenant_of.get(namespace, labelled.get(namespace)) in (None, tenant.name):
+                intended, there = (None if one is MISSING else one for one in (each.stack, each.cluster))
+                differing = [(each.field or each.what.value, intended, there)]
+                yield Discrepancy.of(DRIFTED, namespace, f"{each.kind} {each.name}", *described(differing))
 
     # ---- what is there beside it ----
 
@@ -255,8 +275,9 @@ class StackInventory:
         return self._may_write_itself(tenant, found)
 
     def _applied_by_platform(self, lists: Lists) -> frozenset[str]:
-        """What the platform's own Kustomizations have applied."""
-        return applied_by_flux(within(lists, SYNC, FLUX_NAMESPACE))
+        """What the Kustomization of the platform has applied, and those in its namespace that it has applied."""
+        own = {(SYNC, f"{FLUX_NAMESPACE}/{PLATFORM_META.name}")} if self._intent.config.flux.sync is not None else ()
+        return applied_by_stack({SYNC: within(lists, SYNC, FLUX_NAMESPACE)}, own)
 
     def _is_of_capsule(self, tenant: Tenancy, binding: Manifest) -> bool:
         """Whether Capsule has made a binding of what the tenant's Tenant says."""

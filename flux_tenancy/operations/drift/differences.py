@@ -222,6 +222,11 @@ def as_applied(recorded: Recorded, inputs: Manifest) -> Manifest:
     return applied
 
 
+def is_ahead(recorded: Recorded, found: Manifest) -> bool:
+    """Whether Pulumi's manager has written to an object after the state was written."""
+    return bool(_ahead(recorded, found))
+
+
 def is_refreshed(recorded: Recorded) -> bool:
     """Whether a refresh has copied into the state what others have written."""
     own = _own(recorded, recorded.manifest)
@@ -390,6 +395,9 @@ def _changed_secrets(recorded: Recorded, found: Manifest) -> Iterator[Change]:
     for path in _added(ours | still, _others(recorded, found)):
         if _is_hidden(recorded, path) and path[0] != "f:status":
             yield Change(path, MISSING, SECRET_VALUE)
+    if still and recorded.manifest["kind"] == _SECRET and _ahead(recorded, found):
+        # By Pulumi's name, anybody could have written them, and they are not read.
+        yield from (Change(path, SECRET_VALUE, SECRET_VALUE) for path in ours & still if path[0] == "f:data")
 
 
 def _is_hidden(recorded: Recorded, path: FieldPath) -> bool:

@@ -1,8 +1,9 @@
-"""Objects of nobody that grant something: bindings, roles, network policies, and exceptions from admission policies.
+"""Objects of nobody that reach a tenant or the platform, by a rule for each type.
 
 Rights add up, and so do network policies, so an object that is only added takes isolation away. What a tenant has
-applied from Git is the tenant's own. Anybody can write labels and annotations, so only inventories count: those of
-Kustomizations and HelmReleases, and what the stack's own charts have in its state.
+applied from Git is the tenant's own in its namespaces; everywhere else, only the platform's Git explains an object.
+Anybody can write labels and annotations, so only inventories count: those of the stack's Kustomizations and
+HelmReleases, of those that these have applied, and what the stack's own charts have in its state.
 
 Source: https://kubernetes.io/docs/reference/access-authn-authz/rbac/ and
 https://kubernetes.io/docs/concepts/services-networking/network-policies/
@@ -12,33 +13,171 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any
 
 from flux_tenancy.components.cluster.ownership import carries_marks
 from flux_tenancy.components.rbac import rights
-from flux_tenancy.components.rbac.subjects import in_words
+from flux_tenancy.components.rbac.subjects import in_words, subjects_of
 from flux_tenancy.components.tenant.further_access import CONTENT
-from flux_tenancy.components.vocabulary.manifests import RBAC_API, Manifest
-from flux_tenancy.components.vocabulary.names import HELM_API, HELM_RELEASE, KUSTOMIZATION, KUSTOMIZE_API
+from flux_tenancy.components.vocabulary.manifests import RBAC_API, Manifest, name_of, selects
+from flux_tenancy.components.vocabulary.names import (
+    BUCKET,
+    GIT_REPOSITORY,
+    HELM_API,
+    HELM_RELEASE,
+    HELM_REPOSITORY,
+    KUSTOMIZATION,
+    KUSTOMIZE_API,
+    OCI_REPOSITORY,
+    SOURCE_API,
+)
 from flux_tenancy.components.vocabulary.quantities import parse_quantity
 from flux_tenancy.operations.drift.differences import Difference, What, unowned
+from flux_tenancy.operations.drift.lists import SECRET
 
 EXCEPTION_TYPES = ("kubernetes:policies.kyverno.io/v1:PolicyException", "kubernetes:kyverno.io/v2:PolicyException")
 """The types of an exception from Kyverno's policies; one in any namespace may exempt objects in all."""
-GRANTING = frozenset(
-    {
-        f"kubernetes:{RBAC_API}:RoleBinding",
-        "kubernetes:networking.k8s.io/v1:NetworkPolicy",
-        *EXCEPTION_TYPES,
-    }
-)
-"""The types of which an additional object allows more."""
 BINDING, CLUSTER_BINDING, CLUSTER_ROLE = (
     f"kubernetes:{RBAC_API}:{kind}" for kind in ("RoleBinding", "ClusterRoleBinding", "ClusterRole")
 )
 APPLIERS = (f"kubernetes:{KUSTOMIZE_API}:{KUSTOMIZATION}", f"kubernetes:{HELM_API}:{HELM_RELEASE}")
-_POLICY_BINDING = "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicyBinding"
-_QUOTA = "kubernetes:core/v1:ResourceQuota"
+_ADMISSION = "kubernetes:admissionregistration.k8s.io/v1"
+_MUTATING, _VALIDATING = (f"{_ADMISSION}:{kind}WebhookConfiguration" for kind in ("Mutating", "Validating"))
+_MUTATIONS = [
+    f"kubernetes:admissionregistration.k8s.io/{version}:MutatingAdmissionPolicy{kind}"
+    for version in ("v1", "v1beta1")
+    for kind in ("", "Binding")
+]
+_SERVICE = "kubernetes:core/v1:Service"
+_INGRESS = "kubernetes:networking.k8s.io/v1:Ingress"
+# What runs, is applied or announced in a namespace of the platform acts for it.
+_ACTING = frozenset(
+    {
+        *(f"kubernetes:core/v1:{kind}" for kind in ("Pod", "ReplicationController")),
+        *(f"kubernetes:apps/v1:{kind}" for kind in ("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet")),
+        *(f"kubernetes:batch/v1:{kind}" for kind in ("CronJob", "Job")),
+        *(f"kubernetes:{SOURCE_API}:{kind}" for kind in (BUCKET, GIT_REPOSITORY, HELM_REPOSITORY, OCI_REPOSITORY)),
+        *(f"kubernetes:notification.toolkit.fluxcd.io/v1beta3:{kind}" for kind in ("Alert", "Provider")),
+        "kubernetes:notification.toolkit.fluxcd.io/v1:Receiver",
+        "kubernetes:image.toolkit.fluxcd.io/v1:ImageUpdateAutomation",
+    }
+)
+OF_PLATFORM = _ACTING | {_SERVICE, _INGRESS}
+"""The types that are looked for in the platform's namespaces only."""
+_TOKEN_OF = "kubernetes.io/service-account.name"
+"""The annotation of a Secret that gets a token of the account."""
+_RECEIVER, _RECEIVER_PORTS = "notification-controller", ("http-webhook", 9292)
+# The groups of what runs for tenants, in addition to those of the stack's own objects.
+_WORKLOADS = ("", "apps", "batch")
+# Webhooks that managed clusters come with; their owners write to them.
+_OF_CLOUDS = (
+    *("aks-*", "azure-*", "*.azmk8s.io", "*.gke.io", "gke-*", "gmp-*", "warden-*"),
+    *("eks-*", "pod-identity-webhook", "vpc-resource-*", "*.openshift.io", "rancher.cattle.io"),
+)
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What an object of nobody may reach.
+
+    Attributes:
+        namespaces: the namespaces of the stack, each with its labels.
+        platform: the names of those that belong to no tenant.
+        policies: the names of the stack's policies.
+        groups: the API groups of the stack's objects.
+    """
+
+    namespaces: Mapping[str, Mapping[str, str]]
+    platform: Collection[str]
+    policies: Collection[str]
+    groups: Collection[str]
+
+
+def _is_here(found: Manifest, reach: Reach) -> bool:
+    return found["metadata"].get("namespace") in reach.namespaces
+
+
+def _is_in_platform(found: Manifest, reach: Reach) -> bool:
+    return found["metadata"].get("namespace") in reach.platform
+
+
+def _binds(found: Manifest, reach: Reach) -> bool:
+    """Whether a RoleBinding gives rights in a namespace of the stack, or elsewhere to an account of one."""
+    return _is_here(found, reach) or any(each.within in reach.namespaces for each, _ in subjects_of(found))
+
+
+def _has_token(found: Manifest, reach: Reach) -> bool:
+    """Whether a Secret gets a token of an account that does not expire."""
+    return _is_here(found, reach) and _TOKEN_OF in (found["metadata"].get("annotations") or {})
+
+
+def _opens(found: Manifest, reach: Reach) -> bool:
+    """Whether a Service leads to anything else in the platform's namespaces than to its Receivers."""
+    spec = found["spec"]
+    receivers = (spec.get("selector") or {}).get("app") == _RECEIVER and all(
+        each.get("targetPort") in _RECEIVER_PORTS for each in spec.get("ports") or ()
+    )
+    return _is_in_platform(found, reach) and not receivers
+
+
+def _publishes(found: Manifest, reach: Reach) -> bool:
+    """Whether an Ingress leads to anything else in the platform's namespaces than to its Receivers."""
+    spec = found["spec"]
+    paths = [path for rule in spec.get("rules") or () for path in (rule.get("http") or {}).get("paths") or ()]
+    backends = [spec.get("defaultBackend") or {}, *(each["backend"] for each in paths)]
+    services = {each["service"]["name"] for each in backends if "service" in each}
+    return _is_in_platform(found, reach) and not services <= {"webhook-receiver"}
+
+
+def _starts_nothing(found: Manifest, reach: Reach) -> bool:
+    """Whether a quota lets nothing start; clouds have other quotas."""
+    hard = (found.get("spec") or {}).get("hard") or {}
+    return _is_here(found, reach) and any(not parse_quantity(limit) for limit in hard.values())
+
+
+def _judges(found: Manifest, reach: Reach, resources: Collection[str] = ()) -> bool:
+    """Whether a webhook is sent objects of the stack's namespaces, or of the cluster, of a group that counts.
+
+    Args:
+        found: the configuration of webhooks.
+        reach: what counts.
+        resources: which resources alone count; if empty, all do.
+    """
+    groups = {"*", *_WORKLOADS, *reach.groups}
+    return not any(fnmatchcase(found["metadata"]["name"], each) for each in _OF_CLOUDS) and any(
+        groups & set(rule.get("apiGroups") or ())
+        and (not resources or {*resources, "*"} & {each.partition("/")[0] for each in rule.get("resources") or ()})
+        and any(selects(webhook.get("namespaceSelector") or {}, labels) for labels in reach.namespaces.values())
+        for webhook in found.get("webhooks") or ()
+        for rule in webhook.get("rules") or ()
+    )
+
+
+_RULES: Mapping[str, Callable[[Manifest, Reach], bool]] = {
+    BINDING: _binds,
+    "kubernetes:networking.k8s.io/v1:NetworkPolicy": _is_here,
+    "kubernetes:core/v1:ResourceQuota": _starts_nothing,
+    SECRET: _has_token,
+    **dict.fromkeys(EXCEPTION_TYPES, lambda *_: True),
+    **dict.fromkeys((*APPLIERS, *_ACTING), _is_in_platform),
+    _SERVICE: _opens,
+    _INGRESS: _publishes,
+    f"{_ADMISSION}:ValidatingAdmissionPolicyBinding": lambda each, reach: (
+        each["spec"].get("policyName") in reach.policies
+    ),
+    **dict.fromkeys(_MUTATIONS, lambda *_: True),
+    _MUTATING: _judges,
+    _VALIDATING: lambda each, reach: _judges(each, reach, ("secrets",)),
+    "kubernetes:apiregistration.k8s.io/v1:APIService": lambda each, reach: (
+        "service" in each["spec"] and each["spec"].get("group") in reach.groups
+    ),
+    "kubernetes:scheduling.k8s.io/v1:PriorityClass": lambda each, _: bool(each.get("globalDefault")),
+}
+"""Whether an object that nobody explains reaches a tenant or the platform, by its type."""
+FOREIGN_TYPES = frozenset(_RULES) - OF_PLATFORM
+"""The types that are looked for in the whole cluster."""
 
 
 def applied_by_flux(appliers: Iterable[Manifest]) -> frozenset[str]:
@@ -52,6 +191,33 @@ def applied_by_flux(appliers: Iterable[Manifest]) -> frozenset[str]:
         for each in appliers
         for entry in ((each.get("status") or {}).get("inventory") or {}).get("entries") or ()
     )
+
+
+def applied_by_stack(
+    lists: Mapping[str, Iterable[Manifest]], own: Collection[tuple[str, str]], apart: Collection[str] = ()
+) -> frozenset[str]:
+    """What the stack's own Kustomizations and HelmReleases have applied, and those that these have applied.
+
+    Any other says nothing about what it has applied: whoever creates one chooses what is in its inventory.
+
+    Args:
+        lists: Kustomizations and HelmReleases by type.
+        own: type and `namespace/name` of the stack's objects.
+        apart: namespaces whose Kustomizations and HelmReleases do not count.
+    """
+    appliers = {
+        entry_of(type_, each): (type_, each)
+        for type_ in APPLIERS
+        for each in lists.get(type_, ())
+        if each["metadata"]["namespace"] not in apart
+    }
+    applied: frozenset[str] = frozenset()
+    new = frozenset(entry for entry, (type_, each) in appliers.items() if (type_, name_of(each)) in own)
+    while new:
+        found = applied_by_flux(appliers[each][1] for each in new & appliers.keys())
+        new = found - applied
+        applied |= found
+    return applied
 
 
 def applied_by_charts(releases: Iterable[Mapping[str, Any]]) -> frozenset[str]:
@@ -79,55 +245,32 @@ def _entry(namespace: str, name: str, group: str, kind: str) -> str:
     return f"{namespace}_{name.replace(':', '__')}_{group}_{kind}"
 
 
-def foreign_grants(
-    type_: str, unknown: Iterable[Manifest], namespaces: Collection[str], applied: Collection[str]
+def foreign_objects(
+    unknown: Mapping[str, Iterable[Manifest]], reach: Reach, by_anybody: Collection[str], by_platform: Collection[str]
 ) -> Iterator[Difference]:
-    """The objects that neither the stack nor a tenant's Git has applied.
-
-    Args:
-        type_: one of the types in `GRANTING`.
-        unknown: the objects of this type that the stack does not have.
-        namespaces: the namespaces of the stack.
-        applied: what Flux and the stack's charts have applied (`applied_by_flux`, `applied_by_charts`).
-    """
-    for each in unknown:
-        is_here = each["metadata"]["namespace"] in namespaces and entry_of(type_, each) not in applied
-        if type_ in EXCEPTION_TYPES or is_here:
-            yield grant_of(type_, each)
-
-
-def beside(
-    unknown: Mapping[str, Iterable[Manifest]],
-    namespaces: Collection[str],
-    platform: Collection[str],
-    policies: Collection[str],
-    applied: Collection[str],
-) -> Iterator[Difference]:
-    """The objects of nobody that act as if they were the platform's.
-
-    These are syncs in its namespaces, bindings of its policies, and quotas in any namespace of the stack that let
-    nothing start; clouds have other quotas.
+    """The objects that nobody explains, and that reach a tenant or the platform.
 
     Args:
         unknown: the objects that the stack does not have, by type.
-        namespaces: the namespaces of the stack.
-        platform: those of the platform.
-        policies: the names of the stack's policies.
-        applied: what the platform's Flux and the stack's charts have applied.
+        reach: what an object may reach.
+        by_anybody: what the stack's syncs and charts have applied (`applied_by_stack`, `applied_by_charts`).
+        by_platform: the same without what tenants' syncs have applied.
     """
-    acting: dict[str, Callable[[Manifest], bool]] = {
-        **dict.fromkeys(APPLIERS, lambda each: each["metadata"]["namespace"] in platform),
-        _POLICY_BINDING: lambda each: each["spec"].get("policyName") in policies,
-        _QUOTA: lambda each: each["metadata"]["namespace"] in namespaces and _starts_nothing(each),
-    }
-    for type_, acts in acting.items():
+    for type_, reaches in _RULES.items():
         for each in unknown.get(type_, ()):
-            if acts(each) and entry_of(type_, each) not in applied and not carries_marks(each["metadata"]):
+            namespace = each["metadata"].get("namespace")
+            of_tenant = namespace in reach.namespaces and namespace not in reach.platform
+            applied = by_anybody if of_tenant else by_platform
+            explained = type_ not in EXCEPTION_TYPES and (
+                entry_of(type_, each) in applied or (type_ in _ACTING and _is_controlled(each))
+            )
+            if not explained and not carries_marks(each["metadata"]) and reaches(each, reach):
                 yield grant_of(type_, each)
 
 
-def _starts_nothing(quota: Manifest) -> bool:
-    return any(not parse_quantity(limit) for limit in ((quota.get("spec") or {}).get("hard") or {}).values())
+def _is_controlled(found: Manifest) -> bool:
+    """Whether a controller has made an object of another one, as a Deployment's pods; that one is looked at itself."""
+    return any(each.get("controller") for each in found["metadata"].get("ownerReferences") or ())
 
 
 def added_rights(roles: Iterable[Manifest], bound: Set[str], applied: Collection[str]) -> Iterator[Difference]:
@@ -136,7 +279,7 @@ def added_rights(roles: Iterable[Manifest], bound: Set[str], applied: Collection
     Args:
         roles: the ClusterRoles that the stack does not have.
         bound: the ClusterRoles that are bound.
-        applied: what Flux and the stack's charts have applied.
+        applied: what the stack's syncs and charts have applied.
     """
     for role in roles:
         to = rights.aggregates_to(role)
@@ -149,5 +292,10 @@ def added_rights(roles: Iterable[Manifest], bound: Set[str], applied: Collection
 
 def grant_of(type_: str, found: Manifest) -> Difference:
     """That an object grants something, and what."""
-    granted = in_words(found) if RBAC_API in type_ else found.get("spec") or {}
+    if RBAC_API in type_:
+        granted: Any = in_words(found)
+    elif type_ == SECRET:
+        granted = f"a token of the account {found['metadata']['annotations'][_TOKEN_OF]}"
+    else:
+        granted = found.get("spec") or found.get("webhooks") or {}
     return dataclasses.replace(unowned(What.FOREIGN, type_.rpartition(":")[2], found), cluster=granted)

@@ -41,8 +41,10 @@ from flux_tenancy.operations.drift.differences import (
     What,
     changes,
     former_managers,
+    is_ahead,
     is_refreshed,
 )
+from flux_tenancy.operations.drift.lists import SECRET
 from flux_tenancy.operations.drift.managed_fields import MISSING, denormalized, pointer, put, remove, value_at
 from flux_tenancy.operations.drift.recorded_state import (
     Recorded,
@@ -114,8 +116,11 @@ def repair(stack: str, project: Path, *, update_follows: bool = False) -> Earlie
     ahead = _ahead(found, recorded)
     earlier = Earlier(recorded.cluster, bool(ahead) or any(each.what is What.LEFT for each in found.differences))
     deferred = ahead if update_follows else frozenset()
-    gone = {each.urn for each in found.differences if each.what is What.MISSING}
-    changed = {each.urn for each in found.differences if each.what in _RESTORED} - deferred
+    objects = {each.urn for each in recorded.objects}
+    different = {each.urn for each in found.differences if each.what in _RESTORED}
+    changed = (different & objects) - deferred
+    # An update registers again what differs at GitHub, as soon as the state has what is there.
+    gone = {each.urn for each in found.differences if each.what is What.MISSING} | (different - objects)
     if not gone | changed:
         return earlier
     if changed:
@@ -179,7 +184,7 @@ def _is_going(left: Sequence[Difference]) -> bool:
 def _ahead(found: Drift, recorded: RecordedState) -> frozenset[str]:
     """The resources that a killed update has written."""
     managers = {each.urn: each.manager for each in recorded.objects}
-    return frozenset(each.urn for each in found.differences if each.urn and each.by == managers[each.urn])
+    return frozenset(each.urn for each in found.differences if each.urn and each.by == managers.get(each.urn))
 
 
 def _refuse_unapproved(stack: str, approved: str, project: Path) -> None:
@@ -202,8 +207,8 @@ def _restore_all(
             reasons[each.urn] = "only an update knows how it should be"
             continue
         try:
-            _restore(api, each, intended[each.urn])
-            if is_refreshed(each):
+            restored = _restore(api, each, intended[each.urn])
+            if is_refreshed(each) or (each.type == SECRET and is_ahead(each, restored)):
                 outdated.add(each.urn)
         except ClusterUnavailable as error:
             reasons[each.urn] = str(error)
@@ -224,8 +229,10 @@ def _intended(objects: Sequence[Recorded], stack: str, project: Path) -> dict[st
     return intended
 
 
-def _restore(api: client.ApiClient, recorded: Recorded, intended: Manifest) -> None:
+def _restore(api: client.ApiClient, recorded: Recorded, intended: Manifest) -> Manifest:
     """Apply an object as it should be, correct what server-side apply leaves, and end Pulumi's former managers.
+
+    An immutable object that somebody has put in its place is deleted first. Returns the object as it then is.
 
     Source: https://kubernetes.io/docs/reference/using-api/server-side-apply/
     """
@@ -247,12 +254,19 @@ def _restore(api: client.ApiClient, recorded: Recorded, intended: Manifest) -> N
             applied = apply()
         except ApiException as error:
             # Together with what somebody has added, the object may be invalid, e.g. privileged without escalation.
-            if error.status != _INVALID or not correct(get(api, path)):
+            if error.status != _INVALID:
+                raise
+            found = get(api, path)
+            if found.get("immutable"):
+                same = {key: found["metadata"][key] for key in ("uid", "resourceVersion")}
+                ask(api, "DELETE", path, {"preconditions": same})
+            elif not correct(found):
                 raise
             applied = apply()
         correct(applied)
         for former in former_managers(recorded, applied):
             relinquish(api, recorded.manifest, former)
+    return applied
 
 
 def correction(found: Manifest, changed: Iterable[Change], intended: Manifest) -> list[dict[str, Any]]:

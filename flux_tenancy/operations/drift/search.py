@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from kubernetes import client
-from kubernetes.client.exceptions import ApiException
 
-from flux_tenancy.components.cluster.adoption import WORKERS
-from flux_tenancy.components.cluster.client import (
-    METADATA_LIST,
-    ClusterUnavailable,
-    collection_of,
-    explaining,
-    items,
-    read_facts,
-)
+from flux_tenancy.components.cluster.client import ClusterUnavailable, explaining, read_facts
 from flux_tenancy.components.cluster.ownership import carries_marks
-from flux_tenancy.components.config.invariants import present
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.rbac.rights import role_of
 from flux_tenancy.components.rbac.subjects import subjects_of
@@ -30,30 +19,27 @@ from flux_tenancy.components.vocabulary.manifests import Manifest, name_of
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from flux_tenancy.operations.drift.differences import Difference, What, differences, missing, unowned
 from flux_tenancy.operations.drift.foreign_grants import (
-    APPLIERS,
     BINDING,
     CLUSTER_BINDING,
     CLUSTER_ROLE,
-    GRANTING,
+    FOREIGN_TYPES,
+    OF_PLATFORM,
+    Reach,
     added_rights,
     applied_by_charts,
-    applied_by_flux,
-    beside,
+    applied_by_stack,
     entry_of,
-    foreign_grants,
+    foreign_objects,
     grant_of,
 )
+from flux_tenancy.operations.drift.git_host import host_differences
+from flux_tenancy.operations.drift.lists import Lists, read_lists
 from flux_tenancy.operations.drift.recorded_state import RecordedState
 from flux_tenancy.operations.stack.connected import check_cluster_of, connect_described
 from flux_tenancy.project.errors import invalid
 
 _NAMESPACE = "kubernetes:core/v1:Namespace"
-SECRET = "kubernetes:core/v1:Secret"
 _POLICY = "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy"
-_FORBIDDEN = 403
-
-Lists = Mapping[str, Sequence[Manifest]]
-"""The objects of the cluster by Pulumi's type token."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +58,7 @@ class Drift:
 
 
 def find_drift(recorded: RecordedState, stack: str, project: Path) -> tuple[Drift, client.ApiClient]:
-    """Compare the cluster with what the last update of a stack has applied; also returns a client for the cluster.
+    """Compare cluster and GitHub with what the last update of a stack has applied; also returns the cluster's client.
 
     Args:
         recorded: the state of the stack.
@@ -85,37 +71,35 @@ def find_drift(recorded: RecordedState, stack: str, project: Path) -> tuple[Drif
     try:
         api = connect_described(stack, project)
         check_cluster_of(stack, read_facts(api).uid, recorded.cluster)
-        with explaining(api):
-            lists, unread = read_lists(
-                api, {each.type for each in recorded.objects} | GRANTING | {*APPLIERS, CLUSTER_BINDING, CLUSTER_ROLE}
-            )
-        unknown = _unknown(recorded, lists)
-        found = [*_compared(recorded, lists), *_unowned(recorded, unknown, lists)]
-        found += _further(api, recorded, unknown, lists)
+        found = drift_of(api, recorded)
     except ClusterUnavailable as error:
         raise invalid(error.as_problem(stack_file_name(stack))) from None
+    at_host, unread = host_differences(recorded, stack, project)
+    return Drift((*found.differences, *at_host), found.compared, (*found.unread, *unread)), api
+
+
+def drift_of(api: client.ApiClient, recorded: RecordedState) -> Drift:
+    """Compare a cluster with what the last update of its stack has applied.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer, or not to this user.
+    """
+    unread: list[str] = []
+    types = {each.type for each in recorded.objects} | FOREIGN_TYPES | {CLUSTER_BINDING, CLUSTER_ROLE}
+    with explaining(api):
+        lists = dict(read_lists(api, types, unread))
+        platform = [
+            name
+            for name, tenant in _tenant_of(lists.get(_NAMESPACE, ())).items()
+            if tenant is None and name in recorded.names(_NAMESPACE)
+        ]
+        if platform:
+            lists |= read_lists(api, OF_PLATFORM - types, unread, platform)
+    unknown = _unknown(recorded, lists)
+    found = [*_compared(recorded, lists), *_left(unknown), *_foreign(api, recorded, unknown, lists)]
     found.sort(key=lambda each: (list(What).index(each.what), each.namespace, each.kind, each.name, each.field))
     compared = sum(each.type in lists for each in recorded.objects)
-    return Drift(tuple(found), compared, tuple(sorted(each.rpartition(":")[2] for each in unread))), api
-
-
-def read_lists(api: client.ApiClient, types: Iterable[str]) -> tuple[Lists, list[str]]:
-    """All objects of some types, and the types that this user may not list; of Secrets, only the metadata."""
-
-    def read(type_: str) -> list[Manifest] | None:
-        path = present(collection_of(type_), "each is an object of the cluster")
-        try:
-            return items(api, path, **({"accept": METADATA_LIST} if type_ == SECRET else {}))
-        except ApiException as error:
-            if error.status != _FORBIDDEN:
-                raise
-            return None
-
-    ordered = sorted(types)
-    with ThreadPoolExecutor(WORKERS) as pool:
-        answers = dict(zip(ordered, pool.map(read, ordered), strict=True))
-    lists = {type_: found for type_, found in answers.items() if found is not None}
-    return lists, [type_ for type_ in ordered if type_ not in lists]
+    return Drift(tuple(found), compared, tuple(sorted(each.rpartition(":")[2] for each in unread)))
 
 
 def _compared(recorded: RecordedState, lists: Lists) -> Iterator[Difference]:
@@ -131,30 +115,27 @@ def _compared(recorded: RecordedState, lists: Lists) -> Iterator[Difference]:
             yield from differences(each, now)
 
 
-def _unowned(recorded: RecordedState, unknown: Lists, lists: Lists) -> Iterator[Difference]:
-    """Objects that the stack does not know: those that it has applied once, and those that grant something."""
-    appliers = (each for type_ in APPLIERS for each in lists.get(type_, ()))
-    applied = applied_by_flux(appliers) | applied_by_charts(recorded.releases)
-    namespaces = recorded.names(_NAMESPACE)
+def _left(unknown: Lists) -> Iterator[Difference]:
+    """What the stack has applied once and does not know any more."""
     for type_, listed in unknown.items():
-        left = [each for each in listed if carries_marks(each["metadata"])]
+        left = (each for each in listed if carries_marks(each["metadata"]))
         yield from (unowned(What.LEFT, type_.rpartition(":")[2], each) for each in left)
-        if type_ in GRANTING:
-            yield from foreign_grants(type_, [each for each in listed if each not in left], namespaces, applied)
 
 
-def _further(api: client.ApiClient, recorded: RecordedState, unknown: Lists, lists: Lists) -> Iterator[Difference]:
-    """What others have beside the platform's, ClusterRoleBindings that reach it or a tenant, and added rights."""
+def _foreign(api: client.ApiClient, recorded: RecordedState, unknown: Lists, lists: Lists) -> Iterator[Difference]:
+    """Objects of nobody that reach a tenant or the platform, and rights that others have added."""
     of_tenants = [each.manifest for each in recorded.objects if each.manifest["kind"] == "RoleBinding"]
     tenant_of = _tenant_of(each.manifest for each in recorded.objects if each.type == _NAMESPACE)
     of_platform = [name for name, tenant in tenant_of.items() if tenant is None]
     # What a tenant's Flux has applied is no reason to give it rights in the whole cluster.
     places = tenant_of | _tenant_of(lists.get(_NAMESPACE, ()))
-    appliers = (each for type_ in APPLIERS for each in lists.get(type_, ()))
-    applied = applied_by_charts(recorded.releases) | applied_by_flux(
-        each for each in appliers if places.get(each["metadata"]["namespace"]) is None
-    )
-    yield from beside(unknown, tenant_of, of_platform, recorded.names(_POLICY), applied)
+    known, of_charts = _known(recorded), applied_by_charts(recorded.releases)
+    of_others = {name for name, tenant in places.items() if tenant is not None}
+    applied = of_charts | applied_by_stack(lists, known, apart=of_others)
+    labels = {name_of(each): each["metadata"].get("labels") or {} for each in lists.get(_NAMESPACE, ())}
+    groups = {each.type.split(":")[1].partition("/")[0] for each in recorded.objects} - {"core"}
+    reach = Reach({name: labels.get(name, {}) for name in tenant_of}, of_platform, recorded.names(_POLICY), groups)
+    yield from foreign_objects(unknown, reach, of_charts | applied_by_stack(lists, known), applied)
     others = {
         each["metadata"]["name"]: {"kind": "ClusterRoleBinding", **each} for each in unknown.get(CLUSTER_BINDING, ())
     }
@@ -180,6 +161,10 @@ def _tenant_of(namespaces: Iterable[Manifest]) -> dict[str, str | None]:
     return {name_of(each): each["metadata"].get("labels", {}).get(TENANT_LABEL) for each in namespaces}
 
 
+def _known(recorded: RecordedState) -> set[tuple[str, str]]:
+    return {(each.type, name_of(each.manifest)) for each in recorded.objects}
+
+
 def _unknown(recorded: RecordedState, lists: Lists) -> dict[str, list[Manifest]]:
-    known = {(each.type, name_of(each.manifest)) for each in recorded.objects} | recorded.pending
+    known = _known(recorded) | recorded.pending
     return {type_: [each for each in listed if (type_, name_of(each)) not in known] for type_, listed in lists.items()}

@@ -45,6 +45,7 @@ WITHOUT_EFFECT: Mapping[PolicyName, set[str]] = {
     # Other subjects have no namespace.
     PolicyName.TENANT_ACCESS: {"parts.isOwn: subject.kind == 'ServiceAccount'"},
     # There is no old data.
+    PolicyName("cloud-credentials"): {"conditions.changes-content: request.operation == 'CREATE'"},
     PolicyName.NOTIFICATION_SECRETS: {"conditions.changes-content: request.operation == 'CREATE'"},
     # They belong to the platform anyway; and an earlier validation refuses the status of Flux's objects.
     PolicyName.STATUS_WRITES: {

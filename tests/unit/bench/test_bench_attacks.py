@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from dev.bench.attacks import ATTACKS, LARGE_BRANCH, Attack, Site, attackers_files
+from dev.bench.attacks import ATTACKS, LARGE_BRANCH, PATTERNS_BRANCH, Attack, Site, attackers_files
 from flux_tenancy.components.tenant.tenancy_config import TenantLimits
 
 SITE = Site("busy", "https://git.example.com/busy.git", "https://silent.example.com")
@@ -24,4 +24,4 @@ def test_an_attack_fits_the_quota_and_the_repository(attack: Attack) -> None:
     for spec in (each.get("spec", {}) for each in manifests):
         path = spec.get("path") or spec.get("chart", {}).get("spec", {}).get("chart", "./staging")
         assert any(name.startswith(f"{path.removeprefix('./')}/") for name in files)
-        assert spec.get("ref", {}).get("branch", LARGE_BRANCH) == LARGE_BRANCH
+        assert spec.get("ref", {}).get("branch", LARGE_BRANCH) in (LARGE_BRANCH, PATTERNS_BRANCH)

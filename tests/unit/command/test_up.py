@@ -102,16 +102,21 @@ def program(tmp_path, monkeypatch) -> Program:
     return program
 
 
-UP = "up --stack staging --yes --skip-preview --non-interactive --color=never"
+UP = "up --stack staging --yes --skip-preview --non-interactive --color=never --suppress-outputs"
 
 
 def test_a_stack_is_repaired_previewed_and_updated_if_the_user_agrees(program):
-    assert program.run("up", "--stack", "staging").exit_code == 0
+    result = program.run("up", "--stack", "staging")
 
+    assert result.exit_code == 0
+    assert result.stderr.endswith(
+        "`pulumi stack output --stack staging`. Tenants: `flux-tenancy tenant list --stack staging`.\n"
+    )
     assert program.repaired == [("staging", None)]
     assert program.called == [UP, str(program.folder), "none", "none"]
     previewed, updated = (program.folder.parent / "all").read_text().splitlines()
-    assert (previewed, updated) == ("true preview --stack staging --non-interactive --color=never", f"true {UP}")
+    assert previewed == "true preview --stack staging --non-interactive --color=never --suppress-outputs"
+    assert updated == f"true {UP}"
 
 
 def test_a_stack_is_not_updated_if_the_user_declines(program):
@@ -162,7 +167,7 @@ def test_the_first_update_records_the_cluster_before_it_creates_anything(program
         "--target=**flux-tenancy:index:GitHub::**",
         "--target=**:providers:**",
     ]
-    assert "--target" not in second and first.replace(f" {' '.join(['--suppress-outputs', *targets])}", "") == second
+    assert "--target" not in second and first.replace(f" {' '.join(targets)}", "") == second
 
 
 @pytest.mark.parametrize("interrupted", [True, False])

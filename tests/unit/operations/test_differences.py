@@ -307,6 +307,14 @@ def test_a_secret_is_compared_by_who_owns_its_fields_and_no_value_is_shown():
     assert brief(compared(SECRET, now)) == [(What.CHANGED, "data.token", SECRET_VALUE, SECRET_VALUE, "kubectl-edit")]
 
 
+def test_a_secret_that_somebody_has_written_as_pulumi_is_a_difference():
+    """By its time: an update records when it has written."""
+    now = {"metadata": copy.deepcopy(SECRET["metadata"])}
+    now["metadata"]["managedFields"][0]["time"] = EDITED
+
+    assert brief(compared(SECRET, now)) == [(What.CHANGED, "data.token", SECRET_VALUE, SECRET_VALUE, PULUMI)]
+
+
 def test_an_added_key_of_a_secret_is_a_difference_without_its_value():
     now = {"metadata": copy.deepcopy(SECRET["metadata"])}
     now["metadata"]["managedFields"].append(managed({"f:data": {"f:more": {}}}, "kubectl-edit", EDITED))

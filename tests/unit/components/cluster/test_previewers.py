@@ -9,6 +9,7 @@ from sample_stack import problems
 
 from flux_tenancy.components.cluster.component import PREVIEWER, READABLE, Cluster, ClusterArgs, previewer_access
 from flux_tenancy.components.cluster.config import ClusterConfig
+from flux_tenancy.operations.drift.foreign_grants import FOREIGN_TYPES, OF_PLATFORM
 
 UID = "11111111-1111-1111-1111-111111111111"
 USER = {"kind": "User", "name": "ci"}
@@ -57,7 +58,11 @@ def test_the_role_reads_no_secret():
 
 def test_a_kind_that_the_role_does_not_name_fails_each_test_that_registers_it():
     assert readable_by_previewers("kubernetes:notification.toolkit.fluxcd.io/v1beta3:Alert")
-    assert not readable_by_previewers("kubernetes:apps/v1:StatefulSet")
+    assert not readable_by_previewers("kubernetes:storage.k8s.io/v1:StorageClass")
+
+
+def test_the_role_lists_all_that_drift_looks_for_but_secrets():
+    assert [each for each in FOREIGN_TYPES | OF_PLATFORM if not readable_by_previewers(each)] == []
 
 
 @pytest.mark.parametrize(
