@@ -12,7 +12,7 @@ from flux_tenancy.command.options import Stack
 from flux_tenancy.command.project import project_folder
 
 
-class Format(StrEnum):
+class ExportFormat(StrEnum):
     """What the files are for."""
 
     PROMETHEUS = "prometheus"
@@ -32,8 +32,8 @@ def export(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write to; it is created.")],
     stack: Stack,
     output: Annotated[
-        Format, typer.Option("--format", help="`prometheus`: files; `operator`: objects of Prometheus Operator.")
-    ] = Format.PROMETHEUS,
+        ExportFormat, typer.Option("--format", help="Files of Prometheus, or objects of Prometheus Operator.")
+    ] = ExportFormat.PROMETHEUS,
     namespace: Annotated[str, typer.Option(help="Namespace of the objects, with `--format operator`.")] = "monitoring",
     label: Annotated[
         list[str] | None,
@@ -59,7 +59,7 @@ def export(
     from flux_tenancy.components.stack.loading import load_offline
     from flux_tenancy.extensions.monitoring.dashboards import dashboards
     from flux_tenancy.extensions.monitoring.export import operator_files, plain_files
-    from flux_tenancy.extensions.monitoring.facts import Facts
+    from flux_tenancy.extensions.monitoring.facts import MonitoredStack
     from flux_tenancy.project.errors import reading_files
     from flux_tenancy.review.render.files import writing
 
@@ -69,8 +69,8 @@ def export(
     boards = dashboards() if with_dashboards else {}
     with reading_files():
         config, _ = load_offline(stack, project_folder())
-    facts = Facts.of(config)
-    if output is Format.OPERATOR:
+    facts = MonitoredStack.of(config)
+    if output is ExportFormat.OPERATOR:
         files = operator_files(facts, documentation, boards, namespace, labels)
     else:
         files = plain_files(facts, documentation, boards)

@@ -14,7 +14,7 @@ from flux_tenancy.extensions.monitoring.targets import state_metrics, targets
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from flux_tenancy.extensions.monitoring.facts import Facts
+    from flux_tenancy.extensions.monitoring.facts import MonitoredStack
 
 _MONITORING_API = "monitoring.coreos.com/v1"
 _DASHBOARD_LABEL = {"grafana_dashboard": "1"}
@@ -40,7 +40,7 @@ def _as_yaml(*documents: Any) -> str:
     return yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, width=120)
 
 
-def plain_files(facts: Facts, documentation: str, boards: Mapping[str, str]) -> dict[str, str]:
+def plain_files(facts: MonitoredStack, documentation: str, boards: Mapping[str, str]) -> dict[str, str]:
     """The files for a Prometheus without the operator, by name.
 
     Args:
@@ -57,7 +57,7 @@ def plain_files(facts: Facts, documentation: str, boards: Mapping[str, str]) -> 
 
 
 def operator_files(
-    facts: Facts, documentation: str, boards: Mapping[str, str], namespace: str, labels: Mapping[str, str]
+    facts: MonitoredStack, documentation: str, boards: Mapping[str, str], namespace: str, labels: Mapping[str, str]
 ) -> dict[str, str]:
     """The same as Kubernetes objects, and a kustomization of them, by the name of the file.
 

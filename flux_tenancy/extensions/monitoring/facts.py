@@ -18,7 +18,7 @@ _APPLY_SECONDS = 15 * 60
 
 
 @dataclass(frozen=True)
-class Tenant:
+class MonitoredTenant:
     """A tenant, as labels of a series.
 
     Attributes:
@@ -35,7 +35,7 @@ class Tenant:
 
 
 @dataclass(frozen=True)
-class Facts:
+class MonitoredStack:
     """A stack, as its monitoring needs it.
 
     Attributes:
@@ -45,16 +45,16 @@ class Facts:
         longest: seconds that a worker may be busy with one object.
     """
 
-    tenants: tuple[Tenant, ...]
+    tenants: tuple[MonitoredTenant, ...]
     controllers: tuple[str, ...]
     kyverno: bool
     longest: int
 
     @classmethod
-    def of(cls, config: StackConfig) -> Facts:
+    def of(cls, config: StackConfig) -> MonitoredStack:
         """The facts of a stack."""
         tenants = [
-            Tenant(name, _contact(each), config.flux.lane_of(each.lane), tuple(each.namespace_names))
+            MonitoredTenant(name, _contact(each), config.flux.lane_of(each.lane), tuple(each.namespace_names))
             for name, each in config.active_tenants.items()
         ]
         controllers = [name for each in config.flux.components for name in instances_of(each, config.flux.lanes)]

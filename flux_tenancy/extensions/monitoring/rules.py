@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 if TYPE_CHECKING:
-    from flux_tenancy.extensions.monitoring.facts import Facts
+    from flux_tenancy.extensions.monitoring.facts import MonitoredStack
 
 _RULES = Path(__file__).with_name("rules.yaml")
 _TENANT, _NAMESPACE = "flux_tenancy:tenant:info", "flux_tenancy:namespace:info"
 _OF_TENANT = "({expr}) * on (tenant) group_left (contact, lane) " + _TENANT
 
 
-def rule_groups(facts: Facts, documentation: str) -> list[dict[str, Any]]:
+def rule_groups(facts: MonitoredStack, documentation: str) -> list[dict[str, Any]]:
     """The groups of rules of a stack: who owns which namespace, what is recorded of each tenant, and the alerts.
 
     Args:
@@ -33,7 +33,7 @@ def rule_groups(facts: Facts, documentation: str) -> list[dict[str, Any]]:
     ]
 
 
-def _tenants(facts: Facts) -> list[dict[str, Any]]:
+def _tenants(facts: MonitoredStack) -> list[dict[str, Any]]:
     """A constant series for each tenant and each of its namespaces, by which other series get the tenant."""
     found = []
     for tenant in facts.tenants:
@@ -45,7 +45,7 @@ def _tenants(facts: Facts) -> list[dict[str, Any]]:
     return found
 
 
-def _alert(rule: dict[str, Any], facts: Facts, documentation: str) -> dict[str, Any]:
+def _alert(rule: dict[str, Any], facts: MonitoredStack, documentation: str) -> dict[str, Any]:
     expr = rule["expr"].strip().replace("{{longest}}", str(facts.longest))
     annotations = {"summary": rule["summary"], "runbook_url": f"{documentation.rstrip('/')}/{rule['runbook']}"}
     if rule.get("of") == "tenant":

@@ -28,7 +28,7 @@ from flux_tenancy.components.vocabulary.names import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from flux_tenancy.extensions.monitoring.facts import Facts
+    from flux_tenancy.extensions.monitoring.facts import MonitoredStack
 
 _KINDS = {
     KUSTOMIZATION: KUSTOMIZE_API,
@@ -39,7 +39,7 @@ _READY = ["status", "conditions", "[type=Ready]"]
 
 
 @dataclass(frozen=True)
-class Target:
+class ScrapeTarget:
     """Pods that serve metrics.
 
     Attributes:
@@ -100,9 +100,9 @@ def _as_label(name: str) -> str:
     return "".join(each if each.isalnum() else "_" for each in name)
 
 
-def targets(facts: Facts) -> Iterator[Target]:
+def targets(facts: MonitoredStack) -> Iterator[ScrapeTarget]:
     """The controllers of a stack."""
-    yield Target(
+    yield ScrapeTarget(
         "flux",
         FLUX_NAMESPACE,
         "app",
@@ -112,7 +112,7 @@ def targets(facts: Facts) -> Iterator[Target]:
         "|workqueue_(depth|longest_running_processor_seconds)|process_(resident_memory_bytes|cpu_seconds_total)",
     )
     if facts.kyverno:
-        yield Target(
+        yield ScrapeTarget(
             "kyverno",
             "kyverno",
             "app.kubernetes.io/part-of",
