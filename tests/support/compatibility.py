@@ -31,6 +31,7 @@ _CLUSTER_SCOPED = (
     "CustomResourceDefinition",
     "Namespace",
     "PriorityClass",
+    "ValidatingWebhookConfiguration",
 )
 _POLICIES = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 
