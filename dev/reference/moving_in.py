@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import cleandoc
 from pathlib import Path
@@ -76,7 +77,7 @@ def read_shapes() -> list[Shape]:
 
 def table(shapes: Sequence[Shape]) -> list[str]:
     """Objects, and how many are accepted at once, with a setting, and after a change: by shape, and in sum by team."""
-    head = ["| | Objects | At once | With a setting | To change |", "| --- | --- | --- | --- | --- |"]
+    head = ["| | Objects | At once | With a setting | Refused on purpose |", "| --- | --- | --- | --- | --- |"]
     rows = [_row(f"[{each.title}](#{_anchor(each.title)})", [each]) for each in shapes]
     teams = [_row(f"**{title}**", [each for each in shapes if each.team == team]) for team, title in _TEAMS.items()]
     return [*head, *rows, *teams]
@@ -89,14 +90,15 @@ def moving_in_page() -> str:
 
         # Before you move in
 
-        This page shows what a team must change in its repository before a platform applies it. It has 25 shapes of
-        repositories, in the form of public projects. A test evaluates each object for a new tenant `team`, with the
-        tenant role, the default policies and quotas, and the Pod Security Standard `restricted` for each Pod.
+        This page shows what a team must change in its repository before a platform applies it. It has {number} shapes
+        of repositories, in the form of public projects, which `tests/compatibility/shapes.yaml` lists. A test evaluates
+        each object for a new tenant `team`, with the tenant role, the default policies and quotas, and the Pod Security
+        Standard `restricted` for each Pod.
 
         - *At once*: the object is accepted as it is.
         - *With a setting*: the object is accepted once the platform team has added the lines that are shown. The keys
           of the tenant may also be in its file ([configuration.md](configuration.md#the-tenant-file)).
-        - *To change*: no setting accepts the object. The table says what to write instead.
+        - *Refused on purpose*: no setting accepts the object. The table says why, and what to write instead.
 
         What most repositories lack is the `securityContext` of their Pods, above all `seccompProfile`. Flux applies
         such a workload, and Pod Security refuses its Pods. Add [the fields](tenant-guide.md#deploy-something), or ask
@@ -105,24 +107,37 @@ def moving_in_page() -> str:
         Messages are shortened; [the tenant guide](tenant-guide.md#why-was-i-refused) explains them.
         """
     shapes = read_shapes()
-    sources = [f"| {each.title} | {each.source} | {each.seen} |" for each in shapes]
-    listed = "\n".join(["| Shape | In the form of | Read on |", "| --- | --- | --- |", *sources])
-    parts = [cleandoc(introduction), "\n".join(table(shapes)), *map(_section, shapes)]
-    return "\n\n".join([*parts, f"## Sources\n\nThe objects are our own.\n\n{listed}"]) + "\n"
+    parts = [cleandoc(introduction).format(number=len(shapes)), "\n".join(table(shapes))]
+    return "\n\n".join([*parts, *map(_section, shapes)]) + "\n"
 
 
 def _section(shape: Shape) -> str:
-    total, at_once, *_ = shape.counts
-    accepted = f"All {total}" if at_once == total else f"{at_once} of {total}"
-    parts = [f"## {shape.title}", f"{accepted} objects are accepted at once."]
+    parts = [f"## {shape.title}"]
+    if not shape.opened and not shape.refused:
+        parts.append("All objects are accepted at once.")
     if shape.opening:
         settings = yaml.dump(_settings(shape.opening), sort_keys=False, width=110, default_flow_style=None).strip()
-        rows = (f"| `{name}` | `{message}` |" for name, message in shape.opened.items())
+        rows = _rows_of((name, (f"`{_shown(message)}`",)) for name, message in shape.opened.items())
         parts += ["\n".join(["| Needs a setting | Message |", "| --- | --- |", *rows]), f"```yaml\n{settings}\n```"]
     if shape.refused:
-        rows = (f"| `{name}` | `{change.message}` | {change.instead} |" for name, change in shape.refused.items())
-        parts.append("\n".join(["| To change | Message | Instead |", "| --- | --- | --- |", *rows]))
+        rows = _rows_of((name, (f"`{_shown(each.message)}`", each.instead)) for name, each in shape.refused.items())
+        parts.append(
+            "\n".join(["| Refused on purpose | Message | Why, and what to write |", "| --- | --- | --- |", *rows])
+        )
     return "\n\n".join(parts)
+
+
+def _rows_of(cells: Iterable[tuple[str, tuple[str, ...]]]) -> list[str]:
+    """Rows of a table, one for all objects with the same cells."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for name, others in cells:
+        alike.setdefault(others, []).append(f"`{name}`")
+    return [f"| {' | '.join([', '.join(names), *others])} |" for others, names in alike.items()]
+
+
+def _shown(message: str) -> str:
+    """A message without the plural of the object's kind, which differs in each row."""
+    return re.sub('(cannot patch resource) "[^"]*"', r"\1 …", message)
 
 
 def _settings(opening: Mapping[str, Any]) -> dict[str, Any]:

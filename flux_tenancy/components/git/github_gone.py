@@ -17,8 +17,9 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from flux_tenancy.components.config.invariants import present
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.engine import log
@@ -31,6 +32,7 @@ from flux_tenancy.components.git.github import (
     WEBHOOK_TYPE,
     Registration,
     registrations,
+    source_of_deploy_key,
 )
 from flux_tenancy.components.git.github_preflight import WORKERS
 from flux_tenancy.components.git.sources import WEBHOOK_ROOT
@@ -64,8 +66,9 @@ NOTHING = Gone()
 def gone_registrations(sources: Sources, previous: PreviousKeys, state: State) -> Gone:
     """What this update would delete or change at GitHub and is not there; logs a warning for each.
 
-    If GitHub does not answer, or refuses, nothing counts as gone: the provider fails with the reason. Neither does
-    anything if the engine refreshes the state, which takes out what is gone: the program may read what was before.
+    If GitHub does not answer, or refuses, nothing counts as gone: a warning has the reason, and the provider fails.
+    Neither does anything if the engine refreshes the state, which takes out what is gone: the program may read what was
+    before.
 
     Args:
         sources: the Git sources of the stack.
@@ -78,8 +81,20 @@ def gone_registrations(sources: Sources, previous: PreviousKeys, state: State) -
         return NOTHING
     github = _with_recorded_credentials(sources, state)
     with ThreadPoolExecutor(WORKERS) as pool:
-        reasons = zip(touched, pool.map(partial(_why_gone, github, owners, state), touched), strict=True)
-    gone = {each: reason for each, reason in reasons if reason}
+        answers = list(zip(touched, pool.map(partial(_answer, github, owners, state), touched), strict=True))
+    for (kind, name), answer in answers:
+        if answer.refusal:
+            source = source_of_deploy_key(name) if kind == DEPLOY_KEY_TYPE else name
+            resource = f"{kind.rpartition(':')[2]}::{name}"
+            log.warn(
+                Message(
+                    "FT-GIT-017",
+                    f"tenants.{source}: {_label((kind, name), state)} of {state.resources[kind, name]['repository']}: "
+                    f"{answer.refusal}; the update fails if GitHub refuses to delete or change it",
+                    f"until that is solved, update everything else: `pulumi up --exclude '**{resource}'`",
+                )
+            )
+    gone = {each: answer.gone for each, answer in answers if answer.gone}
     for each, reason in gone.items():
         log.warn(
             Message(
@@ -112,19 +127,34 @@ def _url(webhook: Mapping[str, Any]) -> str:
     return str(configuration.get("url")) if isinstance(configuration, Mapping) else ""
 
 
-def _why_gone(github: GitHubConfig, owners: frozenset[str], state: State, registration: Registration) -> str:
-    """Why no owner can change a deploy key or webhook, or nothing; the state does not tell which of them had it."""
+class _Answer(NamedTuple):
+    """What GitHub says of a deploy key or webhook.
+
+    Attributes:
+        gone: why nobody can change it any more; empty if it is there, or nothing is known of it.
+        refusal: why nothing is known of it.
+    """
+
+    gone: str = ""
+    refusal: str = ""
+
+
+def _answer(github: GitHubConfig, owners: frozenset[str], state: State, registration: Registration) -> _Answer:
+    """The answer about a deploy key or webhook to all owners; the state does not tell which of them had it."""
     outputs = state.resources[registration]
     number = str(outputs["id"]).rpartition(":")[2]  # That of a deploy key is `repository:number`.
     path = f"{outputs['repository']}/{_PATHS[registration[0]]}/{number}"
-    reasons = [_why_missing(github, owner, path) for owner in sorted(owners)]
-    return next((each for each in reasons if each != _ABSENT), _ABSENT) if all(reasons) else ""
+    answers = [_answer_to(github, owner, path) for owner in sorted(owners)]
+    if all(each.gone for each in answers):
+        return _Answer(next((each.gone for each in answers if each.gone != _ABSENT), _ABSENT))
+    is_there = any(each == _Answer() for each in answers)
+    return _Answer() if is_there else next(each for each in answers if each.refusal)
 
 
 _ABSENT = "it no longer exists at GitHub, or the credentials have no access to it"
 
 
-def _why_missing(github: GitHubConfig, owner: str, path: str) -> str:
+def _answer_to(github: GitHubConfig, owner: str, path: str) -> _Answer:
     # Importing GitHub's client takes a third of a second, which updates that delete nothing there do not need.
     from flux_tenancy.components.git.github_access import (
         ARCHIVED,
@@ -140,12 +170,13 @@ def _why_missing(github: GitHubConfig, owner: str, path: str) -> str:
             client.requester.requestJsonAndCheck("GET", f"/repos/{owner}/{path}")
     except GitHubUnavailable as error:
         if not error.is_not_found:
-            return ""
+            return _Answer(refusal=error.message.text)
         # Whoever may not administer a repository gets the same answer about a key that is there.
         reason = refusal(github, repository)
-        return _ABSENT if reason is None or reason.code != CANNOT_ADMINISTER.code else ""
+        cannot_know = reason is not None and reason.code == CANNOT_ADMINISTER.code
+        return _Answer(refusal=present(reason, "it has a code").text) if cannot_know else _Answer(_ABSENT)
     reason = refusal(github, repository)
-    return reason.text if reason is not None and reason.code == ARCHIVED.code else ""
+    return _Answer(reason.text) if reason is not None and reason.code == ARCHIVED.code else _Answer()
 
 
 def _with_recorded_credentials(sources: Sources, state: State) -> GitHubConfig:

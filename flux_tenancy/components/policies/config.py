@@ -6,7 +6,7 @@ import re
 from enum import StrEnum
 from typing import Annotated, Literal, get_args
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from flux_tenancy.components.allowlists.types import (
     HostPatternText,
@@ -20,7 +20,7 @@ from flux_tenancy.components.config.allowances import Allows, Bounds, SeenOtherw
 from flux_tenancy.components.config.errors import MisplacedValueError
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.section import Section
-from flux_tenancy.components.config.types import DnsLabel, Duration, matching, seconds
+from flux_tenancy.components.config.types import DnsLabel, Duration, matching
 from flux_tenancy.components.keys.signing_keys import KeylessSigner
 from flux_tenancy.components.keys.types import CosignPublicKey
 from flux_tenancy.components.policies.names import PolicyName
@@ -29,15 +29,17 @@ from flux_tenancy.components.tenant.annotations import (
     BLOCKING_BUDGETS,
     HOSTS,
     IMAGES,
+    MAXIMUM_GRACE_PERIOD,
     MAXIMUM_RELEASE_SIZE,
     MAXIMUM_TIMEOUT,
+    MAXIMUM_TOKEN_LIFETIME,
     MINIMUM_INTERVAL,
     NOTIFICATIONS,
     SERVICE_TYPES,
     SOURCES,
     VERIFIED,
 )
-from flux_tenancy.components.tenant.bounds import TenantBounds
+from flux_tenancy.components.tenant.bounds import TenantBounds, TokenLifetime
 
 # One without a domain is Kubernetes' own. Source: IsQualifiedName in
 # staging/src/k8s.io/apimachinery/pkg/util/validation/validation.go of Kubernetes 1.36.
@@ -153,24 +155,6 @@ _USUALLY_TOLERATED = "every taint but those of control planes and of nodes that 
 def is_usually_tolerated(taint: str) -> bool:
     """Whether pods may tolerate a taint in a stack that lists none."""
     return taint in USUAL_TAINTS or re.match(OWN_TAINTS, taint) is None
-
-
-_SHORTEST_TOKEN_LIFETIME = "1h"
-
-
-def _token_lifetime(duration: str) -> str:
-    if seconds(duration) < seconds(_SHORTEST_TOKEN_LIFETIME):
-        raise ValueError(
-            Message(
-                "FT-CFG-501",
-                f"is shorter than {_SHORTEST_TOKEN_LIFETIME}, which Kubernetes requests for every pod",
-                f"set {_SHORTEST_TOKEN_LIFETIME} or more",
-            )
-        )
-    return duration
-
-
-TokenLifetime = Annotated[Duration, AfterValidator(_token_lifetime)]
 
 
 class AllowedSources(Section):
@@ -382,7 +366,11 @@ class PoliciesConfig(Section):
     # The webhooks of AWS and Azure request a day; SPIFFE's and Vault's agents need less.
     maximum_token_lifetime: Annotated[
         TokenLifetime,
-        Bounds("mount tokens that are valid for up to {}", "mount tokens that are valid for more than {}"),
+        Bounds(
+            "mount tokens that are valid for up to {}",
+            "mount tokens that are valid for more than {}",
+            own=MAXIMUM_TOKEN_LIFETIME,
+        ),
     ] = Field(
         "24h",
         description="Maximum lifetime of a service account token that a pod mounts (`expirationSeconds`); kubelet "
@@ -439,7 +427,12 @@ class PoliciesConfig(Section):
     )
     # Databases and runners of jobs take minutes to stop; the longest defaults of well-known charts are an hour.
     maximum_termination_grace_period: Annotated[
-        Duration, Bounds("run pods that may take up to {} to end", "run pods that may take more than {} to end")
+        Duration,
+        Bounds(
+            "run pods that may take up to {} to end",
+            "run pods that may take more than {} to end",
+            own=MAXIMUM_GRACE_PERIOD,
+        ),
     ] = Field(
         "1h",
         description="Maximum `terminationGracePeriodSeconds` of pods, during which they can delay a node drain.",

@@ -117,8 +117,14 @@ def is_cheap(expression: str, *, feeds_others: bool = False) -> str:
 # only its own values: those of the outer one would be printed once for each of them.
 _OPEN, _CLOSE, _DOT = r"[{]{2}(?:-\s)?\s*", r"\s*-?[}]{2}", r"(?:(?:[.]\w+)+|[.])"
 _END, _OUTSIDE = rf"{_OPEN}end{_CLOSE}", r"[^{]|[{][^{]"
-_PLAIN = rf"{_OUTSIDE}|{_OPEN}(?:(?:print(?:ln)?|len)\s+)?(?:{_DOT}|[$]\w+(?:[.]\w+)*){_CLOSE}"
-_IF = rf"{_OPEN}if\s+(?:{_DOT}|[$]\w+){_CLOSE}(?:{_PLAIN})*(?:{_OPEN}else{_CLOSE}(?:{_PLAIN})*)?{_END}"
+_COMMENT = r"[{]{2}(?:-\s)?/[*][^*]*[*]/(?:\s-)?[}]{2}"
+_WORD = r'"[^"\\\n]*"'
+_PLAIN = (
+    rf"{_OUTSIDE}|{_COMMENT}|{_OPEN}(?:(?:print(?:ln)?|len)\s+)?(?:{_DOT}|[$]\w+(?:[.]\w+)*){_CLOSE}|"
+    rf"{_OPEN}index\s+[.]Values\s+{_WORD}{_CLOSE}"
+)
+_CONDITION_OF_IF = rf"(?:{_DOT}|[$]\w+|(?:eq|ne)\s+{_DOT}\s+{_WORD})"
+_IF = rf"{_OPEN}(?:if|with)\s+{_CONDITION_OF_IF}{_CLOSE}(?:{_PLAIN})*(?:{_OPEN}else{_CLOSE}(?:{_PLAIN})*)?{_END}"
 _LOOPING = r"range\s+(?:[$]\w+\s*(?:,\s*[$]\w+\s*)?:=\s*)?"
 _OWN = rf"{_OUTSIDE}|{_OPEN}(?:{_DOT}|[$]\w+[.](?:NewValue|OldValue|Setter)){_CLOSE}"
 _INNER = rf"{_OPEN}{_LOOPING}(?:{_DOT}|[$]\w+){_CLOSE}(?:{_OWN})*{_END}"

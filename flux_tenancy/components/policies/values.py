@@ -25,7 +25,7 @@ from flux_tenancy.components.allowlists.source_patterns import (
     canonical_expression,
 )
 from flux_tenancy.components.config.section import Section
-from flux_tenancy.components.config.types import RESERVED_PREFIXES, seconds
+from flux_tenancy.components.config.types import RESERVED_PREFIXES
 from flux_tenancy.components.installs.flux.controller_rights import LANED_RESOURCES
 from flux_tenancy.components.policies.config import ANY_TAINT, OWN_TAINTS, USUAL_TAINTS, PoliciesConfig
 from flux_tenancy.components.policies.expressions import SAID, SAID_OF_FEEDING, TEMPLATE, is_cheap
@@ -64,8 +64,10 @@ from flux_tenancy.components.tenant.annotations import (
     IMPLIED_ACCOUNT,
     KINDS,
     LANE,
+    MAXIMUM_GRACE_PERIOD,
     MAXIMUM_RELEASE_SIZE,
     MAXIMUM_TIMEOUT,
+    MAXIMUM_TOKEN_LIFETIME,
     MINIMUM_INTERVAL,
     NOTIFICATIONS,
     SERVICE_TYPES,
@@ -119,7 +121,6 @@ def conditions(config: PoliciesConfig, tenancy: TenancyConfig) -> frozenset[Cond
 
 def places(config: PoliciesConfig, tenancy: TenancyConfig) -> Mapping[str, Place]:
     """The values of a stack, by the names that they have in a policy's CEL."""
-    lifetime = int(seconds(config.maximum_token_lifetime))
     providers = config.sources.providers
     priorities = config.priority_classes
     return {
@@ -130,17 +131,18 @@ def places(config: PoliciesConfig, tenancy: TenancyConfig) -> Mapping[str, Place
         "anyTag": not config.images.digests,
         "balancersAllowed": "LoadBalancer" in config.service_types,
         "bucketRegions": ", ".join(config.sources.bucket_regions),
-        "graceSeconds": int(seconds(config.maximum_termination_grace_period)),
         "httpsAnd": "" if config.notifications.plain_http else "https:// and ",
         "maximumSizes.objectBytes": config.maximum_sizes.object * 1024,
         "kinds.opened": (*resources_of(tenancy.kinds), *resources_of_rules(tenancy.extra_rules)),
         "priorityRemedy": "remove it" + (f" or use one of these: {', '.join(priorities)}" if priorities else ""),
         "serviceTypes": ", ".join(config.service_types),
         "tenant.maximumReleaseSize": Cel(value_of(MAXIMUM_RELEASE_SIZE, text(str(config.maximum_release_size)))),
+        "tenant.maximumGracePeriod": Cel(value_of(MAXIMUM_GRACE_PERIOD, text(config.maximum_termination_grace_period))),
+        "tenant.maximumTokenLifetime": Cel(value_of(MAXIMUM_TOKEN_LIFETIME, text(config.maximum_token_lifetime))),
         "tenant.maximumTimeout": Cel(value_of(MAXIMUM_TIMEOUT, text(config.maximum_timeout))),
         "tenant.mayBlock": Cel(value_of(BLOCKING_BUDGETS, text(str(config.blocking_disruption_budgets).lower()))),
         "tenant.minimumInterval": Cel(value_of(MINIMUM_INTERVAL, text(config.minimum_interval))),
-        "tokenSeconds": max(lifetime, _MOUNTED_SECONDS),
+        "tokenSeconds": _MOUNTED_SECONDS,
         "tokenServices": tuple(name for name in providers if name == "aws"),
     }
 

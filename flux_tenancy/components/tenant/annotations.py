@@ -33,6 +33,8 @@ EXCEPTIONS = f"{PREFIX}exceptions"
 MINIMUM_INTERVAL = f"{PREFIX}minimum-interval"
 MAXIMUM_TIMEOUT = f"{PREFIX}maximum-timeout"
 MAXIMUM_RELEASE_SIZE = f"{PREFIX}maximum-release-size"
+MAXIMUM_GRACE_PERIOD = f"{PREFIX}maximum-termination-grace-period"
+MAXIMUM_TOKEN_LIFETIME = f"{PREFIX}maximum-token-lifetime"
 BLOCKING_BUDGETS = f"{PREFIX}blocking-disruption-budgets"
 FREEZES = f"{PREFIX}freezes"
 WITHOUT_GRANTS = f"{PREFIX}without-grants"
@@ -66,6 +68,8 @@ def _bounds(policies: TenantPolicies) -> dict[str, Sequence[str]]:
         MINIMUM_INTERVAL: policies.minimum_interval,
         MAXIMUM_TIMEOUT: policies.maximum_timeout,
         MAXIMUM_RELEASE_SIZE: policies.maximum_release_size,
+        MAXIMUM_GRACE_PERIOD: policies.maximum_termination_grace_period,
+        MAXIMUM_TOKEN_LIFETIME: policies.maximum_token_lifetime,
         BLOCKING_BUDGETS: policies.blocking_disruption_budgets,
     }
     return {key: (str(bound).lower(),) for key, bound in bounds.items() if bound is not None}

@@ -70,10 +70,18 @@ _EXPECTED_KEYS = (
     "field.cattle.io/*",
     "lifecycle.cattle.io/*",
     "management.cattle.io/no-default-sa-token",
+    "cattle.io/creator",
+    "kubesphere.io/creator",  # KubeSphere's workspaces
+    "kubesphere.io/workspace",
+    "tmc.cloud.vmware.com/*",  # Tanzu Mission Control's workspaces
+    "io.portainer.kubernetes.resourcepool.*",  # Portainer
+    "k8slens-edit-resource-version",  # Lens and FreeLens, in what somebody edits with them
+    "freelens.app/resource-version",
 )
 _EXPECTED_FINALIZERS = (
     "finalizers.fluxcd.io",
     "controller.cattle.io/*",
+    "finalizers.kubesphere.io/*",
     "capsule.clastix.io/*",
     "projectcapsule.dev/*",
 )

@@ -402,6 +402,30 @@ def test_what_a_cluster_manager_records_in_a_namespace_stays():
     assert [each.field for each in differences(on(NAMESPACE), now)] == ["metadata.labels.istio-injection"]
 
 
+@pytest.mark.parametrize(
+    "recorded",
+    [
+        {"cattle.io/creator": "norman"},
+        {"kubesphere.io/workspace": "shop", "kubesphere.io/creator": "ann"},
+        {"tmc.cloud.vmware.com/workspace": "shop", "tmc.cloud.vmware.com/managed": "true"},
+        {"io.portainer.kubernetes.resourcepool.owner": "ann"},
+        {"k8slens-edit-resource-version": "v1"},
+    ],
+)
+def test_what_other_cluster_managers_record_stays_and_what_configures_their_clusters_does_not(recorded):
+    """An owner would delete the namespace with it."""
+    now = copy.deepcopy(NAMESPACE)
+    now["metadata"]["labels"] |= recorded | {"kubesphere.io/kata": "on"}
+    now["metadata"]["finalizers"] = ["finalizers.kubesphere.io/namespaces"]
+    owner = {"apiVersion": "tenant.kubesphere.io/v1beta1", "kind": "Workspace", "name": "shop", "uid": "1"}
+    now["metadata"]["ownerReferences"] = [owner]
+
+    found = [each.field for each in differences(on(NAMESPACE), now)]
+
+    assert len(found) == 2
+    assert found[0] == 'metadata.labels["kubesphere.io/kata"]' and "ownerReferences" in found[1]
+
+
 def test_an_expected_annotation_that_the_stack_sets_is_compared():
     kept = copy.deepcopy(NAMESPACE)
     kept["metadata"]["annotations"]["reconcile.fluxcd.io/requestedAt"] = "now"

@@ -77,6 +77,11 @@ def test_the_page_has_the_urls_of_eight_hosts():
         ("https://git.example.com/api/v4/projects/a%2F..%2Fb", "has an escape"),
         ("oci://registry.example.com/org/app:v1", "has a tag or a digest"),
         ("oci://registry.example.com/org/app@sha256:0", "has a tag or a digest"),
+        ("git@git.example.com:org/app", "has the short form of SSH"),
+        ("https://b\u00fccher.example.com/org/app", "has a host beyond ASCII"),
+        ("ssh://git@b\u00fccher.example.com/org/app", "has a host beyond ASCII"),
+        ("https://dev.azure.com/org/B%c3%bcro/_git/apps", "has an escape in lower case"),
+        ("codecommit::eu-west-1://apps", "is not a URL of this form"),
         ("ssh://git@git.example.com:org/app", "is not a URL of this form"),
     ],
 )

@@ -102,12 +102,25 @@ def test_what_credentials_without_admin_rights_do_not_find_is_not_gone(administe
     assert len(gone.urns) == number
 
 
-@pytest.mark.parametrize("status", [200, 304, 401, 403, 429, 500])
-def test_only_404_says_that_something_is_gone(status):
-    gone, asked = looked_up({}, recorded(), status=status)
+@pytest.mark.parametrize("status", [401, 403, 410, 422, 429, 451, 500, 503])
+def test_only_404_says_that_something_is_gone_and_any_other_refusal_is_named_with_its_tenant(status, caplog):
+    with caplog.at_level(logging.WARNING):
+        gone, asked = looked_up({}, recorded(), status=status)
 
     assert not gone.urns
     assert asked
+    assert codes(caplog.messages) == ["FT-GIT-017"] * 2
+    assert caplog.text.count("tenants.dev-team: ") == 2
+    assert f"--exclude '**RepositoryDeployKey::{FIRST}'" in caplog.text
+    assert HOOK not in caplog.text and "t0ken" not in caplog.text
+
+
+def test_what_is_there_is_no_warning(caplog):
+    with caplog.at_level(logging.WARNING):
+        gone, _ = looked_up({}, recorded(), status=200)
+
+    assert not gone.urns
+    assert codes(caplog.messages) == []
 
 
 def test_nothing_is_gone_while_github_is_down():

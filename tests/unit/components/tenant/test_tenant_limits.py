@@ -270,6 +270,9 @@ def test_limits_of_a_stack_apply_to_all_its_tenants(tmp_path):
         ({"maximumReleaseSize": 256, "minimumInterval": "10s", "maximumTimeout": "120m"}, []),
         ({"maximumReleaseSize": 1, "minimumInterval": "1h", "maximumTimeout": "1s"}, []),
         ({"blockingDisruptionBudgets": False}, []),
+        ({"maximumTerminationGracePeriod": "6h", "maximumTokenLifetime": "48h"}, []),
+        ({"maximumTerminationGracePeriod": "361m"}, ["maximumTerminationGracePeriod", "6h"]),
+        ({"maximumTokenLifetime": "49h"}, ["maximumTokenLifetime", "48h"]),
         ({"maximumReleaseSize": 257}, ["maximumReleaseSize", "256"]),
         ({"maximumTimeout": "121m"}, ["maximumTimeout", "2h"]),
         ({"minimumInterval": "9s"}, ["minimumInterval", "10s"]),
@@ -285,6 +288,7 @@ def test_the_stack_bounds_the_policies_of_its_tenants(tmp_path, own, refused):
         }
     }
     bounds = {"maximumReleaseSize": 256, "maximumTimeout": "2h", "minimumInterval": "10s"}
+    bounds |= {"maximumTerminationGracePeriod": "6h", "maximumTokenLifetime": "48h"}
     policies = {"tenantBounds": bounds | {"blockingDisruptionBudgets": False}}
     if not refused:
         load(tmp_path, tenants=tenants, policies=policies)
