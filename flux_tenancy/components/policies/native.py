@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from flux_tenancy.components.installs.flux.lanes import lease_of
 from flux_tenancy.components.policies.rendering import ACTIONS, object_name, spec
 from flux_tenancy.components.policies.request import SUBRESOURCE
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, Controller
@@ -27,13 +28,6 @@ _UPDATER = (
     ".name(request.name).check('update').allowed()"
 )
 
-# The Lease with which the leader of kustomize-controller says every few seconds that it is alive. Without it, there is
-# no Flux whose changes could be held.
-_CLOCK = {
-    "name": f"{Controller.KUSTOMIZE}-leader-election",
-    "namespace": FLUX_NAMESPACE,
-    "parameterNotFoundAction": "Allow",
-}
 NOW = "timestamp(params.spec.?renewTime.orValue('1970-01-01T00:00:00Z'))"
 """CEL for the current time, a few seconds late, in a policy that reads the clock.
 
@@ -41,15 +35,25 @@ CEL in Kubernetes has no other one. Source: https://kubernetes.io/docs/concepts/
 """
 
 
-def native(policy: Policy, mode: PolicyMode) -> list[Manifest]:
-    """The policy and its binding."""
+def native(policy: Policy, mode: PolicyMode, *, lanes: bool = False) -> list[Manifest]:
+    """The policy and its binding.
+
+    Args:
+        policy: the policy.
+        mode: what happens to a request that it refuses.
+        lanes: whether the stack has lanes, in which the leader of kustomize-controller has another Lease.
+    """
     specification = spec(policy, may_change=_MAY_CHANGE, updater=_UPDATER)
     if not policy.reads_clock:
         return manifests(object_name(policy.name), specification, ACTIONS[mode])
-    kind = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
-    return manifests(
-        object_name(policy.name), specification | {"paramKind": kind}, ACTIONS[mode], paramRef=dict(_CLOCK)
-    )
+    # The leader renews it every few seconds. Without kustomize-controller, Flux changes nothing that could be held.
+    clock: Manifest = {
+        "name": lease_of(Controller.KUSTOMIZE, "") if lanes else f"{Controller.KUSTOMIZE}-leader-election",
+        "namespace": FLUX_NAMESPACE,
+        "parameterNotFoundAction": "Allow",
+    }
+    specification["paramKind"] = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
+    return manifests(object_name(policy.name), specification, ACTIONS[mode], paramRef=clock)
 
 
 def manifests(name: str, specification: Manifest, actions: Iterable[str], **binding: Manifest) -> list[Manifest]:

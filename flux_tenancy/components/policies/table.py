@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
@@ -82,7 +83,7 @@ def policy_set(
         freezes: whether the stack has a freeze; without, the policy about them needs a mode of its own.
         tenancy: the settings of all tenants, which say whether these make namespaces, with Capsule.
     """
-    render = kyverno if engine is PolicyEngine.KYVERNO else native
+    render = kyverno if engine is PolicyEngine.KYVERNO else partial(native, lanes=lanes)
     in_force = [
         (policy, mode)
         for policy, mode in _in_force(config, relaxed, tenancy)

@@ -13,6 +13,7 @@ from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.stack.checks.check import Finding
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.tenant.freezes import Freeze, freezes_of, in_utc
+from flux_tenancy.components.vocabulary.names import Controller
 
 
 def _unknown_tenants(config: StackConfig) -> Iterator[Finding]:
@@ -39,7 +40,22 @@ def _without_policy(config: StackConfig) -> Iterator[Finding]:
             )
 
 
-FREEZE_CHECKS = (_unknown_tenants, _without_policy)
+def _without_clock(config: StackConfig) -> Iterator[Finding]:
+    """Arguments with which kustomize-controller renews no Lease, or one of another name."""
+    given = config.flux.extra_args.get(Controller.KUSTOMIZE, ())
+    if config.has_freezes and any(each.startswith(_OF_LEASES) for each in given):
+        yield (
+            ("flux", "extraArgs", Controller.KUSTOMIZE.value),
+            Message(
+                "FT-TEN-437",
+                f"sets one of {', '.join(_OF_LEASES)}, and a freeze reads the time from the controller's usual Lease",
+                "remove the argument, or the freezes",
+            ),
+        )
+
+
+_OF_LEASES = ("--enable-leader-election", "--watch-label-selector")
+FREEZE_CHECKS = (_unknown_tenants, _without_policy, _without_clock)
 
 
 def freeze_warnings(config: StackConfig) -> Iterator[Message]:

@@ -8,6 +8,7 @@ from sample_policies import rendered
 from dev.reference.pages import DOCS
 from dev.reference.policies import policies_page
 from flux_tenancy.components.config.section import Section
+from flux_tenancy.components.installs.flux.lanes import lease_of
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
 from flux_tenancy.components.policies.fields import FIELDS
 from flux_tenancy.components.policies.names import PolicyName
@@ -19,6 +20,7 @@ from flux_tenancy.components.tenant.annotations import namespace_annotations
 from flux_tenancy.components.tenant.bounds import TenantBounds
 from flux_tenancy.components.tenant.config import TenantConfig, TenantPolicies
 from flux_tenancy.components.tenant.role import MANAGED
+from flux_tenancy.components.vocabulary.names import Controller
 from tests.support.goldens import assert_golden
 from tests.support.policy_cases import CASES, CONFIGS, User
 
@@ -126,6 +128,13 @@ def test_kubernetes_alone_holds_tenants_and_only_with_a_freeze_or_a_mode_for_the
             "parameterNotFoundAction": "Allow",
         }
         assert name not in names_of(policy_set(config, PolicyEngine.KYVERNO, freezes=freezes))
+
+
+def test_the_clock_is_the_lease_of_the_platforms_kustomize_controller_in_a_stack_with_lanes_too():
+    found = policy_set(PoliciesConfig(), PolicyEngine.NATIVE, freezes=True, lanes=True)
+    [clock] = [each["spec"]["paramRef"]["name"] for each in found.manifests if "paramRef" in each["spec"]]
+
+    assert clock == lease_of(Controller.KUSTOMIZE, "") != "kustomize-controller-leader-election"
 
 
 @pytest.mark.golden

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 from pydantic import ValidationError
-from sample_stack import load, problems
+from sample_stack import FLUX, load, problems
 
 from flux_tenancy.components.policies.config import PolicyEngine
 from flux_tenancy.components.stack.checks import freezes as checks
@@ -109,6 +109,16 @@ def test_a_freeze_without_the_policy_would_hold_nobody(tmp_path, policies):
         "Pulumi.staging.yaml: tenancy.freeze[0]: ",
         "Pulumi.staging.yaml: tenants.dev-team.freeze[0]: ",
     ]
+
+
+@pytest.mark.parametrize("argument", ["--enable-leader-election=false", "--watch-label-selector=a=b"])
+def test_a_freeze_needs_the_lease_of_kustomize_controller(tmp_path, argument):
+    flux = FLUX | {"extraArgs": {"kustomize-controller": [argument]}}
+
+    [problem] = problems(tmp_path, flux=flux, tenants=frozen(FREEZE))
+
+    assert problem.startswith("Pulumi.staging.yaml: flux.extraArgs.kustomize-controller: sets one of")
+    assert not load(tmp_path, flux=flux, tenants=frozen()).has_freezes
 
 
 @pytest.mark.parametrize(
