@@ -100,9 +100,9 @@ lint-fast: $(TESTED)
 	@$(VENV)/bin/mypy
 	@$(VENV)/bin/lint-imports --no-logo --no-cache
 	@test -z "$$(gofmt -l $(GO_SOURCES))" || { gofmt -l $(GO_SOURCES); exit 1; }
-	@$(VENV)/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*
-	@$(VENV)/bin/check-jsonschema --builtin-schema vendor.github-actions .github/actions/*/* flux_tenancy/template/.github/actions/*/*
-	@$(VENV)/bin/zizmor --offline --no-progress --quiet .github flux_tenancy/template/.github
+	@$(VENV)/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/* flux_tenancy/template/tenant/*
+	@$(VENV)/bin/check-jsonschema --builtin-schema vendor.github-actions .github/actions/*/* flux_tenancy/template/.github/actions/*/* review/*
+	@$(VENV)/bin/zizmor --offline --no-progress --quiet .github flux_tenancy/template/.github flux_tenancy/template/tenant/* review
 
 generate: $(TESTED) ## Write the JSON Schemas, the reference pages, and the golden files of the tests; review their difference
 	@$(INSTALLED) schemas
@@ -112,7 +112,7 @@ generate: $(TESTED) ## Write the JSON Schemas, the reference pages, and the gold
 docs: $(TESTED) ## Build the documentation as a site into site/
 	@$(VENV)/bin/zensical build --clean --strict
 
-dist: $(INSTALLED) ## Build the wheel into dist/, with constraints.txt, its bill of materials and its provenance
+dist: $(INSTALLED) ## Build the wheel into dist/, with constraints.txt, its bill of materials (CycloneDX) and its provenance (SLSA)
 	@$(RUN) -m dev.distribution
 
 bench: $(TESTED) ## Measure against peers; CONTEST=review, kubectl, admission, neighbours, lanes, backends or fleet runs one contest

@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -26,8 +26,7 @@ CHECKOUT = Path(__file__).parents[1]
 DIST = CHECKOUT / "dist"
 CONSTRAINTS = "constraints.txt"
 SBOM = f"flux_tenancy-{VERSION}.cdx.json"
-PROVENANCE = f"flux_tenancy-{VERSION}.provenance.json"
-_BUILD = "urn:flux-tenancy:make-dist"
+PROVENANCE = f"flux_tenancy-{VERSION}.intoto.json"
 _PACKED = ("flux_tenancy", "LICENSE", "pyproject.toml", "requirements.in")
 """What the wheel is built from."""
 _PIP = (
@@ -40,6 +39,10 @@ _PIP = (
     "--no-deps",
     "--no-build-isolation",
 )
+_BUILD = "urn:flux-tenancy:make-dist:v1"
+_BUILDER = "setuptools"
+"""The package that decides about the bytes of the wheel."""
+_DIRTY = "-dirty"
 _LOCKED = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)((?:\s*\\\n\s*--hash=sha256:[0-9a-f]+)*)", re.MULTILINE)
 _ROOT = f"pkg:pypi/flux-tenancy@{VERSION}"
 
@@ -119,31 +122,33 @@ def sbom(commit: str) -> str:
     return json.dumps(content, indent=2) + "\n"
 
 
-def provenance(files: Iterable[Path], commit: str) -> str:
-    """What files were built from, as an in-toto statement that a release workflow can sign.
+def provenance(commit: str, folder: Path) -> str:
+    """What the files of a folder are built from, and how: an in-toto statement, which whoever publishes them signs.
 
-    Source: https://slsa.dev/spec/v1.1/provenance
+    It has neither the time nor the machine, so that everybody who builds the commit can compare it.
 
     Args:
-        files: the files.
-        commit: the commit that they are built from, with `-dirty` if files differ from it.
+        commit: the commit, with `-dirty` if files differ from it.
+        folder: the files that were built.
+
+    Source: https://github.com/in-toto/attestation/blob/main/spec/v1/statement.md and
+    https://slsa.dev/spec/v1.1/provenance
     """
-    tools = [Locked(name, version(name), ()).purl for name in ("pip", "setuptools")]
+    source: dict[str, Any] = {"name": "source", "digest": {"gitCommit": commit.removesuffix(_DIRTY)}}
+    if commit.endswith(_DIRTY):
+        source["annotations"] = {"modified": True}
     content = {
         "_type": "https://in-toto.io/Statement/v1",
         "subject": [
-            {"name": each.name, "digest": {"sha256": hashlib.sha256(each.read_bytes()).hexdigest()}}
-            for each in sorted(files)
+            {"name": file.name, "digest": {"sha256": hashlib.sha256(file.read_bytes()).hexdigest()}}
+            for file in sorted(folder.iterdir())
         ],
         "predicateType": "https://slsa.dev/provenance/v1",
         "predicate": {
             "buildDefinition": {
                 "buildType": _BUILD,
-                "externalParameters": {"version": VERSION},
-                "resolvedDependencies": [
-                    {"name": "checkout", "digest": {"gitCommit": commit}},
-                    *({"uri": each} for each in tools),
-                ],
+                "externalParameters": {"target": "dist"},
+                "resolvedDependencies": [source, {"uri": f"pkg:pypi/{_BUILDER}@{version(_BUILDER)}"}],
             },
             "runDetails": {"builder": {"id": _BUILD}},
         },
@@ -152,11 +157,11 @@ def provenance(files: Iterable[Path], commit: str) -> str:
 
 
 def build(folder: Path) -> None:
-    """Write the wheel, constraints.txt, the bill of materials and the provenance into an empty folder.
+    """Write the wheel, constraints.txt, the bill of materials and the provenance of these into an empty folder.
 
     Tracked files are copied first, so that neither the checkout's path and modes nor files that are left over count.
     """
-    commit = _git("describe", "--always", "--abbrev=40", "--dirty", "--exclude=*").strip()
+    commit = _git("describe", "--always", "--abbrev=40", f"--dirty={_DIRTY}", "--exclude=*").strip()
     os.umask(0o022)
     with tempfile.TemporaryDirectory() as temporary:
         source = Path(temporary)
@@ -169,7 +174,7 @@ def build(folder: Path) -> None:
         subprocess.run([sys.executable, *_PIP, f"--wheel-dir={folder}", temporary], env=epoch, check=True)
     (folder / CONSTRAINTS).write_text(constraints(), encoding="utf-8")
     (folder / SBOM).write_text(sbom(commit), encoding="utf-8")
-    (folder / PROVENANCE).write_text(provenance(folder.iterdir(), commit), encoding="utf-8")
+    (folder / PROVENANCE).write_text(provenance(commit, folder), encoding="utf-8")
 
 
 def _git(*arguments: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,25 +19,53 @@ from flux_tenancy.command.app import NAME, app
 from flux_tenancy.command.exits import MEANINGS
 
 _COLUMNS = 100
+_OF_WORKFLOWS = "ci"
+"""The last group, whose commands the template's workflows call."""
+_SEVERAL = 3
+"""What so many commands have is described once."""
 
 
 def commands_page() -> str:
-    """Every command with its usage, options and examples, and the table of exit codes."""
+    """Every command that people run, with its usage, options and examples, and the table of exit codes."""
     command: Any = typer.main.get_command(app)
     context = command.make_context(NAME, [], resilient_parsing=True)
     _, rest = get_docs_for_click(obj=command, ctx=context, name=NAME).split("\n", 1)
+    rest = rest.partition(f"## `{NAME} {_OF_WORKFLOWS}`")[0]
     # Every command has the option, and a group's commands follow with their whole sentences.
     rest = re.sub(r"^\* `-h, --help`: .*\n", "", rest, flags=re.MULTILINE)
     rest = re.sub(r"^\*\*Commands\*\*:\n\n(\* .*\n)+\n?", "", rest, flags=re.MULTILINE)
     rest = re.sub(r"^\*\*Options\*\*:\n\n(?!\*)", "", rest, flags=re.MULTILINE)
     rest = re.sub(r"^Exit codes: .*\n\n", "", rest, flags=re.MULTILINE)
     rest = rest.replace("**Usage**:\n\n", "")
+    # The heading says the same.
+    rest = re.sub(r"```console\n\$ [\w -]+ \[OPTIONS\]( COMMAND \[ARGS\]\.\.\.)?\n```\n\n", "", rest)
+    shared, rest = _options_once(rest)
     codes = "\n".join(f"| {code.value} | {meaning} |" for code, meaning in MEANINGS.items())
     return (
         f"<!-- Written by `make generate` from flux_tenancy/command/; change it there. -->\n\n# Commands\n\n"
         f"![Help of {NAME}](images/{NAME}.svg)\n\n{rest.strip()}\n\n"
+        f"## `{NAME} {_OF_WORKFLOWS}`\n\n`{NAME} {_OF_WORKFLOWS} --help` has the commands of "
+        f"[the workflows](review.md#set-up-in-ten-minutes).\n\n"
+        f"## Options of several commands\n\n{shared}\n\n"
         f"## Exit codes\n\n| Code | Meaning |\n| --- | --- |\n{codes}\n"
     )
+
+
+def _options_once(text: str) -> tuple[str, str]:
+    """The options that several commands have, and the page with their names alone at these commands."""
+    options = re.compile(r"^\* (`-[^`]+`): .*$", re.MULTILINE)
+    counts = Counter(found[0] for found in options.finditer(text))
+    # A name stands for one meaning; further ones stay where they are.
+    shared = {options.sub(r"\1", line): line for line, count in reversed(counts.most_common()) if count >= _SEVERAL}
+
+    def named(found: re.Match[str]) -> str:
+        lines = found[0].splitlines()
+        own = [line for line in lines if line not in shared.values()]
+        names = ", ".join(name for name, line in shared.items() if line in lines)
+        also = [f"* {names}: [as in other commands](#options-of-several-commands)"] if names else []
+        return "\n".join(own + also)
+
+    return "\n".join(shared.values()), re.sub(r"^\* `-.*(\n\* `-.*)*", named, text, flags=re.MULTILINE)
 
 
 def pictures() -> Mapping[str, str]:

@@ -20,6 +20,7 @@ from dev.reference.tables import listed, table
 from flux_tenancy.components.config.passed import Passed
 from flux_tenancy.components.config.section import Section, kind_of
 from flux_tenancy.components.config.types import RESERVED_NAMES, RESERVED_PREFIXES
+from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.sources.config import Source
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.tenant.config import TenantConfig
@@ -27,15 +28,15 @@ from flux_tenancy.components.tenant.namespaces import PROTECTED_LABEL_PREFIXES
 
 _SCALARS = {
     str: "string",
-    bool: "true or false",
-    int: "whole number",
+    bool: "boolean",
+    int: "integer",
     SecretStr: "secret string",
     Any: "any value",
 }
 _HEAD = ("Key", "Type", "Default", "Meaning")
 _FEW = 5
-"""A model with at most so many keys has no section of its own."""
-_TELLING = 12
+"""A model with at most so many keys has no section of its own, nor has an enumeration with so many values."""
+_TELLING = 18
 """A docstring with more words says more than the description of the key that has the model."""
 _ALIKE = 3
 """Sections that share so many keys do not repeat them."""
@@ -192,9 +193,11 @@ def configuration_page() -> str:
         cleandoc(names),
         "## Values",
         table(("Type", "Rule"), formats),
-        *_choices(),
     ]
-    return "\n\n".join(parts) + "\n"
+    text = "\n\n".join(parts)
+    text = "\n\n".join([text, *_choices(text)]) + "\n"
+    # Messages, editors and schemas name pages by their paths.
+    return re.sub(r"\bdocs/([\w-]+)\.md(#[\w-]+)?", r"[\1](\1.md\2)", text)
 
 
 def every_key() -> Iterator[tuple[str, str]]:
@@ -233,11 +236,14 @@ def _type(annotation: Any) -> str:
     if origin is Literal:
         return " or ".join(f"`{argument}`" for argument in arguments)
     if origin is tuple:
-        return f"list of {_type(_bare(arguments[0]))}"
+        of = _type(_bare(arguments[0]))
+        return {"string": "strings", "mapping": "list"}.get(of, f"list of {of}")
     if origin is dict:
-        return f"mapping of {_type(_bare(arguments[0]))} to {_type(_bare(arguments[1]))}"
+        key, value = (_type(_bare(each)) for each in arguments)
+        to = "" if value in ("mapping", "any value") else f" to {value}"
+        return f"mapping{to}" if key == "string" else f"mapping of {key}{to}"
     if issubclass(annotation, Enum):
-        return f"[{annotation.__name__}](#{annotation.__name__.lower()})"
+        return _linked(annotation) if _is_explained(annotation) else " or ".join(f"`{each}`" for each in annotation)
     return _SCALARS.get(annotation, "mapping")
 
 
@@ -272,10 +278,20 @@ def _models_in(annotation: Any) -> Iterator[tuple[str, type[BaseModel]]]:
         yield "", annotation
 
 
-def _choices() -> Iterator[str]:
-    """A section for each enumeration of the models, in the order of their first use."""
+def _choices(text: str) -> Iterator[str]:
+    """A section for each enumeration that the tables link to, in the order of their first use."""
     for choice in dict.fromkeys(_enums_in(StackConfig)):
-        yield f"### {choice.__name__}\n\n{cleandoc(choice.__doc__ or '')}\n\n{listed(choice)}"
+        if _linked(choice) in text and choice is not PolicyName:
+            yield f"### {choice.__name__}\n\n{cleandoc(choice.__doc__ or '')}\n\n{listed(choice)}"
+
+
+def _is_explained(choice: type[Enum]) -> bool:
+    """Whether an enumeration has too many values for a table, or more to say than the key that has it."""
+    return len(choice) > _FEW or "\n\n" in cleandoc(choice.__doc__ or "")
+
+
+def _linked(choice: type[Enum]) -> str:
+    return f"[{choice.__name__}]({'policies.md' if choice is PolicyName else f'#{choice.__name__.lower()}'})"
 
 
 def _enums_in(annotation: Any) -> Iterator[type[Enum]]:

@@ -1,15 +1,14 @@
-"""Generated pages of `docs/`, written by `make generate`: commands, configuration, moving in, policies and errors, and
-the tables of lockdown.
+"""Generated pages of `docs/`, written by `make generate`: commands, configuration, moving in and policies, and the
+tables of lockdown.
 
-Commands come from their help, keys, types, defaults and descriptions from the models, flags from their table, errors
-from messages, and what moves in from tests/compatibility.
+Commands come from their help, keys, types, defaults and descriptions from the models, flags from their table, and what
+moves in from tests/compatibility.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from inspect import cleandoc
 from pathlib import Path
 
 from dev.distribution import CONSTRAINTS, constraints
@@ -22,12 +21,10 @@ from flux_tenancy.components.installs.flux.lockdown_environment import LOCKDOWN_
 from flux_tenancy.components.installs.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS, LockdownFlag
 from flux_tenancy.components.installs.flux.release import FLUX
 from flux_tenancy.components.vocabulary.names import Controller
-from flux_tenancy.operations.messages import read_messages
 
 DOCS = Path(__file__).parents[2] / "docs"
 TEMPLATE = DOCS.parent / "flux_tenancy" / "template"
 
-_GENERATED = "<!-- Written by `make generate` from {source}; change it there. -->"
 _LOCKDOWN_TABLE = (
     "<!-- `make generate` writes this table from flux_tenancy/components/installs/flux; change it there. -->"
 )
@@ -64,47 +61,6 @@ def _flux_versions(flag: LockdownFlag) -> str:
     return first if first == last else f"{first} to {last}"
 
 
-_ERROR_TITLES = {
-    "CAP": "Capsule",
-    "CFG": "Configuration",
-    "CMD": "Command line",
-    "CLU": "Cluster",
-    "ENG": "Pulumi",
-    "FLX": "Flux",
-    "GIT": "Git hosts",
-    "ISO": "Isolation suite",
-    "KYV": "Kyverno",
-    "MSG": "Notifications",
-    "OPS": "Commands",
-    "POL": "Policies",
-    "REV": "Reviews",
-    "SRC": "Sources",
-    "SYN": "Syncs",
-    "TEN": "Tenants",
-}
-
-
-def errors_page() -> str:
-    """`docs/errors.md`: the codes of all errors and warnings, by area."""
-    introduction = f"""
-        {_GENERATED.format(source="the messages in the source files")}
-
-        # Errors
-
-        Each error and warning says what is wrong and what to do, and ends with its code in parentheses, which does not
-        change when the wording does. `flux-tenancy explain FT-CFG-602` prints the message of a code, and
-        `flux-tenancy explain` those of all. [troubleshooting.md](troubleshooting.md) explains errors that take more
-        than a line to solve.
-        """
-    areas: dict[str, list[str]] = {}
-    for code in read_messages():
-        areas.setdefault(code.split("-")[1], []).append(code)
-    parts = [cleandoc(introduction)]
-    for area, codes in areas.items():
-        parts += [f"## {_ERROR_TITLES.get(area, area)}", ", ".join(codes)]
-    return "\n\n".join(parts) + "\n"
-
-
 def _controllers(controllers: Iterable[Controller]) -> str:
     return ", ".join(sorted(controller.value for controller in controllers))
 
@@ -114,7 +70,6 @@ def rendered() -> dict[Path, str]:
     return {
         DOCS / "commands.md": commands_page(),
         DOCS / "configuration.md": configuration_page(),
-        DOCS / "errors.md": errors_page(),
         DOCS / "lockdown.md": lockdown_page(),
         DOCS / "moving-in.md": moving_in_page(),
         DOCS / "policies.md": policies_page(),

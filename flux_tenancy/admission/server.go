@@ -17,6 +17,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	requestcontext "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 )
@@ -73,8 +74,10 @@ type kind interface {
 
 // server answers requests.
 type server struct {
-	kinds    map[schema.GroupVersionKind]kind
-	policies *policies
+	kinds      map[schema.GroupVersionKind]kind
+	policies   *policies
+	authorizer authorizer.Authorizer
+	bounds     *bounds
 }
 
 func newServer(given input) (*server, error) {
@@ -93,18 +96,32 @@ func newServer(given input) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &server{kinds: kinds, policies: policies}, nil
+	bounds, err := newBounds(given.Quotas, given.Limits)
+	if err != nil {
+		return nil, err
+	}
+	return &server{kinds: kinds, policies: policies, authorizer: authorizer, bounds: bounds}, nil
 }
 
 // ask answers one request.
 func (s *server) ask(given request) answer {
 	result := answer{Errors: []fieldError{}, Refusals: []refusal{}}
+	user := userOf(given)
+	if len(given.Verbs) > 0 {
+		if found := s.forbidden(user, &given); found != nil {
+			result.Refusals = append(result.Refusals, *found)
+			return result
+		}
+	}
 	kind, call, found := s.read(given)
 	result.Errors = append(result.Errors, found...)
 	if kind == nil {
 		return result
 	}
-	user := userOf(given)
+	if found := s.bounds.limit(call); found != nil {
+		result.Refusals = append(result.Refusals, *found)
+		return result
+	}
 	validate := func(ctx context.Context, object, old runtime.Object) error {
 		attributes := admission.NewAttributesRecord(
 			object, old, call.bodyKind, call.scope, call.name, call.place.resource, call.subresource, call.operation, nil, true, user,
@@ -116,12 +133,48 @@ func (s *server) ask(given request) answer {
 				return errDenied
 			}
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		if found := s.bounds.charge(attributes, max(given.Count, 1)); found != nil {
+			result.Refusals = append(result.Refusals, *found)
+			return errDenied
+		}
+		return nil
 	}
 	if err := kind.check(registryContext(call), call, validate); err != nil && !errors.Is(err, errDenied) {
 		result.Errors = append(result.Errors, fieldErrors(err)...)
 	}
 	return result
+}
+
+// forbidden returns what RBAC refuses, and puts the object into the namespace in which it is applied. The resource of an
+// unknown kind is guessed as clients do.
+func (s *server) forbidden(user user.Info, given *request) *refusal {
+	var object map[string]any
+	gvk, metadata, err := identify(given.Object)
+	if err != nil || json.Unmarshal(given.Object, &object) != nil {
+		return nil // read returns why.
+	}
+	guessed, _ := meta.UnsafeGuessKindToResource(gvk)
+	where := place{kind: gvk, resource: guessed, namespaced: true}
+	if kind, known := s.kinds[gvk]; known {
+		where = kind.where()
+	}
+	if metadata.Namespace != "" {
+		given.Namespace = metadata.Namespace
+	}
+	fields, named := object["metadata"].(map[string]any)
+	switch {
+	case !where.namespaced:
+		given.Namespace = ""
+	case named && metadata.Namespace == "":
+		fields["namespace"] = given.Namespace
+		if given.Object, err = json.Marshal(object); err != nil {
+			return nil
+		}
+	}
+	return forbidden(context.Background(), s.authorizer, user, where, *given)
 }
 
 // read decodes the objects of a request. The kind is nil if they cannot be checked further.

@@ -26,7 +26,7 @@ from flux_tenancy.version import VERSION
 
 NAME = "flux-tenancy"
 EXTENSIONS = "flux_tenancy.commands"
-"""The group of the entry points of extensions: each is a `typer.Typer`, and its name that of a group of commands.
+"""The group of the entry points of extensions: each is a command, or a `typer.Typer` with the commands of a group.
 
 Source: https://packaging.python.org/en/latest/guides/creating-and-discovering-plugins/#using-package-metadata
 """
@@ -44,18 +44,25 @@ app = typer.Typer(
 app.command()(new)
 app.command()(schemas)
 app.command()(up)
-for _name, _group in {
+_groups = {
     "tenant": tenant.app,
     "key": key.app,
     "review": review.app,
     "drift": drift.app,
     "fleet": fleet.app,
     "releases": releases.app,
-}.items():
+}
+for _name, _group in _groups.items():
     app.add_typer(_group, name=_name, cls=Group)
 for _extension in sorted(entry_points(group=EXTENSIONS), key=attrgetter("name")):
     try:
-        app.add_typer(_extension.load(), name=_extension.name, cls=Group)
+        _loaded = _extension.load()
+        if _extension.name in _groups:
+            _groups[_extension.name].registered_commands += _loaded.registered_commands
+        elif isinstance(_loaded, typer.Typer):
+            app.add_typer(_loaded, name=_extension.name, cls=Group)
+        else:
+            app.command(_extension.name)(_loaded)
     except Exception as error:
         typer.echo(f"warning: the extension {_extension.name} ({_extension.value}) cannot be used: {error}", err=True)
 app.command()(isolation.isolation)

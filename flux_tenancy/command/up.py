@@ -41,7 +41,8 @@ def up(
 ) -> None:
     """Repair drift, then preview and run `pulumi up`. Refuses a stack that differs from what was approved.
 
-    Pulumi's output is printed without control characters, which Events of tenants may contain.
+    Pulumi's output is printed without control characters, which Events of tenants may contain, and ends with its
+    summary. `pulumi stack output` prints the outputs.
 
     Without `--approved`, FLUX_TENANCY_APPROVED counts, as for `pulumi up`.
 

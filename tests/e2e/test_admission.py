@@ -29,7 +29,7 @@ from tests.support.environment import Environment
 from tests.support.isolation import TENANT as SUITE_TENANT
 from tests.support.isolation import run, suite_tenant
 from tests.support.lab import Lab, RunningCluster, eventually
-from tests.support.policy_cases import CASES, CONFIGS, NAMESPACE_OBJECTS, RELAXED, TENANT, Case, User
+from tests.support.policy_cases import CASES, CLOCK, CONFIGS, NAMESPACE_OBJECTS, RELAXED, TENANT, Case, User
 from tests.support.policy_requests import CUSTOM_KINDS, access, as_in_flux_2_10, ask, bound
 from tests.support.project import Project
 from tests.support.releases import FLUX_BUNDLE
@@ -101,6 +101,8 @@ def api(lab: Lab, stack: Environment) -> Iterator[ApiClient]:
             client.apply(as_in_flux_2_10(manifest))
     for manifest in (*CUSTOM_KINDS, *NAMESPACE_OBJECTS.values(), *access()):
         client.apply(manifest)
+    # Nobody renews it either.
+    client.apply(CLOCK)
     eventually(lambda: "widgets" in str(client.get("/apis/example.com/v1")))
     for namespace in NAMESPACE_OBJECTS:
         subject = {"kind": "ServiceAccount", "name": TENANT, "namespace": "apps"}

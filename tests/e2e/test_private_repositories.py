@@ -6,7 +6,10 @@ scenario.
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import subprocess
 import threading
 import time
 from base64 import b64decode, b64encode
@@ -25,6 +28,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from flux_tenancy.components.keys import age_keys, openpgp_keys
 from flux_tenancy.components.keys.ssh_keys import SshKey, generate
 from tests.support.environment import Environment, base
+from tests.support.flux_tenancy import flux_tenancy
 from tests.support.git_client import Signer, ask
 from tests.support.lab import Lab, Reconciling, eventually
 from tests.support.project import Project
@@ -89,6 +93,40 @@ class Shop:
         keys = self.lab.git.deploy_keys(*REPOSITORY)
         assert all(key["read_only"] for key in keys)
         return {" ".join(key["key"].split()[:2]) for key in keys}
+
+    @contextmanager
+    def at_host(self) -> Iterator[httpx.Client]:
+        """The API of its repository at the Git host, for an admin."""
+        host = f"{self.lab.git.github_url}api/v3/repos/{'/'.join(REPOSITORY)}/"
+        headers = {"Authorization": f"Bearer {self.lab.git.token()}"}
+        with httpx.Client(base_url=host, headers=headers, trust_env=False) as api:
+            yield api
+
+    def drift(self) -> set[tuple[str, str, str]]:
+        """What differs of the shop's at the Git host: kind, in which way, and field."""
+        done = self._run("drift", "show", "--output", "json")
+        found = json.loads(done.stdout)
+        assert found["unread"] == []
+        return {
+            (each["kind"], each["what"], each["field"])
+            for each in found["differences"]
+            if each["name"].startswith("/".join(REPOSITORY))
+        }
+
+    def repair(self) -> None:
+        """Run the ordinary update, after which nothing of the shop's differs."""
+        self._run("up", "--yes")
+        assert self.drift() == set()
+
+    def _run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        self.stack.write()
+        with pytest.MonkeyPatch.context() as patch:
+            for variable, value in self.lab.pulumi.environment().items():
+                patch.setenv(variable, value)
+            patch.setenv("PATH", str(self.lab.pulumi.bin), prepend=os.pathsep)
+            done = flux_tenancy(self.stack.project.folder, *arguments, "--stack", NAME)
+        assert done.returncode == 0, done.stderr
+        return done
 
     def source(self) -> tuple[str, str]:
         return self.stack.cluster.ready("gitrepository", "shop", "shop")
@@ -252,6 +290,32 @@ class TestDeployKey:
 
     def test_an_unchanged_stack_previews_no_change(self, shop: Shop) -> None:
         assert shop.stack.changes() == {}
+
+    def test_what_others_change_at_the_host_is_drift_and_an_update_repairs_it(self, shop: Shop) -> None:
+        """The key is registered again with write access, and the webhook leads elsewhere; then the webhook is gone."""
+        [key], [webhook] = shop.lab.git.deploy_keys(*REPOSITORY), shop.lab.git.webhooks(*REPOSITORY)
+        url = webhook["config"]["url"]
+        with shop.at_host() as api:
+            api.delete(f"keys/{key['id']}").raise_for_status()
+            writable = {"title": key["title"], "key": shop.key.public, "read_only": False}
+            api.post("keys", json=writable).raise_for_status()
+            elsewhere = {"active": True, "config": {"url": "https://example.com/evil", "content_type": "json"}}
+            api.patch(f"hooks/{webhook['id']}", json=elsewhere).raise_for_status()
+        assert shop.drift() == {
+            ("RepositoryDeployKey", "missing", ""),
+            ("RepositoryWebhook", "changed", "configuration.url"),
+        }
+
+        shop.repair()
+
+        assert shop.registered() == {shop.key.public}
+        [webhook] = shop.lab.git.webhooks(*REPOSITORY)
+        assert webhook["config"]["url"] == url
+        with shop.at_host() as api:
+            api.delete(f"hooks/{webhook['id']}").raise_for_status()
+        assert shop.drift() == {("RepositoryWebhook", "missing", "")}
+        shop.repair()
+        assert [each["config"]["url"] for each in shop.lab.git.webhooks(*REPOSITORY)] == [url]
 
     def test_a_push_is_applied_before_the_next_interval(
         self, shop: Shop, record_property: Callable[[str, object], None]

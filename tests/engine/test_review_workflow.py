@@ -119,16 +119,21 @@ def run(step: Mapping[str, Any], folder: Path, context: Mapping[str, str], **var
     return done.stdout
 
 
-def commands(content: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The steps of a job that run a command, those of this repository's actions included; `setup` is done already."""
+def flat(content: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The steps of a job, those of this repository's actions included; `setup` is done already."""
     found = []
     for step in content["steps"]:
         name = step.get("uses", "").removeprefix(ACTIONS)
         if name != "setup" and (action := GITHUB / "actions" / name / "action.yaml").is_file():
-            found += commands(yaml.safe_load(action.read_text())["runs"])
-        elif "run" in step:
+            found += flat(yaml.safe_load(action.read_text())["runs"])
+        else:
             found.append(step)
     return found
+
+
+def commands(content: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Those of the steps that run a command."""
+    return [step for step in flat(content) if "run" in step]
 
 
 def report(clone: Clone, tmp_path: Path, only: str = "") -> dict[str, bytes]:
@@ -151,7 +156,7 @@ def report(clone: Clone, tmp_path: Path, only: str = "") -> dict[str, bytes]:
         stacks = json.loads(said["GITHUB_OUTPUT"].get("all", '["production", "staging"]'))
         files = {name: str(file) for name, file in written.items()}
         run(step, clone.folder, context | {JOINED: ",".join(stacks)}, **files, **said["GITHUB_ENV"])
-    [upload] = [step for step in content["steps"] if step.get("with", {}).get("name") == ARTIFACT]
+    [upload] = [step for step in flat(content) if step.get("with", {}).get("name") == ARTIFACT]
     paths = [path for pattern in upload["with"]["path"].split() for path in clone.folder.glob(pattern)]
     return {str(path.relative_to(clone.folder / ".render")): path.read_bytes() for path in paths}
 

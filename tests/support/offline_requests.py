@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Sequence
 from functools import cache
 from pathlib import Path
@@ -12,11 +13,14 @@ from dev.lab.build import ensure
 from dev.lab.settings import Settings
 from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.native import NOW
 from flux_tenancy.components.policies.rendering import object_name
 from flux_tenancy.components.vocabulary.manifests import merge_patch
+from flux_tenancy.extensions.tenant_check.applied import owner
 from flux_tenancy.review.admission.program import Request, Surroundings, User
 from tests.support import capsule_cases
 from tests.support.policy_cases import CASES, NAMESPACE_OBJECTS, Case, Object
+from tests.support.policy_cases import NOW as TIME_OF_CASES
 from tests.support.policy_requests import CUSTOM_KINDS, GROUPS, KYVERNO_KINDS, RBAC, USERS, access, as_in_flux_2_10
 from tests.support.releases import FLUX_BUNDLE
 
@@ -30,6 +34,8 @@ _OF_SERVERS = {
     "allowed-kinds: an Event of the newer API",
     "allowed-kinds: its deletion by the newer API",
     "allowed-kinds: a controller's of Kubernetes",
+    # Its body is of another kind.
+    "freeze: a person scales",
 }
 OFFLINE_CASES = tuple(case for case in (*CASES, *capsule_cases.CASES) if case.id not in _OF_SERVERS)
 """The cases that can be told offline."""
@@ -59,24 +65,6 @@ def _with_account(object: Object) -> Object:
     return with_account
 
 
-def owner(applied: Object) -> Object:
-    """The entry of a manager in `metadata.managedFields` after it has applied this."""
-    # What identifies the object has no owner.
-    metadata = {key: value for key, value in applied["metadata"].items() if key not in ("name", "namespace")}
-    owned = {key: value for key, value in applied.items() if key not in ("apiVersion", "kind")} | {"metadata": metadata}
-    return {
-        "manager": "tenant",
-        "operation": "Apply",
-        "apiVersion": applied["apiVersion"],
-        "fieldsType": "FieldsV1",
-        "fieldsV1": _fields(owned),
-    }
-
-
-def _fields(value: object) -> Object:
-    return {f"f:{key}": _fields(child) for key, child in value.items()} if isinstance(value, dict) else {}
-
-
 @cache
 def tool(name: str) -> Path:
     return ensure(Settings.load(), [name])[name]
@@ -86,6 +74,15 @@ def tool(name: str) -> Path:
 def definitions() -> tuple[Object, ...]:
     manifests = yaml.load_all(tool(FLUX_BUNDLE).read_text(), FastLoader)
     return tuple(as_in_flux_2_10(each) for each in manifests if each["kind"] == "CustomResourceDefinition")
+
+
+def at_a_fixed_time(manifest: Object) -> Object:
+    """A policy or a binding that reads no clock: the program takes no parameters."""
+    specification = {key: value for key, value in manifest["spec"].items() if key not in ("paramKind", "paramRef")}
+    if "paramKind" not in manifest["spec"]:
+        return manifest | {"spec": specification}
+    said = json.dumps(specification).replace(NOW, f"timestamp('{TIME_OF_CASES}')")
+    return manifest | {"spec": json.loads(said)}
 
 
 def surroundings(
@@ -99,11 +96,11 @@ def surroundings(
         policies: others instead.
         kinds: the kinds of Flux that the requests are about; all by default.
     """
-    manifests = capsule_cases.native_policies(config).manifests
+    manifests = [at_a_fixed_time(each) for each in capsule_cases.native_policies(config).manifests]
     of_flux = [each for each in definitions() if not kinds or each["spec"]["names"]["kind"] in kinds]
     return Surroundings(
         definitions=[*of_flux, *KYVERNO_KINDS, *CUSTOM_KINDS, *capsule_cases.KINDS],
-        policies=policies
+        policies=[*map(at_a_fixed_time, policies)]
         or [each for each in manifests if only is None or each["metadata"]["name"] == object_name(only)],
         namespaces=[*NAMESPACE_OBJECTS.values(), *capsule_cases.NAMESPACES.values()],
         access=[*ACCESS, *capsule_cases.access()],

@@ -24,6 +24,7 @@ from flux_tenancy.components.sync.notifications import PROVIDER_TYPES
 from flux_tenancy.components.tenant.annotations import (
     BLOCKING_BUDGETS,
     EXCEPTIONS,
+    FREEZES,
     HOSTS,
     IMAGES,
     IMPLIED_ACCOUNT,
@@ -69,6 +70,8 @@ LANED = "apps-laned"
 GRANTED, NAMED_GRANTS = "apps-granted", "apps-named-grants"
 WIDER, NARROWER = "apps-wider", "apps-narrower"
 """Namespaces with exceptions for all objects, and for those of a name."""
+FROZEN, FROZEN_GRANTS, THAWED = "apps-frozen", "apps-frozen-grants", "apps-thawed"
+"""Namespaces of a tenant in a freeze, with an exception from it, and between two others."""
 GIT, SLACK, SENTRY = "apps-git", "apps-slack", "apps-hosts"
 """Namespaces of a tenant with a source, with a host of notifications, and with hosts below a domain."""
 
@@ -90,6 +93,9 @@ _LABELS: dict[str, dict[str, str]] = {
     NAMED_GRANTS: {TENANT_LABEL: TENANT},
     WIDER: {TENANT_LABEL: TENANT},
     NARROWER: {TENANT_LABEL: TENANT},
+    FROZEN: {TENANT_LABEL: TENANT},
+    FROZEN_GRANTS: {TENANT_LABEL: TENANT},
+    THAWED: {TENANT_LABEL: TENANT},
     GIT: {TENANT_LABEL: TENANT},
     SLACK: {TENANT_LABEL: TENANT},
     SENTRY: {TENANT_LABEL: TENANT},
@@ -103,6 +109,15 @@ SOURCE_ENTRIES = {
 _ALL_KINDS = " ".join(resources_of(FLUX_KINDS))
 HOST_ENTRIES = {f"hosts-{number}": entry for number, entry in enumerate(dict.fromkeys(row[0] for row in HOST_ROWS))}
 IMAGE_ENTRIES = {f"images-{number}": entry for number, entry in enumerate(dict.fromkeys(row[0] for row in IMAGE_ROWS))}
+NOW = "2026-12-25T12:00:00Z"
+"""The time of all requests (`CLOCK`)."""
+_FREEZE = f"{NOW} 2026-12-27T06:00:00Z holidays of the team"
+CLOCK: Object = {
+    "apiVersion": "coordination.k8s.io/v1",
+    "kind": "Lease",
+    "metadata": {"name": "kustomize-controller-leader-election", "namespace": FLUX_NAMESPACE},
+    "spec": {"holderIdentity": "kustomize-controller-0", "renewTime": NOW.replace("Z", ".000000Z")},
+}
 _ANNOTATIONS: Mapping[str, Mapping[str, str]] = {
     LISTED: {
         SOURCES: "https://git.example.com/dev-team/* oci://registry.example.com/dev-team/app.git https:/*",
@@ -138,6 +153,9 @@ _ANNOTATIONS: Mapping[str, Mapping[str, str]] = {
         MAXIMUM_TOKEN_LIFETIME: "1h",
         BLOCKING_BUDGETS: "false",
     },
+    FROZEN: {FREEZES: "2027-01-01T00:00:00Z 2027-01-02T00:00:00Z later\n" + _FREEZE},
+    FROZEN_GRANTS: {FREEZES: _FREEZE, EXCEPTIONS: "freeze"},
+    THAWED: {FREEZES: f"2026-12-25T12:00:01Z 2027-01-02T00:00:00Z later\n2026-12-01T00:00:00Z {NOW} before"},
     GIT: {SOURCES: "https://git.example.com/org/*"},
     SLACK: {NOTIFICATIONS: "hooks.slack.com"},
     SENTRY: {NOTIFICATIONS: "*.ingest.sentry.io"},
@@ -219,8 +237,11 @@ CONFIGS: Mapping[str, PoliciesConfig] = {
     ),
     # In force without lanes, too.
     "lanes": PoliciesConfig.model_validate({"sources": {"allowed": ["*"]}, "modes": {"lane": "enforce"}}),
+    # In force without freezes, too.
+    "frozen": PoliciesConfig.model_validate({"sources": {"allowed": ["*"]}, "modes": {"freeze": "enforce"}}),
     "granted": PoliciesConfig.model_validate(
         {
+            "modes": {"freeze": "enforce"},
             "sources": {"allowed": ["*"], "verified": ["GitRepository"], "providers": ["azure"]},
             "images": {"allowed": ["registry.example.com/org/*"]},
         }
@@ -250,6 +271,8 @@ class User(StrEnum):
     """The kubelet of a node: what the Node authorizer gives it is not the same right in the whole cluster."""
     CONTROLLER = "controller"
     """Kubernetes' own controller of StatefulSets."""
+    WORKLOAD = "workload"
+    """The service account of an operator of the tenant, bound to `cluster-admin` in its namespaces."""
     MAKER = "maker"
     """The service account of a tenant that makes namespaces, with what Capsule lets it do (`capsule_cases`)."""
     SCHEDULER = "scheduler"

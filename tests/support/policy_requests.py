@@ -23,6 +23,7 @@ USERS = {
     User.TENANT: f"system:serviceaccount:{APPS}:{TENANT}",
     User.MEMBER: "ann",
     User.DEVELOPER: "dana",
+    User.WORKLOAD: f"system:serviceaccount:{APPS}:operator",
     User.MAKER: f"system:serviceaccount:{APPS}:maker",
     User.PLATFORM: "platform",
     User.PATCHER: "patcher",
@@ -104,6 +105,8 @@ def access() -> Iterator[dict[str, Any]]:
         yield bound("RoleBinding", {"name": "tenant", "namespace": namespace}, TENANT_ROLE, account)
         member = {"kind": "User", "name": USERS[User.MEMBER]}
         yield bound("RoleBinding", {"name": "member", "namespace": namespace}, "cluster-admin", member)
+        operator = {"kind": "ServiceAccount", "name": "operator", "namespace": APPS}
+        yield bound("RoleBinding", {"name": "operator", "namespace": namespace}, "cluster-admin", operator)
         yield bound("RoleBinding", {"name": "developer", "namespace": namespace}, ROLE_OF_DEVELOPERS, DEVELOPER)
         yield {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": namespace}}
     yield {

@@ -17,7 +17,7 @@ from dev.reference.configuration import every_key
 from flux_tenancy.operations.messages import read_messages
 
 PROJECT = Path(__file__).parents[2]
-GENERATED = {"commands.md", "configuration.md", "errors.md", "policies.md"}
+GENERATED = {"commands.md", "configuration.md", "policies.md"}
 PAGES = [
     PROJECT / "README.md",
     *(page for page in sorted(PROJECT.glob("docs/*.md")) if page.name not in GENERATED),

@@ -19,6 +19,8 @@ PROJECT = Path(__file__).parents[2]
 GITHUB = PROJECT / ".github"
 WORKFLOWS = sorted((GITHUB / "workflows").glob("*.yaml"))
 TEMPLATE = PROJECT / "flux_tenancy" / "template" / ".github"
+PUBLISHED = PROJECT / "review" / "action.yaml"
+"""What a project uses instead of copies, as `…/flux-tenancy/review@v0`."""
 OWN = {"workflows/test.yaml", "actions/admission/action.yaml", "actions/setup/action.yaml"}
 """What differs here from a project: this repository tests the program, and installs it from its sources."""
 ACTIONS = sorted([*(GITHUB / "actions").glob("*/action.yaml"), *(TEMPLATE / each for each in OWN if "actions" in each)])
@@ -71,7 +73,7 @@ def steps() -> Iterator[tuple[str, dict[str, Any]]]:
     """Each step of the workflows and actions, with where it is."""
     for workflow, name, job in jobs():
         yield from ((f"{workflow}.{name}", step) for step in job.get("steps", ()))
-    for file in ACTIONS:
+    for file in [*ACTIONS, PUBLISHED]:
         yield from ((file.parent.name, step) for step in read(file)["runs"]["steps"])
 
 
@@ -159,7 +161,8 @@ def test_the_callers_in_the_docs_have_the_triggers_and_rights_of_what_they_call(
         .partition("### In several repositories")[2]
         .partition("\n## ")[0]
     )
-    callers = [loaded(text) for text in re.findall("```yaml\n(.*?)```", page, re.DOTALL)]
+    shown = [loaded(text) for text in re.findall("```yaml\n(.*?)```", page, re.DOTALL)]
+    callers = [each for each in shown if "jobs" in each]
 
     assert [each["name"] for each in callers] == ["review", "comment"]
     for caller in callers:
@@ -324,14 +327,41 @@ def test_a_comment_is_marked_when_a_run_begins_and_when_the_base_moves():
 
 def test_the_report_is_checked_by_the_program_that_the_job_builds():
     job = read(GITHUB / "workflows" / "review.yaml")["jobs"]["report"]
-    steps = [step.get("run", step.get("uses", "")) for step in job["steps"]]
+    used = [step["uses"].partition("@")[0] for step in job["steps"]]
 
-    assert steps.index(f"{SELF}.github/actions/admission") < steps.index(
-        'flux-tenancy review render --stack "$RENDERED_STACKS" --out .render'
-    )
+    assert used == ["actions/checkout", *(f"{SELF}.github/actions/{each}" for each in ("setup", "admission", "review"))]
     for github in (GITHUB, TEMPLATE):
         action = read(github / "actions" / "admission" / "action.yaml")["runs"]["steps"]
         assert action[-1]["run"] == "flux-tenancy review build-admission"
+
+
+def test_the_published_action_has_the_steps_and_parameters_of_the_template():
+    published, job = read(PUBLISHED), read(TEMPLATE / "workflows" / "review.yaml")["jobs"]["report"]
+    own = read(TEMPLATE / "actions" / "review" / "action.yaml")
+    template = f"{SELF}{TEMPLATE.relative_to(PROJECT)}/"
+
+    steps = [step | {"uses": step["uses"].replace(template, f"{SELF}.github/")} for step in published["runs"]["steps"]]
+    assert steps == job["steps"][1:]
+    assert published["inputs"] == own["inputs"]
+    assert published["outputs"].keys() == own["outputs"].keys()
+    assert job["outputs"]["stacks"] == published["outputs"]["stacks"]["value"]
+
+
+def test_the_published_action_in_the_docs_gets_the_checkout_of_the_workflow():
+    page = (PROJECT / "docs" / "review.md").read_text(encoding="utf-8")
+    [shown] = [text for text in re.findall("```yaml\n(.*?)```", page, re.DOTALL) if "/review@" in text]
+    checkout, action = loaded(shown)["steps"]
+
+    own = read(GITHUB / "workflows" / "review.yaml")["jobs"]["report"]["steps"]
+    assert checkout == own[0]
+    owner, _, path = action["uses"].partition("/")
+    assert path == "flux-tenancy/review@v0" and owner
+
+
+def test_every_step_of_an_action_names_its_shell():
+    """https://docs.github.com/en/actions/reference/workflows-and-actions/metadata-syntax#runsstepsshell"""
+    steps = [(file, step) for file in [*ACTIONS, PUBLISHED] for step in read(file)["runs"]["steps"]]
+    assert [(str(file), step["run"]) for file, step in steps if "run" in step and "shell" not in step] == []
 
 
 def test_no_artifact_has_what_a_preview_printed():

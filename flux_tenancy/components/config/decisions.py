@@ -17,7 +17,12 @@ _DATE = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[T ]00:00:00(?:Z|\+00:00| \+0000 UTC)
 
 def today() -> date:
     """The current date in UTC, so that a decision expires everywhere at the same time."""
-    return datetime.now(UTC).date()
+    return now().date()
+
+
+def now() -> datetime:
+    """The current time."""
+    return datetime.now(UTC)
 
 
 def as_written(value: Any) -> Any:

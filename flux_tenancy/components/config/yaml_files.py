@@ -86,7 +86,7 @@ _INTEGERS = range(-(2**63), 2**63)
 _LARGEST_WRITTEN = 1e21
 
 
-class _GoLoader(_StrictLoader):
+class GoLoader(_StrictLoader):
     """Reads plain scalars as Go does, and numbers as they are once Go has written them as JSON."""
 
     yaml_implicit_resolvers = {
@@ -127,9 +127,9 @@ class Dumper(yaml.SafeDumper):
     """Writes what PyYAML, Pulumi and kubectl read alike."""
 
 
-_resolve(_GoLoader, _GO_RESOLVERS)
+_resolve(GoLoader, _GO_RESOLVERS)
 for _tag in (_INTEGER, _FLOAT):
-    _GoLoader.add_constructor(_tag, _GoLoader.construct_number)
+    GoLoader.add_constructor(_tag, GoLoader.construct_number)
 
 
 def read_mapping(file: Path, shown_as: str, as_pulumi: bool = False) -> dict[str, Any] | Problem:
@@ -141,7 +141,7 @@ def read_mapping(file: Path, shown_as: str, as_pulumi: bool = False) -> dict[str
         as_pulumi: whether plain scalars are what they are to Pulumi, which reads the file as well.
     """
     try:
-        value = _loaded(file.read_text(encoding="utf-8"), _GoLoader if as_pulumi else _StrictLoader)
+        value = _loaded(file.read_text(encoding="utf-8"), GoLoader if as_pulumi else _StrictLoader)
     except (OSError, UnicodeDecodeError) as error:
         return Problem(shown_as, "", UNREADABLE_FILE(reason=reason_of(error)))
     except yaml.MarkedYAMLError as error:

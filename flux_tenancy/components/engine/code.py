@@ -36,7 +36,6 @@ _ARCHIVES = (".whl", ".zip", ".egg")
 """Endings of the files that Python loads, and of archives from which it can."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _HASHES = re.compile(r"\s--hash[= ]\S+")
-_INCLUDED = re.compile(r"^(?:-[rc]|--requirement|--constraint)[\s=]*(\S+)")
 _RECORDED = re.compile(r"^(?!\.\./).*\.(?:py|pth),sha256=[^,]*", re.MULTILINE)
 _CACHE = "__pycache__"
 _ENVIRONMENT = ".venv"
@@ -92,7 +91,9 @@ def code_problems(project: Path, environment: str = _ENVIRONMENT) -> list[Proble
 
 
 def requirement_files(project: Path) -> list[Path]:
-    """`requirements.txt` of a project, and the requirements and constraints that it includes; only existing files.
+    """`requirements.txt` of a project, and each file that a word of it, or of such a file, is the path of.
+
+    pip reads requirements and constraints that are included; a reading of our own could differ from pip's.
 
     Source: https://pip.pypa.io/en/stable/reference/requirements-file-format/
     """
@@ -100,11 +101,32 @@ def requirement_files(project: Path) -> list[Path]:
     waiting = [project / REQUIREMENTS]
     while waiting:
         file = waiting.pop(0)
-        if is_file(file) and file.resolve() not in found:
+        if _is_text(file) and file.resolve() not in found:
             found[file.resolve()] = file
-            included = (_INCLUDED.match(line.strip()) for line in _text(file).splitlines())
-            waiting += [file.parent / each[1] for each in included if each]
+            waiting += _named(file, project)
     return list(found.values())
+
+
+def read_by_pip(project: Path) -> Iterator[Path]:
+    """The files that pip reads for a project: its requirements, and the packages that they name by a path."""
+    for file in requirement_files(project):
+        yield file
+        for named in _named(file, project):
+            if not _is_text(named):
+                yield from files_below(named)
+
+
+def _is_text(path: Path) -> bool:
+    return is_file(path) and not path.name.endswith((*_ARCHIVES, ".tar.gz"))
+
+
+def _named(file: Path, project: Path) -> Iterator[Path]:
+    """The paths that the words of a file may be; the project itself is in each digest anyway."""
+    for word in sorted(set(re.split(r"[\s=,;@'\"]+", text_of(file)))):
+        for text in {word, re.sub(r"^-[A-Za-z]", "", word)} - {"", ".", ".."}:
+            named = file.parent / re.sub(r"^file:(//)?|\[[^]]*\]$|#.*$", "", text)
+            if not project.resolve().is_relative_to(resolved(named)):
+                yield named
 
 
 def hiding(folder: Path) -> Iterator[tuple[Path, str]]:
@@ -154,7 +176,7 @@ def _is_same(file: Path, origin: str) -> bool:
 
 def _other_versions(requirements: Path) -> Iterator[tuple[str, str, str]]:
     """The pinned packages of which another version is installed: name, pinned and installed version."""
-    for line in _text(requirements).splitlines():
+    for line in text_of(requirements).splitlines():
         text = _HASHES.sub("", line.partition(" #")[0].strip().removesuffix("\\"))
         try:
             required = Requirement(text)
@@ -203,10 +225,12 @@ def installed_packages() -> Mapping[str, str]:
         # Others are needed by an option, or on another system.
         if name in found or (metadata := _distributions().get(name)) is None:
             continue
-        version, recorded = _version(metadata), sorted(_RECORDED.findall(_text(metadata / "RECORD")))
+        version, recorded = _version(metadata), sorted(_RECORDED.findall(text_of(metadata / "RECORD")))
         # The product's own sources are in the digest, wherever they are.
         found[name] = version if name == DISTRIBUTION else f"{version} {_digest(recorded)}"
-        required = re.findall(r"^Requires-Dist: (.*)", _text(metadata / "METADATA").partition("\n\n")[0], re.MULTILINE)
+        required = re.findall(
+            r"^Requires-Dist: (.*)", text_of(metadata / "METADATA").partition("\n\n")[0], re.MULTILINE
+        )
         waiting += [each[0] for line in required if "extra ==" not in line and (each := _NAME.match(line))]
     return {name: found[name] for name in sorted(found.keys() - _TOOLS)}
 
@@ -254,6 +278,14 @@ def is_file(path: Path) -> bool:
         return False
 
 
+def resolved(path: Path) -> Path:
+    """A path without links; as it is if it cannot be one."""
+    try:
+        return path.resolve()
+    except (OSError, ValueError, RuntimeError):
+        return path
+
+
 def _is_folder(path: Path) -> bool:
     try:
         return path.is_dir()
@@ -268,9 +300,10 @@ def _children(folder: Path) -> list[Path]:
         return []
 
 
-def _text(file: Path) -> str:
+def text_of(file: Path) -> str:
+    """The text of a file; empty if it cannot be read."""
     try:
-        return file.read_text(encoding="utf-8", errors="replace")
+        return file.read_text(encoding="utf-8-sig", errors="replace")
     except OSError:
         return ""
 

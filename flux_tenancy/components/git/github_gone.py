@@ -186,14 +186,14 @@ def _with_recorded_credentials(sources: Sources, state: State) -> GitHubConfig:
     """
     known = {owner.lower() for owner in (*sources.github.owners, *sources.github_owners)}
     recorded = {
-        outputs["owner"]: _identity(outputs)
+        outputs["owner"]: identity_of(outputs)
         for outputs in state.outputs(PROVIDER_TYPE)
         if outputs.get("owner") and outputs["owner"].lower() not in known
     }
     return sources.github.model_copy(update={"owners": {**sources.github.owners, **recorded}})
 
 
-def _identity(outputs: Mapping[str, Any]) -> GitHubOwner:
+def identity_of(outputs: Mapping[str, Any]) -> GitHubOwner:
     """The credentials of a provider in the state, where an App is JSON in a string."""
     if (app := outputs.get("appAuth")) is None:
         return GitHubOwner.model_validate({"token": outputs.get("token") or None})

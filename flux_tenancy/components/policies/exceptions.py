@@ -25,10 +25,14 @@ def may_be_excepted(policy: Policy) -> bool:
 def with_exceptions(policy: Policy) -> Policy:
     """The policy for a stack in which a tenant has an exception from it (`PolicyException.entries`)."""
     whole, named = text(policy.name), f"({text(f'{policy.name}/')} + {NAME} + '-')"
+    with_grants = WITH_GRANTS
+    if any("DELETE" in each.operations for each in policy.resources):
+        # Then there is no object.
+        with_grants = f"(request.operation == 'DELETE' || {WITH_GRANTS})"
     entries = f"{listed(EXCEPTIONS)}.exists(entry, entry == {whole} || {named}.startsWith(entry + '-'))"
     return replace(
         policy,
-        variables={"excepted": f"{WITH_GRANTS} && {entries}", **policy.variables},
+        variables={"excepted": f"{with_grants} && {entries}", **policy.variables},
         validations=tuple(
             replace(each, expression=f"variables.excepted || ({each.expression})") for each in policy.validations
         ),

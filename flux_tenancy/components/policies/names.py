@@ -61,6 +61,8 @@ class PolicyName(StrEnum):
     EPHEMERAL_CONTAINERS = "ephemeral-containers"
     # Limits what people with part of a tenant's rights may do; only where tenants have developers.
     FLUX_REQUESTS = "flux-requests"
+    # Holds the changes of tenants for a time; only where the stack has a freeze.
+    FREEZE = "freeze"
     # Kyverno only: reads registries, or generates objects.
     FLUX_IMAGES = "flux-images"
     TENANT_IMAGES = "tenant-images"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from flux_tenancy.components.policies.rendering import ACTIONS, object_name, spec
 from flux_tenancy.components.policies.request import SUBRESOURCE
+from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, Controller
 
 if TYPE_CHECKING:
     from flux_tenancy.components.policies.config import PolicyMode
@@ -26,11 +27,29 @@ _UPDATER = (
     ".name(request.name).check('update').allowed()"
 )
 
+# The Lease with which the leader of kustomize-controller says every few seconds that it is alive. Without it, there is
+# no Flux whose changes could be held.
+_CLOCK = {
+    "name": f"{Controller.KUSTOMIZE}-leader-election",
+    "namespace": FLUX_NAMESPACE,
+    "parameterNotFoundAction": "Allow",
+}
+NOW = "timestamp(params.spec.?renewTime.orValue('1970-01-01T00:00:00Z'))"
+"""CEL for the current time, a few seconds late, in a policy that reads the clock.
+
+CEL in Kubernetes has no other one. Source: https://kubernetes.io/docs/concepts/architecture/leases/
+"""
+
 
 def native(policy: Policy, mode: PolicyMode) -> list[Manifest]:
     """The policy and its binding."""
     specification = spec(policy, may_change=_MAY_CHANGE, updater=_UPDATER)
-    return manifests(object_name(policy.name), specification, ACTIONS[mode])
+    if not policy.reads_clock:
+        return manifests(object_name(policy.name), specification, ACTIONS[mode])
+    kind = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
+    return manifests(
+        object_name(policy.name), specification | {"paramKind": kind}, ACTIONS[mode], paramRef=dict(_CLOCK)
+    )
 
 
 def manifests(name: str, specification: Manifest, actions: Iterable[str], **binding: Manifest) -> list[Manifest]:

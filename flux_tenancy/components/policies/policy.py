@@ -36,6 +36,7 @@ class Need(StrEnum):
 
     DEVELOPERS = "developers"
     LANES = "lanes"
+    FREEZES = "freezes"
 
 
 class Subject(StrEnum):
@@ -119,6 +120,7 @@ class Policy:
         platform_verbs: CEL for the verbs that only the platform has in the whole cluster.
         needs: what a stack must have; without, the policy is in force only with a mode of its own.
         native_only: whether Kubernetes enforces it with each engine, before any webhook of Kyverno is called.
+        reads_clock: whether it reads the current time, which only Kubernetes' own policies can (`native.NOW`).
     """
 
     name: PolicyName
@@ -135,3 +137,4 @@ class Policy:
     platform_verbs: str = PLATFORM_VERBS
     needs: Need | None = None
     native_only: bool = False
+    reads_clock: bool = False

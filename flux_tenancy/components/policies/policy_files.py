@@ -74,6 +74,7 @@ class PolicyText(Section):
     platform_verbs: str = PLATFORM_VERBS
     needs: Need | None = None
     native_only: bool = False
+    reads_clock: bool = False
     values: dict[str, Any] = Field(default_factory=dict)
     parts: dict[str, str] = Field(default_factory=dict)
     where: dict[Condition, dict[str, Any]] = Field(default_factory=dict)
@@ -143,6 +144,7 @@ def _policy(name: PolicyName, said: PolicyText, known: Mapping[str, Place]) -> P
         platform_verbs=_filled(said.platform_verbs, known),
         needs=said.needs,
         native_only=said.native_only,
+        reads_clock=said.reads_clock,
     )
 
 

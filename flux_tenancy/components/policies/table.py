@@ -67,6 +67,7 @@ def policy_set(
     *,
     developers: bool = False,
     lanes: bool = False,
+    freezes: bool = False,
     tenancy: TenancyConfig = _DEFAULT_TENANCY,
 ) -> PolicySet:
     """The enabled policies for one engine (`native` or `kyverno`).
@@ -78,20 +79,22 @@ def policy_set(
         relaxed: as of `policies`.
         developers: whether a tenant has developers; without, the policies about them need a mode of their own.
         lanes: whether the stack has lanes; without, the policy about them needs a mode of its own.
+        freezes: whether the stack has a freeze; without, the policy about them needs a mode of its own.
         tenancy: the settings of all tenants, which say whether these make namespaces, with Capsule.
     """
     render = kyverno if engine is PolicyEngine.KYVERNO else native
     in_force = [
         (policy, mode)
         for policy, mode in _in_force(config, relaxed, tenancy)
-        if is_needed(policy, config, developers=developers, lanes=lanes) and is_of(policy, engine, config.engine)
+        if is_needed(policy, config, developers=developers, lanes=lanes, freezes=freezes)
+        and is_of(policy, engine, config.engine)
     ]
     manifests = (*(each for policy, mode in in_force for each in render(policy, mode)), *more)
     digest = digest_of(manifests)
     return PolicySet(manifests, digest, tuple(probe_policy(engine, digest)))
 
 
-def is_needed(policy: Policy, config: PoliciesConfig, *, developers: bool, lanes: bool) -> bool:
+def is_needed(policy: Policy, config: PoliciesConfig, *, developers: bool, lanes: bool, freezes: bool) -> bool:
     """Whether a stack has what a policy is about, or sets a mode for it all the same.
 
     Args:
@@ -99,8 +102,9 @@ def is_needed(policy: Policy, config: PoliciesConfig, *, developers: bool, lanes
         config: as of `policy_set`.
         developers: as of `policy_set`.
         lanes: as of `policy_set`.
+        freezes: as of `policy_set`.
     """
-    has = {None: True, Need.DEVELOPERS: developers, Need.LANES: lanes}
+    has = {None: True, Need.DEVELOPERS: developers, Need.LANES: lanes, Need.FREEZES: freezes}
     return has[policy.needs] or policy.name in config.modes
 
 

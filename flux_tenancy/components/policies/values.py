@@ -29,6 +29,7 @@ from flux_tenancy.components.config.types import RESERVED_PREFIXES
 from flux_tenancy.components.installs.flux.controller_rights import LANED_RESOURCES
 from flux_tenancy.components.policies.config import ANY_TAINT, OWN_TAINTS, USUAL_TAINTS, PoliciesConfig
 from flux_tenancy.components.policies.expressions import SAID, SAID_OF_FEEDING, TEMPLATE, is_cheap
+from flux_tenancy.components.policies.native import NOW
 from flux_tenancy.components.policies.notifications import decoded, to_urls
 from flux_tenancy.components.policies.policy import writable_resources
 from flux_tenancy.components.policies.rendering import changes
@@ -57,6 +58,7 @@ from flux_tenancy.components.sync.notifications import (
 )
 from flux_tenancy.components.tenant.annotations import (
     BLOCKING_BUDGETS,
+    FREEZES,
     HOSTS,
     IMAGES,
     IMPLIED_ACCOUNT,
@@ -252,8 +254,10 @@ def shared_places() -> Mapping[str, Place]:
         "decodedInFull": decoded(_LONGEST_KEY),
         "fluxAccount": FLUX_ACCOUNT,
         "foreignFinalizers": _foreign_finalizers("metadata", "[object]", "[oldObject]"),
+        "freezes": value_of(FREEZES, text("")),
         "impliedAccount": value_of(IMPLIED_ACCOUNT, text("")),
         "kindAndName": OBJECT,
+        "now": NOW,
         "level": f"namespaceObject.metadata.?labels[?{text(_LEVEL)}].orValue('restricted')",
         "made.isLabelled": " && ".join(
             f"object.metadata.?labels[?{text(key)}].orValue('') == {text(value)}"

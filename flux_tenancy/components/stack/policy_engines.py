@@ -150,6 +150,7 @@ def enabled_policies(config: StackConfig, engine: PolicyEngine, release: Sequenc
         relaxed,
         developers=config.has_developers,
         lanes=bool(config.flux.lanes),
+        freezes=config.has_freezes,
         tenancy=config.tenancy,
     )
 

@@ -36,6 +36,7 @@ MAXIMUM_RELEASE_SIZE = f"{PREFIX}maximum-release-size"
 MAXIMUM_GRACE_PERIOD = f"{PREFIX}maximum-termination-grace-period"
 MAXIMUM_TOKEN_LIFETIME = f"{PREFIX}maximum-token-lifetime"
 BLOCKING_BUDGETS = f"{PREFIX}blocking-disruption-budgets"
+FREEZES = f"{PREFIX}freezes"
 WITHOUT_GRANTS = f"{PREFIX}without-grants"
 """An annotation of any object, with which policies check it as if its tenant had no grants."""
 

@@ -24,6 +24,7 @@ from flux_tenancy.components.sync.kustomization import Reconciliation
 from flux_tenancy.components.sync.notifications import Notification
 from flux_tenancy.components.tenant.bounds import TenantBounds
 from flux_tenancy.components.tenant.capsule.config import CapsuleLimits
+from flux_tenancy.components.tenant.freezes import Freeze
 from flux_tenancy.components.tenant.grants import Grant
 from flux_tenancy.components.tenant.kinds import OpenedKind
 from flux_tenancy.components.tenant.namespaces import NamespaceConfig
@@ -135,6 +136,9 @@ class TenantConfig(Section):
     )
     grants: tuple[Grant, ...] = Field(
         (), description="Additional rights of this tenant, each with a reason (docs/grants.md)."
+    )
+    freeze: tuple[Freeze, ...] = Field(
+        (), description="Times in which the tenant's changes are refused (docs/running.md#freezes)."
     )
     network: NetworkOpenings = Field(
         default_factory=NetworkOpenings,

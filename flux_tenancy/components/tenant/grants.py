@@ -49,14 +49,16 @@ _GROUP = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?")
 class ExceptedPolicy(StrEnum):
     """A policy that may have exceptions for a tenant.
 
-    Each of them guards the tenant itself, or asks for a habit of its Pods. Policies that protect the platform or other
-    tenants have none, and neither have those with a list for each tenant (`TenantPolicies`).
+    Each of them guards the tenant itself, asks for a habit of its Pods, or holds its changes for a time. Policies that
+    protect the platform or other tenants have none, and neither have those with a list for each tenant
+    (`TenantPolicies`).
     """
 
     VERIFIED_SOURCES = "verified-sources"
     NODE_PLACEMENT = "node-placement"
     DISRUPTION_BUDGETS = "disruption-budgets"
     ALLOWED_IMAGES = "allowed-images"
+    FREEZE = "freeze"
 
 
 def refused_group(group: str) -> Message | None:

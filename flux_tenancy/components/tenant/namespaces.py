@@ -14,6 +14,7 @@ from flux_tenancy.components.config.types import NamespaceName, ServiceAccountNa
 from flux_tenancy.components.plan.planned import Planned, Stage
 from flux_tenancy.components.tenant.annotations import account_annotations, lane_annotations, namespace_annotations
 from flux_tenancy.components.tenant.capsule.names import CAPSULE_TENANT_LABEL
+from flux_tenancy.components.tenant.freezes import freeze_annotations
 from flux_tenancy.components.tenant.tenancy_config import TenancyMode, TenantLimits
 from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 
@@ -93,7 +94,7 @@ def planned_namespaces(tenant: TenantScope) -> Iterator[Planned]:
         account = namespace.delegated_to or tenant.account
         annotations = namespace_annotations(config, config.grants_in(namespace.name))
         annotations |= account_annotations(tenant.name, account, tenant.default_account)
-        annotations |= lane_annotations(tenant.lane)
+        annotations |= lane_annotations(tenant.lane) | freeze_annotations(tenant.name, config, tenant.tenancy)
         labels = _capsule_labels(tenant, namespace.name)
         yield Planned(Stage.NAMESPACES, _namespace(tenant.name, namespace, annotations, labels))
 

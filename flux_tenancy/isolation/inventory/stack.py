@@ -20,7 +20,7 @@ from flux_tenancy.components.tenant.annotations import EXCEPTIONS, PREFIX, SERVI
 from flux_tenancy.components.tenant.capsule.names import BOUND_BY, BOUND_BY_LABEL, CAPSULE_TENANT_LABEL
 from flux_tenancy.components.tenant.role import Role
 from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest, name_of, resource_type, selects
-from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, MANAGED_BY_LABEL, TENANT_LABEL
+from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, MANAGED_BY_LABEL, PLATFORM_META, TENANT_LABEL
 from flux_tenancy.isolation.asking import Asker
 from flux_tenancy.isolation.inventory.fields import NOTHING, described, differences
 from flux_tenancy.isolation.inventory.intent import NAMESPACE, POD_SECURITY, Intent, Key, is_filled_in, key_of
@@ -43,7 +43,7 @@ from flux_tenancy.isolation.kinds import served
 from flux_tenancy.isolation.model import NAME, Discrepancy, Request
 from flux_tenancy.isolation.scene import Tenancy
 from flux_tenancy.operations.drift.differences import Difference
-from flux_tenancy.operations.drift.foreign_grants import EXCEPTION_TYPES, applied_by_flux, entry_of
+from flux_tenancy.operations.drift.foreign_grants import EXCEPTION_TYPES, applied_by_stack, entry_of
 from flux_tenancy.operations.drift.lists import Lists, read_lists
 from flux_tenancy.operations.drift.managed_fields import MISSING
 
@@ -275,8 +275,9 @@ class StackInventory:
         return self._may_write_itself(tenant, found)
 
     def _applied_by_platform(self, lists: Lists) -> frozenset[str]:
-        """What the platform's own Kustomizations have applied."""
-        return applied_by_flux(within(lists, SYNC, FLUX_NAMESPACE))
+        """What the Kustomization of the platform has applied, and those in its namespace that it has applied."""
+        own = {(SYNC, f"{FLUX_NAMESPACE}/{PLATFORM_META.name}")} if self._intent.config.flux.sync is not None else ()
+        return applied_by_stack({SYNC: within(lists, SYNC, FLUX_NAMESPACE)}, own)
 
     def _is_of_capsule(self, tenant: Tenancy, binding: Manifest) -> bool:
         """Whether Capsule has made a binding of what the tenant's Tenant says."""

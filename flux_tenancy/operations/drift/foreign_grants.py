@@ -2,8 +2,8 @@
 
 Rights add up, and so do network policies, so an object that is only added takes isolation away. What a tenant has
 applied from Git is the tenant's own in its namespaces; everywhere else, only the platform's Git explains an object.
-Anybody can write labels and annotations, so only inventories count: those of Kustomizations and HelmReleases, and what
-the stack's own charts have in its state.
+Anybody can write labels and annotations, so only inventories count: those of the stack's Kustomizations and
+HelmReleases, of those that these have applied, and what the stack's own charts have in its state.
 
 Source: https://kubernetes.io/docs/reference/access-authn-authz/rbac/ and
 https://kubernetes.io/docs/concepts/services-networking/network-policies/
@@ -21,7 +21,7 @@ from flux_tenancy.components.cluster.ownership import carries_marks
 from flux_tenancy.components.rbac import rights
 from flux_tenancy.components.rbac.subjects import in_words, subjects_of
 from flux_tenancy.components.tenant.further_access import CONTENT
-from flux_tenancy.components.vocabulary.manifests import RBAC_API, Manifest, selects
+from flux_tenancy.components.vocabulary.manifests import RBAC_API, Manifest, name_of, selects
 from flux_tenancy.components.vocabulary.names import (
     BUCKET,
     GIT_REPOSITORY,
@@ -83,7 +83,7 @@ class Reach:
     """What an object of nobody may reach.
 
     Attributes:
-        namespaces: the namespaces of the stack, and of tenants that label them, each with its labels.
+        namespaces: the namespaces of the stack, each with its labels.
         platform: the names of those that belong to no tenant.
         policies: the names of the stack's policies.
         groups: the API groups of the stack's objects.
@@ -193,6 +193,33 @@ def applied_by_flux(appliers: Iterable[Manifest]) -> frozenset[str]:
     )
 
 
+def applied_by_stack(
+    lists: Mapping[str, Iterable[Manifest]], own: Collection[tuple[str, str]], apart: Collection[str] = ()
+) -> frozenset[str]:
+    """What the stack's own Kustomizations and HelmReleases have applied, and those that these have applied.
+
+    Any other says nothing about what it has applied: whoever creates one chooses what is in its inventory.
+
+    Args:
+        lists: Kustomizations and HelmReleases by type.
+        own: type and `namespace/name` of the stack's objects.
+        apart: namespaces whose Kustomizations and HelmReleases do not count.
+    """
+    appliers = {
+        entry_of(type_, each): (type_, each)
+        for type_ in APPLIERS
+        for each in lists.get(type_, ())
+        if each["metadata"]["namespace"] not in apart
+    }
+    applied: frozenset[str] = frozenset()
+    new = frozenset(entry for entry, (type_, each) in appliers.items() if (type_, name_of(each)) in own)
+    while new:
+        found = applied_by_flux(appliers[each][1] for each in new & appliers.keys())
+        new = found - applied
+        applied |= found
+    return applied
+
+
 def applied_by_charts(releases: Iterable[Mapping[str, Any]]) -> frozenset[str]:
     """The objects of RBAC and the network policies of the stack's own charts, as `applied_by_flux` has them.
 
@@ -226,8 +253,8 @@ def foreign_objects(
     Args:
         unknown: the objects that the stack does not have, by type.
         reach: what an object may reach.
-        by_anybody: what Flux and the stack's charts have applied (`applied_by_flux`, `applied_by_charts`).
-        by_platform: the same without what tenants' Flux has applied.
+        by_anybody: what the stack's syncs and charts have applied (`applied_by_stack`, `applied_by_charts`).
+        by_platform: the same without what tenants' syncs have applied.
     """
     for type_, reaches in _RULES.items():
         for each in unknown.get(type_, ()):
@@ -252,7 +279,7 @@ def added_rights(roles: Iterable[Manifest], bound: Set[str], applied: Collection
     Args:
         roles: the ClusterRoles that the stack does not have.
         bound: the ClusterRoles that are bound.
-        applied: what Flux and the stack's charts have applied.
+        applied: what the stack's syncs and charts have applied.
     """
     for role in roles:
         to = rights.aggregates_to(role)

@@ -10,6 +10,7 @@ from typing import Any
 
 from flux_tenancy.components.cluster.client import collection_of
 from flux_tenancy.components.cluster.component import CLUSTER_TYPE
+from flux_tenancy.components.git.github import DEPLOY_KEY_TYPE, PROVIDER_TYPE, WEBHOOK_TYPE
 from flux_tenancy.components.installs.chart import RELEASE_TYPE
 from flux_tenancy.components.vocabulary.manifests import Manifest, name_of
 from flux_tenancy.operations.stack.pulumi_cli import run_pulumi
@@ -22,6 +23,7 @@ _SHOWN = "plaintext"
 _UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 # What a preview has for a secret. Source: pkg/backend/display/json.go of Pulumi
 _MASKED = '"[secret]"'
+_AT_GITHUB = (DEPLOY_KEY_TYPE, WEBHOOK_TYPE, PROVIDER_TYPE)
 _OWN = "__"
 _MANAGER = "__fieldManager"
 
@@ -54,12 +56,14 @@ class RecordedState:
         objects: the objects of the stack.
         pending: type and `namespace/name` of the objects that wait for their deletion.
         releases: the outputs of the releases of Helm.
+        at_github: the resources of deploy keys and webhooks, and of the providers that register them.
     """
 
     cluster: str
     objects: tuple[Recorded, ...]
     pending: frozenset[tuple[str, str]]
     releases: tuple[Mapping[str, Any], ...] = ()
+    at_github: tuple[Mapping[str, Any], ...] = ()
 
     def names(self, type_: str) -> set[str]:
         """The names of its objects of a type."""
@@ -100,6 +104,7 @@ def recorded_state(resources: Iterable[Mapping[str, Any]]) -> RecordedState:
         ),
         frozenset((each["type"], each["id"]) for each in of_cluster if each.get("delete")),
         tuple(each.get("outputs", {}) for each in resources if each["type"] == RELEASE_TYPE),
+        tuple(each for each in resources if each["type"] in _AT_GITHUB and not each.get("delete")),
     )
 
 

@@ -116,8 +116,11 @@ def repair(stack: str, project: Path, *, update_follows: bool = False) -> Earlie
     ahead = _ahead(found, recorded)
     earlier = Earlier(recorded.cluster, bool(ahead) or any(each.what is What.LEFT for each in found.differences))
     deferred = ahead if update_follows else frozenset()
-    gone = {each.urn for each in found.differences if each.what is What.MISSING}
-    changed = {each.urn for each in found.differences if each.what in _RESTORED} - deferred
+    objects = {each.urn for each in recorded.objects}
+    different = {each.urn for each in found.differences if each.what in _RESTORED}
+    changed = (different & objects) - deferred
+    # An update registers again what differs at GitHub, as soon as the state has what is there.
+    gone = {each.urn for each in found.differences if each.what is What.MISSING} | (different - objects)
     if not gone | changed:
         return earlier
     if changed:
@@ -181,7 +184,7 @@ def _is_going(left: Sequence[Difference]) -> bool:
 def _ahead(found: Drift, recorded: RecordedState) -> frozenset[str]:
     """The resources that a killed update has written."""
     managers = {each.urn: each.manager for each in recorded.objects}
-    return frozenset(each.urn for each in found.differences if each.urn and each.by == managers[each.urn])
+    return frozenset(each.urn for each in found.differences if each.urn and each.by == managers.get(each.urn))
 
 
 def _refuse_unapproved(stack: str, approved: str, project: Path) -> None:

@@ -19,7 +19,6 @@ from flux_tenancy.components.vocabulary.manifests import Manifest, name_of
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from flux_tenancy.operations.drift.differences import Difference, What, differences, missing, unowned
 from flux_tenancy.operations.drift.foreign_grants import (
-    APPLIERS,
     BINDING,
     CLUSTER_BINDING,
     CLUSTER_ROLE,
@@ -28,11 +27,12 @@ from flux_tenancy.operations.drift.foreign_grants import (
     Reach,
     added_rights,
     applied_by_charts,
-    applied_by_flux,
+    applied_by_stack,
     entry_of,
     foreign_objects,
     grant_of,
 )
+from flux_tenancy.operations.drift.git_host import host_differences
 from flux_tenancy.operations.drift.lists import Lists, read_lists
 from flux_tenancy.operations.drift.recorded_state import RecordedState
 from flux_tenancy.operations.stack.connected import check_cluster_of, connect_described
@@ -58,7 +58,7 @@ class Drift:
 
 
 def find_drift(recorded: RecordedState, stack: str, project: Path) -> tuple[Drift, client.ApiClient]:
-    """Compare the cluster with what the last update of a stack has applied; also returns a client for the cluster.
+    """Compare cluster and GitHub with what the last update of a stack has applied; also returns the cluster's client.
 
     Args:
         recorded: the state of the stack.
@@ -71,9 +71,11 @@ def find_drift(recorded: RecordedState, stack: str, project: Path) -> tuple[Drif
     try:
         api = connect_described(stack, project)
         check_cluster_of(stack, read_facts(api).uid, recorded.cluster)
-        return drift_of(api, recorded), api
+        found = drift_of(api, recorded)
     except ClusterUnavailable as error:
         raise invalid(error.as_problem(stack_file_name(stack))) from None
+    at_host, unread = host_differences(recorded, stack, project)
+    return Drift((*found.differences, *at_host), found.compared, (*found.unread, *unread)), api
 
 
 def drift_of(api: client.ApiClient, recorded: RecordedState) -> Drift:
@@ -127,15 +129,13 @@ def _foreign(api: client.ApiClient, recorded: RecordedState, unknown: Lists, lis
     of_platform = [name for name, tenant in tenant_of.items() if tenant is None]
     # What a tenant's Flux has applied is no reason to give it rights in the whole cluster.
     places = tenant_of | _tenant_of(lists.get(_NAMESPACE, ()))
-    appliers = [each for type_ in APPLIERS for each in lists.get(type_, ())]
-    of_charts = applied_by_charts(recorded.releases)
-    applied = of_charts | applied_by_flux(
-        each for each in appliers if places.get(each["metadata"]["namespace"]) is None
-    )
+    known, of_charts = _known(recorded), applied_by_charts(recorded.releases)
+    of_others = {name for name, tenant in places.items() if tenant is not None}
+    applied = of_charts | applied_by_stack(lists, known, apart=of_others)
     labels = {name_of(each): each["metadata"].get("labels") or {} for each in lists.get(_NAMESPACE, ())}
     groups = {each.type.split(":")[1].partition("/")[0] for each in recorded.objects} - {"core"}
     reach = Reach({name: labels.get(name, {}) for name in tenant_of}, of_platform, recorded.names(_POLICY), groups)
-    yield from foreign_objects(unknown, reach, of_charts | applied_by_flux(appliers), applied)
+    yield from foreign_objects(unknown, reach, of_charts | applied_by_stack(lists, known), applied)
     others = {
         each["metadata"]["name"]: {"kind": "ClusterRoleBinding", **each} for each in unknown.get(CLUSTER_BINDING, ())
     }
@@ -161,6 +161,10 @@ def _tenant_of(namespaces: Iterable[Manifest]) -> dict[str, str | None]:
     return {name_of(each): each["metadata"].get("labels", {}).get(TENANT_LABEL) for each in namespaces}
 
 
+def _known(recorded: RecordedState) -> set[tuple[str, str]]:
+    return {(each.type, name_of(each.manifest)) for each in recorded.objects}
+
+
 def _unknown(recorded: RecordedState, lists: Lists) -> dict[str, list[Manifest]]:
-    known = {(each.type, name_of(each.manifest)) for each in recorded.objects} | recorded.pending
+    known = _known(recorded) | recorded.pending
     return {type_: [each for each in listed if (type_, name_of(each)) not in known] for type_, listed in lists.items()}

@@ -69,7 +69,7 @@ def content_policies(config: StackConfig) -> list[Policy]:
     """The policies of a stack about what tenants' objects contain."""
     content = [each for each in policies(config.policies) if each.subject is PolicySubject.CONTENT]
     lanes = bool(config.flux.lanes)
-    return [each for each in content if is_needed(each, config.policies, developers=False, lanes=lanes)]
+    return [each for each in content if is_needed(each, config.policies, developers=False, lanes=lanes, freezes=False)]
 
 
 def _checked(model: type[_Section], section: Mapping[str, object], stack: str, name: str) -> _Section:

@@ -161,6 +161,8 @@ def _next_steps(line: TenantLine, stack: str, objects: Sequence[FluxObject]) -> 
     match line.health:
         case Health.SUSPENDED:
             return [f"let Flux apply again: `flux-tenancy tenant resume {line.name} {of_stack}`, then `pulumi up`"]
+        case Health.FROZEN:
+            return [f"wait, or, as the platform team, grant {line.name} an exception from the policy freeze"]
         case Health.ABSENT:
             return [f"create it in the cluster: `pulumi up {of_stack}`"]
         case Health.LEAVING if objects:

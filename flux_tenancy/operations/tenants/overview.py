@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -12,14 +12,18 @@ from typing import Any
 from kubernetes import client
 
 from flux_tenancy.components.cluster.client import ClusterUnavailable, explaining, items
+from flux_tenancy.components.config.decisions import now
 from flux_tenancy.components.config.errors import Problem, coded
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.installs.flux.lanes import lane_of
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.rendering import object_name
 from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.stack.files.tenant_files import MergedTenant
 from flux_tenancy.components.sync.flux_objects import ALL, read_syncs
 from flux_tenancy.components.sync.status import status_of
 from flux_tenancy.components.tenant.config import TenantState
+from flux_tenancy.components.tenant.freezes import InForce, freeze_in_force
 from flux_tenancy.components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION, TENANT_LABEL
 from flux_tenancy.components.vocabulary.quantities import parse_quantity
 from flux_tenancy.operations.files.described_flux import has_syncs
@@ -38,6 +42,7 @@ class Health(StrEnum):
     FAILED = "failed"
     RECONCILING = "reconciling"
     SUSPENDED = "suspended"
+    FROZEN = "frozen"
     LEAVING = "leaving"
     ABSENT = "absent"
 
@@ -111,11 +116,13 @@ class Observed:
         objects: what Flux fetches and applies for it, sources first.
         quotas: ResourceQuotas.
         violations: number of objects that policies would refuse; None if it is unknown.
+        freezes: the freezes that hold tenants now.
     """
 
     objects: Mapping[str, Sequence[Mapping[str, Any]]]
     quotas: Mapping[str, Sequence[Mapping[str, Any]]]
     violations: Counter[str] | None
+    freezes: Mapping[str, InForce] = field(default_factory=dict)
 
 
 Violations = Callable[[client.ApiClient, str], Counter[str]]
@@ -171,6 +178,8 @@ def tenant_line(name: str, is_leaving: bool, found: Observed, *, syncs: bool = T
         return TenantLine(name, health, quota=quota, violations=violations)
     status = sync.get("status") or {}
     health, message = _health(sync, objects)
+    if freeze := found.freezes.get(name):
+        health, message = _frozen(freeze, health, message)
     history = status.get("history") or [{}]
     return TenantLine(
         name,
@@ -241,6 +250,14 @@ def _health(sync: Mapping[str, Any], objects: Iterable[Mapping[str, Any]]) -> tu
     return Health.READY, ""
 
 
+def _frozen(freeze: InForce, health: Health, message: str) -> tuple[Health, str]:
+    """The health of a tenant in a freeze: a change that waits for its end is no failure."""
+    waits = object_name(PolicyName.FREEZE) in message
+    if not (waits or health is Health.READY):
+        return health, message
+    return Health.FROZEN, f"until {freeze.end}: {freeze.reason}{'; a change waits' if waits else ''}"
+
+
 def _line(name: str, merged: MergedTenant | Problem, found: Observed) -> TenantLine:
     if isinstance(merged, Problem):
         return TenantLine(name, Health.FAILED, message=said_of(invalid(merged)))
@@ -261,6 +278,11 @@ def observe(api: client.ApiClient, stack: str, violations: Violations | None) ->
     """
     objects = read_syncs(api, ALL)
     with explaining(api):
+        freezes = {}
+        for namespace in items(api, "/api/v1/namespaces", labelSelector=TENANT_LABEL):
+            metadata = namespace["metadata"]
+            if freeze := freeze_in_force(metadata.get("annotations") or {}, now()):
+                freezes[metadata["labels"][TENANT_LABEL]] = freeze
         quotas: dict[str, list[Mapping[str, Any]]] = {}
         for quota in items(api, "/api/v1/resourcequotas", labelSelector=TENANT_LABEL):
             quotas.setdefault(quota["metadata"]["labels"][TENANT_LABEL], []).append(quota)
@@ -277,4 +299,4 @@ def observe(api: client.ApiClient, stack: str, violations: Violations | None) ->
     for each in sorted(objects, key=lambda each: each["kind"] in (KUSTOMIZATION, HELM_RELEASE)):
         if tenant := (each["metadata"].get("labels") or {}).get(TENANT_LABEL):
             by_tenant.setdefault(tenant, []).append(each)
-    return Observed(by_tenant, quotas, counted), error
+    return Observed(by_tenant, quotas, counted, freezes), error

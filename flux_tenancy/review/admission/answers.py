@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,7 @@ def admission_answers(program: Path, render: Render, project: Path, about: Rende
     objects = [each for each in render.objects if each.is_kubernetes]
     surroundings = Surroundings(
         definitions=_definitions(concerned, render, project),
-        policies=_policies(objects),
+        policies=policies_of(each.manifest for each in objects),
         namespaces=[each.manifest for each in objects if each.kind == "Namespace"],
     )
     answers = ask(program, surroundings, (Request("CREATE", _known(each.manifest)) for each in concerned))
@@ -71,15 +71,16 @@ def _definitions(objects: Sequence[RenderedObject], render: Render, project: Pat
     return [each for each in found if (each["spec"]["group"], each["spec"].get("names", {}).get("kind")) in used]
 
 
-def _policies(objects: Sequence[RenderedObject]) -> list[Manifest]:
+def policies_of(manifests: Iterable[Manifest]) -> list[Manifest]:
     """This program's policies as the API server evaluates them; Kyverno's own where it alone enforces.
 
     Without those that read further objects as their parameters, which only a cluster has.
     """
-    native_ones = [each.manifest for each in objects if each.kind in _NATIVE]
+    objects = list(manifests)
+    native_ones = [each for each in objects if each["kind"] in _NATIVE]
     found = [each for each in native_ones if not {"paramKind", "paramRef"} & each["spec"].keys()]
     there = {(each["kind"], each["metadata"]["name"]) for each in found}
-    kyvernos = (policy for each in objects for policy in _from_kyverno(each.manifest))
+    kyvernos = (policy for each in objects for policy in _from_kyverno(each))
     return [*found, *(each for each in kyvernos if (each["kind"], each["metadata"]["name"]) not in there)]
 
 

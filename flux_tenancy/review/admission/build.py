@@ -71,11 +71,17 @@ def build_admission(environ: Mapping[str, str] = os.environ) -> Path:
 
 def linker_flags() -> str:
     """What makes the program answer as its version of Kubernetes; without, it would be an unknown one."""
-    found = re.search(r"^\tk8s\.io/kubernetes (v(\d+)\.(\d+)\S*)$", (SOURCES / "go.mod").read_text(), re.MULTILINE)
-    version = present(found, "the program is built from this module")
+    version = kubernetes_version()
+    major, minor, _ = version.split(".")
     package = "k8s.io/component-base/version"
-    fields = {"gitVersion": version[1], "gitMajor": version[2], "gitMinor": version[3]}
+    fields = {"gitVersion": f"v{version}", "gitMajor": major, "gitMinor": minor}
     return " ".join(["-s", "-w", *(f"-X {package}.{key}={value}" for key, value in fields.items())])
+
+
+def kubernetes_version() -> str:
+    """The version of Kubernetes as which it answers, e.g. `1.37.2`."""
+    found = re.search(r"^\tk8s\.io/kubernetes v(\S+)$", (SOURCES / "go.mod").read_text(), re.MULTILINE)
+    return present(found, "the program is built from this module")[1]
 
 
 @cache

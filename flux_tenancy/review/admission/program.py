@@ -56,6 +56,9 @@ class Request:
         object: the object as the request leaves it; None for DELETE.
         old: the object before; None for CREATE, except of a subresource.
         subresource: the part of the object that it is for.
+        verbs: what RBAC must let the user do with such an object; empty for no question.
+        namespace: that of a namespaced object that names none.
+        count: how many such objects quotas count.
     """
 
     operation: str
@@ -63,6 +66,15 @@ class Request:
     old: Manifest | None = None
     subresource: str = ""
     user: User = PLATFORM_USER
+    verbs: tuple[str, ...] = ()
+    namespace: str = ""
+    count: int = 1
+
+
+RBAC, POD_SECURITY, LIMIT_RANGER, QUOTA = "RBAC", "PodSecurity", "LimitRanger", "ResourceQuota"
+"""What refuses a request beside policies."""
+NO_SCHEMA = "no schema for "
+"""How the message about an object of an unknown kind begins."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +95,7 @@ class Objection:
     """A failed validation of a policy.
 
     Attributes:
-        policy: name of the ValidatingAdmissionPolicy.
+        policy: name of the ValidatingAdmissionPolicy, or one of the names below.
         denied: whether the request is refused; otherwise the policy only warns.
         message: the policy's own.
     """
@@ -120,12 +132,16 @@ class Surroundings:
         policies: ValidatingAdmissionPolicies and their bindings.
         namespaces: Namespaces; any other has neither labels nor annotations.
         access: roles and bindings of Kubernetes, by which policies judge users.
+        quotas: ResourceQuotas; what is accepted counts, on top of `status.used`.
+        limits: LimitRanges.
     """
 
     definitions: Sequence[Manifest] = ()
     policies: Sequence[Manifest] = ()
     namespaces: Sequence[Manifest] = ()
     access: Sequence[Manifest] = field(default=())
+    quotas: Sequence[Manifest] = ()
+    limits: Sequence[Manifest] = ()
 
 
 def find_program(environment: Mapping[str, str] = os.environ) -> Path | None:
@@ -136,7 +152,7 @@ def find_program(environment: Mapping[str, str] = os.environ) -> Path | None:
 
 
 def ask(program: Path, surroundings: Surroundings, requests: Iterable[Request]) -> list[Answer]:
-    """The answers to requests, in their order; none changes what the next one finds.
+    """The answers to requests, in their order; none changes what the next one finds, except for quotas.
 
     Raises:
         OperationError: the program fails.
@@ -146,6 +162,8 @@ def ask(program: Path, surroundings: Surroundings, requests: Iterable[Request]) 
         "policies": list(surroundings.policies),
         "namespaces": list(surroundings.namespaces),
         "access": list(surroundings.access),
+        "quotas": list(surroundings.quotas),
+        "limits": list(surroundings.limits),
         "requests": [_as_data(request) for request in requests],
     }
     try:
@@ -172,7 +190,11 @@ def ask(program: Path, surroundings: Surroundings, requests: Iterable[Request]) 
 
 
 def _as_data(request: Request) -> Manifest:
-    objects = {"object": request.object, "old": request.old}
+    objects: Manifest = {"object": request.object, "old": request.old}
+    if request.verbs:
+        objects |= {"verbs": list(request.verbs), "namespace": request.namespace}
+    if request.count > 1:
+        objects["count"] = request.count
     return {
         "operation": request.operation,
         "subresource": request.subresource,

@@ -125,6 +125,14 @@ def lasts_longer(before: Any, after: Any) -> bool:
     return is_replaced(before, after) and str(after) > str(before)
 
 
+def is_shorter(before: Any, after: Any) -> bool:
+    """Whether a time, as `2026-12-24T17:00:00Z to 2026-12-27T06:00:00Z`, begins later or ends earlier."""
+    if not is_replaced(before, after):
+        return False
+    (start, end), (new_start, new_end) = (str(each).split(" to ") for each in (before, after))
+    return new_start > start or new_end < end
+
+
 def shrinks(before: Any, after: Any) -> bool:
     """Whether a number is smaller."""
     return is_replaced(before, after) and quantity(after) < quantity(before)

@@ -13,6 +13,7 @@ from flux_tenancy.components.installs.flux.lanes import lane_of, selector_of
 from flux_tenancy.components.installs.flux.lockdown_environment import PROXY_VARIABLES
 from flux_tenancy.components.installs.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS
 from flux_tenancy.components.installs.flux.profile import FEATURE_GATES
+from flux_tenancy.components.tenant.annotations import FREEZES
 from flux_tenancy.components.vocabulary.manifests import Manifest, value_at
 from flux_tenancy.components.vocabulary.names import BUCKET, GIT_REPOSITORY, KUSTOMIZATION, LANE_LABEL, OCI_REPOSITORY
 from flux_tenancy.components.vocabulary.object_meta import SecretPurpose
@@ -105,6 +106,13 @@ def own_labels(manifest: Manifest) -> Mapping[str, Any]:
 def own_annotations(manifest: Manifest) -> Mapping[str, Any]:
     """Annotations that may have an effect of which no other sentence tells."""
     return _entries(manifest, "annotations")
+
+
+def freezes(manifest: Manifest) -> Mapping[str, Any]:
+    """The freezes of a namespace by their reasons: begin and end."""
+    lines = manifest["metadata"].get("annotations", {}).get(FREEZES, "").splitlines()
+    parts = (line.split(" ", 2) for line in lines)
+    return {reason: f"{start} to {end}" for start, end, reason in parts}
 
 
 def _common_entries(manifest: Manifest, field: str) -> Mapping[str, Any]:

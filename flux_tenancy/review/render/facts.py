@@ -24,7 +24,9 @@ from flux_tenancy.components.engine.code import (
     code_files,
     files_below,
     installed_packages,
-    is_file,
+    read_by_pip,
+    resolved,
+    text_of,
 )
 from flux_tenancy.components.engine.git import repository, tracked
 from flux_tenancy.components.engine.project import PROJECT_FILE
@@ -43,7 +45,6 @@ _HASH = re.compile(r"\s--hash[= ]\S+")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 # Keys of `Pulumi.yaml` that only describe the project, and the configuration, which is in the sections.
 _NOT_DECIDING = frozenset({"author", "config", "description", "license", "template", "website"})
-_ARCHIVES = (".whl", ".tar.gz", ".zip")
 _LOCKS = {"uv": ("pyproject.toml", "uv.lock", "uv.toml"), "poetry": ("pyproject.toml", "poetry.lock")}
 """By `runtime.options.toolchain` of `Pulumi.yaml`, what Pulumi installs from instead of `requirements.txt`."""
 WORKFLOW_FILES = (
@@ -66,7 +67,7 @@ def stack_facts(config: StackConfig, written: Written, project: Path) -> dict[st
             "version": VERSION,
             "sources": sources_digest(),
             **_own_code(written.project, project),
-            **_digests(_read_by_pip(project / REQUIREMENTS, project, set())),
+            **_digests((_relative(each, project), each) for each in read_by_pip(project)),
         },
         PACKAGES: _packages(written.project, project),
         INSTALLED: installed_packages(),
@@ -142,7 +143,7 @@ def _required(file: Path) -> Iterator[tuple[str, str]]:
 
     Source: https://pip.pypa.io/en/stable/reference/requirements-file-format/
     """
-    for line in re.sub(r"\\\r?\n", " ", _text_of(file)).splitlines():
+    for line in re.sub(r"\\\r?\n", " ", text_of(file)).splitlines():
         line = re.sub(r"(^|\s)#.*", "", line).strip()
         hashes = sorted(each.split("--hash")[1][1:] for each in _HASH.findall(line))
         plain = " ".join(_HASH.sub("", line).split())
@@ -151,43 +152,8 @@ def _required(file: Path) -> Iterator[tuple[str, str]]:
             yield name[0].lower(), f"{rest} ({digest_of(hashes)[:19]}…)" if hashes else rest
 
 
-def _read_by_pip(file: Path, project: Path, seen: set[Path]) -> Iterator[tuple[str, Path]]:
-    """The files that pip reads for a file with requirements: itself, and whatever a word of it is the path of.
-
-    They count by their whole content, since a reading of our own could differ from pip's.
-    """
-    if not is_file(file) or file.resolve() in seen:
-        return
-    seen.add(file.resolve())
-    yield _relative(file, project), file
-    for word in set(re.split(r"[\s=,;@'\"]+", _text_of(file))):
-        for text in {word, re.sub(r"^-[A-Za-z]", "", word)}:
-            named = file.parent / re.sub(r"^file:(//)?|\[[^]]*\]$|#.*$", "", text)
-            # The project itself is in the digest anyway.
-            if text in ("", ".", "..") or project.resolve().is_relative_to(_resolved(named)):
-                continue
-            if is_file(named) and not named.name.endswith(_ARCHIVES):
-                yield from _read_by_pip(named, project, seen)
-            else:
-                yield from ((_relative(each, project), each) for each in files_below(named))
-
-
 def _relative(file: Path, project: Path) -> str:
     return Path(os.path.relpath(file, project)).as_posix()
-
-
-def _resolved(path: Path) -> Path:
-    try:
-        return path.resolve()
-    except (OSError, ValueError, RuntimeError):
-        return path
-
-
-def _text_of(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8-sig", errors="replace")
-    except OSError:
-        return ""
 
 
 def _kubeconfig(path: str | None, project: Path) -> Any:
@@ -195,7 +161,7 @@ def _kubeconfig(path: str | None, project: Path) -> Any:
 
     None for any other: each machine has its own.
     """
-    if path is None or Path(path).is_absolute() or not tracked(project, str(_resolved(project / path))):
+    if path is None or Path(path).is_absolute() or not tracked(project, str(resolved(project / path))):
         return None
     content = read_mapping(project / path, path)
     names = () if isinstance(content, Problem) else sorted(set(_texts(content)))

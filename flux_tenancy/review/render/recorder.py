@@ -9,7 +9,8 @@ Source: `set_mocks` and `MockMonitor` in pulumi/runtime/mocks.py of Pulumi's Pyt
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,7 +107,7 @@ def record(program: Callable[[], Any], project: str, stack: str) -> list[Registe
         name = resource.pulumi_resource_name
         plain.append(Registered(of, resource.pulumi_resource_type, name, _plain(properties), bool(opts.protect)))
 
-    with asyncio.Runner() as runner, taking_plain_resources(take):
+    with asyncio.Runner() as runner, taking_plain_resources(take), _as_before():
         asyncio.set_event_loop(runner.get_loop())
         # The stack of an earlier render has transformations, such as the one that protects resources.
         ROOT.set(None)
@@ -115,6 +116,16 @@ def record(program: Callable[[], Any], project: str, stack: str) -> list[Registe
         pulumi.runtime.test(program)()  # type: ignore[no-untyped-call]
         asyncio.set_event_loop(None)
     return [*plain, *map(_registered, monitor.requests)]
+
+
+@contextmanager
+def _as_before() -> Iterator[None]:
+    """Afterwards, what runs in this process is a preview only if it was one before."""
+    before = SETTINGS.dry_run
+    try:
+        yield
+    finally:
+        SETTINGS.dry_run = before
 
 
 def _registered(request: Any) -> Registered:

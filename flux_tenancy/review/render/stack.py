@@ -42,12 +42,13 @@ def rendered_files(project: Path, stack: str) -> Render:
     return _load_and_render(project, stack)[0]
 
 
-def load_and_render(project: Path, stack: str) -> tuple[Render, StackConfig]:
+def load_and_render(project: Path, stack: str, tenant: str = "") -> tuple[Render, StackConfig]:
     """Render one stack; returns its configuration, too.
 
     Args:
         project: folder of the Pulumi project.
         stack: name of the stack, which has a file in it; the render goes by its last part.
+        tenant: the only tenant to render, as if the stack had no other; all by default.
 
     Raises:
         ConfigurationError: with every problem of the stack's files and of its releases, or because other code would run
@@ -55,13 +56,15 @@ def load_and_render(project: Path, stack: str) -> tuple[Render, StackConfig]:
     """
     if problems := code_problems(project, read_project_file(project).environment):
         raise ConfigurationError(problems)
-    return _load_and_render(project, stack)
+    return _load_and_render(project, stack, tenant)
 
 
-def _load_and_render(project: Path, stack: str) -> tuple[Render, StackConfig]:
+def _load_and_render(project: Path, stack: str, tenant: str = "") -> tuple[Render, StackConfig]:
     stack = StackName.parse(stack).stack
     described = read_project_file(project)
     config, file = load_offline(stack, project)
+    if tenant:
+        config = config.model_copy(update={"tenants": {tenant: config.tenants[tenant]}})
     found = offline_preflight(config, stack, file.name, project)
     resources = record(lambda: register_platform(config, found, {}) and None, described.name, stack)
     # The chart's path differs between machines, its digest does not.

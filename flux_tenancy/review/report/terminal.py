@@ -10,21 +10,8 @@ from rich.text import Text
 
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.review.changes.objects import Action
-from flux_tenancy.review.report.model import Group, Report
-from flux_tenancy.review.report.phrases import (
-    compared,
-    counts,
-    deleted,
-    diff_lines,
-    how_to_acknowledge,
-    keys_title,
-    release,
-    remarks,
-    title,
-    to_approve,
-    violation,
-    waiver,
-)
+from flux_tenancy.review.report import phrases
+from flux_tenancy.review.report.model import Report, StackGroup
 from flux_tenancy.review.words.lists import listed
 
 _STYLES = {"+": "green", "-": "red"}
@@ -37,45 +24,46 @@ def as_text(report: Report) -> RenderableType:
 
 def _parts(report: Report) -> Iterator[RenderableType]:
     yield Text(printable(report.headline), style="bold")
-    yield _sentence(compared(report))
-    yield from (_item(text) for text in remarks(report))
+    yield _sentence(phrases.compared(report))
+    yield from (_item(text) for text in phrases.remarks(report))
     for each in report.missing_acknowledgements:
-        entry, file = how_to_acknowledge(each)
-        yield _heading(f"{title((each.owner,))} on {each.stack} needs an acknowledgement", "bold red")
-        yield _item(deleted(each))
+        entry, file = phrases.how_to_acknowledge(each)
+        yield _heading(f"{phrases.title((each.owner,))} on {each.stack} needs an acknowledgement", "bold red")
+        yield _item(phrases.deleted(each))
         yield _item(f"to accept this, add {entry} to review.acknowledge in {file}")
     if report.risks:
         yield _heading("Risks", "bold red")
         yield from (_item(f"{listed(each.stacks)}: {each.sentence}") for each in report.risks)
     if report.violations:
         yield _heading("Violations of the review rules", "bold red")
-        yield from (_item(f"{listed(stacks)}: {violation(each)}") for each, stacks in report.violations.items())
+        yield from (_item(f"{listed(stacks)}: {phrases.violation(each)}") for each, stacks in report.violations.items())
     if report.waived:
         yield _heading("Waivers")
-        yield from (_item(f"{listed(stacks)}: {waiver(each)}") for each, stacks in report.waived.items())
+        yield from (_item(f"{listed(stacks)}: {phrases.waiver(each)}") for each, stacks in report.waived.items())
     if report.releases:
         yield _heading("Releases")
         for change, stacks in report.releases.items():
-            yield _item(f"{change.title} on {listed(stacks)}: {release(change.before)} -> {release(change.after)}")
+            before, after = phrases.release(change.before), phrases.release(change.after)
+            yield _item(f"{change.title} on {listed(stacks)}: {before} -> {after}")
             yield from (_item(address, 4) for address in (change.changelog, change.commits) if address)
     for section in report.sections:
-        yield _heading(title(section.owners))
+        yield _heading(phrases.title(section.owners))
         for group in section.groups:
             yield from _group(group)
-    if digests := to_approve(report):
+    if digests := phrases.to_approve(report):
         yield _heading("Approve")
         yield from (_item(f"flux-tenancy up --stack {each.stack} --approved {each.digest}") for each in digests)
 
 
-def _group(group: Group) -> Iterator[RenderableType]:
-    yield _item(f"on {listed(group.stacks)}" + (f": {counts(group)}" if counts(group) else ""))
+def _group(group: StackGroup) -> Iterator[RenderableType]:
+    yield _item(f"on {listed(group.stacks)}" + (f": {phrases.counts(group)}" if phrases.counts(group) else ""))
     yield from (_item(each.sentence, 4) for each in group.said)
     for entry in group.keys:
-        yield _item(f"{keys_title(entry)} in {entry.label}:", 4)
+        yield _item(f"{phrases.keys_title(entry)} in {entry.label}:", 4)
         yield from (_line(line) for part in entry.parts for line in part)
     for action, mark in ((Action.ADDED, "+"), (Action.REMOVED, "-")):
         yield from (_line(printable(f"{mark} {each.kind} {name}")) for each in group.of(action) for name in each.names)
-    yield from (_line(line) for line in diff_lines(group.of(Action.CHANGED)))
+    yield from (_line(line) for line in phrases.diff_lines(group.of(Action.CHANGED)))
 
 
 def _heading(text: str, style: str = "bold") -> Text:

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from flux_tenancy.components.config.printable import printable
-from flux_tenancy.components.engine.code import REQUIREMENTS, requirement_files
+from flux_tenancy.components.engine.code import REQUIREMENTS, read_by_pip
 from flux_tenancy.project.cache import cache_folder
 
 _REASON_CHARACTERS = 200
@@ -39,7 +39,7 @@ def installed_python(project: Path, environ: Mapping[str, str] = os.environ) -> 
     cache = cache_folder(environ)
     if cache is None:
         raise NotInstalledError("there is no folder for caches")
-    required = b"".join(file.read_bytes() for file in requirement_files(project))
+    required = b"".join(file.read_bytes() for file in read_by_pip(project))
     digest = hashlib.sha256(required + sys.version.encode()).hexdigest()
     folder = cache / "programs" / digest[:16]
     python = folder / "bin" / "python"

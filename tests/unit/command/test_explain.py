@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+
+import pytest
 from typer.testing import CliRunner, Result
 
 from flux_tenancy.command.app import app
-from flux_tenancy.operations.messages import read_messages
+from flux_tenancy.operations.messages import Slot, _template, read_messages
 
 
 def explained(*codes: str) -> Result:
@@ -30,3 +33,15 @@ def test_an_unknown_code_is_an_error():
 
     assert result.exit_code == 2
     assert "no message FT-XXX-001 (FT-OPS-220)" in result.output
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("error.text", (Slot("error.text"),)),
+        ("reason", (Slot("reason"),)),
+        ("f'it is {reason!r}'", ("it is ", Slot("reason", "r"))),
+    ],
+)
+def test_a_sentence_that_another_one_gives_is_a_value(source, said):
+    assert _template(ast.parse(source, mode="eval").body, {}, "Message") == said

@@ -6,6 +6,7 @@ import io
 import json
 from collections import Counter
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,9 @@ from flux_tenancy.command.app import app
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.yaml_files import read_mapping
 from flux_tenancy.components.stack.files import stack_file
-from flux_tenancy.components.vocabulary.names import LANE_LABEL
+from flux_tenancy.components.tenant.annotations import EXCEPTIONS, FREEZES
+from flux_tenancy.components.vocabulary.names import LANE_LABEL, TENANT_LABEL
+from flux_tenancy.operations.tenants import overview
 from flux_tenancy.operations.tenants import overviews as tenant_list
 from flux_tenancy.operations.tenants.overview import (
     Health,
@@ -320,3 +323,34 @@ def test_the_last_change_is_of_what_runs_and_not_of_what_failed():
     assert tenant_line("dev-team", is_leaving=False, found=observed).changed == applied
     del sync["status"]["history"][1]
     assert tenant_line("dev-team", is_leaving=False, found=observed).changed == failed
+
+
+FREEZE = "2026-11-01T00:00:00Z 2026-12-27T06:00:00Z a sale"
+REFUSED = "note dry-run failed: ValidatingAdmissionPolicy 'flux-tenancy-freeze' denied request"
+
+
+@pytest.mark.parametrize(
+    ("annotations", "ready", "said", "expected"),
+    [
+        ({}, "True", "", ("ready", "")),
+        ({FREEZES: FREEZE}, "True", "", ("frozen", "until 2026-12-27T06:00:00Z: a sale")),
+        ({FREEZES: FREEZE}, "False", REFUSED, ("frozen", "until 2026-12-27T06:00:00Z: a sale; a change waits")),
+        # A freeze does not hide a failure, and is over at its end.
+        ({FREEZES: FREEZE}, "False", "build failed", ("failed", "build failed")),
+        ({FREEZES: FREEZE.replace("-12-27", "-11-27")}, "True", "", ("ready", "")),
+        ({FREEZES: FREEZE, EXCEPTIONS: "freeze"}, "True", "", ("ready", "")),
+    ],
+)
+def test_a_tenant_in_a_freeze_is_frozen_and_has_not_failed(
+    project, cluster, monkeypatch, annotations, ready, said, expected
+):
+    monkeypatch.setattr(overview, "now", lambda: datetime(2026, 11, 28, tzinfo=UTC))
+    cluster.objects[SYNCS] = [flux_object("Kustomization", "apps", "dev-team", ready, said)]
+    labels = {TENANT_LABEL: "dev-team"}
+    metadata = {"name": "apps", "labels": labels, "annotations": annotations}
+    cluster.objects["/api/v1/namespaces"] = [{"metadata": metadata}]
+
+    _, out = run("-s", "staging", "-o", "json")
+
+    [found] = [each for each in json.loads(out)["stacks"][0]["tenants"] if each["tenant"] == "dev-team"]
+    assert (found["state"], found["message"]) == expected

@@ -13,6 +13,8 @@ from rich.console import Console
 from sample_tenants import QUOTAS, RELEASES, REVISION, SOURCES, SYNCS, flux_object, quota
 from tenants_project import TenantsProject, tenants_project
 
+from flux_tenancy.components.tenant.annotations import FREEZES
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from flux_tenancy.operations.tenants.details import read_details
 from flux_tenancy.operations.tenants.details_text import details_table
 from flux_tenancy.operations.tenants.overview_text import short_revision
@@ -293,6 +295,13 @@ def test_each_state_has_its_next_step(project, cluster):
     assert (suspended["state"], absent["state"]) == ("suspended", "absent")
     assert "`flux-tenancy tenant resume dev-team --stack staging`" in suspended["next"][0]
     assert "`pulumi up --stack staging`" in absent["next"][0]
+    cluster.objects[SYNCS] = [flux_object("Kustomization", "apps", "dev-team", "True")]
+    annotations = {FREEZES: "2026-01-01T00:00:00Z 2099-01-01T00:00:00Z a sale"}
+    metadata = {"name": "apps", "labels": {TENANT_LABEL: "dev-team"}, "annotations": annotations}
+    cluster.objects["/api/v1/namespaces"] = [{"metadata": metadata}]
+    frozen = shown(project, "dev-team")
+    assert (frozen["state"], frozen["message"]) == ("frozen", "until 2099-01-01T00:00:00Z: a sale")
+    assert "grant dev-team an exception from the policy freeze" in frozen["next"][0]
 
     for tenant in ("dev-team", "ops-team"):
         project.told("offboard", tenant, "-s", "staging", "--no-backup", "--no-preview")

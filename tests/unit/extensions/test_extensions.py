@@ -5,11 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from importlib.metadata import entry_points
+from typing import Any
 
 import pytest
 import typer
 
-from flux_tenancy.command.app import EXTENSIONS
+from flux_tenancy.command.app import EXTENSIONS, app
 
 WITHOUT = """
 import importlib, importlib.metadata, pkgutil, sys
@@ -26,11 +27,27 @@ main()
 
 
 @pytest.mark.parametrize("extension", entry_points(group=EXTENSIONS), ids=lambda each: each.name)
-def test_an_extension_is_a_group_of_commands(extension):
-    assert isinstance(extension.load(), typer.Typer)
+def test_an_extension_is_a_command_or_a_group_of_commands(extension):
+    loaded = extension.load()
+
+    assert isinstance(loaded, typer.Typer) or (callable(loaded) and loaded.__name__ == extension.name)
 
 
-@pytest.mark.parametrize(("arguments", "says"), [(["ci"], "no such command 'ci'"), (["version"], "0.")])
+def test_an_extension_adds_its_commands_to_a_group_that_is_there():
+    program: Any = typer.main.get_command(app)
+
+    assert {"list", "envelope"} <= program.commands["tenant"].commands.keys()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["ci"], "no such command 'ci'"),
+        (["check"], "no such command 'check'"),
+        (["tenant", "envelope"], "no such command 'envelope'"),
+        (["version"], "0."),
+    ],
+)
 def test_the_product_works_without_its_extensions(arguments, says):
     done = subprocess.run([sys.executable, "-c", WITHOUT, *arguments], capture_output=True, text=True)
 

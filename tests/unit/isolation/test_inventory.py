@@ -10,9 +10,10 @@ import pytest
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL, TENANT_LABEL
 from flux_tenancy.isolation.choices import Profile
+from flux_tenancy.isolation.inventory import stack as stack_inventory
 from flux_tenancy.isolation.inventory.fields import described, differences
-from flux_tenancy.isolation.inventory.intent import NAMESPACE, Intent
-from flux_tenancy.isolation.inventory.kyverno import by_configuration, by_flags
+from flux_tenancy.isolation.inventory.intent import NAMESPACE, Intent, key_of
+from flux_tenancy.isolation.inventory.kyverno import by_configuration, by_flags, by_replicas
 from flux_tenancy.isolation.inventory.lists import (
     CLUSTER_ROLE_BINDING,
     KYVERNO_POLICY,
@@ -21,10 +22,12 @@ from flux_tenancy.isolation.inventory.lists import (
     QUOTA,
     READ,
     ROLE_BINDING,
+    SYNC,
 )
 from flux_tenancy.isolation.inventory.profile import against_profile
-from flux_tenancy.isolation.inventory.stack import _of_namespace
+from flux_tenancy.isolation.inventory.stack import StackInventory, _of_namespace
 from flux_tenancy.isolation.scene import Tenancy
+from flux_tenancy.operations.drift.differences import Difference, What
 from tests.support.releases import FLUX_VERSION
 
 TENANT = Tenancy("dev-team", ("apps", "apps-data"), "flux")
@@ -190,6 +193,68 @@ def test_a_namespace_that_the_stack_does_not_list_is_intended_only_if_kyverno_pr
     assert Intent(config, {}).allows({"metadata": {"name": name, "labels": labels}}) is allowed
 
 
+@pytest.mark.parametrize(
+    ("sync", "by", "is_explained"),
+    [
+        (True, "flux-system", True),
+        (True, "infra", True),
+        (True, "planted", False),
+        (False, "flux-system", False),
+    ],
+)
+def test_only_the_platforms_sync_and_what_it_applies_explain_an_opening(monkeypatch, sync, by, is_explained):
+    """Any other Kustomization in flux-system has an inventory of its author's."""
+    monkeypatch.setattr(stack_inventory, "served", lambda api: {})
+    flux: dict[str, Any] = {"version": FLUX_VERSION, "sha256": "0" * 64}
+    if sync:
+        flux["sync"] = {"source": {"url": "https://git.example.com/platform"}, "path": "./"}
+    config = StackConfig.model_validate({"cluster": {"kubeconfig": "unused"}, "flux": flux})
+    inventory = StackInventory(None, Intent(config, {}))  # type: ignore[arg-type]
+
+    def applying(name: str, *entries: str) -> dict[str, Any]:
+        applied = {"inventory": {"entries": [{"id": each, "v": "v1"} for each in entries]}}
+        return {"kind": "Kustomization", "metadata": {"name": name, "namespace": "flux-system"}, "status": applied}
+
+    of = "kustomize.toolkit.fluxcd.io_Kustomization"
+    opened = {"flux-system": [f"flux-system_infra_{of}"], "infra": [], "planted": [f"flux-system_planted_{of}"]}
+    opened[by].append("apps_open_networking.k8s.io_NetworkPolicy")
+    network = {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy"}
+    deny, opening = (place(name, podSelector={}, egress=[{}]) | network for name in ("deny", "open"))
+    lists: Lists = {type_: [] for type_ in READ} | {
+        SYNC: [applying(name, *entries) for name, entries in opened.items()],
+        NETWORK_POLICY: [deny, opening],
+    }
+
+    found = list(inventory._openings(TENANT, {"apps"}, {key_of(deny): deny}, lists))
+
+    assert [each.target for each in found] == ([] if is_explained else ["NetworkPolicy open"])
+
+
+def test_the_drift_of_the_platform_and_of_the_tenant_is_reported_and_not_that_of_another_one(monkeypatch):
+    monkeypatch.setattr(stack_inventory, "served", lambda api: {})
+    config = StackConfig.model_validate(
+        {"cluster": {"kubeconfig": "unused"}, "flux": {"version": FLUX_VERSION, "sha256": "0" * 64}}
+    )
+    inventory = StackInventory(None, Intent(config, {}))  # type: ignore[arg-type]
+    lists: Lists = {
+        NAMESPACE: [
+            {"metadata": {"name": name, "labels": {TENANT_LABEL: tenant}}}
+            for name, tenant in (("apps", "dev-team"), ("shop", "shop"))
+        ]
+    }
+    scaled = Difference(What.CHANGED, "Deployment", "flux-system", "helm-controller", "spec.replicas", 1, 0)
+    token = Difference(What.FOREIGN, "Secret", "apps", "token", cluster="a token of the account dev-team")
+    missing = Difference(What.MISSING, "Namespace", "", "shop")
+    others = Difference(What.FOREIGN, "RoleBinding", "shop", "helper", cluster="ClusterRole admin for User bob")
+
+    found = list(inventory._drifted(TENANT, (scaled, token, missing, others), lists))
+
+    assert [(each.code, each.namespace, each.target, each.found, each.intended) for each in found] == [
+        ("FT-ISO-111", "flux-system", "Deployment helm-controller", "spec.replicas: 0", "spec.replicas: 1"),
+        ("FT-ISO-111", "apps", "Secret token", "foreign: a token of the account dev-team", "foreign: nothing"),
+    ]
+
+
 FILTERS = "[Event,*,*] [Node/?*,*,*] [*/*,kube-system,*] [ClusterRole,*,kyverno:core] [Pod,kyverno,kyverno-*]"
 
 
@@ -228,6 +293,13 @@ def test_flags_of_kyverno_that_weaken_policies_are_found(args, found):
     template = {"spec": {"containers": [{"name": "kyverno", "args": args}]}}
 
     assert [each.found for each in by_flags([place("kyverno-admission-controller", template=template)])] == found
+
+
+@pytest.mark.parametrize(("replicas", "found"), [(0, ["spec.replicas: 0"]), (1, []), (3, [])])
+def test_a_controller_of_kyverno_that_does_not_run_is_found(replicas, found):
+    deployment = place("kyverno-background-controller", replicas=replicas)
+
+    assert [each.found for each in by_replicas([deployment])] == found
 
 
 @pytest.mark.parametrize(

@@ -178,6 +178,13 @@ class Stack:
         self.resources.append(resource("kubernetes:core/v1:Namespace", namespace))
         self.cluster.objects["/api/v1/namespaces"].append(namespace)
 
+    def applies(self, sync: dict[str, Any]) -> None:
+        """Add a Kustomization of the stack that has applied something."""
+        kind = {"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization"}
+        manifest = stored({**kind, **sync}, {})
+        self.resources.append(resource(f"kubernetes:{kind['apiVersion']}:{kind['kind']}", manifest))
+        self.cluster.objects.setdefault(KUSTOMIZATIONS, []).append(manifest)
+
     def edit_flag(self) -> None:
         """Change a flag of a controller as `kubectl edit` does."""
         controller = self.the("/apis/apps/v1/deployments", "kustomize-controller")
@@ -277,10 +284,39 @@ def test_what_a_tenant_has_applied_from_git_and_what_a_chart_of_the_stack_has_ar
         role_binding("of:chart"),
     ]
     stack.resources.append(chart(RoleBinding=["apps/of:chart"]))
-    stack.cluster.objects[KUSTOMIZATIONS] = [applying("apps_from__git_rbac.authorization.k8s.io_RoleBinding")]
+    entries = "apps_from__git_rbac.authorization.k8s.io_RoleBinding", "apps_dev-team_helm.toolkit.fluxcd.io_HelmRelease"
+    stack.applies(applying(*entries))
     stack.cluster.objects[HELM_RELEASES] = [applying("apps_from-helm_rbac.authorization.k8s.io_RoleBinding")]
 
     assert stack.found() == []
+
+
+@pytest.mark.parametrize("path", [KUSTOMIZATIONS, HELM_RELEASES])
+def test_what_a_sync_has_applied_is_shown_if_nothing_of_the_stack_has_applied_the_sync(stack, path):
+    """It may name itself in its own inventory."""
+    kind = {
+        KUSTOMIZATIONS: "kustomize.toolkit.fluxcd.io_Kustomization",
+        HELM_RELEASES: "helm.toolkit.fluxcd.io_HelmRelease",
+    }
+    stack.platform_namespace("flux-system")
+    stack.cluster.objects[f"{RBAC}/rolebindings"].append(role_binding())
+    account = {"kind": "ServiceAccount", "name": "kustomize-controller", "namespace": "flux-system"}
+    stack.cluster.objects[f"{RBAC}/clusterrolebindings"] = [cluster_binding("more", account)]
+    planted = applying(
+        "apps_helper_rbac.authorization.k8s.io_RoleBinding",
+        "_more_rbac.authorization.k8s.io_ClusterRoleBinding",
+        f"flux-system_dev-team_{kind[path]}",
+        namespace="flux-system",
+    )
+    stack.cluster.objects[path] = [planted]
+    found = {(each["what"], each["kind"], each["name"]) for each in stack.found()}
+    assert found >= {("foreign", "RoleBinding", "helper"), ("foreign", "ClusterRoleBinding", "more")}
+    assert ("foreign", kind[path].partition("_")[2], "dev-team") in found
+
+    own = applying(f"flux-system_dev-team_{kind[path]}", namespace="flux-system")
+    own["metadata"]["name"] = "flux-system"
+    stack.applies(own)
+    assert stack.found() == [], "the platform's sync has applied it"
 
 
 @pytest.mark.parametrize(
@@ -387,6 +423,10 @@ def test_cluster_roles_that_add_nothing_to_what_tenants_have_or_that_flux_has_ap
     ]
     entry = "_of__chart_rbac.authorization.k8s.io_ClusterRole"
     stack.cluster.objects[HELM_RELEASES] = [applying(entry, namespace="monitoring")]
+    assert [each["name"] for each in stack.found()] == ["of:chart", "helper"], "nothing of the stack has applied it"
+
+    stack.platform_namespace("flux-system")
+    stack.applies(applying("monitoring_dev-team_helm.toolkit.fluxcd.io_HelmRelease", namespace="flux-system"))
     assert [each["name"] for each in stack.found()] == ["helper"]
 
     stack.cluster.objects[HELM_RELEASES] = [applying(entry)]
@@ -425,7 +465,7 @@ def test_a_cluster_role_binding_for_an_account_of_the_platform_is_shown(stack, s
         cluster_binding("of-git", subject),
     ]
     entries = "_of-git_rbac.authorization.k8s.io_ClusterRoleBinding", OF_PLATFORM
-    stack.cluster.objects[KUSTOMIZATIONS] = [applying(*entries, namespace="flux-system")]
+    stack.applies(applying(*entries, namespace="flux-system"))
 
     found = [("foreign", "forged"), ("foreign", "more")] if is_shown else []
     assert [(each["what"], each["name"]) for each in stack.found()] == found
@@ -460,10 +500,7 @@ def test_a_sync_beside_those_of_the_platform_is_shown_unless_the_platforms_flux_
         ("foreign", "beside", {"path": "./"})
     ]
 
-    stack.cluster.objects[path][1]["metadata"]["namespace"] = "flux-system"
-    stack.cluster.objects[path][1]["status"]["inventory"]["entries"].append(
-        {"id": f"flux-system_dev-team_{kind[path]}", "v": "v1"}
-    )
+    stack.applies(applying(f"flux-system_beside_{kind[path]}", namespace="flux-system"))
     assert stack.found() == []
 
 

@@ -15,6 +15,7 @@ from flux_tenancy.components.keys.ssh_keys import read_private_key
 from flux_tenancy.components.stack.checks.capsule import CAPSULE_CHECKS, INSTALLATION_CHECKS
 from flux_tenancy.components.stack.checks.check import Check, Finding, of_each
 from flux_tenancy.components.stack.checks.flux_specs import SPEC_CHECKS
+from flux_tenancy.components.stack.checks.freezes import FREEZE_CHECKS
 from flux_tenancy.components.stack.checks.grants import expired_grants, ungrantable_groups
 from flux_tenancy.components.stack.checks.lanes import LANE_CHECKS
 from flux_tenancy.components.stack.checks.limits import LIMIT_CHECKS
@@ -23,6 +24,7 @@ from flux_tenancy.components.stack.checks.notifications import NOTIFICATION_CHEC
 from flux_tenancy.components.stack.checks.policies import POLICY_CHECKS
 from flux_tenancy.components.stack.checks.releases import RELEASE_CHECKS
 from flux_tenancy.components.stack.checks.sources import SOURCE_CHECKS
+from flux_tenancy.components.stack.checks.store import too_small_namespaces
 from flux_tenancy.components.stack.checks.syncs import SYNC_CHECKS
 from flux_tenancy.components.sync.decryption import Decryption, decryption_account, key_service_hosts
 from flux_tenancy.components.tenant.capsule.names import made_prefix
@@ -257,6 +259,7 @@ CHECKS: tuple[Check, ...] = (
     _rival_host_keys,
     *SOURCE_CHECKS,
     *POLICY_CHECKS,
+    *FREEZE_CHECKS,
     expired_grants,
     ungrantable_groups,
     *NETWORK_CHECKS,
@@ -266,6 +269,7 @@ CHECKS: tuple[Check, ...] = (
     *LANE_CHECKS,
     *RELEASE_CHECKS,
     *LIMIT_CHECKS,
+    too_small_namespaces,
     *CAPSULE_CHECKS,
     *INSTALLATION_CHECKS,
     *of_each(

@@ -33,6 +33,7 @@ from flux_tenancy.components.tenant.capsule.names import (
     made_prefix,
 )
 from flux_tenancy.components.tenant.capsule.proxy import proxy_objects
+from flux_tenancy.components.tenant.freezes import freeze_annotations
 from flux_tenancy.components.tenant.limits import limiting_objects, room_where_made
 from flux_tenancy.components.tenant.namespaces import PodSecurity, pod_security_labels
 from flux_tenancy.components.tenant.network import network_openings
@@ -90,7 +91,9 @@ def capsule_tenant(tenant: TenantScope) -> Manifest:
     """The tenant's Tenant."""
     name, config, tenancy, account = tenant.name, tenant.config, tenant.tenancy, tenant.account
     limits = capsule_limits(config, tenancy)
-    labels, annotations = made_metadata(name, config, limits, account, tenant.default_account)
+    labels, annotations = made_metadata(
+        name, config, limits, account, tenant.default_account, freeze_annotations(name, config, tenant.tenancy)
+    )
     metadata = {
         "apiGroups": ["v1"],
         "kinds": ["Namespace"],
@@ -159,7 +162,12 @@ def user_of(namespace: str, account: str) -> str:
 
 
 def made_metadata(
-    name: str, config: TenantConfig, limits: CapsuleLimits, account: str, default_account: str
+    name: str,
+    config: TenantConfig,
+    limits: CapsuleLimits,
+    account: str,
+    default_account: str,
+    freezes: Mapping[str, str] | None = None,
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Labels and annotations that each namespace gets that the tenant makes.
 
@@ -168,6 +176,7 @@ def made_metadata(
     labels = {TENANT_LABEL: name, **SELF_MADE, **pod_security_labels(PodSecurity.RESTRICTED)}
     annotations = namespace_annotations(config, grants=())
     annotations |= account_annotations(name, account, default_account) | {OWNER: user_of(config.home, account)}
+    annotations |= freezes or {}
     keys = {*annotations, SETTINGS, *_set_by_capsule(limits)}
     return labels, annotations | {SETTINGS: " ".join(sorted(keys))}
 

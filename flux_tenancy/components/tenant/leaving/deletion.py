@@ -33,7 +33,7 @@ from flux_tenancy.components.tenant.capsule.names import CAPSULE_TENANT_LABEL, T
 from flux_tenancy.components.tenant.leaving.blocked_namespaces import Held, NamespaceHolds, read_namespace_holds
 from flux_tenancy.components.tenant.leaving.forced_removal import (
     FLUX_FINALIZER,
-    Sync,
+    DeletedSync,
     end_pods,
     remove_access,
     remove_finalizer,
@@ -55,9 +55,8 @@ SYNC_HELD = Wording(
 )
 
 
-OBJECT_NOT_DELETED = Wording(
-    "FT-TEN-014", "{object} is not deleted: {reason}", "correct what the cluster says, and run the update again"
-)
+_CORRECT = "correct what the cluster says, and run the update again"
+OBJECT_NOT_DELETED = Wording("FT-TEN-014", "{object} is not deleted: {reason}", _CORRECT)
 
 # Attempts to delete a namespace that is only slow: Kubernetes itself removes the finalizers in it.
 _ATTEMPTS = 3
@@ -143,7 +142,7 @@ class Offboarding:
         return hook
 
     async def _sync_stays(self, failed: pulumi.ErrorHookArgs) -> bool:
-        sync = Sync.of(failed.old_inputs)
+        sync = DeletedSync.of(failed.old_inputs)
         if sync.tenant in self._listed:
             return False
         if len(failed.errors) > 1:
@@ -158,7 +157,7 @@ class Offboarding:
                     "FT-TEN-011",
                     f"tenant {sync.tenant}: {_label(failed.old_inputs)} is not pruned, and its access may "
                     f"remain: {error}",
-                    "correct what the cluster says, and run the update again",
+                    _CORRECT,
                 )
             )
             return False
@@ -257,7 +256,7 @@ class Offboarding:
                 Message(
                     "FT-TEN-018",
                     f"namespace {namespace}: cannot read the objects that block its deletion: {error}",
-                    "correct what the cluster says, and run the update again",
+                    _CORRECT,
                 )
             )
             return False
@@ -272,7 +271,7 @@ class Offboarding:
                     Message(
                         "FT-TEN-023",
                         f"namespace {namespace}: cannot delete the pods that have not ended: {error}",
-                        "correct what the cluster says, and run the update again",
+                        _CORRECT,
                     )
                 )
                 return False
@@ -293,7 +292,7 @@ class Offboarding:
                     Message(
                         "FT-TEN-019",
                         f"namespace {namespace}: cannot remove Flux's finalizers: {error}",
-                        "correct what the cluster says, and run the update again",
+                        _CORRECT,
                     )
                 )
                 return False

@@ -104,6 +104,7 @@ def test_another_version_than_the_project_requires_is_refused(tmp_path, line, re
         "--constraint=more/pins.txt",
         "-rmore/pins.txt",
         "-r more/a.txt",
+        "--require more/pins.txt",
     ],
 )
 def test_constraints_and_included_requirements_count_in_their_own_file(tmp_path, line):

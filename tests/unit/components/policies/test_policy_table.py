@@ -27,6 +27,7 @@ ENGINES = pytest.mark.parametrize("engine", [PolicyEngine.NATIVE, PolicyEngine.K
 ELSEWHERE = {PolicyName.FLUX_IMAGES, PolicyName.TENANT_IMAGES, PolicyName.ONBOARDING}
 OF_DEVELOPERS = {PolicyName.FLUX_REQUESTS}
 OF_LANES = {PolicyName.LANE}
+OF_FREEZES = {PolicyName.FREEZE}
 NATIVE_ONLY = {policy.name for policy in policies(PoliciesConfig()) if policy.native_only}
 
 
@@ -42,7 +43,9 @@ def test_the_table_has_every_policy_once_in_order():
 
 def test_every_policy_has_threats_and_messages():
     for policy in policies(PoliciesConfig()):
-        assert policy.threats and set(policy.threats) <= set(THREATS)
+        assert set(policy.threats) <= set(THREATS)
+        # A freeze is an agreement, and stops no attempt.
+        assert bool(policy.threats) is (policy.name is not PolicyName.FREEZE)
         assert policy.validations and all(len(each.message) > 20 for each in policy.validations)
 
 
@@ -70,7 +73,8 @@ def test_a_case_allows_each_field_that_tenants_may_set_and_no_other(kind):
 def test_a_set_is_registered_in_order_with_the_probe_last(engine):
     found = policy_set(PoliciesConfig(), engine)
 
-    left_out = ELSEWHERE | OF_DEVELOPERS | OF_LANES | (NATIVE_ONLY if engine is PolicyEngine.KYVERNO else set())
+    left_out = ELSEWHERE | OF_DEVELOPERS | OF_LANES | OF_FREEZES
+    left_out |= NATIVE_ONLY if engine is PolicyEngine.KYVERNO else set()
     assert names_of(found) == [object_name(name) for name in PolicyName if name not in left_out]
     assert list(found.probe) == probe_policy(engine, found.digest)
 
@@ -83,7 +87,7 @@ def test_kubernetes_enforces_what_would_stop_kyverno_with_each_engine():
     """A policy for every kind makes Kyverno refuse objects of kinds that it does not know yet."""
     found = policy_set(PoliciesConfig(engine=PolicyEngine.KYVERNO), PolicyEngine.NATIVE)
 
-    assert names_of(found) == [object_name(name) for name in PolicyName if name in NATIVE_ONLY]
+    assert names_of(found) == [object_name(name) for name in PolicyName if name in NATIVE_ONLY - OF_FREEZES]
     assert {each.name for each in policies(PoliciesConfig()) for rule in each.resources if rule.group == "*"} <= (
         NATIVE_ONLY
     )
@@ -106,6 +110,22 @@ def test_the_label_of_a_lane_is_checked_only_if_there_are_lanes_or_the_policy_ha
     found = policy_set(PoliciesConfig.model_validate({"modes": modes}), engine, lanes=lanes)
 
     assert object_name(PolicyName.LANE) in [manifest["metadata"]["name"] for manifest in found.manifests]
+
+
+@pytest.mark.parametrize(("freezes", "modes"), [(True, {}), (False, {"freeze": "enforce"})])
+def test_kubernetes_alone_holds_tenants_and_only_with_a_freeze_or_a_mode_for_the_policy(freezes, modes):
+    for engine in (PolicyEngine.NATIVE, PolicyEngine.BOTH, PolicyEngine.KYVERNO):
+        config = PoliciesConfig.model_validate({"engine": engine, "modes": modes})
+        found = policy_set(config, PolicyEngine.NATIVE, freezes=freezes)
+        name = object_name(PolicyName.FREEZE)
+        policy, binding = (each["spec"] for each in found.manifests if each["metadata"]["name"] == name)
+        assert policy["paramKind"] == {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
+        assert binding["paramRef"] == {
+            "name": "kustomize-controller-leader-election",
+            "namespace": "flux-system",
+            "parameterNotFoundAction": "Allow",
+        }
+        assert name not in names_of(policy_set(config, PolicyEngine.KYVERNO, freezes=freezes))
 
 
 @pytest.mark.golden
@@ -239,7 +259,8 @@ def test_every_setting_is_a_key_of_the_configuration():
     tenant = {f"tenant: policies.{key}" for key in keys_of(TenantPolicies)}
     named = {key for policy in policies(PoliciesConfig()) for key in policy.settings}
 
-    elsewhere = {"tenancy.kinds", "tenancy.extraRules", "tenant: grants", "tenant: lane"}
+    elsewhere = {"tenancy.kinds", "tenancy.extraRules", "tenancy.freeze"}
+    elsewhere |= {"tenant: freeze", "tenant: grants", "tenant: lane"}
     assert named <= stack | tenant | elsewhere
     sections = ("sources", "images", "notifications", "ingress", "maximumSizes")
     general = {f"policies.{key}" for key in ("engine", "mode", "modes", *sections)}

@@ -72,6 +72,44 @@ def test_a_namespace_without_its_quotas_loses_their_limits():
     assert said([namespace, quota("a", cpu="1")], []) == []
 
 
+FREEZE, SHORTER, EARLIER = (
+    f"{times} a sale"
+    for times in (
+        "2026-12-24T17:00:00Z 2026-12-27T06:00:00Z",
+        "2026-12-24T17:00:00Z 2026-12-26T06:00:00Z",
+        "2026-12-23T17:00:00Z 2026-12-27T06:00:00Z",
+    )
+)
+DURING, SHORTLY = "2026-12-24T17:00:00Z to 2026-12-27T06:00:00Z", "2026-12-24T17:00:00Z to 2026-12-26T06:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "found"),
+    [
+        (FREEZE, FREEZE, []),
+        (FREEZE, None, [(f"is no longer frozen for a sale, {DURING}, in Namespace apps", True)]),
+        (
+            FREEZE,
+            SHORTER,
+            [(f"is frozen for a sale for a shorter time in Namespace apps: {SHORTLY} (before: {DURING})", True)],
+        ),
+        (FREEZE, EARLIER, []),
+        (
+            None,
+            FREEZE,
+            [(f"is frozen for a sale, {DURING}, in Namespace apps: people and Flux change nothing then", False)],
+        ),
+    ],
+)
+def test_a_freeze_that_ends_earlier_is_a_risk(before, after, found):
+    namespaces = [
+        kubernetes("Namespace", "apps", metadata={"annotations": {"flux-tenancy/freezes": each} if each else {}})
+        for each in (before, after)
+    ]
+
+    assert [(each.text, each.risk) for each in risk_statements([namespaces[0]], [namespaces[1]])] == found
+
+
 @pytest.mark.parametrize(
     ("before", "after", "is_risk"),
     [("4", "400", True), ("4", "16", True), ("4", "5", False), ("400", "300", False), ("4", "many", True)],

@@ -10,6 +10,7 @@ from typing import Any
 
 import pulumi
 import pytest
+from pulumi.runtime.settings import SETTINGS
 from sample_kyverno import KYVERNO, chart_archive
 from sample_project import encrypted, rendered, tenant, write_project
 
@@ -86,3 +87,13 @@ def test_a_plain_resource_has_its_properties_as_attributes():
     found = {each.name: each.properties for each in record(program, "project", "stack")}
 
     assert found["second"] == {"of": "a", "unset": False}
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_after_a_render_this_process_is_a_preview_only_if_it_was_one_before(monkeypatch, before):
+    monkeypatch.setattr(SETTINGS, "dry_run", before)
+    seen = []
+
+    record(lambda: seen.append(pulumi.runtime.is_dry_run()), "project", "stack")
+
+    assert (seen, pulumi.runtime.is_dry_run()) == ([True], before)

@@ -1,0 +1,67 @@
+"""Checks of freezes: whether something holds tenants, and the tenants that a freeze of the stack leaves out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from flux_tenancy.components.config.decisions import now
+from flux_tenancy.components.config.errors import KeyPath
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.stack.checks.check import Finding
+from flux_tenancy.components.stack.config import StackConfig
+from flux_tenancy.components.tenant.freezes import Freeze, freezes_of, in_utc
+
+
+def _unknown_tenants(config: StackConfig) -> Iterator[Finding]:
+    for index, freeze in enumerate(config.tenancy.freeze):
+        for position, name in enumerate(freeze.except_):
+            if name not in config.tenants:
+                yield (
+                    ("tenancy", "freeze", index, "except", position),
+                    Message("FT-TEN-433", "is not a tenant of this stack", "name one of them, or remove it").of(name),
+                )
+
+
+def _without_policy(config: StackConfig) -> Iterator[Finding]:
+    policies = config.policies
+    if policies.engine is PolicyEngine.NONE or policies.mode_of(PolicyName.FREEZE) is PolicyMode.OFF:
+        for path, _ in _freezes(config):
+            yield (
+                path,
+                Message(
+                    "FT-TEN-434",
+                    "would hold no tenant: the policy freeze is off",
+                    "set policies.engine and policies.modes.freeze, or remove the freeze",
+                ),
+            )
+
+
+FREEZE_CHECKS = (_unknown_tenants, _without_policy)
+
+
+def freeze_warnings(config: StackConfig) -> Iterator[Message]:
+    """What is frozen now, and the freezes that have ended."""
+    time = now()
+    for path, freeze in _freezes(config):
+        where, what = f"{'.'.join(map(str, path[:-1]))}[{path[-1]}]", printable(freeze.reason)
+        if freeze.to <= time:
+            yield Message("FT-TEN-435", f"{where} ({what}) ended at {in_utc(freeze.to)}", "remove it")
+        elif freeze.from_ <= time:
+            held = [name for name, each in config.tenants.items() if freeze in freezes_of(name, each, config.tenancy)]
+            yield Message(
+                "FT-TEN-436",
+                f"{where} ({what}) holds the changes of {', '.join(held) or 'no tenant'} until {in_utc(freeze.to)}",
+                "for a change that cannot wait, grant the tenant an exception from the policy freeze",
+            )
+
+
+def _freezes(config: StackConfig) -> Iterator[tuple[KeyPath, Freeze]]:
+    """Each freeze with its path."""
+    for index, of_stack in enumerate(config.tenancy.freeze):
+        yield ("tenancy", "freeze", index), of_stack
+    for name, tenant in config.tenants.items():
+        for index, freeze in enumerate(tenant.freeze):
+            yield ("tenants", name, "freeze", index), freeze

@@ -1,0 +1,171 @@
+"""What an API server would answer to each object of a tenant: the answers of `offline-admission`, as verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.policies.rendering import POLICIES
+from flux_tenancy.components.tenant.kinds import owner_of
+from flux_tenancy.components.vocabulary.manifests import Manifest, qualified
+from flux_tenancy.extensions.tenant_check.applied import as_applied, made_by_controllers
+from flux_tenancy.extensions.tenant_check.envelope import Envelope
+from flux_tenancy.extensions.tenant_check.manifests import Found
+from flux_tenancy.extensions.tenant_check.openings import Opening, opening_of
+from flux_tenancy.review.admission.program import (
+    LIMIT_RANGER,
+    NO_SCHEMA,
+    POD_SECURITY,
+    QUOTA,
+    RBAC,
+    Answer,
+    Request,
+    Surroundings,
+    User,
+    ask,
+)
+
+# Flux applies on the server; a new object needs both.
+_VERBS = ("patch", "create")
+_RULES = {RBAC: "role", POD_SECURITY: "Pod Security", LIMIT_RANGER: "container limits", QUOTA: "quota"}
+
+
+class Outcome(StrEnum):
+    """What becomes of an object."""
+
+    ACCEPTED = "accepted"
+    REFUSED = "refused"
+    OPENING = "needs an opening"
+    QUOTA = "over quota"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What becomes of an object, and why.
+
+    Attributes:
+        found: the object.
+        outcome: accepted, or why not.
+        rule: what refuses it, e.g. `policy allowed-sources`; empty if nothing does.
+        message: in the words of the API server, which say what to write instead.
+        opening: what the platform team can write to accept it; None if there is nothing, or nothing is refused.
+        warnings: what policies in audit mode say.
+    """
+
+    found: Found
+    outcome: Outcome
+    rule: str = ""
+    message: str = ""
+    opening: Opening | None = None
+    warnings: tuple[str, ...] = field(default=())
+
+    @property
+    def object(self) -> str:
+        """Kind, namespace and name."""
+        manifest = self.found.manifest
+        metadata = manifest.get("metadata")
+        named: Mapping[str, Any] = metadata if isinstance(metadata, Mapping) else {}
+        name = qualified(named.get("namespace"), str(named.get("name") or named.get("generateName") or ""))
+        return printable(f"{manifest['kind']} {name}")
+
+    @property
+    def is_refused(self) -> bool:
+        return self.outcome not in (Outcome.ACCEPTED, Outcome.UNKNOWN)
+
+
+def judge(program: Path, envelope: Envelope, objects: Sequence[Found]) -> list[Verdict]:
+    """The verdict on each object, in their order. Quotas count all of them, as in empty namespaces.
+
+    Args:
+        program: the program that answers (`review.admission.find_program`).
+        envelope: what decides.
+        objects: what the tenant's repository applies.
+
+    Raises:
+        OperationError: the program fails.
+    """
+    requests = [
+        (index, request) for index, each in enumerate(objects) for request in _requests(each.manifest, envelope)
+    ]
+    surroundings = Surroundings(
+        definitions=envelope.definitions,
+        policies=envelope.policies,
+        namespaces=envelope.namespaces,
+        access=envelope.access,
+        quotas=envelope.quotas,
+        limits=envelope.limits,
+    )
+    answers: dict[int, list[tuple[Request, Answer]]] = {index: [] for index in range(len(objects))}
+    for (index, request), answer in zip(
+        requests, ask(program, surroundings, (each for _, each in requests)), strict=True
+    ):
+        answers[index].append((request, answer))
+    return [_verdict(each, answers[index], envelope) for index, each in enumerate(objects)]
+
+
+def _requests(manifest: Manifest, envelope: Envelope) -> Iterator[Request]:
+    """The tenant's request, and those of controllers for what they make of it."""
+    if not isinstance(manifest.get("metadata"), dict):
+        return
+    user = User(envelope.account)
+    yield Request("CREATE", as_applied(manifest), user=user, verbs=_VERBS, namespace=envelope.home)
+    for each, count in _made(manifest):
+        each["metadata"].setdefault("namespace", envelope.home)
+        yield Request("CREATE", each, count=count)
+
+
+def _made(manifest: Manifest) -> Iterable[tuple[Manifest, int]]:
+    try:
+        return list(made_by_controllers(manifest))
+    except (AttributeError, KeyError, TypeError):
+        return ()  # Not of the schema, as the answer to the object itself says.
+
+
+def _verdict(found: Found, answers: Iterable[tuple[Request, Answer]], envelope: Envelope) -> Verdict:
+    verdict = Verdict(found, Outcome.REFUSED, "schema", "metadata is missing; set metadata.name")
+    for number, (request, answer) in enumerate(answers):
+        made = request.object or {}
+        prefix = f"its {made['kind']}: " if number else ""
+        if any(each.message.startswith(NO_SCHEMA) for each in answer.errors):
+            return _of_no_kind(found, envelope)
+        for error in answer.errors:
+            message = printable(": ".join(part for part in (error.path, error.message) if part))
+            return Verdict(found, Outcome.REFUSED, "schema", prefix + message)
+        for each in (objection for objection in answer.objections if objection.denied):
+            rule = _RULES.get(each.policy) or f"policy {POLICIES.get(each.policy, each.policy)}"
+            message = printable(each.message)
+            opening = opening_of(rule, message, made, envelope)
+            outcome = Outcome.QUOTA if each.policy == QUOTA else Outcome.OPENING if opening else Outcome.REFUSED
+            return Verdict(found, outcome, rule, prefix + message, opening)
+        verdict = Verdict(found, Outcome.ACCEPTED, warnings=(*verdict.warnings, *_warnings(answer)))
+    return verdict
+
+
+def _of_no_kind(found: Found, envelope: Envelope) -> Verdict:
+    api, kind = (str(found.manifest[key]) for key in ("apiVersion", "kind"))
+    group, _, _ = api.rpartition("/")
+    served = {
+        version["name"]: each["spec"]["group"]
+        for each in envelope.definitions
+        for version in each["spec"]["versions"]
+        if (each["spec"]["group"], each["spec"]["names"]["kind"]) == (group, kind)
+    }
+    if served or owner_of(group) == "Kubernetes":
+        has = "Flux" if owner_of(group) == "Flux" else "Kubernetes"
+        instead = f"{group}/{max(served)}" if served else "the API version in the documentation of Kubernetes"
+        message = f"{has} {envelope.versions[has.lower()]} does not serve {kind} in {api}; use {instead}"
+        return Verdict(found, Outcome.REFUSED, "schema", printable(message))
+    message = (
+        f"your role allows it, but the envelope has no definition of {kind} in {api}: its fields were not checked; ask "
+        "the platform team for an envelope with `--definitions`"
+    )
+    return Verdict(found, Outcome.UNKNOWN, "schema", printable(message))
+
+
+def _warnings(answer: Answer) -> tuple[str, ...]:
+    return tuple(printable(each.message) for each in answer.objections if not each.denied)
