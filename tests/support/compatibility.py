@@ -21,16 +21,7 @@ from tests.support.policy_requests import definition
 
 TEAM = "team"
 _TENANT: Object = {"namespaces": [{"name": TEAM}], "source": {"url": "https://git.example.com/team/apps"}}
-_CLUSTER_SCOPED = (
-    "ClusterIssuer",
-    "ClusterRole",
-    "ClusterRoleBinding",
-    "ClusterSecretStore",
-    "CustomResourceDefinition",
-    "Namespace",
-    "PriorityClass",
-    "ValidatingWebhookConfiguration",
-)
+_CLUSTER_SCOPED = ("ClusterIssuer", "ClusterSecretStore")
 
 
 class Platform:
