@@ -1,4 +1,4 @@
-"""The product. The names below are for Pulumi programs of your own (docs/install.md).
+"""The product. The names below are for Pulumi programs of your own (dev/docs/components.md).
 
 They are imported when they are first used, so that a command does not wait for Pulumi.
 """

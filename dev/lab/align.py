@@ -30,11 +30,13 @@ APART = {
         "go.opentelemetry.io/contrib/*",
         "google.golang.org/genproto/googleapis/api",
     ),
+    "prometheus": ("go.opentelemetry.io/otel/exporters/*", "go.yaml.in/yaml/v4"),
     "pulumi-kubernetes": ("github.com/google/gnostic-models", "github.com/pulumi/*", "k8s.io/*", "sigs.k8s.io/*"),
 }
 """By module folder, the modules that stay as upstream's release pins them: the API servers are of other minor versions
 than the controllers' clients, and Pulumi's Kubernetes plugin is made for older clients of both. ``offline-admission``
-shares the compiled packages of kube-apiserver, whose go.mod need not list all of their modules."""
+shares the compiled packages of kube-apiserver, whose go.mod need not list all of their modules. Prometheus requires
+newer versions of two modules that cost nothing to compile twice, and no other tool is built again for them."""
 
 SHARED = (
     "cloud.google.com/*",

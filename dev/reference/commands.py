@@ -19,15 +19,18 @@ from flux_tenancy.command.app import NAME, app
 from flux_tenancy.command.exits import MEANINGS
 
 _COLUMNS = 100
+_OF_WORKFLOWS = "ci"
+"""The last group, whose commands the template's workflows call."""
 _SEVERAL = 3
 """What so many commands have is described once."""
 
 
 def commands_page() -> str:
-    """Every command with its usage, options and examples, and the table of exit codes."""
+    """Every command that people run, with its usage, options and examples, and the table of exit codes."""
     command: Any = typer.main.get_command(app)
     context = command.make_context(NAME, [], resilient_parsing=True)
     _, rest = get_docs_for_click(obj=command, ctx=context, name=NAME).split("\n", 1)
+    rest = rest.partition(f"## `{NAME} {_OF_WORKFLOWS}`")[0]
     # Every command has the option, and a group's commands follow with their whole sentences.
     rest = re.sub(r"^\* `-h, --help`: .*\n", "", rest, flags=re.MULTILINE)
     rest = re.sub(r"^\*\*Commands\*\*:\n\n(\* .*\n)+\n?", "", rest, flags=re.MULTILINE)
@@ -41,6 +44,8 @@ def commands_page() -> str:
     return (
         f"<!-- Written by `make generate` from flux_tenancy/command/; change it there. -->\n\n# Commands\n\n"
         f"![Help of {NAME}](images/{NAME}.svg)\n\n{rest.strip()}\n\n"
+        f"## `{NAME} {_OF_WORKFLOWS}`\n\n`{NAME} {_OF_WORKFLOWS} --help` has the commands of "
+        f"[the workflows](review.md#set-up-in-ten-minutes).\n\n"
         f"## Options of several commands\n\n{shared}\n\n"
         f"## Exit codes\n\n| Code | Meaning |\n| --- | --- |\n{codes}\n"
     )

@@ -36,7 +36,7 @@ _SCALARS = {
 _HEAD = ("Key", "Type", "Default", "Meaning")
 _FEW = 5
 """A model with at most so many keys has no section of its own, nor has an enumeration with so many values."""
-_TELLING = 12
+_TELLING = 18
 """A docstring with more words says more than the description of the key that has the model."""
 _ALIKE = 3
 """Sections that share so many keys do not repeat them."""

@@ -33,7 +33,7 @@ _TITLES = {
     Subject.PATCHERS: "What people may ask of Flux",
 }
 
-_HEAD = "| Policy | Refuses | Settings | Threats |\n| --- | --- | --- | --- |"
+_HEAD = "| Policy | Refuses | Settings |\n| --- | --- | --- |"
 # What each policy does, the settings that enable it, and the page that explains it.
 _ONLY_WITH_KYVERNO = {
     PolicyName.TENANT_IMAGES: (
@@ -225,8 +225,8 @@ def policies_page() -> str:
         `{SERVICE_TYPES}` and `{EXCEPTIONS}` are [grants](grants.md) of the tenant. Exceptions exist from {excepted};
         a policy reads them only if a tenant of the stack has one.
 
-        In the tables below, the settings are keys of [the configuration](configuration.md#policies), and the threats
-        are those [at the end](#threats).
+        In the tables below, the settings are keys of [the configuration](configuration.md#policies). [The
+        threats](#threats) are at the end, with the policies against each.
         """
     only_with_kyverno = """
         ## Of Kyverno alone
@@ -304,7 +304,7 @@ def _link(page: str) -> str:
 
 def _row(policy: Policy) -> str:
     settings = ", ".join(_setting(key) for key in policy.settings)
-    return f"| `{policy.name}` | {policy.refuses} | {settings} | {', '.join(map(str, policy.threats))} |"
+    return f"| `{policy.name}` | {policy.refuses} | {settings} |"
 
 
 def _setting(key: str) -> str:

@@ -9,6 +9,7 @@ from kubernetes import client
 
 from flux_tenancy.components.cluster.client import get, items
 from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.installs.flux.egress import ARTIFACT_NAME
 from flux_tenancy.components.vocabulary.manifests import RBAC_API, Manifest
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL, Controller
 from flux_tenancy.isolation.inventory.intent import Intent
@@ -22,6 +23,7 @@ _ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 _READ = (
     "Event",
     "GitRepository",
+    "HelmRelease",
     "Kustomization",
     "LimitRange",
     "NetworkPolicy",
@@ -195,6 +197,11 @@ def read(api: client.ApiClient, who: Tenancy, flux_namespace: str = "", intent: 
         storage_classes=items(api, "/apis/storage.k8s.io/v1/storageclasses"),
         image=_image(objects.get("Pod", ())),
         alone=not any(_shares_lane(each, home) for each in namespaces),
+        artifact_names=[
+            each["metadata"]["name"]
+            for each in items(api, f"/api/v1/namespaces/{flux}/services")
+            if ARTIFACT_NAME.fullmatch(each["metadata"]["name"])
+        ],
     )
 
 

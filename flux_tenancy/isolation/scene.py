@@ -60,6 +60,7 @@ class Scene:
         storage_classes: StorageClasses.
         image: an image that the tenant already runs, or a made-up one.
         alone: whether no other tenant is in the tenant's lane.
+        artifact_names: the random names of artifact servers.
     """
 
     tenancy: Tenancy
@@ -79,6 +80,7 @@ class Scene:
     storage_classes: Sequence[Manifest] = ()
     image: str = "registry.example.com/isolation:1"
     alone: bool = False
+    artifact_names: Sequence[str] = ()
 
     def of_home(self, kind: str) -> list[Manifest]:
         """The objects of a kind in the tenant's first namespace."""

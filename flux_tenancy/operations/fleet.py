@@ -122,7 +122,7 @@ def operator_name(project: str, stack: str) -> str:
 
 
 @dataclass(frozen=True)
-class Row:
+class StackRow:
     """One stack in a run: `waiting`, `done`, `not ready` or `failed`, with what was counted, and the reasons."""
 
     wave: str
@@ -138,11 +138,11 @@ class Row:
         return f"{self.wave} {self.stack}: {'; '.join(filter(None, parts))}"
 
 
-def run(fleet: Fleet, act: Callable[[Row], Row], *, stops: bool) -> list[Row]:
+def run(fleet: Fleet, act: Callable[[StackRow], StackRow], *, stops: bool) -> list[StackRow]:
     """Do something for all stacks, wave by wave; with `stops`, start nothing more after a stack that is not done."""
     stopped = threading.Event()
 
-    def attempt(row: Row) -> Row:
+    def attempt(row: StackRow) -> StackRow:
         if stopped.is_set():
             return row
         begin = time.monotonic()
@@ -156,14 +156,14 @@ def run(fleet: Fleet, act: Callable[[Row], Row], *, stops: bool) -> list[Row]:
         typer.echo(row, err=True)
         return row
 
-    rows: list[Row] = []
+    rows: list[StackRow] = []
     for wave in fleet.waves:
         with ThreadPoolExecutor(fleet.parallel) as pool:
-            rows += pool.map(attempt, [Row(wave.name, stack) for stack in wave.stacks])
+            rows += pool.map(attempt, [StackRow(wave.name, stack) for stack in wave.stacks])
     return rows
 
 
-def update_fleet(fleet: Fleet, project: Path, approved: Path | None) -> list[Row]:
+def update_fleet(fleet: Fleet, project: Path, approved: Path | None) -> list[StackRow]:
     """Run `flux-tenancy up` for each stack, and wait until its tenants are ready; raises as `check_clusters`.
 
     Args:
@@ -174,7 +174,7 @@ def update_fleet(fleet: Fleet, project: Path, approved: Path | None) -> list[Row
     check_clusters(fleet, project)
     (project / FOLDER).mkdir(exist_ok=True)
 
-    def act(row: Row) -> Row:
+    def act(row: StackRow) -> StackRow:
         name = StackName.parse(row.stack).stack
         options = ["--approved", str((approved / name / DIGESTS).absolute())] if approved else []
         if reasons := update_stack(row.stack, options, project, Path(FOLDER, f"{name}.log")):
@@ -213,7 +213,7 @@ def update_stack(stack: str, options: list[str], project: Path, log: Path) -> st
     return "; ".join([*said, f"exit code {done.returncode}, see {log}"])
 
 
-def stack_row(row: Row, project: Path) -> Row:
+def stack_row(row: StackRow, project: Path) -> StackRow:
     """The row of a stack by how its tenants are."""
     overview = read_overview(row.stack, project, None)
     if overview.error:
@@ -224,7 +224,7 @@ def stack_row(row: Row, project: Path) -> Row:
     return replace(row, state="not ready" if late else "done", found=found, message=said)
 
 
-def preview_stack(row: Row, project: Path) -> Row:
+def preview_stack(row: StackRow, project: Path) -> StackRow:
     """The row of a stack with what `pulumi preview` would change."""
     steps = json.loads(run_pulumi(["preview", "--json"], row.stack, project))["steps"]
     return replace(row, state="done", found=Counter(sorted(each["op"] for each in steps if each["op"] in _VERBS)))

@@ -48,7 +48,7 @@ Template = tuple[str | Slot, ...]
 
 
 @dataclass(frozen=True)
-class Said:
+class MessageText:
     """A message of the product.
 
     Attributes:
@@ -72,7 +72,7 @@ class Said:
         return _shown(self.remedy)
 
 
-def explained(code: str = "") -> list[Said]:
+def explained(code: str = "") -> list[MessageText]:
     """The message with this code, in any letters; all without a code.
 
     Raises:
@@ -92,13 +92,13 @@ def explained(code: str = "") -> list[Said]:
 
 
 @cache
-def read_messages(code: str = "") -> dict[str, Said]:
+def read_messages(code: str = "") -> dict[str, MessageText]:
     """All messages by code, in the order of the codes; at least the one with `code`, if it is given.
 
     Raises:
         ValueError: two messages have the same code.
     """
-    found: dict[str, Said] = {}
+    found: dict[str, MessageText] = {}
     for each in _in_source_files(code):
         if each.code in found:
             raise ValueError(f"{each.code} is the code of two messages")
@@ -110,7 +110,7 @@ def _shown(template: Template) -> str:
     return "".join("…" if isinstance(part, Slot) else part for part in template)
 
 
-def _in_source_files(code: str) -> Iterator[Said]:
+def _in_source_files(code: str) -> Iterator[MessageText]:
     # A code may have the area of a product, so the number tells which modules to import.
     end = f'-{code.rpartition("-")[2]}"' if code else ""
     for file in sorted((ROOT / "flux_tenancy").rglob("*.py")):
@@ -125,7 +125,7 @@ def _in_source_files(code: str) -> Iterator[Said]:
                 continue
             first, *sentences = node.args
             for names in _names(first, module):
-                yield Said(_text(first, names), *(_template(each, names, node.func.id) for each in sentences))
+                yield MessageText(_text(first, names), *(_template(each, names, node.func.id) for each in sentences))
 
 
 def _names(code: ast.expr, module: Names) -> list[Names]:

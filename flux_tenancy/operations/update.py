@@ -99,6 +99,7 @@ def update(
     if earlier.interrupted:
         # What a killed update has written and this one does not want; before it, that was left to it.
         repair(stack, project)
+        typer.echo("The interrupted update before this one is completed; no `pulumi refresh` is needed.", err=True)
     _clear_interrupted(stack, project)
     see = f"Outputs: `pulumi stack output --stack {stack}`. Tenants: `flux-tenancy tenant list --stack {stack}`."
     typer.echo(see, err=True)

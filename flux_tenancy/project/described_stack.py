@@ -26,7 +26,7 @@ OTHER_PROJECT = Wording(
 )
 
 TENANTS = "tenants"
-PLATFORM = ("flux", "sync")
+PLATFORM_SYNC = ("flux", "sync")
 
 
 def described_project(project: Path) -> ProjectFile:
@@ -155,7 +155,7 @@ def described_platform(stack: str, project: Path) -> Mapping[str, Any]:
     Raises:
         OperationError: the stack does not exist or has no such sync.
     """
-    sync = described_section(stack, PLATFORM[0], project).get(PLATFORM[1])
+    sync = described_section(stack, PLATFORM_SYNC[0], project).get(PLATFORM_SYNC[1])
     if not isinstance(sync, Mapping):
         raise OperationError(
             Message("FT-OPS-005", f"{stack_file_name(stack)} has no flux.sync", "set flux.sync.source.url first")

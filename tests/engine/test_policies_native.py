@@ -402,6 +402,46 @@ def test_a_quota_of_the_stack_counts_objects(api: ApiClient, tenant: list[dict[s
     eventually(lambda: f"exceeded quota: {quota['metadata']['name']}, " in refused(quota["spec"]["hard"][counted]))
 
 
+def test_the_limits_of_the_stack_bound_the_disk_of_containers(api: ApiClient, tenant: list[dict[str, Any]]) -> None:
+    """A container without limits gets them, and none is higher than the stack allows."""
+    disk = "ephemeral-storage"
+    quotas = [each for each in tenant if each["kind"] == "ResourceQuota"]
+    for quota in quotas:
+        hard = quota["spec"]["hard"]
+        counted = {"hard": hard, "used": dict.fromkeys(hard, "0")}
+        assert api.request("PATCH", quota, subresource="status", body={"status": counted}).is_success
+
+    def pod(**limits: str) -> dict[str, Any]:
+        restricted = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}, "runAsNonRoot": True}
+        container = {"name": "app", "image": "nginx", "securityContext": restricted, "resources": {"limits": limits}}
+        return {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "one", "namespace": quotas[0]["metadata"]["namespace"]},
+            "spec": {
+                "automountServiceAccountToken": False,
+                "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
+                "containers": [container, {**container, "name": "beside", "volumeMounts": []}],
+            },
+        }
+
+    def created(**limits: str) -> tuple[str, list[tuple[str, str]]]:
+        answer = api.request("POST", pod(**limits), dry_run=True)
+        if not answer.is_success:
+            return str(answer.json()["message"]), []
+        given = [each["resources"] for each in answer.json()["spec"]["containers"]]
+        return "", [(each["requests"][disk], each["limits"][disk]) for each in given]
+
+    # Without a controller, there is no account `default`.
+    place = {"name": "default", "namespace": quotas[0]["metadata"]["namespace"]}
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": place}
+    eventually(lambda: api.request("POST", account).status_code in (201, 409))
+    eventually(lambda: "status unknown for quota" not in created()[0])
+    assert created() == ("", [("64Mi", "4Gi")] * 2)
+    assert created(**{disk: "16Gi"}) == ("", [("16Gi", "16Gi")] * 2)
+    assert "maximum ephemeral-storage usage per Container is 16Gi" in created(**{disk: "17Gi"})[0]
+
+
 def test_policies_for_namespaces_ignore_cluster_scoped_objects(api: ApiClient, in_force: Callable[[str], None]) -> None:
     """A selector of namespaces does not hold off objects without one."""
     in_force("open")

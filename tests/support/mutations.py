@@ -373,6 +373,7 @@ def kyverno_settings() -> list[Mutation]:
             for each in (tenants, pods, {"excludeClusterRoles": "flux-tenancy-tenant"})
         ),
         Mutation("exceptions that count", background, exceptions, "FT-ISO-109"),
+        Mutation("a controller that does not run", background, {"spec": {"replicas": 0}}, "FT-ISO-109"),
     ]
 
 

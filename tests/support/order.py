@@ -18,6 +18,7 @@ LONGEST = (
     "tests/engine/test_previews_and_drift.py",
     "tests/e2e/test_kyverno.py",
     "tests/e2e/capsule/",
+    "tests/e2e/test_monitoring.py",
     "tests/e2e/test_profile.py",
     "tests/engine/test_cluster_safety.py",
     "tests/engine/test_pulumi_cloud.py",

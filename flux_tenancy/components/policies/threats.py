@@ -13,6 +13,7 @@ _LOCKDOWN = "Flux's lockdown"
 _ROLE = "the tenant role"
 _POD_SECURITY = "Pod Security"
 _QUOTA = "quotas"
+_LIMITS = "limits of Flux's controllers"
 _CHECKS = "checks before anything is applied"
 _NETWORK = "network policies"
 _ENVIRONMENT = "rights and network access of Flux's controllers"
@@ -100,4 +101,5 @@ THREATS: Mapping[int, Threat] = {
     58: Threat("One allowed object that is too large for a webhook or a controller", ()),
     59: Threat("Objects as large as they can be, up to the quota, that fill the cluster's store", (_QUOTA,)),
     61: Threat("Repositories that include each other, so that their content multiplies", ()),
+    62: Threat("Containers, repositories or charts that fill the disk of a node", (_QUOTA, _LIMITS), False),
 }

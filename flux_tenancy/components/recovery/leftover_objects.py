@@ -25,6 +25,7 @@ from flux_tenancy.components.cluster.client import (
 from flux_tenancy.components.cluster.ownership import carries_marks, names_cluster
 from flux_tenancy.components.config.yaml_files import walk
 from flux_tenancy.components.engine.log import run_error
+from flux_tenancy.components.installs.flux.egress import ARTIFACT_NAME
 from flux_tenancy.components.sync.notifications import BETA_PROVIDER_API, PROVIDER_API, SECRET_NAME
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, TENANT_LABEL
 from flux_tenancy.components.vocabulary.object_meta import GENERATED_SUFFIX
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
 
     from flux_tenancy.components.engine.state import State
 
-# Names that FluxInstall generates.
-_HOST = re.compile(r"artifacts-[0-9a-f]{32}")
 _OF_NOTIFICATION = re.compile(SECRET_NAME)
 _SECRET = re.compile(f".+-{GENERATED_SUFFIX}|{SECRET_NAME}")
 
@@ -85,7 +84,7 @@ def leftover_services(services: Iterable[Metadata], state: State) -> list[Metada
         services: metadata of the Services in Flux's namespace.
         state: the stack's state.
     """
-    return _unrecorded(services, _HOST, _recorded_names(state, "kubernetes:core/v1:Service"))
+    return _unrecorded(services, ARTIFACT_NAME, _recorded_names(state, "kubernetes:core/v1:Service"))
 
 
 def leftover_secrets(secrets: Iterable[Metadata], syncs: Iterable[Mapping[str, Any]], state: State) -> list[Metadata]:

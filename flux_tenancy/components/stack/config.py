@@ -17,6 +17,7 @@ from flux_tenancy.components.installs.capsule.config import CapsuleConfig
 from flux_tenancy.components.installs.flux.config import FluxConfig
 from flux_tenancy.components.installs.kyverno.config import KyvernoConfig
 from flux_tenancy.components.policies.config import PoliciesConfig
+from flux_tenancy.components.policies.sizes import largest_objects
 from flux_tenancy.components.sources.config import SharedSource
 from flux_tenancy.components.sources.fetched import has_status
 from flux_tenancy.components.stack.decisions import ReviewConfig
@@ -25,9 +26,11 @@ from flux_tenancy.components.sync.kustomization import Reconciliation
 from flux_tenancy.components.tenant.config import TenantConfig
 from flux_tenancy.components.tenant.freezes import freezes_of
 from flux_tenancy.components.tenant.scope import further_source_meta, source_meta
+from flux_tenancy.components.tenant.stored import within
 from flux_tenancy.components.tenant.tenancy_config import TenancyConfig, TenancyMode
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import PLATFORM_META, SOURCE_API
+from flux_tenancy.components.vocabulary.quantities import parse_quantity
 
 
 class StackConfig(Section):
@@ -131,6 +134,13 @@ class StackConfig(Section):
             offered = {key: each.source for key, each in self.shared.items() if name in each.tenants}
             tenants[name] = tenant.model_copy(update={"sources": offered | dict(tenant.sources)}) if offered else tenant
         return self.model_copy(update={"tenants": tenants})
+
+    def with_counts(self) -> StackConfig:
+        """The stack with the numbers of objects that `tenancy.store.namespace` stands for."""
+        if (size := self.tenancy.store.namespace) is None:
+            return self
+        limits = within(self.tenancy.limits, int(parse_quantity(size)), largest_objects(self.policies))
+        return self.model_copy(update={"tenancy": self.tenancy.model_copy(update={"limits": limits})})
 
     @property
     def git_sources(self) -> Sources:

@@ -125,7 +125,7 @@ def load_sections(
     if problems:
         raise ConfigurationError(problems)
     git = config.git.model_copy(update={"known_hosts": config.git.known_hosts + known_hosts})
-    config = config.model_copy(update={"git": git}).with_shared_sources()
+    config = config.model_copy(update={"git": git}).with_shared_sources().with_counts()
     if compare and (problems := cross_check(config, origins)):
         raise ConfigurationError(problems)
     config.came_from_files(origins)

@@ -111,7 +111,7 @@ def register_platform(config: StackConfig, found: Preflight, previous: PreviousK
     # Flux depends on these, so those whose names are taken come with their tenant.
     rights = plan.early_rights(facts.namespaces, found.cluster.lost.state)
     early = register_planned([each for each in rights if each.key not in taken.keys], beside)
-    flux_args = FluxInstallArgs(config.flux, found.release, [*early.values()], stack_facts(config))
+    flux_args = FluxInstallArgs(config.flux, found.release, [*early.values()], stack_facts(config), found.cluster.names)
     flux = FluxInstall("flux", flux_args, on_cluster())
     role = register(tenant_role(config.tenancy), on_cluster())
     people = [register(each, on_cluster()) for each in access_of_people(config)]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Setting:
+class AccountAnnotation:
     """One annotation of the service account.
 
     Attributes:
@@ -34,7 +34,7 @@ class Provider:
         rule: key of a creation rule in `.sops.yaml` that names keys of this service.
     """
 
-    settings: Mapping[str, Setting]
+    settings: Mapping[str, AccountAnnotation]
     rule: str
 
 
@@ -43,7 +43,7 @@ _UUID = r"^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
 PROVIDERS: Mapping[str, Provider] = {
     "aws": Provider(
         {
-            "role_arn": Setting(
+            "role_arn": AccountAnnotation(
                 "eks.amazonaws.com/role-arn", r"^arn:aws[\w-]*:iam::[0-9]{1,30}:role/.{1,200}$", required=True
             )
         },
@@ -51,12 +51,12 @@ PROVIDERS: Mapping[str, Provider] = {
     ),
     "gcp": Provider(
         {
-            "service_account_email": Setting(
+            "service_account_email": AccountAnnotation(
                 "iam.gke.io/gcp-service-account",
                 r"^[a-zA-Z0-9-]{1,100}@[a-zA-Z0-9-]{1,100}\.iam\.gserviceaccount\.com$",
                 required=False,
             ),
-            "workload_identity_provider": Setting(
+            "workload_identity_provider": AccountAnnotation(
                 "gcp.auth.fluxcd.io/workload-identity-provider",
                 r"^projects/\d{1,30}/locations/global/workloadIdentityPools/[^/]{1,100}/providers/[^/]{1,100}$",
                 required=False,
@@ -66,8 +66,8 @@ PROVIDERS: Mapping[str, Provider] = {
     ),
     "azure": Provider(
         {
-            "client_id": Setting("azure.workload.identity/client-id", _UUID, required=True),
-            "tenant_id": Setting("azure.workload.identity/tenant-id", _UUID, required=True),
+            "client_id": AccountAnnotation("azure.workload.identity/client-id", _UUID, required=True),
+            "tenant_id": AccountAnnotation("azure.workload.identity/tenant-id", _UUID, required=True),
         },
         rule="azure_keyvault",
     ),

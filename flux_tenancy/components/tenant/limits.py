@@ -16,7 +16,7 @@ from flux_tenancy.components.plan.planned import Planned, Stage
 from flux_tenancy.components.tenant import identity
 from flux_tenancy.components.tenant.network import network_openings
 from flux_tenancy.components.tenant.role import flux_resources
-from flux_tenancy.components.tenant.tenancy_config import ContainerLimits, TenantLimits, TenantNetwork
+from flux_tenancy.components.tenant.tenancy_config import TenantLimits, TenantNetwork
 from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest
 from flux_tenancy.components.vocabulary.names import (
     BUCKET,
@@ -71,6 +71,8 @@ numbers are far above what an ordinary application needs.
 # Resource names of quotas that do not name a kind, so they get no prefix `count/`.
 _NOT_COUNTED_BY_KIND = ("services.loadbalancers",)
 
+COUNT = "count/"
+"""The prefix of a quota's resource name for a number of objects."""
 _RELEASES = "count/helmreleases.helm.toolkit.fluxcd.io"
 _CHARTS = "count/helmcharts.source.toolkit.fluxcd.io"
 _SOURCES = [
@@ -136,38 +138,43 @@ def limiting_objects(
         network: what its Pods may connect to.
         room: counted objects that are not the tenant's (`room_of`), added to its limits.
     """
-    counts = {_flux_count(resource): limits.flux_objects for resource in flux_resources()}
-    counts |= {SYNCS: limits.most_kustomizations, _RELEASES: limits.most_helm_releases}
-    counts |= dict.fromkeys(_SOURCES, limits.most_sources) | {_CHARTS: limits.most_charts}
-    objects = [_quota(meta, _FLUX_OBJECTS, _with_room(counts, room))]
+    objects = [_quota(meta, _FLUX_OBJECTS, _with_room(_flux_counts(limits), room))]
     if counts := _object_counts(limits):
         objects.append(_quota(meta, "objects", _with_room(counts, room)))
     if limits.quota:
         objects.append(_quota(meta, "quota", dict(limits.quota)))
-    if limits.containers != ContainerLimits():
-        objects.append(_container_limits(meta, limits.containers))
+    if any((bounds := limits.containers.whole).values()):
+        objects.append(_container_limits(meta, bounds))
     if network is TenantNetwork.DEFAULT_DENY:
         objects.append(_default_deny(meta))
     return objects
 
 
-def _object_counts(limits: TenantLimits) -> dict[str, int]:
-    """The limits for Kubernetes' own kinds; those in `quota` replace defaults."""
-    defaults = {name: count for name, count in OBJECT_COUNTS.items() if not {name, f"count/{name}"} & set(limits.quota)}
-    counts = defaults | {name.removeprefix("count/"): count for name, count in limits.objects.items()}
-    return {
-        name if name in _NOT_COUNTED_BY_KIND else f"count/{name}": count
-        for name, count in counts.items()
-        if count is not None
-    }
+def all_counts(limits: TenantLimits) -> dict[str, str]:
+    """`hard` of all quotas together, without room for the platform's objects."""
+    return _with_room({**_flux_counts(limits), **_object_counts(limits)}, {}) | dict(limits.quota)
 
 
-def _flux_count(resource: str) -> str:
-    """A quota's resource name for the number of objects of a Flux kind, each of which costs its controllers time.
+def _flux_counts(limits: TenantLimits) -> dict[str, int]:
+    """The limits for Flux's kinds, each object of which costs its controllers time.
 
     Source: https://kubernetes.io/docs/concepts/policy/resource-quotas/#quota-on-object-count
     """
-    return f"count/{resource}"
+    counts = {f"{COUNT}{resource}": limits.flux_objects for resource in flux_resources()}
+    counts |= {SYNCS: limits.most_kustomizations, _RELEASES: limits.most_helm_releases}
+    return counts | dict.fromkeys(_SOURCES, limits.most_sources) | {_CHARTS: limits.most_charts}
+
+
+def _object_counts(limits: TenantLimits) -> dict[str, int]:
+    """The limits for Kubernetes' own kinds; those in `quota` replace defaults."""
+    own = {name.removeprefix(COUNT) for name in limits.quota}
+    defaults = {name: count for name, count in OBJECT_COUNTS.items() if name not in own}
+    counts = defaults | {name.removeprefix(COUNT): count for name, count in limits.objects.items()}
+    return {
+        name if name in _NOT_COUNTED_BY_KIND else f"{COUNT}{name}": count
+        for name, count in counts.items()
+        if count is not None
+    }
 
 
 def _with_room(counts: Mapping[str, int], room: Mapping[str, int]) -> dict[str, str]:
@@ -185,14 +192,17 @@ def _quantity(count: int) -> str:
     return str(count)
 
 
-def _container_limits(meta: ObjectMeta, limits: ContainerLimits) -> Manifest:
+_FIELDS = {"defaultRequest": "requests", "default": "limits", "max": "maximum", "min": "minimum"}
+
+
+def _container_limits(meta: ObjectMeta, bounds: Mapping[str, Mapping[str, str]]) -> Manifest:
     """Source: https://kubernetes.io/docs/concepts/policy/limit-range/"""
-    fields = {"defaultRequest": limits.requests, "default": limits.limits, "max": limits.maximum, "min": limits.minimum}
+    found = {field: dict(bounds[name]) for field, name in _FIELDS.items() if bounds[name]}
     return {
         "apiVersion": "v1",
         "kind": "LimitRange",
         "metadata": meta.metadata(f"{meta.name}-containers"),
-        "spec": {"limits": [{"type": "Container"} | {key: dict(value) for key, value in fields.items() if value}]},
+        "spec": {"limits": [{"type": "Container", **found}]},
     }
 
 

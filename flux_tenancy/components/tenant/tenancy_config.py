@@ -30,6 +30,11 @@ from flux_tenancy.components.tenant.grants import CustomGroup
 from flux_tenancy.components.tenant.kinds import OPENED_KINDS, OpenedKind, resources_of
 from flux_tenancy.components.tenant.people import TenancyPeople
 from flux_tenancy.components.tenant.role import PolicyRule, open_resources, resources_of_rules
+from flux_tenancy.components.vocabulary.quantities import DISK, parse_quantity
+
+# 110 pods of a node reserve 7 GiB. A volume of its own is for more than the maximum.
+_DISK_OF_A_CONTAINER = {"requests": "64Mi", "limits": "4Gi", "maximum": "16Gi"}
+_Bounds = dict[ContainerResource, Quantity | None]
 
 
 class ContainerLimits(Section):
@@ -38,18 +43,23 @@ class ContainerLimits(Section):
     Source: https://kubernetes.io/docs/concepts/policy/limit-range/
     """
 
-    requests: dict[ContainerResource, Quantity] = Field(
-        default_factory=dict, description="Default requests of a container, e.g. `cpu: 50m`."
-    )
-    limits: dict[ContainerResource, Quantity] = Field(
-        default_factory=dict, description="Default limits of a container, e.g. `memory: 256Mi`."
-    )
-    maximum: dict[ContainerResource, Quantity] = Field(
-        default_factory=dict, description="The highest limit of a container, e.g. `memory: 4Gi`."
-    )
-    minimum: dict[ContainerResource, Quantity] = Field(
-        default_factory=dict, description="The lowest request of a container, e.g. `cpu: 10m`."
-    )
+    requests: _Bounds = Field(default_factory=dict, description="Default requests of a container, e.g. `cpu: 50m`.")
+    limits: _Bounds = Field(default_factory=dict, description="Default limits of a container, e.g. `memory: 256Mi`.")
+    maximum: _Bounds = Field(default_factory=dict, description="The highest limit of a container, e.g. `memory: 4Gi`.")
+    minimum: _Bounds = Field(default_factory=dict, description="The lowest request of a container, e.g. `cpu: 10m`.")
+
+    @property
+    def whole(self) -> dict[str, dict[str, str]]:
+        """The resources of each bound, from the lowest to the highest, with those of the disk that are not set."""
+        whole = {name: dict(getattr(self, name)) for name in ("minimum", "requests", "limits", "maximum")}
+        given = [(name, value) for name, each in whole.items() if (value := each.get(DISK)) is not None]
+        names = list(whole)
+        for name, default in _DISK_OF_A_CONTAINER.items():
+            below = (value for other, value in given if names.index(other) < names.index(name))
+            above = (value for other, value in given if names.index(other) > names.index(name))
+            least = max((default, *below), key=parse_quantity)
+            whole[name].setdefault(DISK, min((least, *above), key=parse_quantity))
+        return {name: {key: value for key, value in each.items() if value is not None} for name, each in whole.items()}
 
 
 class TenantLimits(Section):
@@ -94,8 +104,9 @@ class TenantLimits(Section):
     )
     containers: ContainerLimits = Field(
         default_factory=ContainerLimits,
-        description="Default requests and limits of containers, and their maximum; none by default, because limits "
-        "could throttle or kill Pods that run well without them.",
+        description="Default requests and limits of containers, and their maximum; by default, only of "
+        "`ephemeral-storage` (docs/sizing.md#disks-of-nodes), because other limits could throttle or kill Pods that "
+        "run well without them. Null for none.",
     )
 
     def over(self, defaults: TenantLimits) -> TenantLimits:
@@ -134,6 +145,22 @@ def _over(defaults: _Limits, own: _Limits) -> _Limits:
             value = _over(default, value)
         changed[name] = {**default, **value} if isinstance(value, dict) else value
     return defaults.model_copy(update=changed)
+
+
+class TenantStore(Section):
+    """How much tenants may store in the cluster's etcd (docs/sizing.md#what-tenants-can-store)."""
+
+    total: Quantity = Field(
+        "1Gi",
+        description="How much all tenants together may store, for a warning if their limits allow more. By default, "
+        "half of what etcd accepts unless it is configured otherwise; the rest is for the platform and for versions "
+        "of the last minutes.",
+    )
+    namespace: Quantity | None = Field(
+        None,
+        description="How much a namespace may store, e.g. `128Mi`: it lowers the default numbers of `limits.objects` "
+        "and `limits.fluxObjects` in the same proportion. By default, they are those in docs/tenants.md.",
+    )
 
 
 class TenantNetwork(StrEnum):
@@ -176,6 +203,9 @@ class TenancyConfig(Section):
     limits: TenantLimits = Field(
         default_factory=TenantLimits,
         description="Limits for each namespace of a tenant; `limits` of a tenant and of a namespace take precedence.",
+    )
+    store: TenantStore = Field(
+        default_factory=TenantStore, description="How much tenants may store (docs/sizing.md#what-tenants-can-store)."
     )
     maximum_limits: TenantLimits = Field(
         default_factory=TenantLimits,

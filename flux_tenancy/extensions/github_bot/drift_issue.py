@@ -30,7 +30,7 @@ SHOWN = 100
 CUT = "*There is more than an issue may have. `flux-tenancy drift show` shows all of it.*"
 
 
-class Difference(BaseModel):
+class ReportedDifference(BaseModel):
     """One difference, as far as it is shown."""
 
     what: str
@@ -42,12 +42,12 @@ class Difference(BaseModel):
     since: str
 
 
-class Drift(BaseModel):
+class ReportedDrift(BaseModel):
     """The report of `flux-tenancy drift show --output json` for a stack."""
 
     compared: int
     unread: tuple[str, ...] = ()
-    differences: tuple[Difference, ...]
+    differences: tuple[ReportedDifference, ...]
 
 
 def report_drift(number: int, stacks: Sequence[str]) -> str:
@@ -62,12 +62,12 @@ def report_drift(number: int, stacks: Sequence[str]) -> str:
     """
     with connected() as host:
         found = host.repository.get_workflow_run(number)
-        drifts: dict[str, Drift | None] = {}
+        drifts: dict[str, ReportedDrift | None] = {}
         for stack in [StackName.parse(each).stack for each in stacks]:
             try:
                 name = ARTIFACT.format(stack=stack)
                 files = read_artifact(found, host.token, name, FILE.__eq__)
-                drifts[stack] = Drift.model_validate_json(files[FILE])
+                drifts[stack] = ReportedDrift.model_validate_json(files[FILE])
             except OperationError as error:
                 if error.message.code != "FT-REV-513":
                     raise
@@ -87,7 +87,7 @@ def without_values(compared: Path) -> str:
         OperationError: the file cannot be read, or is not such a report.
     """
     try:
-        return Drift.model_validate_json(read_body(compared)).model_dump_json() + "\n"
+        return ReportedDrift.model_validate_json(read_body(compared)).model_dump_json() + "\n"
     except ValidationError:
         raise OperationError(
             Message(
@@ -98,7 +98,7 @@ def without_values(compared: Path) -> str:
         ) from None
 
 
-def publish(host: Host, drifts: Mapping[str, Drift | None], url: str) -> str:
+def publish(host: Host, drifts: Mapping[str, ReportedDrift | None], url: str) -> str:
     """Open, update or close the issue; returns what was done.
 
     Args:
@@ -123,7 +123,7 @@ def publish(host: Host, drifts: Mapping[str, Drift | None], url: str) -> str:
     return f"Closed: {issue.html_url}"
 
 
-def described(drifts: Mapping[str, Drift | None], url: str) -> str:
+def described(drifts: Mapping[str, ReportedDrift | None], url: str) -> str:
     """The body of the issue."""
     parts = [f"{MARKER}\n`flux-tenancy up`, or a merge, restores what is missing or changed ([run]({url}))."]
     for stack, drift in drifts.items():
@@ -134,7 +134,7 @@ def described(drifts: Mapping[str, Drift | None], url: str) -> str:
     return cut("\n\n".join([*parts, *_unread(drifts)]), BODY_LIMIT, CUT)
 
 
-def _unread(drifts: Mapping[str, Drift | None]) -> list[str]:
+def _unread(drifts: Mapping[str, ReportedDrift | None]) -> list[str]:
     """A sentence for each stack of which something was not compared."""
     return [
         f"Not compared in {code(stack)}, since the workflow may not list them: {', '.join(map(code, drift.unread))}."
@@ -143,7 +143,7 @@ def _unread(drifts: Mapping[str, Drift | None]) -> list[str]:
     ]
 
 
-def _table(differences: Sequence[Difference]) -> str:
+def _table(differences: Sequence[ReportedDifference]) -> str:
     rows = ["| | Object | Field | By | Since |", "| --- | --- | --- | --- | --- |"]
     for each in differences[:SHOWN]:
         path = qualified(each.namespace, each.name)

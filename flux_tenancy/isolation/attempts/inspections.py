@@ -5,6 +5,7 @@ It pushes no hostile content to a cluster, so what a controller would do with it
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
@@ -16,7 +17,7 @@ from flux_tenancy.components.tenant.further_access import is_documented
 from flux_tenancy.components.tenant.kinds import FLUX_KINDS, group_resource
 from flux_tenancy.components.vocabulary.manifests import Manifest, name_of
 from flux_tenancy.components.vocabulary.names import Controller
-from flux_tenancy.components.vocabulary.quantities import parse_quantity
+from flux_tenancy.components.vocabulary.quantities import DISK, parse_quantity
 from flux_tenancy.isolation.attempts.looking import (
     METADATA_ADDRESS,
     arguments,
@@ -207,10 +208,25 @@ def _counted(scene: Scene, kind: str) -> Finding:
     return Finding(Layer.QUOTA, State.OPEN, f"no ResourceQuota counts {counted}")
 
 
-def _limited_memory(scene: Scene) -> Finding:
-    if scene.of_home("LimitRange") or _counts(scene, ("limits.memory",)):
-        return Finding(Layer.QUOTA, State.HOLDS, "a LimitRange or a quota for limits.memory exists")
-    return Finding(Layer.QUOTA, State.OPEN, "neither a LimitRange nor a quota for limits.memory exists")
+def _limited(scene: Scene, resource: str) -> Finding:
+    """Whether every container gets a limit of the resource: by default, or because a quota demands one."""
+    limited = {
+        each["metadata"]["namespace"]
+        for each in scene.objects.get("LimitRange", ())
+        for item in each["spec"]["limits"]
+        if item["type"] == "Container" and resource in {**item.get("default", {}), **item.get("max", {})}
+    }
+    if limited.issuperset(scene.tenancy.namespaces) or _counts(scene, (f"limits.{resource}",)):
+        return Finding(Layer.QUOTA, State.HOLDS, f"a LimitRange or a quota for limits.{resource} exists")
+    return Finding(Layer.QUOTA, State.OPEN, f"no LimitRange for {resource}, and no quota for limits.{resource}")
+
+
+def _has_bounded_disk(deployment: Manifest) -> tuple[bool, str]:
+    """Whether the kubelet evicts a controller before it fills its node's disk."""
+    pod = deployment["spec"]["template"]["spec"]
+    if all(DISK in each.get("resources", {}).get("limits", {}) for each in pod["containers"]):
+        return True, f"its containers have limits for {DISK}"
+    return False, f"a container has no limit for {DISK}"
 
 
 def _counts(scene: Scene, names: tuple[str, ...]) -> bool:
@@ -231,8 +247,20 @@ def _one(inspect: Callable[..., Finding]) -> Callable[..., Iterable[Proof]]:
     return lambda scene, *about: (inspect(scene, *about),)
 
 
+def _unseen_artifact_names(scene: Scene) -> Finding:
+    """Whether the tenant cannot read the random name of an artifact server, which builds may connect to."""
+    read = (each for kind in ("Kustomization", "HelmRelease", "Event") for each in scene.objects.get(kind, ()))
+    said = json.dumps([(each.get("status"), each.get("message")) for each in read])
+    if not scene.artifact_names:
+        return Finding(Layer.CONTROLLERS, State.NOT_APPLICABLE, "no artifact server has a random name")
+    if any(name in said for name in scene.artifact_names):
+        return Finding(Layer.CONTROLLERS, State.OPEN, "a status or an Event has the name; the next update replaces it")
+    return Finding(Layer.CONTROLLERS, State.HOLDS, "no status and no Event has the name")
+
+
 INSPECTIONS: Mapping[str, Callable[..., Iterable[Proof]]] = {
     "bindings-elsewhere": _one(_bindings_elsewhere),
+    "bounded-disk": _one(lambda scene, name: looked(scene, Controller(name), Layer.CONTROLLERS, _has_bounded_disk)),
     "builds-without-artifacts": _one(_builds_without_artifacts),
     "cancelled-health-checks": _one(
         lambda scene: has_gate(scene, Controller.KUSTOMIZE, "CancelHealthCheckOnNewRevision", Layer.CONTROLLERS)
@@ -245,7 +273,7 @@ INSPECTIONS: Mapping[str, Callable[..., Iterable[Proof]]] = {
     ),
     "isolated-builds": _one(_isolated_builds),
     "isolated-pods": _one(_isolated_pods),
-    "limited-memory": _one(_limited_memory),
+    "limited": _one(_limited),
     "more-workers-than-objects": _one(_more_workers_than_objects),
     "not-on-loopback": _one(
         lambda scene, name: looked(scene, Controller(name), Layer.CONTROLLERS, _is_not_on_loopback)
@@ -255,5 +283,6 @@ INSPECTIONS: Mapping[str, Callable[..., Iterable[Proof]]] = {
         lambda scene: has_environment(scene, Controller.KUSTOMIZE, (*_PROXIES, _EXEMPT), _is_proxied)
     ),
     "sources-without-artifacts": _one(_sources_without_artifacts),
+    "unseen-artifact-names": _one(_unseen_artifact_names),
 }
 """What is inspected, by the names that rows use."""

@@ -21,7 +21,7 @@ from flux_tenancy.isolation.model import Discrepancy
 
 LEFT_OUT = Message(
     "FT-ISO-109",
-    "Kyverno's settings exclude requests that its policies would refuse",
+    "Kyverno's settings exclude requests that its policies would refuse, or one of its controllers does not run",
     "restore Kyverno's Helm release with `pulumi up --refresh`",
 )
 
@@ -58,7 +58,7 @@ def left_out(api: client.ApiClient, namespaces: Collection[str]) -> list[Discrep
     own = [each for each in config_maps if each["metadata"]["name"] == _CONFIG_MAP]
     data = own[0].get("data") or {} if own else {}
     deployments = items(api, f"/apis/apps/v1/namespaces/{KYVERNO.namespace}/deployments")
-    return [*by_configuration(data, namespaces), *by_flags(deployments)]
+    return [*by_configuration(data, namespaces), *by_flags(deployments), *by_replicas(deployments)]
 
 
 def by_configuration(data: Mapping[str, str], namespaces: Collection[str]) -> Iterator[Discrepancy]:
@@ -92,6 +92,14 @@ def by_flags(deployments: Sequence[Manifest]) -> Iterator[Discrepancy]:
             intended = ", ".join(f"--{flag}=false" for flag in _FLAGS)
             name = each["metadata"]["name"]
             yield Discrepancy.of(LEFT_OUT, KYVERNO.namespace, f"Deployment {name}", ", ".join(wrong), intended)
+
+
+def by_replicas(deployments: Sequence[Manifest]) -> Iterator[Discrepancy]:
+    """Kyverno's controllers that do not run."""
+    for each in deployments:
+        if each["spec"].get("replicas") == 0:
+            target = f"Deployment {each['metadata']['name']}"
+            yield Discrepancy.of(LEFT_OUT, KYVERNO.namespace, target, "spec.replicas: 0", "at least 1")
 
 
 def _concerns(entry: str, namespaces: Collection[str]) -> bool:

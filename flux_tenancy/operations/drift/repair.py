@@ -116,8 +116,11 @@ def repair(stack: str, project: Path, *, update_follows: bool = False) -> Earlie
     ahead = _ahead(found, recorded)
     earlier = Earlier(recorded.cluster, bool(ahead) or any(each.what is What.LEFT for each in found.differences))
     deferred = ahead if update_follows else frozenset()
-    gone = {each.urn for each in found.differences if each.what is What.MISSING}
-    changed = {each.urn for each in found.differences if each.what in _RESTORED} - deferred
+    objects = {each.urn for each in recorded.objects}
+    different = {each.urn for each in found.differences if each.what in _RESTORED}
+    changed = (different & objects) - deferred
+    # An update registers again what differs at GitHub, as soon as the state has what is there.
+    gone = {each.urn for each in found.differences if each.what is What.MISSING} | (different - objects)
     if not gone | changed:
         return earlier
     if changed:
@@ -192,14 +195,13 @@ def _refuse_unapproved(stack: str, approved: str, project: Path) -> None:
 
 
 def _restore_all(
-    api: client.ApiClient, recorded: RecordedState, urns: Set[str], stack: str, project: Path
+    api: client.ApiClient, recorded: RecordedState, urns: Container[str], stack: str, project: Path
 ) -> tuple[dict[str, str], set[str]]:
     """Restore objects; returns why some could not be restored, and the restored ones whose state is out of date."""
     objects = [each for each in recorded.objects if each.urn in urns]
     intended = _intended(objects, stack, project)
     reasons: dict[str, str] = {}
-    # At GitHub, only an update changes something, as soon as the state has what is there.
-    outdated = {*urns} - {each.urn for each in recorded.objects}
+    outdated = set()
     for each in objects:
         if each.urn not in intended:
             reasons[each.urn] = "only an update knows how it should be"

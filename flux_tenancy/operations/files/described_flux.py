@@ -12,7 +12,7 @@ from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.tenant.config import SyncConfig
 from flux_tenancy.components.vocabulary.manifests import value_at
 from flux_tenancy.operations.files.yaml_edits import Keys
-from flux_tenancy.project.described_stack import PLATFORM, TENANTS, described_platform, described_tenant
+from flux_tenancy.project.described_stack import PLATFORM_SYNC, TENANTS, described_platform, described_tenant
 
 _SYNC, _SYNCS = "sync", "syncs"
 
@@ -55,7 +55,7 @@ def platform_source(stack: str, project: Path) -> DescribedSource:
         OperationError: the stack does not exist or has no such sync.
     """
     source = described_platform(stack, project).get("source")
-    return _source("the platform", (*PLATFORM, "source"), stack_file_name(stack), source)
+    return _source("the platform", (*PLATFORM_SYNC, "source"), stack_file_name(stack), source)
 
 
 def _source(owner: str, path: Keys, file: str, source: Any) -> DescribedSource:
@@ -98,7 +98,7 @@ def described_sync(stack: str, tenant: str, project: Path) -> DescribedSync:
         default = SyncConfig.model_fields["path"].default
     else:
         sync = described_platform(stack, project)
-        owner, option, path = "the platform", "--platform", PLATFORM
+        owner, option, path = "the platform", "--platform", PLATFORM_SYNC
         default = default_path(stack)
     sync = sync if isinstance(sync, Mapping) else {}
     decryption = sync.get("decryption")

@@ -17,7 +17,7 @@ from flux_tenancy.components.sync.workload_identity import PROVIDERS
 from flux_tenancy.operations.files.described_flux import DescribedSync, described_sync
 from flux_tenancy.operations.keys.sops_keys import AGE, OPENPGP
 from flux_tenancy.operations.stack.described_cluster import first_error
-from flux_tenancy.project.described_stack import PLATFORM, described_file, described_stacks, listed_tenants
+from flux_tenancy.project.described_stack import PLATFORM_SYNC, described_file, described_stacks, listed_tenants
 from flux_tenancy.project.errors import OperationError, check_one_owner, invalid
 
 
@@ -54,7 +54,7 @@ def sops_config(tenant: str, platform: bool, project: Path) -> str:
 def _has(stack: str, tenant: str, project: Path) -> bool:
     if tenant:
         return tenant in listed_tenants(stack, project)
-    return described_file(stack, project).at(PLATFORM) is not None
+    return described_file(stack, project).at(PLATFORM_SYNC) is not None
 
 
 class _AgeKeys(Section):

@@ -22,7 +22,7 @@ from flux_tenancy.components.tenant.namespaces import PodSecurity
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import DEFAULT_LANE, TENANT_LABEL
 from flux_tenancy.review.access.rules import Access
-from flux_tenancy.review.access.sentences import Statement, name_of
+from flux_tenancy.review.access.sentences import AccessChange, name_of
 from flux_tenancy.review.render.rendered import RenderedObject
 from flux_tenancy.review.words.lists import listed
 
@@ -40,7 +40,7 @@ _Objects = Mapping[tuple[str, str, str], Manifest]
 
 def boundary_statements(
     old_objects: Iterable[RenderedObject], new_objects: Iterable[RenderedObject], old: Access, new: Access
-) -> Iterator[Statement]:
+) -> Iterator[AccessChange]:
     """What Pods may do and connect to, and with whose rights Flux acts, now and no longer.
 
     Args:
@@ -61,7 +61,7 @@ def _by_name(objects: Iterable[RenderedObject]) -> _Objects:
     return {(each.kind, each.namespace, each.name): each.manifest for each in objects}
 
 
-def _pod_security(before: _Objects, after: _Objects) -> Iterator[Statement]:
+def _pod_security(before: _Objects, after: _Objects) -> Iterator[AccessChange]:
     """A namespace that comes with the change is compared with the strictest level, which is the default."""
     for namespace, tenant in _tenants(after):
         was = _level(before[namespace]) if namespace in before else _LEVELS[0]
@@ -73,29 +73,29 @@ def _pod_security(before: _Objects, after: _Objects) -> Iterator[Statement]:
             words = f"may {'now' if widened else 'no longer'} run {what}"
             # A new namespace is chosen as a whole; one that has Pods loses a guard.
             high = weaker in _LEVELS[2:] or (widened and namespace in before)
-            yield Statement(words, widened, high, tenant, namespace[2])
+            yield AccessChange(words, widened, high, tenant, namespace[2])
 
 
-def _isolation(before: _Objects, after: _Objects) -> Iterator[Statement]:
+def _isolation(before: _Objects, after: _Objects) -> Iterator[AccessChange]:
     isolated = [_isolated(before), _isolated(after)]
     for namespace, tenant in _tenants(after):
         was, is_now = (namespace[2] in each for each in isolated)
         if namespace in before and was is not is_now:
             may, because = ("may now", "no") if was else ("may no longer", "a")
             words = f"{may} let Pods connect to anything ({because} NetworkPolicy isolates them)"
-            yield Statement(words, was, was, tenant, namespace[2])
+            yield AccessChange(words, was, was, tenant, namespace[2])
 
 
-def _lanes(before: _Objects, after: _Objects) -> Iterator[Statement]:
+def _lanes(before: _Objects, after: _Objects) -> Iterator[AccessChange]:
     """The lanes, whose controllers execute what a tenant writes, and which tenants share them."""
     lanes = [
         {lane_of(each) for (kind, _, _), each in found.items() if kind == "Deployment"} for found in (before, after)
     ]
     for lane in lanes[1] - lanes[0] - {""}:
         whose = "none" if lane == DEFAULT_LANE else "it"
-        yield Statement(f"The lane {lane} is new: controllers for the tenants that name {whose}", True, False)
+        yield AccessChange(f"The lane {lane} is new: controllers for the tenants that name {whose}", True, False)
     for lane in lanes[0] - lanes[1] - {""}:
-        yield Statement(f"The lane {lane} is removed", False, False)
+        yield AccessChange(f"The lane {lane} is removed", False, False)
     was, is_now = (_lanes_by_namespace(*each) for each in zip((before, after), lanes, strict=True))
     staying: dict[str, set[str]] = defaultdict(set)
     for namespace, tenant in _tenants(after):
@@ -107,7 +107,9 @@ def _lanes(before: _Objects, after: _Objects) -> Iterator[Statement]:
             whose = f"the lane {lane}" if lane else "the platform"
             others = sorted(staying[lane])
             together = f", together with {listed(others)}," if others else ""
-            yield Statement(f"now has the controllers of {whose}{together}", not lane, not lane, tenant, namespace[2])
+            yield AccessChange(
+                f"now has the controllers of {whose}{together}", not lane, not lane, tenant, namespace[2]
+            )
 
 
 def _lanes_by_namespace(objects: _Objects, lanes: Collection[str]) -> dict[str, str]:
@@ -143,7 +145,7 @@ def _isolated(objects: _Objects) -> set[str]:
     }
 
 
-def _flags(before: _Objects, after: _Objects) -> Iterator[Statement]:
+def _flags(before: _Objects, after: _Objects) -> Iterator[AccessChange]:
     for key, deployment in after.items():
         controller = component_of(deployment)
         if deployment["kind"] != "Deployment" or controller is None or key not in before:
@@ -156,14 +158,14 @@ def _flags(before: _Objects, after: _Objects) -> Iterator[Statement]:
             if bool(old) is not bool(new):
                 has = "no longer has the flag" if old else "now has the flag"
                 may = "so that a tenant may" if old else "so that no tenant may"
-                yield Statement(f"{has} {flag.argument}, {may} {flag.purpose}", bool(old), bool(old), subject)
+                yield AccessChange(f"{has} {flag.argument}, {may} {flag.purpose}", bool(old), bool(old), subject)
             elif old != new:
                 words = f"now uses the service account {new} for objects that name none, instead of {old}"
-                yield Statement(words, True, False, subject)
+                yield AccessChange(words, True, False, subject)
         for name, reason in FORBIDDEN_FLAGS.items():
             if (name in is_now) is not (name in was):
                 words = f"{'now' if name in is_now else 'no longer'} has the flag --{name}, with which {reason}"
-                yield Statement(words, name in is_now, name in is_now, subject)
+                yield AccessChange(words, name in is_now, name in is_now, subject)
 
 
 def _arguments(deployment: Manifest) -> dict[str, set[str]]:
@@ -183,7 +185,7 @@ def _value(flag: LockdownFlag, arguments: Mapping[str, set[str]]) -> str:
     return flag.value if flag.value in values else ""
 
 
-def _runs_as(before: _Objects, after: _Objects, old: Access, new: Access) -> Iterator[Statement]:
+def _runs_as(before: _Objects, after: _Objects, old: Access, new: Access) -> Iterator[AccessChange]:
     for key, deployment in after.items():
         if deployment["kind"] != "Deployment" or key not in before:
             continue
@@ -196,14 +198,14 @@ def _runs_as(before: _Objects, after: _Objects, old: Access, new: Access) -> Ite
                 for right in granted.all
             )
             words = f"Deployment {key[1]}/{key[2]} now runs as {name_of(is_now)} instead of {name_of(was)}"
-            yield Statement(words, more, more)
+            yield AccessChange(words, more, more)
 
 
 def _account(spec: Manifest, namespace: str) -> Subject:
     return Subject(SubjectKind.ACCOUNT, spec.get("serviceAccountName", "default"), namespace)
 
 
-def _applied_as(before: _Objects, after: _Objects, access: Access) -> Iterator[Statement]:
+def _applied_as(before: _Objects, after: _Objects, access: Access) -> Iterator[AccessChange]:
     """With whose rights Flux applies a repository: a tenant's own account is expected."""
     for key, manifest in after.items():
         kind, namespace, name = key
@@ -216,23 +218,23 @@ def _applied_as(before: _Objects, after: _Objects, access: Access) -> Iterator[S
             continue
         instead = "" if was is None else f" instead of {_applier(namespace, was)}"
         words = f"Flux now applies the {kind} {name} as {_applier(namespace, account)}{instead}"
-        yield Statement(words, not own, not own, None, namespace)
+        yield AccessChange(words, not own, not own, None, namespace)
 
 
 def _applier(namespace: str, account: str) -> str:
     return f"{namespace}/{account}" if account else "the controller's default account"
 
 
-def _cloud_identities(before: _Objects, after: _Objects) -> Iterator[Statement]:
+def _cloud_identities(before: _Objects, after: _Objects) -> Iterator[AccessChange]:
     for key in sorted({*before, *after}):
         kind, namespace, name = key
         if kind == "ServiceAccount":
             was, is_now = (_identities(each.get(key)) for each in (before, after))
             subject = Subject(SubjectKind.ACCOUNT, name, namespace)
             for identity in sorted(is_now - was):
-                yield Statement("may now use the cloud identity", True, True, subject, target=identity)
+                yield AccessChange("may now use the cloud identity", True, True, subject, target=identity)
             for identity in sorted(was - is_now):
-                yield Statement("may no longer use the cloud identity", False, False, subject, target=identity)
+                yield AccessChange("may no longer use the cloud identity", False, False, subject, target=identity)
 
 
 def _identities(account: Manifest | None) -> set[str]:

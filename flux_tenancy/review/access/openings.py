@@ -13,7 +13,7 @@ from flux_tenancy.components.tenant.network import NAMESPACE_NAME_LABEL, OPENING
 from flux_tenancy.components.vocabulary.manifests import Manifest, selects
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, TENANT_LABEL
 from flux_tenancy.review.access.rules import ANYWHERE
-from flux_tenancy.review.access.sentences import Statement
+from flux_tenancy.review.access.sentences import AccessChange
 from flux_tenancy.review.render.rendered import RenderedObject
 from flux_tenancy.review.words.lists import listed
 
@@ -82,7 +82,7 @@ class _Opening:
 
 def opening_statements(
     old_objects: Iterable[RenderedObject], new_objects: Iterable[RenderedObject]
-) -> Iterator[Statement]:
+) -> Iterator[AccessChange]:
     """What tenants' Pods and Flux's controllers may connect to, and who may connect to the former, now and no longer.
 
     What a wider rule opens as well is no change.
@@ -99,7 +99,7 @@ def opening_statements(
             left = [other.where for other in others if not widened and other.is_within([each])]
             only = f" (only {listed(left)})" if left else ""
             words = f"may {'now' if widened else 'no longer'} {each.words}{only}"
-            yield Statement(words, widened, widened and each.is_risk, each.subject, each.namespace)
+            yield AccessChange(words, widened, widened and each.is_risk, each.subject, each.namespace)
 
 
 def _openings(objects: Iterable[RenderedObject]) -> Iterator[_Opening]:

@@ -38,7 +38,7 @@ from flux_tenancy.review.access.policy_settings import (
     values_of,
 )
 from flux_tenancy.review.access.rules import LABELED
-from flux_tenancy.review.access.sentences import Statement
+from flux_tenancy.review.access.sentences import AccessChange
 from flux_tenancy.review.access.words import all_of
 from flux_tenancy.review.render.rendered import Render
 from flux_tenancy.review.render.settings import AdmissionSettings
@@ -133,7 +133,7 @@ def read_admission(render: Render | None) -> Admission:
     return Admission(policies, namespaces, render.settings if render else None)
 
 
-def policy_statements(old: Render | None, new: Render | None) -> Iterator[Statement]:
+def policy_statements(old: Render | None, new: Render | None) -> Iterator[AccessChange]:
     """What the policies refuse now and no longer refuse, and what their settings and exceptions allow.
 
     Without the settings of one of the renders, only the modes of the policies are compared.
@@ -146,7 +146,7 @@ def policy_statements(old: Render | None, new: Render | None) -> Iterator[Statem
         yield from _settings(before, after, told_settings() if sections else ())
 
 
-def allowance_statements(admission: Admission) -> Iterator[Statement]:
+def allowance_statements(admission: Admission) -> Iterator[AccessChange]:
     """What the settings and exceptions of the policies that refuse allow each tenant."""
     values = values_of(admission.settings.stack) if admission.settings else {}
     for namespace, tenant in admission.namespaces.items():
@@ -154,7 +154,7 @@ def allowance_statements(admission: Admission) -> Iterator[Statement]:
         found = [(each.policy, allowed(each, values[each.key], own)) for each in told_settings() if each.key in values]
         for policy, words in (*found, *exceptions({}, own)):
             if words and admission.refuses(policy):
-                yield Statement(f"may {words}", True, False, Subject(SubjectKind.TENANT, tenant), namespace)
+                yield AccessChange(f"may {words}", True, False, Subject(SubjectKind.TENANT, tenant), namespace)
 
 
 def _unneeded(render: Render | None) -> set[PolicyName]:
@@ -163,7 +163,7 @@ def _unneeded(render: Render | None) -> set[PolicyName]:
     return set() if DEVELOPER in names else {PolicyName.FLUX_REQUESTS}
 
 
-def _modes(before: Admission, after: Admission, unneeded: Collection[PolicyName]) -> Iterator[Statement]:
+def _modes(before: Admission, after: Admission, unneeded: Collection[PolicyName]) -> Iterator[AccessChange]:
     names = sorted({*before.policies, *after.policies} - {each for each in unneeded if each not in after.policies})
     found: dict[tuple[PolicyMode, PolicyMode], list[PolicyName]] = defaultdict(list)
     for name in names:
@@ -176,7 +176,7 @@ def _modes(before: Admission, after: Admission, unneeded: Collection[PolicyName]
 
 def _other_changes(
     before: Admission, after: Admission, sections: tuple[PoliciesConfig, TenancyConfig] | None
-) -> Iterator[Statement]:
+) -> Iterator[AccessChange]:
     """Policies that this program checks otherwise with the settings before; if that allows more, a person has to say.
 
     Policies that this program cannot render with them are compared as they are.
@@ -215,7 +215,7 @@ def _sections(settings: AdmissionSettings) -> tuple[PoliciesConfig, TenancyConfi
 
 def _about(
     names: Sequence[PolicyName], of_all: Sequence[PolicyName], words: tuple[str, str, str], widened: bool, high: bool
-) -> Iterator[Statement]:
+) -> Iterator[AccessChange]:
     """One statement about policies; those that do not concern tenants have their own."""
     one, many, tenants = words
     concerned: dict[str, list[PolicyName]] = defaultdict(list)
@@ -228,10 +228,10 @@ def _about(
             said = f"All {len(policies)} policies {many}"
         else:
             said = f"Policies {all_of(policies)} {many}"
-        yield Statement(f"{said} for {whom}", widened, high)
+        yield AccessChange(f"{said} for {whom}", widened, high)
 
 
-def _settings(before: Admission, after: Admission, known: Iterable[Setting]) -> Iterator[Statement]:
+def _settings(before: Admission, after: Admission, known: Iterable[Setting]) -> Iterator[AccessChange]:
     """What the settings allow now or no longer, each tenant in each namespace; those without words as they are.
 
     A policy decides only if it refuses after, and what it no longer allows if it did before. A namespace that comes
@@ -240,7 +240,7 @@ def _settings(before: Admission, after: Admission, known: Iterable[Setting]) -> 
     old, new = (values_of(each.settings.stack) if each.settings else {} for each in (before, after))
     compared = [each for each in known if each.key in old and each.key in new]
     for key, values in differences(old, new, {*(each.key for each in compared), *seen_otherwise()}):
-        yield Statement(f"The setting {key} is {values}", True, True)
+        yield AccessChange(f"The setting {key} is {values}", True, True)
     in_force = [each for each in compared if after.refuses(each.policy)]
     told = {EXCEPTIONS, *(each.annotation for each in compared)}
     # Most tenants have no entries of their own, so the same is allowed to them.
@@ -260,12 +260,12 @@ def _settings(before: Admission, after: Admission, known: Iterable[Setting]) -> 
         for policy, words, high in gained:
             if words:
                 verb = "now" if before.refuses(policy) else "still"
-                yield Statement(f"may {verb} {words}", True, high, subject, namespace)
+                yield AccessChange(f"may {verb} {words}", True, high, subject, namespace)
         for policy, words in lost:
             if words and namespace in before.namespaces and before.refuses(policy):
-                yield Statement(f"may no longer {words}", False, False, subject, namespace)
+                yield AccessChange(f"may no longer {words}", False, False, subject, namespace)
         for key, values in differences(was, own, told):
-            yield Statement(f"has the setting {key}, {values},", True, True, subject, namespace)
+            yield AccessChange(f"has the setting {key}, {values},", True, True, subject, namespace)
 
 
 def _mode(actions: Iterable[str]) -> PolicyMode:

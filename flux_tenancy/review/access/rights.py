@@ -10,7 +10,7 @@ from flux_tenancy.components.rbac.subjects import Subject, SubjectKind
 from flux_tenancy.components.tenant.grants import VERBS
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, LANED
 from flux_tenancy.review.access.rules import Access, Gain, gains
-from flux_tenancy.review.access.sentences import PLACE, Statement
+from flux_tenancy.review.access.sentences import PLACE, AccessChange
 from flux_tenancy.review.access.words import permissions
 
 _IMPERSONATE = "impersonate"
@@ -29,7 +29,7 @@ _TELLING = frozenset(
 _SECRETS = ("secrets", "serviceaccounts/token")
 
 
-def rights_statements(old: Access, new: Access) -> Iterator[Statement]:
+def rights_statements(old: Access, new: Access) -> Iterator[AccessChange]:
     """What subjects may do by RBAC now, and what they may no longer do."""
     for widened, before, after in ((True, old, new), (False, new, old)):
         for gain in gains(before, after):
@@ -77,11 +77,11 @@ def _controller(subject: Subject) -> str | None:
 
 def _statements(
     gain: Gain, widened: bool, is_new: bool, is_onboarded: bool, taken: Collection[Right], had: Rights
-) -> Iterator[Statement]:
+) -> Iterator[AccessChange]:
     may, has = ("may now", "now has") if widened else ("may no longer", "no longer has")
 
-    def statement(words: str, high: bool, target: str = "") -> Statement:
-        return Statement(words, widened, high, gain.subject, gain.place, target)
+    def statement(words: str, high: bool, target: str = "") -> AccessChange:
+        return AccessChange(words, widened, high, gain.subject, gain.place, target)
 
     for role, rights in gain.roles.items():
         hint = " (read only)" if all(right.verb in READ for right in rights) else ""

@@ -29,7 +29,7 @@ PLACE = " \N{SECTION SIGN}"
 _ALL, _BOTH, _EVERYONE = "All tenants", "Both tenants", "Everyone with Kubernetes' role "
 
 
-class Risk(StrEnum):
+class RiskLevel(StrEnum):
     """How closely a reviewer should look."""
 
     HIGH = "high"
@@ -37,7 +37,7 @@ class Risk(StrEnum):
 
 
 @dataclass(frozen=True)
-class Statement:
+class AccessChange:
     """One thing that one subject may do, or may no longer do.
 
     Attributes:
@@ -84,10 +84,10 @@ class Joined:
         return " ".join(filter(None, (self.who, *words))).removesuffix(",")
 
     @property
-    def risk(self) -> Risk:
+    def risk(self) -> RiskLevel:
         """HIGH for rights in the whole cluster, Secrets, wildcards, verbs such as `escalate` and `impersonate`, for
         policies that no longer refuse and for flags of the lockdown that are gone. NORMAL for what is narrowed."""
-        return Risk.HIGH if self.high and self.widened else Risk.NORMAL
+        return RiskLevel.HIGH if self.high and self.widened else RiskLevel.NORMAL
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class _Said:
     targets: frozenset[str]
 
 
-def join(statements: Iterable[Statement], tenants: Tenants, everyone: Collection[str]) -> list[Joined]:
+def join(statements: Iterable[AccessChange], tenants: Tenants, everyone: Collection[str]) -> list[Joined]:
     """The statements, the same for many joined, what widens most first, and Flux's own accounts last.
 
     Args:

@@ -16,14 +16,14 @@ from flux_tenancy.components.rbac.subjects import Subject, SubjectKind
 from flux_tenancy.review.access.policies import allowance_statements, read_admission
 from flux_tenancy.review.access.rights import rights_statements
 from flux_tenancy.review.access.rules import Access, gains, rbac_access
-from flux_tenancy.review.access.sentences import Joined, Risk, join
+from flux_tenancy.review.access.sentences import Joined, RiskLevel, join
 from flux_tenancy.review.access.words import permissions
 from flux_tenancy.review.render.rendered import Render
 from flux_tenancy.review.words.tables import empty_table
 
 
 @dataclass(frozen=True)
-class Row:
+class AccessRow:
     """What some may do.
 
     Attributes:
@@ -36,7 +36,7 @@ class Row:
     who: str
     may: str
     where: str
-    risk: Risk
+    risk: RiskLevel
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,9 @@ class WhoMayWhat:
         modes: the policies that do not refuse, with their mode.
     """
 
-    rights: tuple[Row, ...]
+    rights: tuple[AccessRow, ...]
     roles: dict[str, str]
-    allowances: tuple[Row, ...]
+    allowances: tuple[AccessRow, ...]
     modes: dict[str, str]
 
 
@@ -115,9 +115,9 @@ def _of_tenant(access: Access, tenant: str, places: Collection[str]) -> Access:
     return replace(access, grants=grants)
 
 
-def _row(joined: Joined) -> Row:
+def _row(joined: Joined) -> AccessRow:
     may = joined.words.removeprefix("now ").replace("may now ", "may ", 1)
-    return Row(joined.who, may, joined.where, Risk.HIGH if joined.high else Risk.NORMAL)
+    return AccessRow(joined.who, may, joined.where, RiskLevel.HIGH if joined.high else RiskLevel.NORMAL)
 
 
 def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:

@@ -26,7 +26,7 @@ _DIGEST_LENGTH = 16
 
 
 @dataclass(frozen=True)
-class Deletion:
+class OwnerDeletion:
     """Everything that a change deletes of one owner in one stack.
 
     Attributes:
@@ -102,7 +102,7 @@ class Deletion:
         return sorted({_repository(each) for each in self.objects if each.type == type_})
 
 
-def deletions(stack: str, changes: Iterable[ObjectChange], acknowledged: Collection[str]) -> tuple[Deletion, ...]:
+def deletions(stack: str, changes: Iterable[ObjectChange], acknowledged: Collection[str]) -> tuple[OwnerDeletion, ...]:
     """What a change deletes in a stack, by owner.
 
     A deploy key that another one of the same repository replaces is rotated, and not listed.
@@ -123,9 +123,9 @@ def deletions(stack: str, changes: Iterable[ObjectChange], acknowledged: Collect
     by_owner: dict[str, list[RenderedObject]] = {}
     for each in removed:
         by_owner.setdefault(each.owner, []).append(each)
-    grouped = [Deletion(stack, owner, tuple(objects)) for owner, objects in sorted(by_owner.items())]
+    grouped = [OwnerDeletion(stack, owner, tuple(objects)) for owner, objects in sorted(by_owner.items())]
     return tuple(
-        Deletion(each.stack, each.owner, each.objects, acknowledged=each.token in acknowledged) for each in grouped
+        OwnerDeletion(each.stack, each.owner, each.objects, acknowledged=each.token in acknowledged) for each in grouped
     )
 
 

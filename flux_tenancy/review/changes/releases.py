@@ -58,6 +58,21 @@ class ReleaseChange:
         return self.before is not None and self.after is not None and self.after.version == self.before.version
 
     @property
+    def danger(self) -> str:
+        """What is wrong with the change, without its title; empty for an upgrade, an installation and a removal.
+
+        The content of a release does not always say its version, which decides about flags.
+        """
+        if self.before is None or self.after is None:
+            return ""
+        if self.is_downgrade:
+            return f"is downgraded to {self.after.version}"
+        if self.is_replaced:
+            return "has the same version, but another digest"
+        is_same = self.after.sha256 and self.after.sha256 == self.before.sha256
+        return "has another version, but the same digest" if is_same else ""
+
+    @property
     def changelog(self) -> str:
         """The address where upstream says what is new in the release; empty where nothing is."""
         return self._product.changelog(self.after.version) if self.after and not self.is_replaced else ""

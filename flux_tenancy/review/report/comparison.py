@@ -10,7 +10,7 @@ from flux_tenancy.components.stack.cluster.absence import deleted_tenants
 from flux_tenancy.components.stack.decisions import ReviewConfig
 from flux_tenancy.components.stack.files.stack_file import StackFile
 from flux_tenancy.review.access.changes import access_changes
-from flux_tenancy.review.access.sentences import Joined, Risk
+from flux_tenancy.review.access.sentences import Joined, RiskLevel
 from flux_tenancy.review.changes.configuration import configuration_documents, is_production_environment
 from flux_tenancy.review.changes.deletions import deletions
 from flux_tenancy.review.changes.keys import KeyChange
@@ -150,7 +150,7 @@ def _sections(side: Side) -> dict[str, Any]:
 
 
 def _of_access(change: Joined) -> Statement:
-    return Statement(change.owner, change.text, change.risk is Risk.HIGH, names_owner=True, matters="access")
+    return Statement(change.owner, change.text, change.risk is RiskLevel.HIGH, names_owner=True, matters="access")
 
 
 def _absent(before: Render, after: Render) -> tuple[str, ...]:

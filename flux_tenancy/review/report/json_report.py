@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from flux_tenancy.review.changes.deletions import Deletion
+from flux_tenancy.review.changes.deletions import OwnerDeletion
 from flux_tenancy.review.changes.fields import is_noise, shown_manifest, shown_value
 from flux_tenancy.review.changes.keys import KeyChange
 from flux_tenancy.review.changes.objects import ABSENT, Action, FieldChange, ObjectChange
@@ -67,7 +67,7 @@ def _release(change: ReleaseChange) -> dict[str, Any]:
     return {"release": change.section, **pinned, "changelog": change.changelog}
 
 
-def _deletion(deletion: Deletion) -> dict[str, Any]:
+def _deletion(deletion: OwnerDeletion) -> dict[str, Any]:
     return {
         "owner": deletion.owner,
         "objects": [str(each.path) for each in deletion.objects],

@@ -14,7 +14,7 @@ from itertools import chain
 
 from flux_tenancy.review.changes.fields import masked_names
 from flux_tenancy.review.changes.objects import Action
-from flux_tenancy.review.report.model import Entry, Group, Report, Said, Section
+from flux_tenancy.review.report.model import Entry, JoinedStatement, Report, ReportSection, StackGroup
 from flux_tenancy.review.report.phrases import (
     NOISE,
     compared,
@@ -138,7 +138,7 @@ def _items(before: str, items: Sequence[str], prefix: str = "", order: Sequence[
         yield _List(before, lines, f"{prefix}- … and {{}} more", order=order)
 
 
-def _distinct_first(found: Sequence[Said]) -> list[int]:
+def _distinct_first(found: Sequence[JoinedStatement]) -> list[int]:
     """The order in which sentences are kept: one of each first, whatever names are in it."""
     seen, places = Counter[str](), []
     for index, each in enumerate(found):
@@ -180,12 +180,12 @@ def _releases(report: Report) -> Iterator[str]:
         yield f"### Releases\n\n{heads}" + "\n".join(rows)
 
 
-def _section(section: Section) -> str:
+def _section(section: ReportSection) -> str:
     """What changes for some owners, whole."""
     return "\n\n".join([f"### {inline(title(section.owners))}", *map(_group, section.groups)])
 
 
-def _group(group: Group) -> str:
+def _group(group: StackGroup) -> str:
     number_of = f": {counts(group)}" if group.entries else ""
     parts = [f"**On {inline(listed(group.stacks))}**{number_of}"]
     if group.said:

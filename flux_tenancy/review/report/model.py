@@ -17,7 +17,7 @@ from flux_tenancy.components.config.printable import printable, without_password
 from flux_tenancy.components.stack.cluster.absence import ABSENT_TENANT
 from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.vocabulary.manifests import qualified
-from flux_tenancy.review.changes.deletions import Deletion
+from flux_tenancy.review.changes.deletions import OwnerDeletion
 from flux_tenancy.review.changes.fields import TENANT, Lines, as_yaml_lines, diff, is_noise, masked, without_digests
 from flux_tenancy.review.changes.keys import KeyChange
 from flux_tenancy.review.changes.objects import Action, FieldChange, ObjectChange
@@ -86,7 +86,7 @@ class StackReport:
     facts: tuple[FieldChange, ...] = ()
     releases: tuple[ReleaseChange, ...] = ()
     secrets: tuple[SecretChange, ...] = ()
-    deletions: tuple[Deletion, ...] = ()
+    deletions: tuple[OwnerDeletion, ...] = ()
     access: tuple[Statement, ...] = ()
     refusals: tuple[Statement, ...] = ()
     findings: tuple[Finding, ...] = ()
@@ -137,7 +137,7 @@ class StackReport:
 
 
 @dataclass(frozen=True)
-class Said:
+class JoinedStatement:
     """A statement with everyone that it holds for.
 
     Attributes:
@@ -196,7 +196,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Group:
+class StackGroup:
     """What a change does for some owners, the same in all of these stacks.
 
     Attributes:
@@ -207,7 +207,7 @@ class Group:
     """
 
     stacks: tuple[str, ...]
-    said: tuple[Said, ...]
+    said: tuple[JoinedStatement, ...]
     entries: tuple[Entry, ...]
     keys: tuple[Entry, ...] = ()
 
@@ -225,16 +225,16 @@ class Group:
 class _Gathered:
     """What is found for a group."""
 
-    said: list[Said] = field(default_factory=list)
+    said: list[JoinedStatement] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
     keys: list[Entry] = field(default_factory=list)
 
-    def group(self, stacks: tuple[str, ...]) -> Group:
-        return Group(stacks, tuple(self.said), tuple(self.entries), tuple(self.keys))
+    def group(self, stacks: tuple[str, ...]) -> StackGroup:
+        return StackGroup(stacks, tuple(self.said), tuple(self.entries), tuple(self.keys))
 
 
 @dataclass(frozen=True)
-class Section:
+class ReportSection:
     """What a change does for some owners alike.
 
     Attributes:
@@ -243,7 +243,7 @@ class Section:
     """
 
     owners: tuple[str, ...]
-    groups: tuple[Group, ...]
+    groups: tuple[StackGroup, ...]
 
 
 @dataclass(frozen=True)
@@ -263,7 +263,7 @@ class Report:
     notes: tuple[str, ...] = ()
 
     @cached_property
-    def risks(self) -> tuple[Said, ...]:
+    def risks(self) -> tuple[JoinedStatement, ...]:
         """What reviewers have to look at first; refusals before everything else."""
         return (*_said(self._statements(risk=True)), *self._release_risks())
 
@@ -292,7 +292,7 @@ class Report:
         return {name for each in self.stacks for name in each.absent}
 
     @property
-    def missing_acknowledgements(self) -> tuple[Deletion, ...]:
+    def missing_acknowledgements(self) -> tuple[OwnerDeletion, ...]:
         """The deletions that nobody has acknowledged."""
         return tuple(each for stack in self.stacks for each in stack.deletions if each.is_missing_acknowledgement)
 
@@ -302,7 +302,7 @@ class Report:
         return _with_stacks((each, stack.stack) for stack in self.stacks for each in stack.releases)
 
     @cached_property
-    def sections(self) -> tuple[Section, ...]:
+    def sections(self) -> tuple[ReportSection, ...]:
         """What happens to whom: the platform first, then tenants by name. What is the same for several is said once."""
         found: dict[tuple[str, ...], dict[tuple[str, ...], _Gathered]] = defaultdict(lambda: defaultdict(_Gathered))
         for said in _alike(self._statements(risk=False)):
@@ -313,7 +313,7 @@ class Report:
         for owners, stacks, action, files, parts in shared_keys(keys):
             found[owners][stacks].keys.append(Entry(action, KEYS, files, parts))
         return tuple(
-            Section(owners, tuple(groups[stacks].group(stacks) for stacks in sorted(groups, key=_most_first)))
+            ReportSection(owners, tuple(groups[stacks].group(stacks) for stacks in sorted(groups, key=_most_first)))
             for owners, groups in sorted(found.items(), key=lambda item: (item[0] != (PLATFORM,), item[0]))
         )
 
@@ -325,7 +325,7 @@ class Report:
             *self._first_risk(),
             *_counted("tenant", {name for each in self.stacks for name in each.onboarded}, "onboarded"),
             *_counted("tenant", self._offboarded, "offboarded"),
-            *(_upgrade(each) for each in self.releases if not _is_risk(each)),
+            *(_upgrade(each) for each in self.releases if not each.danger),
             *_counted("secret", self._rotated, "rotated"),
             *_counted("violation", self.violations, "of the review rules"),
             *_counted("stack", [each for each in self.stacks if not each.is_compared], "not compared"),
@@ -382,12 +382,10 @@ class Report:
     def _findings(self) -> dict[Finding, tuple[str, ...]]:
         return _with_stacks((each, stack.stack) for stack in self.stacks for each in stack.findings)
 
-    def _release_risks(self) -> Iterator[Said]:
+    def _release_risks(self) -> Iterator[JoinedStatement]:
         for each, stacks in self.releases.items():
-            if _is_risk(each) and each.after:
-                downgrade = f"is downgraded to {each.after.version}"
-                what = downgrade if each.is_downgrade else "has the same version, but another digest"
-                yield Said((PLATFORM,), stacks, f"{each.title} {what}", True, True)
+            if each.danger:
+                yield JoinedStatement((PLATFORM,), stacks, f"{each.title} {each.danger}", True, True)
 
     def _statements(self, *, risk: bool) -> Iterator[tuple[Statement, str]]:
         """The statements with their stacks; what holds for the project is said once."""
@@ -408,7 +406,7 @@ def _with_stacks(found: Iterable[tuple[_T, str]]) -> dict[_T, tuple[str, ...]]:
     return {each: tuple(names) for each, names in stacks.items()}
 
 
-def _said(statements: Iterable[tuple[Statement, str]]) -> Iterator[Said]:
+def _said(statements: Iterable[tuple[Statement, str]]) -> Iterator[JoinedStatement]:
     """Each sentence once, with the owners and stacks that it holds for."""
     places: dict[Statement, dict[str, list[str]]] = {}
     for each, stack in statements:
@@ -419,12 +417,12 @@ def _said(statements: Iterable[tuple[Statement, str]]) -> Iterator[Said]:
         for name, stacks in by_owner.items():
             by_stacks[tuple(dict.fromkeys(stacks))].append(name)
         for stacks_of, owners in by_stacks.items():
-            yield Said(tuple(owners), stacks_of, each.text, each.risk, each.names_owner)
+            yield JoinedStatement(tuple(owners), stacks_of, each.text, each.risk, each.names_owner)
 
 
-def _alike(statements: Iterable[tuple[Statement, str]]) -> Iterator[Said]:
+def _alike(statements: Iterable[tuple[Statement, str]]) -> Iterator[JoinedStatement]:
     """Statements that differ in the names of their tenants alone as one, with a placeholder for the name."""
-    found: dict[object, list[Said]] = defaultdict(list)
+    found: dict[object, list[JoinedStatement]] = defaultdict(list)
     for each in _said(statements):
         owner = each.owners[0] if len(each.owners) == 1 and each.names_owner else PLATFORM
         text = each.text if owner == PLATFORM else _masked(each.text, owner)
@@ -492,10 +490,6 @@ def _upgrade(change: ReleaseChange) -> str:
     if change.after is None:
         return f"{change.title} removed"
     return f"{change.title} upgraded to {change.after.version}"
-
-
-def _is_risk(change: ReleaseChange) -> bool:
-    return change.is_downgrade or change.is_replaced
 
 
 def _counted(noun: str, items: Iterable[object], what: str = "") -> Iterator[str]:

@@ -7,11 +7,11 @@ from itertools import chain
 
 from flux_tenancy.components.config.invariants import present
 from flux_tenancy.components.stack.files.names import stack_file_name
-from flux_tenancy.review.changes.deletions import Deletion
+from flux_tenancy.review.changes.deletions import OwnerDeletion
 from flux_tenancy.review.changes.objects import Action
 from flux_tenancy.review.changes.releases import Release
 from flux_tenancy.review.render.rendered import PLATFORM
-from flux_tenancy.review.report.model import Entry, Group, Report, StackReport
+from flux_tenancy.review.report.model import Entry, Report, StackGroup, StackReport
 from flux_tenancy.review.rules.findings import Finding
 from flux_tenancy.review.rules.findings_text import described, waiver_text
 from flux_tenancy.review.words.lists import listed
@@ -60,7 +60,7 @@ def remarks(report: Report) -> list[str]:
     ]
 
 
-def counts(group: Group) -> str:
+def counts(group: StackGroup) -> str:
     """How many objects of a group differ, e.g. `2 objects added, 1 changed`; empty without any."""
     found = [(number(group.of(action)), action.value) for action in Action]
     found.append((number(group.noise), NOISE))
@@ -109,13 +109,13 @@ def waiver(finding: Finding) -> str:
     return f"{described(finding)}; {waiver_text(present(finding.waiver, 'the finding is waived'))}"
 
 
-def deleted(deletion: Deletion) -> str:
+def deleted(deletion: OwnerDeletion) -> str:
     """What a deletion takes with it, as one sentence."""
     count = len(deletion.objects)
     said = f"{count} object{'s are' if count > 1 else ' is'} deleted"
     return "; ".join([said, *deletion.consequences()])
 
 
-def how_to_acknowledge(deletion: Deletion) -> tuple[str, str]:
+def how_to_acknowledge(deletion: OwnerDeletion) -> tuple[str, str]:
     """The entry that acknowledges a deletion, and the file that it belongs in."""
     return deletion.token, stack_file_name(deletion.stack)

@@ -11,7 +11,7 @@ from rich.text import Text
 from flux_tenancy.components.config.printable import printable
 from flux_tenancy.review.changes.objects import Action
 from flux_tenancy.review.report import phrases
-from flux_tenancy.review.report.model import Group, Report
+from flux_tenancy.review.report.model import Report, StackGroup
 from flux_tenancy.review.words.lists import listed
 
 _STYLES = {"+": "green", "-": "red"}
@@ -55,7 +55,7 @@ def _parts(report: Report) -> Iterator[RenderableType]:
         yield from (_item(f"flux-tenancy up --stack {each.stack} --approved {each.digest}") for each in digests)
 
 
-def _group(group: Group) -> Iterator[RenderableType]:
+def _group(group: StackGroup) -> Iterator[RenderableType]:
     yield _item(f"on {listed(group.stacks)}" + (f": {phrases.counts(group)}" if phrases.counts(group) else ""))
     yield from (_item(each.sentence, 4) for each in group.said)
     for entry in group.keys:

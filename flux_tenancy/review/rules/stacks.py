@@ -10,6 +10,7 @@ from flux_tenancy.components.config.errors import ConfigurationError, Problem
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.stack.checks.freezes import freeze_warnings
 from flux_tenancy.components.stack.checks.grants import expiring_grants
+from flux_tenancy.components.stack.checks.store import overfull_store
 from flux_tenancy.review.render.rendered import Render
 from flux_tenancy.review.render.stack import load_and_render
 from flux_tenancy.review.rules.setting import RuleSetting
@@ -46,6 +47,6 @@ def read_stacks(project: Path, stacks: Iterable[str]) -> tuple[dict[str, JudgedS
         except ConfigurationError as error:
             problems += error.problems
         else:
-            warnings = (*expiring_grants(config), *freeze_warnings(config))
+            warnings = (*expiring_grants(config), *freeze_warnings(config), *overfull_store(config, stack))
             read[stack] = JudgedStack(render, RuleSetting.of(stack, config), warnings)
     return read, problems

@@ -70,6 +70,7 @@ CASES = {
     "key deploy": Case((TENANT,), unknown_tenant="FT-OPS-004"),
     "key sops": Case((TENANT,), unknown_tenant="FT-OPS-004"),
     "key sops-config": Case((TENANT,), unknown_tenant="FT-OPS-036"),
+    "monitoring export": Case(("out",)),
     "releases update": Case(no_stack=""),
     "review access": Case((TENANT,), unknown_tenant="FT-OPS-004"),
     "review approval": Case(("--approved", "sha256:" + "0" * 64)),

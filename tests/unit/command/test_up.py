@@ -174,9 +174,11 @@ def test_the_first_update_records_the_cluster_before_it_creates_anything(program
 def test_what_an_interrupted_update_has_changed_is_repaired_after_the_next_one(program, interrupted):
     program.earlier = Earlier("uid", interrupted)
 
-    program.run("up", "--stack", "staging")
+    done = program.run("up", "--stack", "staging")
 
     assert program.finished == ["staging"] * interrupted
+    # Pulumi recommends it, which would copy the cluster into the state.
+    assert ("no `pulumi refresh` is needed" in done.stderr) is interrupted
 
 
 def test_nothing_is_repaired_after_an_update_that_failed(program):

@@ -101,6 +101,8 @@ class _Recorder(MockMonitor):
             for key, value in self._state.get(name, {}).items():
                 if key in request.ignoreChanges:
                     json_format.ParseDict(value, response.object.fields[key])
+                for field in (path.removeprefix(f"{key}.") for path in request.ignoreChanges if f"{key}." in path):
+                    json_format.ParseDict(value[field], response.object.fields[key].struct_value.fields[field])
             for key, value in request.object.fields.items():
                 # As the engine does: what is not known beforehand is not known to the preview afterwards, either.
                 if rpc.UNKNOWN in json_format.MessageToJson(value):

@@ -35,7 +35,7 @@ def test_every_code_in_a_source_file_is_read():
 
 
 def test_two_messages_must_not_have_the_same_code(monkeypatch):
-    twice = messages.Said("FT-CFG-999", ("is wrong",))
+    twice = messages.MessageText("FT-CFG-999", ("is wrong",))
     monkeypatch.setattr(messages, "_in_source_files", lambda codes: iter([twice, twice]))
 
     with pytest.raises(ValueError, match="FT-CFG-999"):

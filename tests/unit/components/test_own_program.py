@@ -27,7 +27,7 @@ from flux_tenancy.components.policies.config import PolicyEngine
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.policy_engines import enabled_policies
 
-PAGE = Path(__file__).parents[3] / "docs" / "install.md"
+PAGE = Path(__file__).parents[3] / "dev" / "docs" / "components.md"
 KUBECONFIG = {
     "clusters": [{"name": "made", "cluster": {"server": "http://127.0.0.1:1"}}],
     "contexts": [{"name": "made", "context": {"cluster": "made", "user": "made"}}],

@@ -355,6 +355,42 @@ def test_one_lane_without_the_flag_is_a_hole():
     assert (found.state, found.message) == (State.OPEN, "kustomize-controller: --no-remote-bases is not set")
 
 
+def limit_range(namespace: str = "apps", **bounds: Any) -> dict[str, Any]:
+    return {
+        "metadata": {"name": "limits", "namespace": namespace},
+        "spec": {"limits": [{"type": "Container", **bounds}]},
+    }
+
+
+DISK = {"ephemeral-storage": "4Gi"}
+DISK_QUOTA = {"ResourceQuota": [placed("quota", spec={"hard": {"limits.ephemeral-storage": "100Gi"}})]}
+
+
+@pytest.mark.parametrize(
+    ("objects", "memory", "disk"),
+    [
+        ({}, State.OPEN, State.OPEN),
+        ({"LimitRange": [limit_range(default=DISK)]}, State.OPEN, State.HOLDS),
+        ({"LimitRange": [limit_range(max=DISK | {"memory": "1Gi"})]}, State.HOLDS, State.HOLDS),
+        ({"LimitRange": [limit_range(defaultRequest=DISK)]}, State.OPEN, State.OPEN),
+        ({"LimitRange": [limit_range("tools", default=DISK)]}, State.OPEN, State.OPEN),
+        (DISK_QUOTA, State.OPEN, State.HOLDS),
+    ],
+)
+def test_limits_of_containers_are_inspected_by_resource(objects, memory, disk):
+    found = {key: one(key, objects=objects)[0].state for key in ("38-memory", "62-pods")}
+
+    assert found == {"38-memory": memory, "62-pods": disk}
+
+
+@pytest.mark.parametrize(("limits", "state"), [({}, State.OPEN), ({"memory": "1Gi"}, State.OPEN), (DISK, State.HOLDS)])
+def test_limits_of_a_controllers_disk_are_inspected(limits, state):
+    controller = deployment(Controller.SOURCE)
+    controller["spec"]["template"]["spec"]["containers"][0]["resources"] = {"limits": limits}
+
+    assert one("62-source-controller", controllers={Controller.SOURCE: [controller]})[0].state is state
+
+
 @pytest.mark.parametrize(("annotations", "lane"), [({}, "tenants"), ({"flux-tenancy/lane": "batch"}, "batch")])
 def test_the_account_of_a_controller_is_that_of_the_tenants_lane(annotations, lane):
     found = [deployment(Controller.KUSTOMIZE)]
@@ -517,3 +553,23 @@ def test_a_proxys_password_is_not_shown():
     assert one("30-artifacts", **controllers(**environment))[0].message == (
         "kustomize-controller: HTTP_PROXY=http://***@proxy:3128, HTTPS_PROXY=x, NO_PROXY is not set"
     )
+
+
+@pytest.mark.parametrize(
+    ("objects", "state"),
+    [
+        ({"Kustomization": {"status": {"conditions": [{"message": "http://artifacts-7.flux-system"}]}}}, State.OPEN),
+        ({"HelmRelease": {"status": {"conditions": [{"message": "http://artifacts-7.flux-system"}]}}}, State.OPEN),
+        ({"Event": {"message": "http://artifacts-7.flux-system"}}, State.OPEN),
+        ({"Event": {"message": "http://artifacts-8.flux-system"}}, State.HOLDS),
+        ({"Kustomization": {}}, State.HOLDS),
+    ],
+)
+def test_a_name_of_an_artifact_server_that_the_tenant_can_read_is_a_hole(objects, state):
+    source = {"sourceRef": {"kind": "GitRepository", "name": "dev-team"}}
+    read = {kind: [placed("dev-team", spec=source, **each)] for kind, each in objects.items()}
+
+    [found] = one("30-artifact-names", objects=read, artifact_names=["artifacts-7"])
+
+    assert found.state is state
+    assert one("30-artifact-names", objects=read)[0].state is State.NOT_APPLICABLE

@@ -13,7 +13,7 @@ from flux_tenancy.isolation.choices import Profile
 from flux_tenancy.isolation.inventory import stack as stack_inventory
 from flux_tenancy.isolation.inventory.fields import described, differences
 from flux_tenancy.isolation.inventory.intent import NAMESPACE, Intent, key_of
-from flux_tenancy.isolation.inventory.kyverno import by_configuration, by_flags
+from flux_tenancy.isolation.inventory.kyverno import by_configuration, by_flags, by_replicas
 from flux_tenancy.isolation.inventory.lists import (
     CLUSTER_ROLE_BINDING,
     KYVERNO_POLICY,
@@ -293,6 +293,13 @@ def test_flags_of_kyverno_that_weaken_policies_are_found(args, found):
     template = {"spec": {"containers": [{"name": "kyverno", "args": args}]}}
 
     assert [each.found for each in by_flags([place("kyverno-admission-controller", template=template)])] == found
+
+
+@pytest.mark.parametrize(("replicas", "found"), [(0, ["spec.replicas: 0"]), (1, []), (3, [])])
+def test_a_controller_of_kyverno_that_does_not_run_is_found(replicas, found):
+    deployment = place("kyverno-background-controller", replicas=replicas)
+
+    assert [each.found for each in by_replicas([deployment])] == found
 
 
 @pytest.mark.parametrize(

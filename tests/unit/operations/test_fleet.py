@@ -13,7 +13,7 @@ import pytest
 from flux_tenancy.components.cluster.client import ClusterUnavailable
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.operations import fleet as module
-from flux_tenancy.operations.fleet import Fleet, Row, check_clusters, preview_stack, run, stack_row, update_fleet
+from flux_tenancy.operations.fleet import Fleet, StackRow, check_clusters, preview_stack, run, stack_row, update_fleet
 from flux_tenancy.operations.stack.pulumi_cli import UNKNOWN_TO_PULUMI
 from flux_tenancy.operations.tenants.overview import Health, StackOverview, TenantLine
 from flux_tenancy.project.errors import OperationError
@@ -31,14 +31,14 @@ FLEET = Fleet.model_validate(
 )
 
 
-def states(rows: list[Row]) -> dict[str, str]:
+def states(rows: list[StackRow]) -> dict[str, str]:
     return {row.stack: row.state for row in rows}
 
 
 def failing(stack: str, seconds: float = 0.0):
     """What fails for this stack alone, in half of the seconds that the others take."""
 
-    def act(row: Row) -> Row:
+    def act(row: StackRow) -> StackRow:
         if row.stack == stack:
             time.sleep(seconds / 2)
             raise OperationError(Message("FT-OPS-315", "it failed", "do this"))
@@ -51,7 +51,7 @@ def failing(stack: str, seconds: float = 0.0):
 def test_no_more_run_at_once_than_allowed_and_no_wave_before_its_turn():
     lock, now, most, order = threading.Lock(), [0], [0], []
 
-    def act(row: Row) -> Row:
+    def act(row: StackRow) -> StackRow:
         with lock:
             now[0] += 1
             most[0] = max(most[0], now[0])
@@ -159,7 +159,7 @@ def test_changes_are_counted_by_their_kind(tmp_path, monkeypatch):
     steps = '{"steps": [{"op": "same"}, {"op": "update"}, {"op": "create"}, {"op": "update"}]}'
     monkeypatch.setattr(module, "run_pulumi", lambda *_: steps)
 
-    assert preview_stack(Row("all", "eu"), tmp_path).found == {"create": 1, "update": 2}
+    assert preview_stack(StackRow("all", "eu"), tmp_path).found == {"create": 1, "update": 2}
 
 
 @pytest.mark.parametrize(
@@ -206,12 +206,12 @@ def test_a_stack_is_ready_when_its_tenants_are(tmp_path, monkeypatch, healths, s
     overview = StackOverview("eu", tuple(TenantLine(str(number), each) for number, each in enumerate(healths)))
     monkeypatch.setattr(module, "read_overview", lambda *_: overview)
 
-    assert stack_row(Row("all", "eu"), tmp_path).state == state
+    assert stack_row(StackRow("all", "eu"), tmp_path).state == state
 
 
 def test_a_stack_whose_cluster_does_not_answer_is_not_ready(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "read_overview", lambda *_: StackOverview("eu", error="no answer"))
 
-    row = stack_row(Row("all", "eu"), tmp_path)
+    row = stack_row(StackRow("all", "eu"), tmp_path)
 
     assert (row.state, row.message) == ("not ready", "no answer")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
@@ -11,10 +11,13 @@ import pulumi
 from flux_tenancy.components.engine.state import made_once
 from flux_tenancy.components.installs.flux.config import FluxConfig, Profile
 from flux_tenancy.components.installs.flux.egress import ArtifactHost, artifact_hosts, artifact_secret
+from flux_tenancy.components.installs.flux.lanes import lane_of
 from flux_tenancy.components.installs.flux.profile import NO_TENANTS, StackFacts, configured, in_phases
+from flux_tenancy.components.installs.flux.release import component_of
+from flux_tenancy.components.installs.flux.seen_names import REPLACED, SeenNames, restarted
 from flux_tenancy.components.plan.registration import register
 from flux_tenancy.components.vocabulary.manifests import Manifest
-from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE
+from flux_tenancy.components.vocabulary.names import RECONCILERS
 
 # A controller starts within seconds, so one that crashes or cannot be scheduled is reported soon.
 AVAILABLE = pulumi.CustomTimeouts(create="5m", update="5m")
@@ -32,12 +35,14 @@ class FluxInstallArgs:
         before: resources that the controllers need in namespaces that already exist, as when an installation is
             updated.
         facts: what the profile needs to know about the rest of the stack.
+        names: the names of artifact servers that are replaced.
     """
 
     config: FluxConfig
     release: Sequence[Manifest]
     before: Sequence[pulumi.Resource] = ()
     facts: StackFacts = NO_TENANTS
+    names: SeenNames = SeenNames()
 
 
 class FluxInstall(pulumi.ComponentResource):
@@ -63,9 +68,14 @@ class FluxInstall(pulumi.ComponentResource):
         namespaces = self._phase(phases.namespaces, after=[])
         definitions = self._phase(phases.definitions, after=namespaces)
         access = self._phase(phases.access, after=[*namespaces, *definitions])
+        named = phases.controllers
         if args.config.profile is Profile.MULTI_TENANT:
-            access += self._artifact_hosts(artifact_hosts(phases.controllers), after=namespaces)
-        controllers = self._phase(phases.controllers, after=[*access, *args.before])
+            hosts = artifact_hosts(phases.controllers)
+            objects, entries = self._artifact_hosts(hosts, args.names, after=namespaces)
+            access += objects
+            replaced = {host: entries[host.name] for host in hosts if host.resource in args.names.all}
+            named = [_with_names(each, replaced) for each in phases.controllers]
+        controllers = self._phase(named, after=[*access, *args.before])
         # Whoever depends on these depends on everything. Else each tenant would list all of Flux in the state.
         self.last = self._phase(phases.powers, after=controllers) or controllers
         self.rights = [*phases.access, *phases.powers]
@@ -77,20 +87,33 @@ class FluxInstall(pulumi.ComponentResource):
         opts = pulumi.ResourceOptions(parent=self, depends_on=list(after), custom_timeouts=AVAILABLE)
         return [register(manifest, opts) for manifest in manifests]
 
-    def _artifact_hosts(self, hosts: list[ArtifactHost], after: Sequence[pulumi.Resource]) -> list[pulumi.Resource]:
+    def _artifact_hosts(
+        self, hosts: Sequence[ArtifactHost], names: SeenNames, after: Sequence[pulumi.Resource]
+    ) -> tuple[list[pulumi.Resource], Mapping[str, pulumi.Output[str]]]:
         """Services with names that no tenant can guess, and the Secret that tells kustomize-controller the names.
 
-        Each name is generated once; later updates keep the one in the state. See `components.installs.flux.egress`.
+        Each name is generated once; later updates keep the one in the state until it is seen where tenants read. Also
+        returns the entries of the Secret. See `components.installs.flux.egress`.
         """
         opts = pulumi.ResourceOptions(parent=self, depends_on=list(after))
         keep_name = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(ignore_changes=["metadata.name"]))
         services: list[pulumi.Resource] = []
         entries: dict[str, pulumi.Output[str]] = {}
         for host in hosts:
-            manifest = host.service(made_once(lambda: f"artifacts-{secrets.token_hex(NAME_BYTES)}"))
-            service = register(manifest, keep_name, f"{FLUX_NAMESPACE}/artifacts-of-{host.name}")
+            annotations = {REPLACED: "replaced"} if host.resource in names.all else {}
+            manifest = host.service(made_once(lambda: f"artifacts-{secrets.token_hex(NAME_BYTES)}"), annotations)
+            service = register(manifest, opts if host.resource in names.seen else keep_name, host.resource)
             # The SDK sets an attribute for each property of a resource.
             metadata: pulumi.Output[Manifest] = service.metadata  # type: ignore[attr-defined]
             services.append(service)
             entries[host.name] = metadata["name"].apply(host.entry)
-        return [*services, register(artifact_secret(entries), opts)]
+        return [*services, register(artifact_secret(entries), opts)], entries
+
+
+def _with_names(manifest: Manifest, replaced: Mapping[ArtifactHost, pulumi.Output[str]]) -> Manifest:
+    """An object of the release; a controller that applies starts again with the names that were replaced."""
+    controller = component_of(manifest)
+    if manifest["kind"] != "Deployment" or controller not in RECONCILERS:
+        return manifest
+    needed = [entry for host, entry in replaced.items() if host.serves(controller, lane_of(manifest))]
+    return restarted(manifest, needed)

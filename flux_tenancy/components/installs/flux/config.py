@@ -240,7 +240,9 @@ class FluxConfig(Section):
         "except those that the profile sets or refuses (docs/lockdown.md).",
     )
     resources: dict[Controller, Resources] = Field(
-        default_factory=dict, description="Compute resources of a controller, merged over those of the Flux release."
+        default_factory=dict,
+        description="Compute resources of a controller, merged over those of the Flux release; its volumes have the "
+        "limit for `ephemeral-storage` (docs/sizing.md#disks-of-nodes).",
     )
     lanes: dict[LaneName, Lane] = Field(
         default_factory=dict,

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -45,6 +45,10 @@ _EXEMPTION_VARIABLES = ("NO_PROXY", "no_proxy")
 # Fetches only the artifacts that the status of an object names, which tenants do not write.
 _ARTIFACT_READERS = (Controller.SOURCE_WATCHER,)
 _SECRET = "artifact-hosts"
+NAME_RESOURCES = f"{FLUX_NAMESPACE}/artifacts-of-"
+"""How the resources begin that have the names of artifact servers."""
+ARTIFACT_NAME = re.compile(r"artifacts-[0-9a-f]{32}")
+"""The generated names."""
 _CLUSTER_DOMAIN = "cluster.local."
 # notification-controller itself has an address to listen at in place of the URL.
 _ADVERTISED, _EVENTS = "--storage-adv-addr=", "--events-addr=http"
@@ -83,16 +87,22 @@ class ArtifactHost:
     def variable(self) -> str:
         return _HOST_VARIABLES[self.server]
 
-    def service(self, name: Any) -> Manifest:
+    @property
+    def resource(self) -> str:
+        """The name of the resource that is the Service."""
+        return f"{NAME_RESOURCES}{self.name}"
+
+    def service(self, name: Any, annotations: Mapping[str, str]) -> Manifest:
         """The Service with this name, an alias of the server's own Service.
 
         Args:
             name: a string or an output of one.
+            annotations: its annotations.
         """
         return {
             "apiVersion": "v1",
             "kind": "Service",
-            "metadata": {"name": name, "namespace": FLUX_NAMESPACE},
+            "metadata": {"name": name, "namespace": FLUX_NAMESPACE, "annotations": dict(annotations)},
             "spec": {"type": "ExternalName", "externalName": f"{self.name}.{self.domain}".rstrip(".")},
         }
 

@@ -29,6 +29,7 @@ from flux_tenancy.components.installs.flux.network_policies import restrict_egre
 from flux_tenancy.components.installs.flux.release import component_of
 from flux_tenancy.components.sync.decryption import decryption_account
 from flux_tenancy.components.vocabulary.names import PLATFORM_META, RECONCILERS, Controller, account_of
+from flux_tenancy.components.vocabulary.quantities import DISK, parse_quantity
 
 if TYPE_CHECKING:
     from flux_tenancy.components.vocabulary.manifests import Manifest
@@ -68,6 +69,11 @@ def in_phases(manifests: list[Manifest], config: FluxConfig) -> Phases:
 FEATURE_GATES = "--feature-gates="
 # The controllers' own default: the number of workers that other tenants still have.
 RELEASE_WORKERS = 4
+# Two artifacts of each source are kept, beside what is being fetched; others unpack what they apply (docs/sizing.md).
+_DISK, _DISK_OF_SERVERS = "4Gi", "8Gi"
+_SERVERS = (Controller.SOURCE, Controller.SOURCE_WATCHER)
+# Without a request, Kubernetes would reserve the limit. The kubelet keeps up to 50 MiB of a container's logs.
+_RESERVED_DISK = "64Mi"
 _POD_ADDRESS: Manifest = {"name": POD_ADDRESS, "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
 
 
@@ -143,6 +149,7 @@ def lock_down(manifests: list[Manifest], config: FluxConfig, facts: StackFacts =
             if (proxy := config.egress.proxy) is not None:
                 variables = proxied(controller, variables, manifest, hosts, proxy)
             _set_variables(manifest, [_POD_ADDRESS, *variables])
+            _bound_disk(manifest["spec"]["template"]["spec"], _DISK_OF_SERVERS if controller in _SERVERS else _DISK)
         if manifest["kind"] in ("ClusterRole", "Role") and not config.workload_identity:
             _forbid_token_minting(manifest)
     return manifests
@@ -198,6 +205,22 @@ def _set_variables(deployment: Manifest, variables: Sequence[Manifest]) -> None:
         names = {variable["name"] for variable in variables}
         kept = [variable for variable in container.get("env", ()) if variable["name"] not in names]
         container["env"] = [*kept, *variables]
+
+
+def _bound_disk(pod: Manifest, most: str) -> None:
+    """Limit what a controller, and each volume of it, takes of the node's disk, where the user has not.
+
+    Args:
+        pod: its PodSpec.
+        most: the limit; the kubelet evicts a pod above it, instead of other pods of the node.
+    """
+    resources = pod["containers"][0].setdefault("resources", {})
+    limits, requests = (resources.setdefault(part, {}) for part in ("limits", "requests"))
+    limit = limits.setdefault(DISK, max(most, requests.get(DISK, most), key=parse_quantity))
+    requests.setdefault(DISK, min(_RESERVED_DISK, limit, key=parse_quantity))
+    for volume in pod.get("volumes", ()):
+        if "emptyDir" in volume:
+            volume["emptyDir"] = {"sizeLimit": limit} | (volume["emptyDir"] or {})
 
 
 def _forbid_token_minting(role: Manifest) -> None:

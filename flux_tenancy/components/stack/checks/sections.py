@@ -24,6 +24,7 @@ from flux_tenancy.components.stack.checks.notifications import NOTIFICATION_CHEC
 from flux_tenancy.components.stack.checks.policies import POLICY_CHECKS
 from flux_tenancy.components.stack.checks.releases import RELEASE_CHECKS
 from flux_tenancy.components.stack.checks.sources import SOURCE_CHECKS
+from flux_tenancy.components.stack.checks.store import too_small_namespaces
 from flux_tenancy.components.stack.checks.syncs import SYNC_CHECKS
 from flux_tenancy.components.sync.decryption import Decryption, decryption_account, key_service_hosts
 from flux_tenancy.components.tenant.capsule.names import made_prefix
@@ -268,6 +269,7 @@ CHECKS: tuple[Check, ...] = (
     *LANE_CHECKS,
     *RELEASE_CHECKS,
     *LIMIT_CHECKS,
+    too_small_namespaces,
     *CAPSULE_CHECKS,
     *INSTALLATION_CHECKS,
     *of_each(

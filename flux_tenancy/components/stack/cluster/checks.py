@@ -29,6 +29,7 @@ from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.installs.capsule.config import CAPSULE
 from flux_tenancy.components.installs.capsule.values import administrator_problems
 from flux_tenancy.components.installs.flux.release import needed_kubernetes
+from flux_tenancy.components.installs.flux.seen_names import SeenNames, read_seen_names, replaced_names
 from flux_tenancy.components.installs.kyverno.config import KYVERNO
 from flux_tenancy.components.installs.kyverno.objects import WEBHOOK_LABEL
 from flux_tenancy.components.installs.product import Product, minor
@@ -74,6 +75,7 @@ class ClusterFindings:
         receivers_by_hand: URL paths of Receivers that this program registers nowhere; only read if the stack has a
             URL for webhooks.
         taken: names of the stack's objects that objects of others have.
+        names: names of artifact servers that are replaced.
     """
 
     api: client.ApiClient
@@ -84,6 +86,7 @@ class ClusterFindings:
     leftovers: list[str]
     receivers_by_hand: Set[str] = frozenset()
     taken: tuple[NameConflict, ...] = ()
+    names: SeenNames = SeenNames()
 
 
 def check_cluster(
@@ -109,6 +112,7 @@ def check_cluster(
         leftovers: list[str] = if_readable(partial(read_leftover_objects, api, facts, syncs, state), [])
         named = partial(_names_at, api)
         problems += missing_objects(config, plan, facts, state, syncs, named, stack_file, refreshed=refreshes())
+        seen = if_readable(partial(read_seen_names, api, state), frozenset[str]())
         taken = name_conflicts(config, plan, facts, state, readable_only(finder(api, state)))
         tenants = if_readable(partial(read_names, api, TENANTS_PATH), set()) if config.makes_namespaces else ()
         problems += capsule_problems(config, facts, state, tenants, stack_file)
@@ -135,10 +139,12 @@ def check_cluster(
     warnings = tuple(
         held_message(found, config.cluster.context) for name, found in holds.items() if found and name not in listed
     )
-    warnings = (*warnings, *surplus_namespaces(config, facts), *closed, *(each.message for each in taken))
+    names = SeenNames(seen, replaced_names(state))
+    warnings = (*warnings, *surplus_namespaces(config, facts), *closed, *names.warnings())
+    warnings = (*warnings, *(each.message for each in taken))
     lost = lost_namespaces(facts, state)
     owners = list(co_owners(syncs, state))
-    return ClusterFindings(api, facts, lost, warnings, owners, leftovers, receivers, tuple(taken)), problems
+    return ClusterFindings(api, facts, lost, warnings, owners, leftovers, receivers, tuple(taken), names), problems
 
 
 def _unfinished_release(

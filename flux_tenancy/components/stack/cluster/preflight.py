@@ -37,6 +37,7 @@ from flux_tenancy.components.recovery.missing_namespaces import LostNamespaces
 from flux_tenancy.components.stack.checks.flux_specs import spec_problems
 from flux_tenancy.components.stack.checks.freezes import freeze_warnings
 from flux_tenancy.components.stack.checks.grants import expiring_grants
+from flux_tenancy.components.stack.checks.store import overfull_store
 from flux_tenancy.components.stack.checks.unlisted import unlisted_tenants
 from flux_tenancy.components.stack.cluster.absence import absent_tenants, applied_files, older_files
 from flux_tenancy.components.stack.cluster.checks import ClusterFindings, check_cluster
@@ -125,8 +126,8 @@ def preflight(config: StackConfig, state: State, file: StackFile, project: Path)
     of_owners = unneeded_owners(config.git_sources, stack_file)
     of_hosts = host_key_warnings(config.git_sources)
     of_files = () if deleting else unlisted_tenants(described.tenants, file, project)
-    of_times = (*expiring_grants(config), *freeze_warnings(config))
-    warnings = (*cluster.warnings, *lost.values(), *of_owners, *of_hosts, *of_times, *of_files, *unclear)
+    of_stack = (*expiring_grants(config), *freeze_warnings(config), *overfull_store(config, pulumi.get_stack()))
+    warnings = (*cluster.warnings, *lost.values(), *of_owners, *of_hosts, *of_stack, *of_files, *unclear)
     protected = protected_resources(described, objects, pulumi.get_stack(), cluster.facts, state)
     return Preflight(release, chart, cluster, leftovers, warnings, protected, capsule, unregistrable, applied.outputs)
 

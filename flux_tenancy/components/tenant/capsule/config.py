@@ -86,5 +86,7 @@ class CapsuleTenancy(CapsuleLimits):
     """Capsule's limits and settings for all tenants."""
 
     proxy: CapsuleProxy | None = Field(
-        None, description="How Flux applies the tenants' syncs through capsule-proxy; directly by default."
+        None,
+        description="How Flux applies the tenants' syncs through capsule-proxy, with one of `address`, `secret` and "
+        "`addon`; directly by default.",
     )

@@ -33,7 +33,7 @@ from flux_tenancy.components.tenant.capsule.names import CAPSULE_TENANT_LABEL, T
 from flux_tenancy.components.tenant.leaving.blocked_namespaces import Held, NamespaceHolds, read_namespace_holds
 from flux_tenancy.components.tenant.leaving.forced_removal import (
     FLUX_FINALIZER,
-    Sync,
+    DeletedSync,
     end_pods,
     remove_access,
     remove_finalizer,
@@ -142,7 +142,7 @@ class Offboarding:
         return hook
 
     async def _sync_stays(self, failed: pulumi.ErrorHookArgs) -> bool:
-        sync = Sync.of(failed.old_inputs)
+        sync = DeletedSync.of(failed.old_inputs)
         if sync.tenant in self._listed:
             return False
         if len(failed.errors) > 1:

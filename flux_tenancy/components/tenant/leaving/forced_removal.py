@@ -20,7 +20,7 @@ _RBAC = f"/apis/{RBAC_API}"
 
 
 @dataclass(frozen=True)
-class Sync:
+class DeletedSync:
     """A tenant's Kustomization or HelmRelease that is being deleted.
 
     Attributes:
@@ -36,11 +36,11 @@ class Sync:
     account: str
 
     @staticmethod
-    def of(inputs: Any) -> Sync:
+    def of(inputs: Any) -> DeletedSync:
         """The sync that was registered with these properties."""
         metadata = inputs["metadata"]
         tenant = metadata["labels"][TENANT_LABEL]
-        return Sync(tenant, metadata["namespace"], metadata["name"], inputs["spec"]["serviceAccountName"])
+        return DeletedSync(tenant, metadata["namespace"], metadata["name"], inputs["spec"]["serviceAccountName"])
 
 
 def bindings_of(api: client.ApiClient, tenant: str) -> list[Manifest]:
@@ -53,7 +53,7 @@ def bindings_of(api: client.ApiClient, tenant: str) -> list[Manifest]:
         return items(api, f"{_RBAC}/rolebindings", labelSelector=f"{TENANT_LABEL}={tenant}")
 
 
-def remove_access(api: client.ApiClient, sync: Sync) -> None:
+def remove_access(api: client.ApiClient, sync: DeletedSync) -> None:
     """Delete a tenant's role bindings and the service account of its sync.
 
     Raises:

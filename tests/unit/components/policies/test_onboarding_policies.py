@@ -78,7 +78,8 @@ def test_a_labelled_namespace_has_a_network_policy_even_if_listed_ones_have_none
         json.loads(each["template"]["value"])["kind"]
         for each in spec("GeneratingPolicy", tenancy=TenancyConfig())["generate"]
     ]
-    assert kinds == ["ServiceAccount", *["RoleBinding"] * 3, "ResourceQuota", "ResourceQuota", "NetworkPolicy"]
+    limits = ["ResourceQuota", "ResourceQuota", "LimitRange", "NetworkPolicy"]
+    assert kinds == ["ServiceAccount", *["RoleBinding"] * 3, *limits]
 
 
 def test_generated_objects_are_synchronized_and_outlive_the_policy():

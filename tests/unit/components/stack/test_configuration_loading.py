@@ -621,7 +621,7 @@ def test_a_key_of_another_section_is_refused_with_its_place(tmp_path):
         (
             {"policies": {"reason": "x"}},
             "policies.reason",
-            "review.waivers[].reason or tenants.<name>.grants[].reason",
+            "tenancy.freeze[].reason or review.waivers[].reason",
         ),
         (
             {"policies": {"bucketName": "x"}},

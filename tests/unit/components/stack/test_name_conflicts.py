@@ -71,6 +71,7 @@ def test_every_object_of_the_tenant_that_is_not_in_the_state_is_looked_up(tmp_pa
     assert sorted(asked) == [
         "GitRepository apps/dev-team",
         "Kustomization apps/dev-team",
+        "LimitRange apps/dev-team-containers",
         "Receiver apps/dev-team",
         "ResourceQuota apps/dev-team-flux-objects",
         "ResourceQuota apps/dev-team-objects",
@@ -118,7 +119,8 @@ def test_nothing_is_looked_up_in_a_new_namespace_or_with_adoption(tmp_path, more
 def test_a_tenant_that_is_leaving_needs_only_the_names_of_its_limits(tmp_path):
     _, asked = found(tmp_path, {}, tenants={"dev-team": {"state": "leaving"}})
 
-    assert asked == ["ResourceQuota apps/dev-team-flux-objects", "ResourceQuota apps/dev-team-objects"]
+    quotas = ["ResourceQuota apps/dev-team-flux-objects", "ResourceQuota apps/dev-team-objects"]
+    assert asked == [*quotas, "LimitRange apps/dev-team-containers"]
 
 
 def test_the_names_of_all_roles_bindings_and_accounts_are_reserved(tmp_path):

@@ -165,7 +165,7 @@ def test_a_made_namespace_waits_for_its_limits_and_for_nothing_that_comes_before
     """The API server denies what a policy matches without its parameter, whoever asks."""
     policies = [each for each in limits_first(TenancyConfig()) if each["kind"] == "ValidatingAdmissionPolicy"]
 
-    assert {each["spec"]["paramKind"]["kind"] for each in policies} == {"NetworkPolicy", "ResourceQuota"}
+    assert {each["spec"]["paramKind"]["kind"] for each in policies} == {"LimitRange", "NetworkPolicy", "ResourceQuota"}
     for policy in policies:
         rules = policy["spec"]["matchConstraints"]["resourceRules"]
         waiting = {f"{name}.{rule['apiGroups'][0]}" for rule in rules for name in rule["resources"]}

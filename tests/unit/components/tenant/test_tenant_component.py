@@ -22,9 +22,9 @@ CONFIG = tenant_config(
 ACCESS_TO_GIT = GitAccess(known_hosts=(), github=None, webhook_url=None)
 NAMESPACES = {"Namespace apps", "Namespace apps-jobs"}
 LIMITS = {
-    f"ResourceQuota {namespace}/dev-team-{name}"
+    f"{kind} {namespace}/dev-team-{name}"
     for namespace in ("apps", "apps-jobs")
-    for name in ("flux-objects", "objects")
+    for kind, name in (("ResourceQuota", "flux-objects"), ("ResourceQuota", "objects"), ("LimitRange", "containers"))
 }
 IDENTITY = "ServiceAccount apps/dev-team"
 ACCESS = {"RoleBinding apps/dev-team-reconciler", "RoleBinding apps-jobs/dev-team-reconciler"}
@@ -62,7 +62,7 @@ def test_the_objects_have_types_that_the_provider_waits_for():
     assert {name: resource.type for name, resource in registered().items()} == {
         COMPONENT: "flux-tenancy:index:Tenant",
         **dict.fromkeys(NAMESPACES, "kubernetes:core/v1:Namespace"),
-        **dict.fromkeys(LIMITS, "kubernetes:core/v1:ResourceQuota"),
+        **{each: f"kubernetes:core/v1:{each.split()[0]}" for each in LIMITS},
         IDENTITY: "kubernetes:core/v1:ServiceAccount",
         **dict.fromkeys(ACCESS, "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding"),
         SECRET: "kubernetes:core/v1:Secret",

@@ -127,13 +127,51 @@ def test_notifications_count_against_no_limit_of_the_tenant_even_while_their_sec
     }
 
 
-def test_there_are_no_container_limits_by_default():
-    assert names(limits(), "LimitRange") == []
+DISK = "ephemeral-storage"
+ON_DISK = {"defaultRequest": {DISK: "64Mi"}, "default": {DISK: "4Gi"}, "max": {DISK: "16Gi"}}
 
-    found = limits(limits={"containers": {"requests": {"cpu": "50m"}, "maximum": {"memory": "4Gi"}}})
 
-    item = {"type": "Container", "defaultRequest": {"cpu": "50m"}, "max": {"memory": "4Gi"}}
-    assert one(found, "LimitRange", "dev-team-containers")["spec"] == {"limits": [item]}
+def container(**bounds):
+    [item] = one(limits(limits={"containers": bounds}), "LimitRange", "dev-team-containers")["spec"]["limits"]
+    assert item.pop("type") == "Container"
+    return item
+
+
+def test_by_default_a_container_has_limits_of_its_nodes_disk_alone():
+    assert container() == ON_DISK
+
+    found = container(requests={"cpu": "50m"}, maximum={"memory": "4Gi"})
+
+    assert found == {
+        "defaultRequest": {"cpu": "50m", DISK: "64Mi"},
+        "default": {DISK: "4Gi"},
+        "max": {"memory": "4Gi", DISK: "16Gi"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("bounds", "expected"),
+    [
+        ({"limits": "20Gi"}, ("64Mi", "20Gi", "20Gi")),
+        ({"limits": "1Gi"}, ("64Mi", "1Gi", "16Gi")),
+        ({"maximum": "2Gi"}, ("64Mi", "2Gi", "2Gi")),
+        ({"maximum": "32Mi"}, ("32Mi", "32Mi", "32Mi")),
+        ({"requests": "5Gi"}, ("5Gi", "5Gi", "16Gi")),
+        ({"minimum": "20Gi"}, ("20Gi", "20Gi", "20Gi")),
+        ({"minimum": "1Gi", "limits": "8Gi"}, ("1Gi", "8Gi", "16Gi")),
+        ({"maximum": None}, ("64Mi", "4Gi", None)),
+    ],
+)
+def test_bounds_of_the_disk_that_are_not_set_go_together_with_those_that_are(bounds, expected):
+    found = container(**{name: {DISK: value} for name, value in bounds.items()})
+
+    assert tuple(found.get(field, {}).get(DISK) for field in ON_DISK) == expected
+
+
+def test_a_stack_can_remove_the_bounds_of_the_disk():
+    removed = {name: {DISK: None} for name in ("requests", "limits", "maximum")}
+
+    assert names(limits(limits={"containers": removed}), "LimitRange") == []
 
 
 def test_other_limits_of_the_platform_are_in_a_separate_quota():
@@ -166,7 +204,7 @@ def test_pods_can_connect_only_to_their_own_tenant_and_dns():
 def test_all_limits_have_the_tenants_label_and_name():
     found = limits(limits={"quota": {"pods": "1"}}, networkPolicy="default-deny")
 
-    assert len(found) == 4
+    assert len(found) == 5
     for manifest in found:
         assert manifest["metadata"]["labels"] == PLACE.labels
         assert manifest["metadata"]["namespace"] == "apps"
@@ -322,7 +360,8 @@ def test_a_tenant_and_a_namespace_change_limits_of_the_stack():
     counted = hard(planned, "dev-team-objects", "apps")["hard"]
     assert counted["count/services"] == "3" and "count/secrets" not in counted
     [container] = hard(planned, "dev-team-containers", "apps-jobs")["limits"]
-    assert container == {"type": "Container", "defaultRequest": {"cpu": "50m"}, "min": {"cpu": "10m"}}
+    assert container["defaultRequest"] == {"cpu": "50m", DISK: "64Mi"}
+    assert container["min"] == {"cpu": "10m"}
 
 
 def test_a_tenant_without_limits_has_those_of_the_stack():

@@ -12,7 +12,7 @@ from flux_tenancy.components.tenant.bounds import TenantBounds
 from flux_tenancy.review.render.rendered import Render
 
 # Those of lanes and of developers are not.
-IN_FORCE = len(policies(PoliciesConfig())) - 2
+IN_FORCE = sum(policy.needs is None for policy in policies(PoliciesConfig()))
 WHERE = "in their namespaces on production"
 
 USUAL_TAINTS = "every taint but those of control planes and of nodes that are cordoned or unhealthy"

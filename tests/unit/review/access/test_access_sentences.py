@@ -11,7 +11,7 @@ from flux_tenancy.components.rbac.rights import CLUSTER
 from flux_tenancy.components.rbac.subjects import Subject, SubjectKind
 from flux_tenancy.review.access.changes import access_changes
 from flux_tenancy.review.access.rules import ANYWHERE, LABELED, Tenants
-from flux_tenancy.review.access.sentences import Risk, Statement, join
+from flux_tenancy.review.access.sentences import AccessChange, RiskLevel, join
 from flux_tenancy.review.access.words import counted
 from flux_tenancy.review.render.rendered import PLATFORM, Render, RenderedObject
 
@@ -37,7 +37,7 @@ def said(statements, found, everyone=None):
 
 
 def may(subject, place, words="may now read Pods", **keys):
-    return Statement(words, keys.pop("widened", True), keys.pop("high", False), subject, place, **keys)
+    return AccessChange(words, keys.pop("widened", True), keys.pop("high", False), subject, place, **keys)
 
 
 def test_the_places_of_a_subject_are_one_sentence():
@@ -199,7 +199,7 @@ def test_what_is_narrowed_is_no_high_risk():
         [may(tenant("a"), "a", "may no longer read Secrets", widened=False, high=True)], tenants(a="a"), "a"
     )
 
-    assert (joined.risk, joined.text) == (Risk.NORMAL, "a may no longer read Secrets in a")
+    assert (joined.risk, joined.text) == (RiskLevel.NORMAL, "a may no longer read Secrets in a")
 
 
 @pytest.mark.parametrize(

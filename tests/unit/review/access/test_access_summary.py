@@ -8,8 +8,8 @@ import json
 from rich.console import Console
 from sample_access import TENANTS, binding, of, render, role, rule, user
 
-from flux_tenancy.review.access.sentences import Risk
-from flux_tenancy.review.access.summary import Row, as_json, as_table, who_may_what
+from flux_tenancy.review.access.sentences import RiskLevel
+from flux_tenancy.review.access.summary import AccessRow, as_json, as_table, who_may_what
 
 TENANT_ROLE = "flux-tenancy-tenant"
 
@@ -26,15 +26,18 @@ def test_subjects_have_their_rights_with_place_and_risk():
     bindings = [binding("reader", [user("alice")], "apps"), binding("cluster-admin", [user("bob")], name="admin")]
 
     assert who_may_what(of(reader, *bindings)).rights == (
-        Row("user bob", "may do everything (cluster-admin)", "in the whole cluster", Risk.HIGH),
-        Row("user alice", "may read Pods", "in apps", Risk.NORMAL),
+        AccessRow("user bob", "may do everything (cluster-admin)", "in the whole cluster", RiskLevel.HIGH),
+        AccessRow("user alice", "may read Pods", "in apps", RiskLevel.NORMAL),
     )
 
 
 def test_a_role_that_is_told_by_its_name_is_explained():
     found = who_may_what(render())
 
-    assert Row("Both tenants", f"have the role {TENANT_ROLE}", "in their namespaces", Risk.NORMAL) in found.rights
+    assert (
+        AccessRow("Both tenants", f"have the role {TENANT_ROLE}", "in their namespaces", RiskLevel.NORMAL)
+        in found.rights
+    )
     assert "read and write Alerts, ArtifactGenerators" in found.roles[TENANT_ROLE]
     assert "controllers" not in found.roles  # It has few resources, so its rights are told themselves.
 
@@ -59,10 +62,10 @@ def test_a_single_tenant_has_its_own_rows_and_those_of_others_in_its_namespaces(
     exceptions = {"dev-team": {"policies": {"sources": ["https://git.example.com/dev-team/*"]}}}
     found = who_may_what(render(TENANTS | exceptions, {"sources": {"allowed": []}}), "dev-team")
 
-    assert Row("dev-team", f"has the role {TENANT_ROLE}", "in apps", Risk.NORMAL) in found.rights
-    assert Row("dev-team", "may fetch sources from https://git.example.com/dev-team/*", "in apps", Risk.NORMAL) in (
-        found.allowances
-    )
+    assert AccessRow("dev-team", f"has the role {TENANT_ROLE}", "in apps", RiskLevel.NORMAL) in found.rights
+    assert AccessRow(
+        "dev-team", "may fetch sources from https://git.example.com/dev-team/*", "in apps", RiskLevel.NORMAL
+    ) in (found.allowances)
     assert {row.where for row in found.rights} == {"in apps", "in the whole cluster", ""}
     assert "tools" not in shown(found) and "ops-team" not in shown(found)
     assert [row.may for row in found.rights if "impersonate" in row.may] == [

@@ -64,6 +64,11 @@ def secure(value):
             side(flux={"version": "2.9.5", "sha256": "b"}),
             "Flux has the same version, but another digest",
         ),
+        (
+            side(flux={"version": "2.9.4", "sha256": "a" * 64}),
+            side(flux={"version": "2.9.5", "sha256": "a" * 64}),
+            "Flux has another version, but the same digest",
+        ),
         (side(tenants=secure("a")), side(tenants=secure("b")), "1 secret rotated"),
         (
             side(sync(prune=True, path="a")),

@@ -1,17 +1,22 @@
 """The environment of the controllers that apply: a proxy where nothing listens, and the hosts exempt from it."""
 
+import json
 from base64 import b64decode
 from typing import Any
 
 import pytest
+from kubernetes import client
+from loopback import serving
 from pulumi.runtime import rpc
 from recorded_program import run
 from sample_release import one, release
 from sample_stack import FLUX, flux_config, load
 
 from flux_tenancy.components.config.errors import ConfigurationError
+from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.installs.flux.component import FluxInstall, FluxInstallArgs
 from flux_tenancy.components.installs.flux.profile import StackFacts, configured
+from flux_tenancy.components.installs.flux.seen_names import SeenNames, read_seen_names, replaced_names
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import Controller
 from tests.support.network import Network, Peer
@@ -173,6 +178,79 @@ def test_the_name_is_random_and_does_not_change():
     names = {name_and_host(installed(advertised()))[0] for _ in range(2)}
     assert len(names) == 2 and all(len(name) == len("artifacts-") + 32 for name in names)
     assert installed(advertised())[SERVICE].ignored == {"metadata.name"}
+
+
+RESOURCE = SERVICE.removeprefix("Service ")
+
+
+def restarts(resources: Any, *names: str) -> list[Any]:
+    pods = [resources[f"Deployment flux-system/{name}"].properties["spec"]["template"]["metadata"] for name in names]
+    return [each.get("annotations", {}).get("flux-tenancy/artifact-hosts") for each in pods]
+
+
+def test_a_name_that_was_seen_is_replaced_once_and_those_who_read_it_start_again():
+    manifests, config = advertised(), flux_config()
+    known = {SERVICE: {"metadata": {"name": "artifacts-known", "namespace": "flux-system"}}}
+    appliers = ("kustomize-controller", "helm-controller")
+
+    def update(names: SeenNames, state: Any) -> Any:
+        return run(lambda: FluxInstall("flux", FluxInstallArgs(config, manifests, names=names)) and None, state=state)
+
+    before = update(SeenNames(), known)
+    assert before[SERVICE].ignored == {"metadata.name"} and restarts(before, *appliers) == [None, None]
+
+    replacing = update(SeenNames(frozenset({RESOURCE})), known)
+    name, host = name_and_host(replacing)
+    assert replacing[SERVICE].ignored == set() and name != "artifacts-known" and host.startswith(name)
+    [first, second] = restarts(replacing, *appliers)
+    assert first and first == second and restarts(replacing, "source-controller") == [None]
+
+    state = {SERVICE: {"metadata": replacing[SERVICE].properties["metadata"]}}
+    after = update(SeenNames(replaced=replaced_names(recorded(state))), state)
+    assert after[SERVICE].ignored == {"metadata.name"}
+    assert after[SERVICE].properties["metadata"]["annotations"] == state[SERVICE]["metadata"]["annotations"]
+    assert restarts(after, *appliers) == [first, first], "nothing starts again without another name"
+
+    again = update(SeenNames(frozenset({RESOURCE}), frozenset({RESOURCE})), state)
+    assert restarts(again, *appliers) != [first, first]
+
+
+def recorded(resources: Any) -> State:
+    return State({("kubernetes:core/v1:Service", name.partition(" ")[2]): each for name, each in resources.items()})
+
+
+KUSTOMIZATIONS = "/apis/kustomize.toolkit.fluxcd.io/v1/kustomizations"
+HELM_RELEASES = "/apis/helm.toolkit.fluxcd.io/v2/helmreleases"
+EVENTS = "/api/v1/events"
+NAME = "artifacts-0123456789abcdef0123456789abcdef"
+
+
+@pytest.mark.parametrize(
+    ("path", "said", "is_seen"),
+    [
+        (KUSTOMIZATIONS, {"status": {"conditions": [{"message": f"GET http://{NAME}.flux-system giving up"}]}}, True),
+        (HELM_RELEASES, {"status": {"conditions": [{"message": f"GET http://{NAME}.flux-system giving up"}]}}, True),
+        (EVENTS, {"message": f"GET http://{NAME}.flux-system giving up"}, True),
+        (KUSTOMIZATIONS, {"status": {"conditions": [{"message": "GET http://artifacts-0.flux-system"}]}}, False),
+        (KUSTOMIZATIONS, {"spec": {"path": NAME}}, False),
+    ],
+)
+def test_a_name_is_seen_in_a_status_or_an_event(path, said, is_seen):
+    state = recorded({SERVICE: {"metadata": {"name": NAME}}, "Service flux-system/other": {"metadata": {"name": "a"}}})
+    asked: list[str] = []
+    answers = dict.fromkeys((KUSTOMIZATIONS, HELM_RELEASES, EVENTS), b'{"items": []}')
+    with serving(answers | {path: json.dumps({"items": [said]}).encode()}, asked=asked) as server:
+        found = read_seen_names(client.ApiClient(client.Configuration(host=server)), state)
+
+    assert found == ({RESOURCE} if is_seen else set())
+    assert any("fieldSelector=reason%3DArtifactFailed" in each for each in asked)
+
+
+def test_nothing_is_asked_where_there_is_no_such_name():
+    asked: list[str] = []
+    with serving({}, asked=asked) as server:
+        assert read_seen_names(client.ApiClient(client.Configuration(host=server)), State({})) == frozenset()
+    assert not asked
 
 
 def test_a_name_that_is_not_generated_yet_is_unknown_in_a_preview():

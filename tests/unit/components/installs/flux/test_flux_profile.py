@@ -160,7 +160,7 @@ def test_feature_gates_of_operator_release_and_lockdown_are_joined_in_one_flag()
 def test_the_operators_resources_replace_the_releases_key_by_key():
     resources = {"source-controller": {"limits": {"memory": "4Gi"}}, "helm-controller": {"requests": {"cpu": "1"}}}
 
-    manifests = installed(resources=resources)
+    manifests = installed(resources=resources, profile="single-tenant")
 
     def of(name):
         return one(manifests, "Deployment", name)["spec"]["template"]["spec"]["containers"][0].get("resources")
@@ -190,3 +190,48 @@ def test_the_multi_tenant_profile_adds_its_variables_to_the_releases_own():
     address = {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
     assert found is not None and found[: len(expected) + 2] == [own, address, *expected]
     assert {"name": "GIT_ALLOW_PROTOCOL", "value": "none"} in expected
+
+
+def disk_of(manifests, name):
+    """What a controller reserves of its node's disk, its limit, and the limits of its volumes."""
+    pod = one(manifests, "Deployment", name)["spec"]["template"]["spec"]
+    given = pod["containers"][0]["resources"]
+    volumes = {each["name"]: each["emptyDir"].get("sizeLimit") for each in pod.get("volumes", ())}
+    return given["requests"]["ephemeral-storage"], given["limits"]["ephemeral-storage"], volumes
+
+
+def test_no_controller_and_no_volume_of_one_can_fill_its_node():
+    manifests = installed(resources={"source-controller": {"limits": {"ephemeral-storage": "40Gi"}}})
+
+    assert disk_of(manifests, "source-controller") == ("64Mi", "40Gi", {"data": "40Gi", "tmp": "40Gi"})
+    assert disk_of(installed(), "source-controller") == ("64Mi", "8Gi", {"data": "8Gi", "tmp": "8Gi"})
+    assert {disk_of(installed(), each)[:2] for each in EVERY_CONTROLLER} == {("64Mi", "8Gi"), ("64Mi", "4Gi")}
+
+
+def test_a_controller_never_requests_more_disk_than_it_may_use():
+    manifests = installed(
+        resources={
+            "helm-controller": {"limits": {"ephemeral-storage": "32Mi"}},
+            "source-watcher": {"requests": {"ephemeral-storage": "5Gi"}},
+            "source-controller": {"requests": {"ephemeral-storage": "20Gi"}},
+        }
+    )
+
+    assert disk_of(manifests, "helm-controller")[:2] == ("32Mi", "32Mi")
+    assert disk_of(manifests, "source-watcher")[:2] == ("5Gi", "8Gi")
+    assert disk_of(manifests, "source-controller")[:2] == ("20Gi", "20Gi")
+
+
+def test_a_size_that_the_release_gives_a_volume_stays():
+    manifests = release()
+    one(manifests, "Deployment", "source-controller")["spec"]["template"]["spec"]["volumes"] = [
+        {"name": "data", "persistentVolumeClaim": {"claimName": "data"}},
+        {"name": "tmp", "emptyDir": {"sizeLimit": "1Gi"}},
+    ]
+
+    [data, tmp] = one(configured(manifests, flux_config()), "Deployment", "source-controller")["spec"]["template"][
+        "spec"
+    ]["volumes"]
+
+    assert data == {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+    assert tmp["emptyDir"] == {"sizeLimit": "1Gi"}

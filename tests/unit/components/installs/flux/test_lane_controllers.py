@@ -129,13 +129,14 @@ def test_a_controller_of_all_lanes_reads_the_artifacts_of_all_servers():
 
 
 def test_a_lane_may_have_other_resources():
+    disk = {"ephemeral-storage": "6Gi"}
     limits = {"kustomize-controller": {"limits": {"memory": "300Mi"}}}
-    resources = {"kustomize-controller": {"limits": {"memory": "2Gi", "cpu": "2"}}}
+    resources = {"kustomize-controller": {"limits": {"memory": "2Gi", **disk}}}
     found = installed(resources=resources, lanes=LANES | {"batch": {"resources": limits}})
 
-    assert container_of(found, "kustomize-controller")["resources"]["limits"] == {"memory": "2Gi", "cpu": "2"}
+    assert container_of(found, "kustomize-controller")["resources"]["limits"] == {"memory": "2Gi", **disk}
     assert container_of(found, "kustomize-controller-tenants")["resources"]["limits"]["memory"] == "2Gi"
-    assert container_of(found, "kustomize-controller-batch")["resources"]["limits"] == {"memory": "300Mi", "cpu": "2"}
+    assert container_of(found, "kustomize-controller-batch")["resources"]["limits"] == {"memory": "300Mi", **disk}
 
 
 def test_a_lane_may_have_fewer_workers():
