@@ -88,6 +88,9 @@ def monitoring(
                 return value is not None and (value > 0) == late
 
             eventually(seen, timeout=120, what=f"wait of {tenant}")
+        # Sources are reconciled every 30 s; before that, there is no rate.
+        durations = f'flux_tenancy:reconcile_duration_seconds:p95{{tenant="{SLOW}"}}'
+        eventually(lambda: found[1].query(durations), timeout=120, what=durations)
         yield found
 
 
