@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.support.environment import Environment
 from tests.support.project import CHECKOUT
 
-COMMIT = "9d904cc610a8e2f20e4d1e978ec8f7bf273e59be"
+COMMIT = "ab6bd5352e2fb533f7ffc2dac0c0daac8d4d0fc1"
 """The last one that changed applied stacks on purpose. After a further one, use that."""
 
 
