@@ -13,6 +13,7 @@ ROLE_BINDING = f"kubernetes:{RBAC}/v1:RoleBinding"
 CLUSTER_ROLE_BINDING = f"kubernetes:{RBAC}/v1:ClusterRoleBinding"
 NETWORK_POLICY = "kubernetes:networking.k8s.io/v1:NetworkPolicy"
 QUOTA = "kubernetes:core/v1:ResourceQuota"
+LIMIT_RANGE = "kubernetes:core/v1:LimitRange"
 WEBHOOKS = "kubernetes:admissionregistration.k8s.io/v1:ValidatingWebhookConfiguration"
 NATIVE_POLICY = "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy"
 NATIVE_BINDING = "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicyBinding"
@@ -26,6 +27,7 @@ READ = frozenset(
         CLUSTER_ROLE_BINDING,
         NETWORK_POLICY,
         QUOTA,
+        LIMIT_RANGE,
         WEBHOOKS,
         NATIVE_BINDING,
         KYVERNO_POLICY,

@@ -20,7 +20,7 @@ from tests.support.releases import FLUX_VERSION
 
 LABEL = "toolkit.fluxcd.io/tenant"
 BACKGROUND_CONTROLLER = "system:serviceaccount:kyverno:kyverno-background-controller"
-KINDS = ("serviceaccount", "rolebinding", "resourcequota", "networkpolicy")
+KINDS = ("serviceaccount", "rolebinding", "limitrange", "resourcequota", "networkpolicy")
 _numbers = itertools.count(1)
 
 
