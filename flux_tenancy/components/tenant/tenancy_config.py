@@ -150,11 +150,10 @@ def _over(defaults: _Limits, own: _Limits) -> _Limits:
 class TenantStore(Section):
     """How much tenants may store in the cluster's etcd (docs/sizing.md#what-tenants-can-store)."""
 
-    total: Quantity = Field(
-        "1Gi",
-        description="How much all tenants together may store, for a warning if their limits allow more. By default, "
-        "half of what etcd accepts unless it is configured otherwise; the rest is for the platform and for versions "
-        "of the last minutes.",
+    total: Quantity | None = Field(
+        None,
+        description="How much all tenants together may store, e.g. `1Gi`, for a warning if their limits allow more. "
+        "By default, nothing is compared.",
     )
     namespace: Quantity | None = Field(
         None,

@@ -64,7 +64,7 @@ def overfull_store(config: StackConfig, stack: str) -> Iterator[Message]:
             "set a number instead of null in limits.objects",
         )
     total = config.tenancy.store.total
-    if sum(namespaces) > parse_quantity(total):
+    if total is not None and sum(namespaces) > parse_quantity(total):
         share = int(parse_quantity(total) / len(namespaces) / _MIB)
         yield Message(
             "FT-TEN-109",

@@ -11,7 +11,9 @@ from tests.support.messages import said, values_of
 SMALL = {"namespace": "64Mi"}
 
 
-def warnings(folder, tenant=None, **stack):
+def warnings(folder, tenant=None, tenancy=None, **stack):
+    given = tenancy or {}
+    stack["tenancy"] = given | {"store": {"total": "1Gi"} | given.get("store", {})}
     return list(overfull_store(load(folder, tenants={"dev-team": tenant or {}}, **stack), "staging"))
 
 
@@ -25,6 +27,7 @@ def test_the_default_numbers_of_one_namespace_are_more_than_half_of_etcd(tmp_pat
     assert warning.code == "FT-TEN-109"
     assert values_of(warning)[1] == "1" and "set tenancy.store.namespace to 1024Mi or less" in warning
     assert warnings(tmp_path, tenancy={"store": {"total": "2Gi"}}) == []
+    assert warnings(tmp_path, tenancy={"store": {"total": None}}) == []
 
 
 @pytest.mark.parametrize(("number", "exceeds"), [(16, False), (25, True)])

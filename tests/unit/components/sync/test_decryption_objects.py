@@ -104,7 +104,7 @@ def test_a_tenants_keys_are_created_after_its_limits_and_before_its_sync():
     sync = resources["Kustomization apps/dev-team"]
     for name in (secret, account):
         quotas = {f"ResourceQuota apps/dev-team-{quota}" for quota in ("flux-objects", "objects")}
-        assert resources[name].after == {"Namespace apps", *quotas}
+        assert resources[name].after == {"Namespace apps", "LimitRange apps/dev-team-containers", *quotas}
         assert name in sync.after
     assert sync.properties["spec"]["decryption"] == {
         "provider": "sops",

@@ -28,6 +28,7 @@ def test_a_render_has_every_object_of_a_tenant_below_its_name(tmp_path):
     assert [str(each.path) for each in render.objects if each.owner == "dev-team"] == [
         "dev-team/apps/gitrepository-dev-team.yaml",
         "dev-team/apps/kustomization-dev-team.yaml",
+        "dev-team/apps/limitrange-dev-team-containers.yaml",
         "dev-team/apps/resourcequota-dev-team-flux-objects.yaml",
         "dev-team/apps/resourcequota-dev-team-objects.yaml",
         "dev-team/apps/role-flux-impersonation.yaml",
