@@ -15,6 +15,8 @@ from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.tenant.freezes import Freeze, freezes_of, in_utc
 from flux_tenancy.components.vocabulary.names import Controller
 
+_OF_LEASES = ("--enable-leader-election", "--watch-label-selector")
+
 
 def _unknown_tenants(config: StackConfig) -> Iterator[Finding]:
     for index, freeze in enumerate(config.tenancy.freeze):
@@ -54,7 +56,6 @@ def _without_clock(config: StackConfig) -> Iterator[Finding]:
         )
 
 
-_OF_LEASES = ("--enable-leader-election", "--watch-label-selector")
 FREEZE_CHECKS = (_unknown_tenants, _without_policy, _without_clock)
 
 
