@@ -81,7 +81,7 @@ from flux_tenancy.components.tenant.network import NAMESPACE_NAME_LABEL
 from flux_tenancy.components.tenant.role import MANAGED, open_resources, resources_of_rules
 from flux_tenancy.components.tenant.tenancy_config import TenancyConfig, TenancyMode
 from flux_tenancy.components.vocabulary.manifests import ResourceTable
-from flux_tenancy.components.vocabulary.names import DEFAULT_LANE, MANAGED_BY_LABEL, TENANT_LABEL
+from flux_tenancy.components.vocabulary.names import DEFAULT_LANE, MANAGED_BY_LABEL, POD_SECURITY_LABEL, TENANT_LABEL
 from flux_tenancy.components.vocabulary.object_meta import SECRET_SUFFIX
 
 
@@ -179,7 +179,6 @@ _PATH = (
     "object.kind == 'Pod' ? 'spec.' : object.kind == 'CronJob' ? 'spec.jobTemplate.spec.template.spec.' "
     ": 'spec.template.spec.'"
 )
-_LEVEL = "pod-security.kubernetes.io/enforce"
 _RESOURCE = (
     "(request.resource.group == '' ? request.resource.resource : "
     "request.resource.resource + '.' + request.resource.group)"
@@ -258,7 +257,7 @@ def shared_places() -> Mapping[str, Place]:
         "impliedAccount": value_of(IMPLIED_ACCOUNT, text("")),
         "kindAndName": OBJECT,
         "now": NOW,
-        "level": f"namespaceObject.metadata.?labels[?{text(_LEVEL)}].orValue('restricted')",
+        "level": f"namespaceObject.metadata.?labels[?{text(POD_SECURITY_LABEL)}].orValue('restricted')",
         "made.isLabelled": " && ".join(
             f"object.metadata.?labels[?{text(key)}].orValue('') == {text(value)}"
             for key, value in (SELF_MADE | _POD_SECURITY).items()

@@ -16,7 +16,7 @@ from flux_tenancy.components.tenant.annotations import account_annotations, lane
 from flux_tenancy.components.tenant.capsule.names import CAPSULE_TENANT_LABEL
 from flux_tenancy.components.tenant.freezes import freeze_annotations
 from flux_tenancy.components.tenant.tenancy_config import TenancyMode, TenantLimits
-from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
+from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, POD_SECURITY_LABEL, TENANT_LABEL
 
 if TYPE_CHECKING:
     from flux_tenancy.components.tenant.scope import TenantScope
@@ -47,7 +47,7 @@ def pod_security_labels(level: PodSecurity) -> dict[str, str]:
 
     Source: https://kubernetes.io/docs/concepts/security/pod-security-admission/
     """
-    return {"pod-security.kubernetes.io/enforce": level.value, "pod-security.kubernetes.io/warn": level.value}
+    return {POD_SECURITY_LABEL: level.value, "pod-security.kubernetes.io/warn": level.value}
 
 
 class NamespaceConfig(Section):

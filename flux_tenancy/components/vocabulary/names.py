@@ -27,6 +27,8 @@ FLUX_NAMESPACE = "flux-system"
 PLATFORM_META = ObjectMeta(name="flux-system", namespace=FLUX_NAMESPACE, labels={})
 """The platform's own sync, with the same names as `flux bootstrap` uses."""
 
+POD_SECURITY_LABEL = "pod-security.kubernetes.io/enforce"
+"""Source: https://kubernetes.io/docs/concepts/security/pod-security-admission/"""
 TENANT_LABEL = "toolkit.fluxcd.io/tenant"
 # Distinguishes namespaces of tenants that the stack lists from those that the platform's users have labeled.
 MANAGED_BY_LABEL, MANAGER = "app.kubernetes.io/managed-by", "flux-tenancy"

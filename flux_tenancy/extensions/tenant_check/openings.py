@@ -14,11 +14,11 @@ import yaml
 from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.tenant.kinds import owner_of
 from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.names import POD_SECURITY_LABEL
 from flux_tenancy.components.vocabulary.quantities import parse_quantity
 from flux_tenancy.extensions.tenant_check.envelope import Envelope
 
 _TABLE = Path(__file__).with_name("openings.yaml")
-_LEVEL = "pod-security.kubernetes.io/enforce"
 _SETTING = re.compile(r"\((policies\.[a-zA-Z.]+)\)|allow it in (policies\.[a-zA-Z.]+)")
 _QUOTA = re.compile(r"exceeded quota: \S+ requested: (?P<requested>\S+), used: (?P<used>\S+), limited: ")
 
@@ -110,7 +110,9 @@ def _filled_item(item: Any, words: Mapping[str, list[str]]) -> list[Any]:
 
 def _at_baseline(envelope: Envelope, namespace: str) -> list[dict[str, str]]:
     """All namespaces of the tenant, since a stack replaces lists: this one at `baseline`."""
-    levels = {each["metadata"]["name"]: each["metadata"]["labels"].get(_LEVEL, "") for each in envelope.namespaces}
+    levels = {
+        each["metadata"]["name"]: each["metadata"]["labels"].get(POD_SECURITY_LABEL, "") for each in envelope.namespaces
+    }
     levels[namespace] = "baseline"
     return [
         {"name": name} | ({"podSecurity": level} if level not in ("", "restricted") else {})

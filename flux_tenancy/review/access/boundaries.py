@@ -20,13 +20,12 @@ from flux_tenancy.components.sync.workload_identity import PROVIDERS
 from flux_tenancy.components.tenant.annotations import LANE
 from flux_tenancy.components.tenant.namespaces import PodSecurity
 from flux_tenancy.components.vocabulary.manifests import Manifest
-from flux_tenancy.components.vocabulary.names import DEFAULT_LANE, TENANT_LABEL
+from flux_tenancy.components.vocabulary.names import DEFAULT_LANE, POD_SECURITY_LABEL, TENANT_LABEL
 from flux_tenancy.review.access.rules import Access
 from flux_tenancy.review.access.sentences import AccessChange, name_of
 from flux_tenancy.review.render.rendered import RenderedObject
 from flux_tenancy.review.words.lists import listed
 
-_LEVEL = "pod-security.kubernetes.io/enforce"
 # From the strictest; without a label nothing is enforced.
 _LEVELS = (*(level.value for level in PodSecurity), "")
 _APPLYING = ("Kustomization", "HelmRelease")
@@ -130,7 +129,7 @@ def _tenants(objects: _Objects) -> Iterator[tuple[tuple[str, str, str], Subject]
 
 
 def _level(namespace: Manifest) -> str:
-    level: str = namespace["metadata"].get("labels", {}).get(_LEVEL, "")
+    level: str = namespace["metadata"].get("labels", {}).get(POD_SECURITY_LABEL, "")
     return level
 
 

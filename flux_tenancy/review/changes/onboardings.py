@@ -10,12 +10,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from flux_tenancy.components.tenant.annotations import SOURCES
 from flux_tenancy.components.vocabulary.manifests import Manifest
-from flux_tenancy.components.vocabulary.names import KUSTOMIZATION
+from flux_tenancy.components.vocabulary.names import KUSTOMIZATION, POD_SECURITY_LABEL
 from flux_tenancy.review.access.words import all_of, counted
 from flux_tenancy.review.render.rendered import Render, RenderedObject
 from flux_tenancy.review.words.statement import Statement
 
-_LEVEL = "pod-security.kubernetes.io/enforce"
 # What a quota limits of a node; how many objects there may be has safe defaults.
 _COMPUTE = re.compile(r"(requests\.|limits\.)?(cpu|memory|storage|ephemeral-storage)|pods")
 
@@ -32,7 +31,9 @@ def onboardings(names: Collection[str], render: Render) -> Iterator[Statement]:
     for name in names:
         own = [each for each in render.objects if each.owner == name and each.is_kubernetes]
         namespaces = [each.manifest["metadata"] for each in own if each.kind == "Namespace"]
-        homes = [f"{each['name']} (Pod Security {each['labels'].get(_LEVEL, 'none')})" for each in namespaces]
+        homes = [
+            f"{each['name']} (Pod Security {each['labels'].get(POD_SECURITY_LABEL, 'none')})" for each in namespaces
+        ]
         parts = [
             f"runs in {counted(homes, 'namespaces')}",
             *(_synced(each.manifest, own) for each in own if each.kind == KUSTOMIZATION),

@@ -14,6 +14,7 @@ from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.installs.capsule.config import CAPSULE
 from flux_tenancy.components.installs.chart import Chart, PinnedChart, read_chart
 from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest
+from flux_tenancy.components.vocabulary.names import POD_SECURITY_LABEL
 
 if TYPE_CHECKING:
     from flux_tenancy.components.installs.capsule.config import CapsuleConfig
@@ -79,7 +80,7 @@ _VERBS = {NAMESPACE_PROVISIONER: ("create", "patch"), NAMESPACE_DELETER: ("delet
 
 def namespace() -> Manifest:
     """Capsule's own namespace, which enforces the strictest Pod Security Standard."""
-    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+    labels = {POD_SECURITY_LABEL: "restricted"}
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": CAPSULE.namespace, "labels": labels}}
 
 

@@ -12,6 +12,7 @@ from flux_tenancy.components.installs.chart import Chart, PinnedChart, read_char
 from flux_tenancy.components.installs.kyverno.config import KYVERNO
 from flux_tenancy.components.installs.serving import DryRun, DryRuns
 from flux_tenancy.components.plan.registration import BACKGROUND, OWNERSHIP
+from flux_tenancy.components.vocabulary.names import POD_SECURITY_LABEL
 
 if TYPE_CHECKING:
     from flux_tenancy.components.installs.kyverno.config import KyvernoConfig
@@ -55,7 +56,7 @@ _WEBHOOK_CONFIGURATIONS = {
 
 def namespace() -> Manifest:
     """Kyverno's own namespace, which enforces the strictest Pod Security Standard."""
-    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+    labels = {POD_SECURITY_LABEL: "restricted"}
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": KYVERNO.namespace, "labels": labels}}
 
 
