@@ -20,6 +20,7 @@ from dev.lab.tool_cache import ToolCache
 from dev.lab.tools_table import ADMISSION, Tool, load_table, modules_folder
 
 APART = {
+    "flate": ("*",),
     "kubernetes-*": ("*",),
     "kubernetes": ("k8s.io/*", "sigs.k8s.io/*"),
     ADMISSION: (
@@ -30,13 +31,15 @@ APART = {
         "go.opentelemetry.io/contrib/*",
         "google.golang.org/genproto/googleapis/api",
     ),
+    "oras": ("*",),
     "prometheus": ("go.opentelemetry.io/otel/exporters/*", "go.yaml.in/yaml/v4"),
     "pulumi-kubernetes": ("github.com/google/gnostic-models", "github.com/pulumi/*", "k8s.io/*", "sigs.k8s.io/*"),
 }
 """By module folder, the modules that stay as upstream's release pins them: the API servers are of other minor versions
 than the controllers' clients, and Pulumi's Kubernetes plugin is made for older clients of both. ``offline-admission``
-shares the compiled packages of kube-apiserver, whose go.mod need not list all of their modules. Prometheus requires
-newer versions of two modules that cost nothing to compile twice, and no other tool is built again for them."""
+shares the compiled packages of kube-apiserver, whose go.mod need not list all of their modules. flate is compiled by a
+newer Go and shares nothing, and oras is small. Prometheus requires newer versions of two modules that cost nothing to
+compile twice, and no other tool is built again for them."""
 
 SHARED = (
     "cloud.google.com/*",
@@ -105,7 +108,7 @@ def behind(pins: Mapping[str, Mapping[str, Pin]]) -> dict[str, dict[str, str]]:
 def read_pins(go: Go, modules: Path) -> dict[str, Mapping[str, Pin]]:
     """The pins in each folder's go.mod, by folder."""
     folders = [ADMISSION, *sorted(file.parent.name for file in modules.glob("*/go.mod"))]
-    return {folder: go.pins(modules / folder / "go.mod")[0] for folder in folders}
+    return {folder: go.pins(modules / folder / "go.mod") for folder in folders}
 
 
 def align(go: Go, modules: Path, tools: list[Tool]) -> None:

@@ -36,7 +36,7 @@ def ensure(settings: Settings, names: Iterable[str], progress: BuildProgress | N
         The path of each tool by its name. Its assets (``assets`` in the table) are in the same folder.
 
     Raises:
-        LabError: a name is unknown, the disk is full, the cache is not writable, Go is missing or too old, or a build
+        LabError: a name is unknown, the disk is full, the cache is not writable, Go is missing, or a build
             fails.
     """
     return _Tools(settings).ensure(names, progress)
@@ -46,7 +46,7 @@ def built(settings: Settings, name: str) -> Path | None:
     """The path of a tool, if it is built from the checkout's sources; None otherwise.
 
     Raises:
-        LabError: the name is unknown, or Go is missing or too old.
+        LabError: the name is unknown, or Go is missing.
     """
     return _Tools(settings).built(name)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import tempfile
@@ -109,7 +108,8 @@ class Go:
             "GOGC": "800",
             # No program needs C, and the machine may not have a C compiler.
             "CGO_ENABLED": "0",
-            "GOTOOLCHAIN": "local",
+            # This Go, or the newer one that a go.mod requires, which Go downloads as a module.
+            "GOTOOLCHAIN": "auto",
             "GOWORK": "off",
         }
         return os.environ | own
@@ -117,20 +117,10 @@ class Go:
     @cached_property
     def platform(self) -> Mapping[str, str]:
         """The toolchain and its target: the go env variables that a build depends on."""
-        platform: dict[str, str] = json.loads(self.run(["env", "-json", "GOVERSION", "GOOS", "GOARCH", "CGO_ENABLED"]))
+        # In the folder of a module, it would be that module's toolchain.
+        command = ["env", "-json", "GOVERSION", "GOOS", "GOARCH", "CGO_ENABLED"]
+        platform: dict[str, str] = json.loads(self.run(command, Path("/")))
         return platform
-
-    def require_version(self, go_mod: Path, wanted: str) -> None:
-        """Checks that Go is at least the version that a go.mod requires.
-
-        Raises:
-            LabError: it is older.
-        """
-        if _numbers(self.platform["GOVERSION"]) < _numbers(wanted):
-            raise LabError(
-                f"{go_mod} needs Go {wanted} or later, but {self.executable} is {self.platform['GOVERSION']}",
-                f"{_INSTALL_GO} and try again",
-            )
 
     def run(self, arguments: list[str], folder: Path | None = None, on_line: LineHandler | None = None) -> str:
         """Runs a Go command and returns its output.
@@ -177,8 +167,8 @@ class Go:
             output.seek(0)
             return output.read()
 
-    def pins(self, go_mod: Path) -> tuple[Mapping[str, Pin], str]:
-        """The modules in a go.mod, by path, and the Go version that it requires."""
+    def pins(self, go_mod: Path) -> Mapping[str, Pin]:
+        """The modules in a go.mod, by path."""
         return _pins(self, go_mod, go_mod.read_bytes())
 
     def download(self, folder: Path, modules: list[str]) -> list[dict[str, Any]]:
@@ -196,13 +186,13 @@ class Go:
 
 
 @cache
-def _pins(go: Go, go_mod: Path, _content: bytes) -> tuple[Mapping[str, Pin], str]:
+def _pins(go: Go, go_mod: Path, _content: bytes) -> Mapping[str, Pin]:
     """The pins in a file with this content, cached since one `make up` needs each file many times."""
     content = json.loads(go.run(["mod", "edit", "-json", str(go_mod)]))
     pins = {entry["Path"]: Pin(entry["Path"], entry["Version"]) for entry in content["Require"] or []}
     for entry in content["Replace"] or []:
         pins[entry["Old"]["Path"]] = Pin(entry["New"]["Path"], entry["New"].get("Version", ""), True)
-    return pins, content["Go"]
+    return pins
 
 
 def parse_json_stream(text: str) -> list[dict[str, Any]]:
@@ -213,8 +203,3 @@ def parse_json_stream(text: str) -> list[dict[str, Any]]:
         objects.append(value)
         position += len(text[position:]) - len(text[position:].lstrip())
     return objects
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    """The numbers of a Go version, to compare by: "go1.26.8" is (1, 26, 8)."""
-    return tuple(int(number) for number in re.findall(r"\d+", version)[:3])

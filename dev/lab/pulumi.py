@@ -249,7 +249,7 @@ def up(settings: Settings, stack: str) -> None:
     pulumi = LabPulumi(settings)
     project = settings.pulumi_project
     pulumi.select(stack, project)
-    if pulumi.run(["up", "--yes", "--skip-preview", "--stack", stack], project).returncode:
+    if pulumi.run(["up", "--yes", "--skip-preview", "--suppress-outputs", "--stack", stack], project).returncode:
         raise pulumi.damage() or LabError(
             f"`pulumi up` of the stack {stack} failed", "fix the error above and run the command again"
         )

@@ -18,8 +18,7 @@ from dev.lab.kubeconfig import use_own_context
 from dev.lab.project import provide_project
 from dev.lab.pulumi import CLI, FOLDER_VARIABLE, STACK_VARIABLE, LabPulumi
 from dev.lab.settings import Settings
-from flux_tenancy.review.admission.build import PROGRAM
-from flux_tenancy.review.admission.program import VARIABLE
+from flux_tenancy.review.admission.program import PROGRAM, VARIABLE
 
 
 def exports(settings: Settings, stack: str | None = None) -> str:

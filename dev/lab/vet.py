@@ -29,7 +29,7 @@ def vet(settings: Settings) -> None:
     """Checks the packages of the checkout, tests included.
 
     Raises:
-        LabError: go vet reports something, Go is missing or too old, or the cache is not writable.
+        LabError: go vet reports something, Go is missing, or the cache is not writable.
     """
     cache = ToolCache(settings.cache)
     modules = modules_folder(settings.project)
