@@ -1,11 +1,11 @@
 // Program offline-admission answers what an API server would answer to requests, without one: it decodes, defaults and
-// validates objects with the code and the schemas of kube-apiserver, and asks ValidatingAdmissionPolicies and, for pods,
-// Pod Security. On request it asks RBAC before, and LimitRanges and ResourceQuotas.
+// validates objects with the code and the schemas of kube-apiserver, applies MutatingAdmissionPolicies, and asks
+// ValidatingAdmissionPolicies and, for pods, Pod Security. On request it asks RBAC before, and LimitRanges and ResourceQuotas.
 //
 // It reads one JSON document (type input) from standard input and writes one (a list of type answer, one for each
 // request, in their order) to standard output. It opens no connection and no file.
 //
-// No admission plugin that changes objects runs but LimitRanger, nor do Kyverno's webhooks.
+// No other admission plugin that changes objects runs but LimitRanger, nor do Kyverno's webhooks.
 package main
 
 import (

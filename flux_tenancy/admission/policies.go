@@ -13,6 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/cel"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/generic"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/matching"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -22,8 +23,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// policies asks ValidatingAdmissionPolicies, each on its own, so that the answer has all that refuse.
+// policies asks ValidatingAdmissionPolicies, each on its own, so that the answer has all that refuse, after
+// MutatingAdmissionPolicies have changed the object.
 type policies struct {
+	mutations []mutating.PolicyHook
+	mutator   generic.Dispatcher[mutating.PolicyHook]
 	// hooks have no evaluator until the first request that matches: compiling all takes a second.
 	hooks      []validating.PolicyHook
 	base       *environment.EnvSet
@@ -47,6 +51,8 @@ func newPolicies(given, namespaces []json.RawMessage, authorizer authorizer.Auth
 	}
 	var order []*admissionregistrationv1.ValidatingAdmissionPolicy
 	bindings := map[string][]*admissionregistrationv1.ValidatingAdmissionPolicyBinding{}
+	var mutations []*admissionregistrationv1.MutatingAdmissionPolicy
+	mutationBindings := map[string][]*admissionregistrationv1.MutatingAdmissionPolicyBinding{}
 	for _, raw := range given {
 		found, err := decodeExternal(raw)
 		if err != nil {
@@ -57,6 +63,10 @@ func newPolicies(given, namespaces []json.RawMessage, authorizer authorizer.Auth
 			order = append(order, found)
 		case *admissionregistrationv1.ValidatingAdmissionPolicyBinding:
 			bindings[found.Spec.PolicyName] = append(bindings[found.Spec.PolicyName], found)
+		case *admissionregistrationv1.MutatingAdmissionPolicy:
+			mutations = append(mutations, found)
+		case *admissionregistrationv1.MutatingAdmissionPolicyBinding:
+			mutationBindings[found.Spec.PolicyName] = append(mutationBindings[found.Spec.PolicyName], found)
 		default:
 			return nil, fmt.Errorf("policies contain a %T", found)
 		}
@@ -66,19 +76,26 @@ func newPolicies(given, namespaces []json.RawMessage, authorizer authorizer.Auth
 	}
 	result.base = environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
 	// No client: a namespace that is asked for is always listed.
-	result.matcher = generic.NewPolicyMatcher(matching.NewMatcher(listersv1.NewNamespaceLister(result.namespaces), nil))
+	matcher := matching.NewMatcher(listersv1.NewNamespaceLister(result.namespaces), nil)
+	result.matcher = generic.NewPolicyMatcher(matcher)
 	result.dispatcher = validating.NewDispatcher(authorizer, result.matcher)
+	result.mutator = mutating.NewDispatcher(authorizer, matcher, untyped{})
+	for _, policy := range mutations {
+		evaluator, err := compileMutation(policy, result.base)
+		if err != nil {
+			return nil, fmt.Errorf("policy %s: %w", policy.Name, err)
+		}
+		result.mutations = append(result.mutations, mutating.PolicyHook{
+			Policy: policy, Bindings: mutationBindings[policy.Name], Evaluator: evaluator,
+		})
+	}
 	return result, nil
 }
 
 // ask returns what policies and Pod Security have against a request.
 func (p *policies) ask(ctx context.Context, attributes admission.Attributes, interfaces admission.ObjectInterfaces) ([]refusal, error) {
-	if name := attributes.GetNamespace(); name != "" {
-		if _, exists, _ := p.namespaces.GetByKey(name); !exists {
-			if err := p.namespaces.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
-				return nil, err
-			}
-		}
+	if err := p.addNamespace(attributes.GetNamespace()); err != nil {
+		return nil, err
 	}
 	var found []refusal
 	for i := range p.hooks {
@@ -111,6 +128,14 @@ func (p *policies) ask(ctx context.Context, attributes admission.Attributes, int
 	return append(found, ofPods...), err
 }
 
+// addNamespace makes a namespace that is not listed one without labels and annotations.
+func (p *policies) addNamespace(name string) error {
+	if _, exists, _ := p.namespaces.GetByKey(name); name == "" || exists {
+		return nil
+	}
+	return p.namespaces.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+}
+
 // ownWords is what the policy says, without the words with which the API server introduces it.
 func ownWords(message, introduction string) string {
 	if _, own, found := strings.Cut(message, introduction); found {
@@ -139,10 +164,6 @@ func compile(policy *admissionregistrationv1.ValidatingAdmissionPolicy, base *en
 	}
 	compiler.CompileAndStoreVariables(variables, full, environment.StoredExpressions)
 
-	conditions := make([]cel.ExpressionAccessor, len(spec.MatchConditions))
-	for i := range spec.MatchConditions {
-		conditions[i] = (*matchconditions.MatchCondition)(&spec.MatchConditions[i])
-	}
 	validations := make([]cel.ExpressionAccessor, len(spec.Validations))
 	messages := make([]cel.ExpressionAccessor, len(spec.Validations))
 	for i, each := range spec.Validations {
@@ -151,13 +172,7 @@ func compile(policy *admissionregistrationv1.ValidatingAdmissionPolicy, base *en
 			messages[i] = &validating.MessageExpressionCondition{MessageExpression: each.MessageExpression}
 		}
 	}
-	var matcher matchconditions.Matcher
-	if len(conditions) > 0 {
-		matcher = matchconditions.NewMatcher(
-			compiler.CompileCondition(conditions, full, environment.StoredExpressions),
-			spec.FailurePolicy, "policy", "validate", policy.Name,
-		)
-	}
+	matcher := conditionMatcher(compiler, spec.MatchConditions, full, spec.FailurePolicy, policy.Name)
 	return validating.NewValidator(
 		compiler.CompileCondition(validations, full, environment.StoredExpressions),
 		matcher,
@@ -166,4 +181,21 @@ func compile(policy *admissionregistrationv1.ValidatingAdmissionPolicy, base *en
 		spec.FailurePolicy,
 		nil,
 	), nil
+}
+
+// conditionMatcher evaluates the conditions of a policy; nil without any.
+func conditionMatcher(
+	compiler *cel.CompositedCompiler, written []admissionregistrationv1.MatchCondition, declared cel.OptionalVariableDeclarations,
+	failure *admissionregistrationv1.FailurePolicyType, name string,
+) matchconditions.Matcher {
+	if len(written) == 0 {
+		return nil
+	}
+	conditions := make([]cel.ExpressionAccessor, len(written))
+	for i := range written {
+		conditions[i] = (*matchconditions.MatchCondition)(&written[i])
+	}
+	return matchconditions.NewMatcher(
+		compiler.CompileCondition(conditions, declared, environment.StoredExpressions), failure, "policy", "validate", name,
+	)
 }

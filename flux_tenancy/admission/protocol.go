@@ -6,7 +6,8 @@ import "encoding/json"
 type input struct {
 	// Definitions are the CustomResourceDefinitions of the cluster.
 	Definitions []json.RawMessage `json:"definitions"`
-	// Policies are ValidatingAdmissionPolicies and their bindings; without parameters.
+	// Policies are ValidatingAdmissionPolicies, MutatingAdmissionPolicies with JSON patches, and their bindings; without
+	// parameters.
 	Policies []json.RawMessage `json:"policies"`
 	// Namespaces of the cluster; a request for another one finds it without labels and annotations.
 	Namespaces []json.RawMessage `json:"namespaces"`
@@ -31,7 +32,8 @@ type request struct {
 	User        string          `json:"user"`
 	// Groups of the user, without those that every service account has. Members of system:masters may do everything.
 	Groups []string `json:"groups"`
-	// Verbs are what the user must be allowed to do with such an object; none, and RBAC is not asked.
+	// Verbs are what the user must be allowed to do with such an object; none, and RBAC is not asked. With verbs, a new role
+	// or binding may give away no more rights than the user has.
 	Verbs []string `json:"verbs"`
 	// Namespace is that of a namespaced object that names none.
 	Namespace string `json:"namespace"`

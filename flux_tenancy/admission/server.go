@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -77,11 +80,12 @@ type server struct {
 	kinds      map[schema.GroupVersionKind]kind
 	policies   *policies
 	authorizer authorizer.Authorizer
+	grants     *grants
 	bounds     *bounds
 }
 
 func newServer(given input) (*server, error) {
-	authorizer, err := newAuthorizer(given.Access)
+	authorizer, rules, err := newAuthorizer(given.Access)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +104,8 @@ func newServer(given input) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &server{kinds: kinds, policies: policies, authorizer: authorizer, bounds: bounds}, nil
+	grants := &grants{rules: rules, made: map[string][]rbacv1.PolicyRule{}}
+	return &server{kinds: kinds, policies: policies, authorizer: authorizer, grants: grants, bounds: bounds}, nil
 }
 
 // ask answers one request.
@@ -118,14 +123,30 @@ func (s *server) ask(given request) answer {
 	if kind == nil {
 		return result
 	}
+	if len(given.Verbs) > 0 {
+		if rulesOf(call) != nil {
+			defer func() { s.grants.remember(call, len(result.Errors)+len(result.Refusals) == 0) }()
+		}
+		if found := s.grants.excess(user, call); found != nil {
+			result.Refusals = append(result.Refusals, *found)
+			return result
+		}
+	}
 	if found := s.bounds.limit(call); found != nil {
 		result.Refusals = append(result.Refusals, *found)
 		return result
 	}
-	validate := func(ctx context.Context, object, old runtime.Object) error {
-		attributes := admission.NewAttributesRecord(
+	attributes := func(object, old runtime.Object) admission.Attributes {
+		return admission.NewAttributesRecord(
 			object, old, call.bodyKind, call.scope, call.name, call.place.resource, call.subresource, call.operation, nil, true, user,
 		)
+	}
+	if found := s.policies.mutate(context.Background(), attributes(call.object, call.old), kind.objectInterfaces()); found != nil {
+		result.Refusals = append(result.Refusals, *found)
+		return result
+	}
+	validate := func(ctx context.Context, object, old runtime.Object) error {
+		attributes := attributes(object, old)
 		found, err := s.policies.ask(ctx, attributes, kind.objectInterfaces())
 		result.Refusals = append(result.Refusals, found...)
 		for _, each := range found {
@@ -160,6 +181,8 @@ func (s *server) forbidden(user user.Info, given *request) *refusal {
 	where := place{kind: gvk, resource: guessed, namespaced: true}
 	if kind, known := s.kinds[gvk]; known {
 		where = kind.where()
+	} else if legacyscheme.Scheme.IsGroupRegistered(gvk.Group) {
+		return nil // Clients find no resource to ask for: read returns why.
 	}
 	if metadata.Namespace != "" {
 		given.Namespace = metadata.Namespace
@@ -192,7 +215,7 @@ func (s *server) read(given request) (kind, call, []fieldError) {
 	}
 	kind, known := s.kinds[gvk]
 	if !known {
-		return fail(fmt.Sprintf("no schema for %s", gvk))
+		return fail(s.unknown(gvk))
 	}
 	result := call{
 		place:       kind.where(),
@@ -235,6 +258,22 @@ func (s *server) read(given request) (kind, call, []fieldError) {
 		}
 	}
 	return kind, result, found
+}
+
+// unknown is the message about an object of an unknown kind, with the versions in which the kind is known.
+func (s *server) unknown(gvk schema.GroupVersionKind) string {
+	var served []string
+	for each := range s.kinds {
+		if each.GroupKind() == gvk.GroupKind() {
+			served = append(served, each.GroupVersion().String())
+		}
+	}
+	message := fmt.Sprintf("no schema for %s", gvk)
+	if len(served) == 0 {
+		return message
+	}
+	slices.Sort(served)
+	return fmt.Sprintf("%s; served: %s", message, strings.Join(served, ", "))
 }
 
 // userOf is the user with the groups that a service account always has.

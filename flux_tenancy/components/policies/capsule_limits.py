@@ -34,11 +34,7 @@ _BY_KUBERNETES = (("configmaps", "kube-root-ca.crt"), ("serviceaccounts", "defau
 
 
 def limits_first(tenancy: TenancyConfig) -> list[Manifest]:
-    """A policy for each kind of limits, with a binding for each limit that has to exist first.
-
-    Args:
-        tenancy: the settings of all tenants, which say what the limits are.
-    """
+    """A policy for each kind of limits, with a binding for each limit that has to exist first."""
     limits = required_limits(tenancy)
     kinds = dict.fromkeys((api_version, kind) for api_version, kind, _ in limits)
     bindings = [_binding(kind, limit) for _, kind, limit in limits]

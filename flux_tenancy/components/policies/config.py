@@ -17,7 +17,7 @@ from flux_tenancy.components.allowlists.types import (
     VerifiedKind,
 )
 from flux_tenancy.components.config.allowances import Allows, Bounds, SeenOtherwise
-from flux_tenancy.components.config.errors import MisplacedValueError
+from flux_tenancy.components.config.errors import EXACTLY_ONE, NOT_A, MisplacedValueError
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import DnsLabel, Duration, matching
@@ -27,6 +27,7 @@ from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.sync.notifications import ProviderTypeName
 from flux_tenancy.components.tenant.annotations import (
     BLOCKING_BUDGETS,
+    CSI_DRIVERS,
     HOSTS,
     IMAGES,
     MAXIMUM_GRACE_PERIOD,
@@ -35,8 +36,11 @@ from flux_tenancy.components.tenant.annotations import (
     MAXIMUM_TOKEN_LIFETIME,
     MINIMUM_INTERVAL,
     NOTIFICATIONS,
+    PRIORITY_CLASSES,
     SERVICE_TYPES,
     SOURCES,
+    STORAGE_CLASSES,
+    TOLERATIONS,
     VERIFIED,
 )
 from flux_tenancy.components.tenant.bounds import TenantBounds, TokenLifetime
@@ -50,42 +54,32 @@ ServiceAnnotation = Annotated[
     str,
     *matching(
         _ANNOTATION,
-        Message(
-            "FT-CFG-509",
-            "is not an annotation with its domain",
-            "write it like example.com/name, or example.com/* for all",
-        ),
+        NOT_A(what="an annotation with its domain", example="example.com/name, or example.com/* for all"),
     ),
 ]
 FinalizerName = Annotated[
     str,
-    *matching(
-        _FINALIZER, Message("FT-CFG-500", "is not a finalizer with its domain", "write it like example.com/cleanup")
-    ),
+    *matching(_FINALIZER, NOT_A(what="a finalizer with its domain", example="example.com/cleanup")),
 ]
 
 
 class ImageSignature(Section):
-    """Images that must be signed, and their signers.
-
-    An image that several entries match needs the signature of one of them, so that a key can be replaced.
-    """
+    """Images that must be signed, and their signer."""
 
     images: tuple[ImagePatternText, ...] = Field(
         min_length=1, description="Repositories, e.g. `registry.example.com/org/*`."
     )
-    key: CosignPublicKey | None = Field(None, description="Public key of the signer, the content of cosign.pub.")
+    key: CosignPublicKey | None = Field(None, description="Public key of the signer (cosign.pub).")
     keyless: KeylessSigner | None = Field(None, description="Identity of the signer.")
     transparency_log: bool = Field(
         True,
-        description="Require an entry in Sigstore's public transparency log; `false` for a key whose signatures "
-        "are not logged.",
+        description="Require an entry in Sigstore's transparency log.",
     )
 
     @model_validator(mode="after")
     def _one_signer(self) -> ImageSignature:
         if (self.key is None) == (self.keyless is None):
-            raise ValueError(Message("FT-CFG-506", "needs exactly one of key and keyless"))
+            raise ValueError(EXACTLY_ONE(keys="key and keyless"))
         if self.keyless is not None and not self.transparency_log:
             raise MisplacedValueError(
                 ("transparencyLog",),
@@ -102,10 +96,10 @@ class RegistryAccess(Section):
     """How Kyverno reads signatures of images from registries."""
 
     secrets: tuple[DnsLabel, ...] = Field(
-        (), description="Secrets of type `kubernetes.io/dockerconfigjson` in Kyverno's namespace, to log in with."
+        (), description="Secrets of type `kubernetes.io/dockerconfigjson` in Kyverno's namespace."
     )
     insecure: bool = Field(
-        False, description="Allow registries without TLS or with an untrusted certificate; for a lab."
+        False, description="Allow registries without TLS or with an untrusted certificate, for a lab."
     )
 
 
@@ -164,39 +158,37 @@ class AllowedSources(Section):
         tuple[SourcePatternText, ...], Allows("fetch sources from {}", "fetch sources from any URL", own=SOURCES)
     ] = Field(
         (),
-        description="URL patterns for the sources of every tenant, e.g. `https://git.example.com/org/*` for everything "
-        "at or below it, `https://charts.example.com`, `oci://registry.example.com/org/*`, "
-        "`bucket://storage.example.com/name`, or `*` for all, in addition to the tenant's own. If neither the stack "
-        "nor the tenant has any, a tenant has only the sources that the stack declares for it.",
+        description=(
+            "URL patterns, in addition to the tenant's own, e.g. `https://git.example.com/org/*`, "
+            "`oci://registry.example.com/org/*`, `bucket://storage.example.com/name`, or `*` for all. If "
+            "there are neither, only the sources that the stack declares."
+        ),
     )
     providers: Annotated[tuple[CloudProvider, ...], Allows("let sources log in to the cloud {}")] = Field(
         (),
-        description="Clouds that a source may log in to with its own service account; none by default.",
+        description="Clouds that a source may log in to with its own service account.",
     )
     bucket_regions: Annotated[
         tuple[str, ...],
         Allows("fetch from Buckets in the region {}", "fetch from Buckets in any region", empty_is_anything=True),
     ] = Field((), description="Regions that a Bucket may set; any by default.")
     plain_http: Annotated[bool, Allows("fetch sources without TLS")] = Field(
-        False, description="Allow sources without TLS: `http://` URLs or `insecure: true`; for a lab."
+        False, description="Allow sources without TLS (`http://`, `insecure: true`), for a lab."
     )
     client_certificates: Annotated[
         bool,
         Allows("let sources trust certificate authorities of their own choice"),
     ] = Field(
         False,
-        description="Allow tenants to set `certSecretRef` in their own sources; sources of the stack may "
-        "always have it.",
+        description="Allow tenants to set `certSecretRef` in sources that they write.",
     )
     submodules: Annotated[bool, Allows("fetch Git submodules of any URL")] = Field(
         False,
-        description="Allow GitRepositories to fetch submodules, from any URL in the repository; admission policies "
-        "cannot check them.",
+        description="Allow submodules, from any URL; admission cannot check them.",
     )
     includes: Annotated[bool, Allows("include GitRepositories in other ones")] = Field(
         False,
-        description="Allow GitRepositories to copy others into themselves (`include`), which multiplies their content "
-        "with each level; those of the stack always may.",
+        description=("Allow GitRepositories to `include` others, which multiplies content with each level."),
     )
     verified: Annotated[
         tuple[VerifiedKind, ...],
@@ -207,9 +199,10 @@ class AllowedSources(Section):
         ),
     ] = Field(
         (),
-        description="Kinds whose content must be verified by signature, in addition to the tenant's own. With "
-        "`HelmChart`, charts may come only from HelmRepositories, and by `chartRef` from an OCIRepository only if "
-        "`OCIRepository` is listed as well.",
+        description=(
+            "Kinds that must be signed, in addition to the tenant's own. With `HelmChart`, charts come only "
+            "from HelmRepositories, or from OCIRepositories if `OCIRepository` is listed, too."
+        ),
     )
 
 
@@ -221,15 +214,17 @@ class AllowedImages(Section):
         Allows("run images of {}", "run any image", own=IMAGES),
     ] = Field(
         None,
-        description="Repositories, e.g. `registry.example.com/org/*`, in addition to the tenant's own. If neither the "
-        "stack nor the tenant has any, all images are allowed.",
+        description=(
+            "Repositories, e.g. `registry.example.com/org/*`, in addition to the tenant's own; all if "
+            "there are neither."
+        ),
     )
     digests: Annotated[bool, Allows("run images by tag", forbidden_of=frozenset({""}))] = Field(
         False, description="Require images by digest."
     )
     signatures: tuple[ImageSignature, ...] = Field(
         (),
-        description="Images that must be signed, and their signers; Kyverno verifies the signatures "
+        description="Images that must be signed, and their signers; of several matching entries, one is enough "
         "(docs/kyverno.md#signed-images).",
     )
     registries: RegistryAccess = Field(
@@ -241,15 +236,17 @@ class AllowedNotifications(Section):
     """Allowed notifications of tenants that may write Providers or Receivers."""
 
     types: Annotated[tuple[ProviderTypeName, ...], Allows("write Providers of the type {}")] = Field(
-        (), description="Types of Providers that tenants may write, e.g. `slack`; needed to open the kind `Provider`."
+        (), description="Types of Providers that tenants may write, e.g. `slack`."
     )
     hosts: Annotated[tuple[HostPatternText, ...], Allows("send notifications to {}", own=NOTIFICATIONS)] = Field(
         (),
-        description="Hosts that Providers of tenants may post to and whose tokens their Receivers may trust, e.g. "
-        "`hooks.slack.com`, `alertmanager.monitoring.svc:9093`, `*.example.com`, in addition to the tenant's own.",
+        description=(
+            "Hosts that Providers may post to and whose tokens Receivers may trust, in addition to the "
+            "tenant's own, e.g. `hooks.slack.com`, `alertmanager.monitoring.svc:9093`, `*.example.com`."
+        ),
     )
     plain_http: Annotated[bool, Allows("send notifications without TLS")] = Field(
-        False, description="Allow notifications without TLS, e.g. within the cluster."
+        False, description="Allow notifications without TLS."
     )
 
 
@@ -261,14 +258,17 @@ class IngressRules(Section):
         Allows("publish the host {}", "publish any host", own=HOSTS),
     ] = Field(
         None,
-        description="Host names for the Ingresses, routes and certificates of every tenant, e.g. `shop.example.com`, "
-        "or `*.example.com` for all names below, in addition to the tenant's own. If neither the stack nor the tenant "
-        "has any, all are allowed.",
+        description=(
+            "Host names for Ingresses, routes and certificates, in addition to the tenant's own, e.g. "
+            "`shop.example.com`, `*.example.com`; all if there are neither."
+        ),
     )
     snippets: Annotated[bool, Allows("write snippets of proxy configuration in Ingresses")] = Field(
         False,
-        description="Allow annotations that contain proxy configuration, such as `configuration-snippet` of "
-        "ingress-nginx, which can read the traffic and Secrets of all tenants.",
+        description=(
+            "Allow annotations with proxy configuration, such as ingress-nginx's `configuration-snippet`, "
+            "which can read the traffic and Secrets of all tenants."
+        ),
     )
 
 
@@ -276,33 +276,31 @@ class MaximumSizes(Section):
     """Bounds on one object of a tenant."""
 
     containers: Annotated[int, Bounds("run pods of up to {} containers", "run pods of more than {} containers")] = (
-        Field(30, ge=1, description="Maximum number of containers of a pod, with its init containers.")
+        Field(30, ge=1, description="Containers of a pod, with its init containers.")
     )
     volumes: Annotated[int, Bounds("run pods with up to {} volumes", "run pods with more than {} volumes")] = Field(
-        60, ge=1, description="Maximum number of volumes of a pod."
+        60, ge=1, description="Volumes of a pod."
     )
     projected_sources: Annotated[
         int,
         Bounds("run pods with up to {} projected sources", "run pods with more than {} projected sources"),
-    ] = Field(100, ge=1, description="Maximum number of sources of a pod's projected volumes, in all of them.")
+    ] = Field(100, ge=1, description="Sources of a pod's projected volumes.")
     variables: Annotated[
         int,
         Bounds("run pods with up to {} environment variables", "run pods with more than {} environment variables"),
-    ] = Field(
-        500, ge=1, description="Maximum number of entries in `env` and `envFrom` of a pod's containers, in all of them."
-    )
+    ] = Field(500, ge=1, description="Entries in `env` and `envFrom` of a pod's containers.")
     ports: Annotated[int, Bounds("list up to {} ports", "list more than {} ports")] = Field(
-        100, ge=1, description="Maximum number of ports of a Service, and of a pod's containers in all of them."
+        100, ge=1, description="Ports of a Service, and of a pod's containers."
     )
     hosts: Annotated[
         int,
         Bounds("write Ingresses with up to {} hosts and paths", "write Ingresses with more than {} hosts and paths"),
-    ] = Field(200, ge=1, description="Maximum number of rules, paths and hosts of an Ingress, counted together.")
+    ] = Field(200, ge=1, description="Rules, paths and hosts of an Ingress, together.")
     owners: Annotated[int, Bounds("set up to {} owners", "set more than {} owners")] = Field(
-        20, ge=1, description="Maximum number of `ownerReferences` and finalizers of an object, counted together."
+        20, ge=1, description="`ownerReferences` and finalizers of an object, together."
     )
     keys: Annotated[int, Bounds("store up to {} keys", "store more than {} keys")] = Field(
-        1000, ge=1, description="Maximum number of keys of a ConfigMap or Secret."
+        1000, ge=1, description="Keys of a ConfigMap or Secret."
     )
     data: Annotated[
         int,
@@ -311,8 +309,9 @@ class MaximumSizes(Section):
         256,
         ge=1,
         le=1536,
-        description="Maximum size of a ConfigMap or Secret, in KiB, written as JSON (docs/sizing.md); that of a "
-        "Secret in which Helm stores a release is `maximumReleaseSize`.",
+        description=(
+            "KiB of a ConfigMap or Secret as JSON (docs/sizing.md); for Helm's release Secrets, `maximumReleaseSize`."
+        ),
     )
     object: Annotated[
         int, Bounds("store other objects of up to {}", "store other objects of more than {}", unit=" KiB")
@@ -320,24 +319,23 @@ class MaximumSizes(Section):
         128,
         ge=1,
         le=1536,
-        description="Maximum size of any other object, and of the pod in it, in KiB, written as JSON.",
+        description="KiB of any other object, and of the pod in it, as JSON.",
     )
 
 
 class PoliciesConfig(Section):
-    """Admission policies for tenants' namespaces."""
+    """Admission policies for tenants' namespaces. Lists are empty by default and allow nothing more, unless noted."""
 
     engine: Annotated[PolicyEngine, SeenOtherwise()] = Field(
         PolicyEngine.NATIVE,
-        description="Engine that enforces the admission policies; `kyverno` and `both` need the section `kyverno`.",
+        description="Engine of the admission policies; `kyverno` and `both` need the section `kyverno`.",
     )
     mode: Annotated[PolicyMode, SeenOtherwise()] = Field(
         PolicyMode.ENFORCE,
-        description="Deny violations (`enforce`), or allow and report them (`audit`), see "
-        "`flux-tenancy tenant violations`.",
+        description="Deny violations, or allow and report them (`audit`, `flux-tenancy tenant violations`).",
     )
     modes: Annotated[dict[PolicyName, PolicyMode], SeenOtherwise()] = Field(
-        default_factory=dict, description="A different mode for an admission policy, by its name (docs/policies.md)."
+        default_factory=dict, description="Modes of single admission policies, by name (docs/policies.md)."
     )
     sources: AllowedSources = Field(default_factory=AllowedSources, description="Sources of tenants.")
     images: AllowedImages = Field(default_factory=AllowedImages, description="Container images of tenants.")
@@ -346,13 +344,11 @@ class PoliciesConfig(Section):
     )
     flux_images: Annotated[bool, SeenOtherwise()] = Field(
         False,
-        description="Require the signatures of Flux's releases on its controllers' images; Kyverno needs access to "
-        "their registry and to Sigstore's keys (docs/kyverno.md#signed-images).",
+        description=("Require signatures of Flux's images (docs/kyverno.md#fluxs-own-images)."),
     )
     onboarding: Annotated[bool, SeenOtherwise()] = Field(
         False,
-        description="Let Kyverno provision namespaces that the platform labels for a tenant "
-        "(docs/kyverno.md#onboarding-by-label).",
+        description="Let Kyverno provision labelled namespaces (docs/kyverno.md#onboarding-by-label).",
     )
     minimum_interval: Annotated[
         Duration,
@@ -373,39 +369,49 @@ class PoliciesConfig(Section):
         ),
     ] = Field(
         "24h",
-        description="Maximum lifetime of a service account token that a pod mounts (`expirationSeconds`); kubelet "
-        "renews it long before. At least 1h, which Kubernetes requests for every pod.",
+        description="Maximum lifetime of a mounted service account token (`expirationSeconds`), at least 1h.",
     )
     maximum_timeout: Annotated[
         Duration, Bounds("set timeouts of up to {}", "set timeouts of more than {}", own=MAXIMUM_TIMEOUT)
     ] = Field(
         "1h",
-        description="Maximum `timeout` of Flux's objects, during which they can occupy a worker that all tenants "
-        "share. It also limits the interval of a Kustomization without a timeout, because the timeout defaults to "
-        "the interval.",
+        description=("Maximum `timeout` of Flux's objects, and maximum interval of a Kustomization without one."),
     )
     service_types: Annotated[tuple[ServiceType, ...], Allows("create Services of type {}", own=SERVICE_TYPES)] = Field(
-        ("ClusterIP",), description="Types that a Service may have."
+        ("ClusterIP",), description="Allowed types of Services."
     )
     service_annotations: Annotated[
         tuple[ServiceAnnotation, ...],
         Allows("set the annotation {} of load balancers"),
     ] = Field(
         (),
-        description="Annotations that tenants may set on Services of type LoadBalancer, e.g. "
-        "`service.beta.kubernetes.io/aws-load-balancer-type`, or `metallb.io/*` for all with that prefix; by "
-        "default, only those that Flux, Helm and kubectl set.",
+        description=(
+            "Annotations that tenants may set on Services of type LoadBalancer, e.g. `metallb.io/*`, in "
+            "addition to those of Flux, Helm and kubectl."
+        ),
+    )
+    roles: Annotated[bool, SeenOtherwise()] = Field(
+        False,
+        description="Let tenants write Roles and RoleBindings within their own permissions "
+        "(docs/tenants.md#roles-and-network-policies).",
+    )
+    network_policies: Annotated[bool, SeenOtherwise()] = Field(
+        False,
+        description="Let tenants write NetworkPolicies for connections with their own namespaces and to DNS "
+        "(docs/tenants.md#roles-and-network-policies).",
     )
     load_balancer_classes: Annotated[tuple[str, ...], Allows("choose the class {} of load balancers")] = Field(
-        (), description="Values of `spec.loadBalancerClass` that tenants may set; none by default."
+        (), description="Allowed values of `spec.loadBalancerClass`."
     )
-    priority_classes: Annotated[tuple[str, ...], Allows("use the PriorityClass {}")] = Field(
-        (), description="Priority classes that pods may use; none by default."
+    priority_classes: Annotated[tuple[str, ...], Allows("use the PriorityClass {}", own=PRIORITY_CLASSES)] = Field(
+        (), description="Allowed priority classes of pods."
     )
     finalizers: Annotated[tuple[FinalizerName, ...], Allows("set the finalizer {}")] = Field(
         (),
-        description="Finalizers that tenants may set in addition to those of Kubernetes and Flux, e.g. "
-        "`example.com/cleanup`; finalizers that a controller with cluster-wide rights sets need no entry.",
+        description=(
+            "Finalizers that tenants may set in addition to those of Kubernetes and Flux, e.g. "
+            "`example.com/cleanup`; controllers with cluster-wide rights need no entry."
+        ),
     )
     maximum_release_size: Annotated[
         int,
@@ -419,8 +425,9 @@ class PoliciesConfig(Section):
         128,
         ge=1,
         le=1024,
-        description="Maximum size, in KiB, of the Secret in which Helm stores a release; helm-controller may need a "
-        "thousand times as much memory to read it.",
+        description=(
+            "Maximum KiB of a Helm release's Secret; helm-controller may need a thousand times as much memory."
+        ),
     )
     maximum_sizes: MaximumSizes = Field(
         default_factory=MaximumSizes, description="Bounds on one object, which Kubernetes enforces before any webhook."
@@ -435,47 +442,71 @@ class PoliciesConfig(Section):
         ),
     ] = Field(
         "1h",
-        description="Maximum `terminationGracePeriodSeconds` of pods, during which they can delay a node drain.",
+        description="Maximum `terminationGracePeriodSeconds` of pods, which delays node drains.",
     )
-    csi_drivers: Annotated[tuple[str, ...], Allows("mount volumes of the CSI driver {} without a claim")] = Field(
+    pod_defaults: Annotated[Literal["restricted"] | None, SeenOtherwise()] = Field(
+        None,
+        description="Fill in what the Pod Security Standard `restricted` requires and a Pod leaves out; needs "
+        "Kubernetes 1.36 (docs/tenants.md#pods).",
+    )
+    csi_drivers: Annotated[
+        tuple[str, ...], Allows("mount volumes of the CSI driver {} without a claim", own=CSI_DRIVERS)
+    ] = Field(
         (),
-        description="CSI drivers whose volumes pods may mount inline, without a claim, e.g. "
-        "`secrets-store.csi.k8s.io`; none by default.",
+        description="CSI drivers of inline volumes, e.g. `secrets-store.csi.k8s.io`.",
     )
     volume_types: Annotated[tuple[VolumeType, ...], Allows("mount {} volumes without a claim")] = Field(
-        (), description="Network storage that pods may mount without a claim; none by default."
+        (), description="Network storage that pods may mount without a claim."
     )
     tolerations: Annotated[
         tuple[str, ...] | None,
-        Allows("tolerate {}", "tolerate every taint", unset=(_USUALLY_TOLERATED, is_usually_tolerated)),
+        Allows(
+            "tolerate {}",
+            "tolerate every taint",
+            own=TOLERATIONS,
+            unset=(_USUALLY_TOLERATED, is_usually_tolerated),
+        ),
     ] = Field(
         None,
-        description="Keys of the taints that pods may tolerate, e.g. `nvidia.com/gpu`; `*` for all. By default, any "
-        "except those of control planes and of cordoned or unhealthy nodes, and no toleration of all taints.",
+        description=(
+            "Taints that pods may tolerate, by key, e.g. `nvidia.com/gpu`; `*` for all. By default, "
+            "any except those of control planes and of cordoned or unhealthy nodes."
+        ),
     )
     node_names: Annotated[bool, Allows("choose a node by its name")] = Field(
         False, description="Allow pods to choose a node by name, in a nodeSelector or an affinity."
     )
     blocking_disruption_budgets: Annotated[
         bool, Allows("create PodDisruptionBudgets that block node drains", own=BLOCKING_BUDGETS)
-    ] = Field(False, description="Allow PodDisruptionBudgets that permit no eviction, which block node drains.")
+    ] = Field(False, description="Allow PodDisruptionBudgets that block node drains.")
     tenant_bounds: TenantBounds = Field(
         default_factory=TenantBounds,
-        description="How far `policies` of a tenant may go beyond the bounds of the stack; only keys that are set "
-        "count, and none by default.",
+        description="How far a tenant's `policies` may go beyond the stack's bounds; by default, not at all.",
     )
     ingress: IngressRules = Field(default_factory=IngressRules, description="Ingresses of tenants.")
     storage_classes: Annotated[
-        tuple[str, ...] | None, Allows("claim volumes of the StorageClass {}", "claim volumes of any StorageClass")
+        tuple[str, ...] | None,
+        Allows("claim volumes of the StorageClass {}", "claim volumes of any StorageClass", own=STORAGE_CLASSES),
     ] = Field(
         None,
-        description="Storage classes that volume claims may use; any by default. List them if the cluster has manually "
-        "created volumes: a claim of their class gets one of them with its data.",
+        description=(
+            "Storage classes of volume claims; any by default. List them if the cluster has manually "
+            "created volumes: claims of their class get one with its data."
+        ),
     )
 
     def mode_of(self, policy: PolicyName) -> PolicyMode:
         """The mode of one policy."""
         return self.modes.get(policy, self.mode)
+
+    @model_validator(mode="after")
+    def _an_engine_for_defaults(self) -> PoliciesConfig:
+        if self.pod_defaults and self.engine is PolicyEngine.NONE:
+            raise MisplacedValueError(
+                ("podDefaults",),
+                Message("FT-CFG-510", "has no effect with engine: none", "remove it, or choose an engine"),
+            )
+        return self
 
     @model_validator(mode="after")
     def _off_is_the_engine(self) -> PoliciesConfig:

@@ -86,7 +86,6 @@ def is_cheap(expression: str, *, feeds_others: bool = False) -> str:
     """CEL that is true if an expression is one that a controller may evaluate.
 
     Args:
-        expression: the CEL that has it.
         feeds_others: whether further expressions read its value, which must not double from one to the next.
     """
     loops, sums, splits = (_times(expression, each) for each in (_call(*LOOPS, "map"), _SUM, _call("split")))

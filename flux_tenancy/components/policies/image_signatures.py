@@ -1,4 +1,4 @@
-"""Signatures of container images, as Kyverno's ImageValidatingPolicies: Flux's own images, and those of tenants.
+"""Policies that only Kyverno offers: signatures of container images, as ImageValidatingPolicies, and onboarding.
 
 Kyverno first replaces a Pod's tag with the digest, since a registry may move a tag at any time, and then verifies the
 signature of that digest. Only Pods are checked: they are what runs, whoever created them, and workloads that Flux
@@ -9,20 +9,30 @@ Source: https://kyverno.io/docs/policy-types/image-validating-policy/
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from flux_tenancy.components.allowlists.cel import text
 from flux_tenancy.components.allowlists.image_patterns import DEFAULT_REGISTRY, read_image_pattern, repository_of
+from flux_tenancy.components.installs.flux.release import controller_images
 from flux_tenancy.components.keys.signing_keys import KeylessSigner
-from flux_tenancy.components.policies.config import ImageSignature, MaximumSizes, PolicyMode, RegistryAccess
+from flux_tenancy.components.policies.config import (
+    ImageSignature,
+    MaximumSizes,
+    PoliciesConfig,
+    PolicyMode,
+    RegistryAccess,
+)
 from flux_tenancy.components.policies.kyverno import KYVERNO_API
 from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.onboarding import background_rules, onboarding
 from flux_tenancy.components.policies.policy import SPEC
 from flux_tenancy.components.policies.rendering import ACTIONS, TENANT_NAMESPACES, changes, object_name
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE
 
 if TYPE_CHECKING:
+    from flux_tenancy.components.installs.flux.config import FluxConfig
+    from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
     from flux_tenancy.components.vocabulary.manifests import Manifest
 
 # All controllers are released by one reusable workflow, so the certificate names that workflow:
@@ -59,8 +69,6 @@ def tenant_images(
     It fails closed: while Kyverno is down, tenants get no new Pods.
 
     Args:
-        signatures: who signs which images.
-        registries: how Kyverno reads them.
         mode: what happens to a Pod whose image has no signature that can be verified.
         refused_above: the sizes above which Kubernetes refuses every Pod, so that Kyverno need not read it: a mutating
             webhook would be called before.
@@ -83,7 +91,6 @@ def flux_images(images: Sequence[str], mode: PolicyMode) -> Manifest:
     It fails open: only the platform creates Pods there, and Flux must start even while Kyverno is down.
 
     Args:
-        images: images of the installed release.
         mode: what happens to a Pod whose image has no signature that can be verified.
     """
     repositories = sorted({repository_of(image) for image in images})
@@ -196,3 +203,34 @@ def _is_named(pattern_text: str) -> str:
     if pattern.below:
         return f"({same} && image(ref).repository().startsWith({text(path + '/' if path else '')}))"
     return f"({same} && image(ref).repository() == {text(path)})"
+
+
+def kyverno_only(
+    config: PoliciesConfig, tenancy: TenancyConfig, flux: FluxConfig, release: Iterable[Manifest]
+) -> list[Manifest]:
+    """Those that the configuration enables.
+
+    Args:
+        tenancy: its `tenancy` section.
+        flux: its `flux` section.
+    """
+    manifests: list[Manifest] = []
+    if config.flux_images and (mode := config.mode_of(PolicyName.FLUX_IMAGES)) is not PolicyMode.OFF:
+        manifests.append(flux_images(controller_images(release), mode))
+    if config.images.signatures and (mode := config.mode_of(PolicyName.TENANT_IMAGES)) is not PolicyMode.OFF:
+        enforced = config.mode_of(PolicyName.POD_SIZE) is PolicyMode.ENFORCE
+        above = config.maximum_sizes if enforced else None
+        manifests.append(tenant_images(config.images.signatures, config.images.registries, mode, above))
+    if onboards(config):
+        manifests += onboarding(tenancy, flux)
+    return manifests
+
+
+def kyverno_rules(config: PoliciesConfig, flux: FluxConfig) -> list[Manifest]:
+    """RBAC rules that Kyverno's background controller needs for them."""
+    return background_rules(flux) if onboards(config) else []
+
+
+def onboards(config: PoliciesConfig) -> bool:
+    """Whether a label makes a namespace a tenant's."""
+    return config.onboarding and config.mode_of(PolicyName.ONBOARDING) is not PolicyMode.OFF

@@ -39,8 +39,6 @@ def native(policy: Policy, mode: PolicyMode, *, lanes: bool = False) -> list[Man
     """The policy and its binding.
 
     Args:
-        policy: the policy.
-        mode: what happens to a request that it refuses.
         lanes: whether the stack has lanes, in which the leader of kustomize-controller has another Lease.
     """
     specification = spec(policy, may_change=_MAY_CHANGE, updater=_UPDATER)
@@ -60,9 +58,6 @@ def manifests(name: str, specification: Manifest, actions: Iterable[str], **bind
     """A ValidatingAdmissionPolicy and its binding.
 
     Args:
-        name: of both.
-        specification: the policy's.
-        actions: what happens to a request that the policy refuses.
         binding: further fields of the binding's, such as `paramRef`.
     """
     return [

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from flux_tenancy.components.allowlists.cel import text, texts
-from flux_tenancy.components.allowlists.host_patterns import (
+from flux_tenancy.components.allowlists.types import (
     is_host_allowed,
     origin_of,
 )
@@ -40,7 +40,6 @@ def contacted(provider: str, address: str | None) -> str | None:
     """The URL that a Provider contacts; None for one that contacts nothing.
 
     Args:
-        provider: its type.
         address: its address, if it has one.
     """
     if provider in FIXED_ADDRESSES:
@@ -57,8 +56,6 @@ def refused_address(config: AllowedNotifications, provider: str, address: str | 
     """Why a notification that the stack declares is refused; None if it is not.
 
     Args:
-        config: what all tenants may use.
-        provider: type of the Provider.
         address: its address, if it has one; messages repeat only its host.
     """
     if (url := contacted(provider, address)) is None:
@@ -81,9 +78,7 @@ def unlisted_host(config: AllowedNotifications, own: Iterable[str], provider: st
     """The host that a Provider contacts, if it is on no list; None if it is on one or cannot be told.
 
     Args:
-        config: what all tenants may use.
         own: the hosts that the tenant may use in addition.
-        provider: type of the Provider.
         address: its address, if it has one.
     """
     if (origin := origin_of(contacted(provider, address) or "")) is None:

@@ -47,12 +47,7 @@ _LABELLED = (
 
 
 def onboarding(tenancy: TenancyConfig, flux: FluxConfig) -> list[Manifest]:
-    """The policies; Kyverno's background controller needs `background_rules` for them.
-
-    Args:
-        tenancy: the settings for all tenants.
-        flux: the settings for impersonation.
-    """
+    """The policies; Kyverno's background controller needs `background_rules` for them."""
     return [_settings(tenancy, flux), _objects(tenancy, flux)]
 
 

@@ -39,7 +39,7 @@ class Need(StrEnum):
     FREEZES = "freezes"
 
 
-class Subject(StrEnum):
+class Requester(StrEnum):
     """Whose requests a policy checks."""
 
     CONTENT = "content"
@@ -106,10 +106,8 @@ class Policy:
     """One policy.
 
     Attributes:
-        name: its name.
         refuses: what it refuses, as a noun phrase.
-        threats: numbers of the attempts that it stops, see `components.policies.threats`.
-        subject: whose requests it checks.
+        threats: numbers of the attempts that it stops, see docs/policies.md.
         resources: the objects that it checks.
         validations: what must hold; the message is that of the first that fails.
         conditions: CEL by name; the policy ignores a request if one of them is false.
@@ -126,7 +124,7 @@ class Policy:
     name: PolicyName
     refuses: str
     threats: tuple[int, ...]
-    subject: Subject
+    subject: Requester
     resources: tuple[Resources, ...]
     validations: tuple[Validation, ...]
     conditions: Mapping[str, str] = field(default_factory=dict)

@@ -27,7 +27,7 @@ from flux_tenancy.components.config.errors import Problem
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.yaml_files import FastLoader, read_mapping
 from flux_tenancy.components.policies.names import POLICIES_FOLDER, POLICY_FILE, PolicyName
-from flux_tenancy.components.policies.policy import SPEC, Need, Policy, Resources, Subject, Validation
+from flux_tenancy.components.policies.policy import SPEC, Need, Policy, Requester, Resources, Validation
 from flux_tenancy.components.policies.request import PLATFORM_VERBS
 from flux_tenancy.components.policies.values import Cel, Condition, Place, resource_lists, shared_places
 from flux_tenancy.components.vocabulary.manifests import Manifest, merge_patch
@@ -63,7 +63,7 @@ class PolicyText(Section):
 
     refuses: str
     threats: tuple[int, ...]
-    subject: Subject
+    subject: Requester
     resources: tuple[_Resources, ...]
     validations: dict[str, _Validation]
     conditions: dict[str, str] = Field(default_factory=dict)
@@ -106,13 +106,7 @@ def policy_text(name: PolicyName, conditions: frozenset[Condition] = frozenset()
 
 
 def filled_policy(name: PolicyName, said: PolicyText, places: Mapping[str, Place]) -> Policy:
-    """A policy for a stack.
-
-    Args:
-        name: its name.
-        said: what its file says for the stack.
-        places: the values that its CEL may name.
-    """
+    """A policy for a stack."""
     known = {**places, **dict(_named(_spliced(said.values, places)))}
     try:
         for key, part in said.parts.items():

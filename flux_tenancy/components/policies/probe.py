@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from flux_tenancy.components.cluster.client import ClusterUnavailable, ask, explaining
-from flux_tenancy.components.cluster.waiting import NotReady, wait_for
+from flux_tenancy.components.cluster.hooks import NotReady, wait_for
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.policies.config import PolicyEngine
 from flux_tenancy.components.policies.kyverno import manifests as kyverno_manifests
@@ -94,11 +94,7 @@ def wait_until_in_force(
 
     Args:
         engine: `native` or `kyverno`.
-        digest: of the set.
         asked: returns the cluster's refusal of an object in a dry run, or None if it accepts the object.
-        timeout_seconds: how long to wait.
-        clock: returns monotonic seconds.
-        sleep: sleeps for a number of seconds.
 
     Raises:
         NotInForce: the policies are not enforced in time.
@@ -131,10 +127,6 @@ def forget_refusals(api: client.ApiClient, sleep: Callable[[float], None] = time
     """Delete the events of earlier updates' probes, and wait until the provider's watch has seen that.
 
     If they cannot be deleted, Pulumi shows the warning and goes on.
-
-    Args:
-        api: a client for the cluster.
-        sleep: waits for a number of seconds.
     """
     with suppress(ClusterUnavailable), explaining(api):
         deleted = ask(api, "DELETE", EVENTS_PATH, fieldSelector=f"involvedObject.name={PROBE_NAME}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from flux_tenancy.components.policies.config import PolicyMode
 from flux_tenancy.components.policies.names import PolicyName
-from flux_tenancy.components.policies.policy import SPEC, Policy, Subject, Validation
+from flux_tenancy.components.policies.policy import SPEC, Policy, Requester, Validation
 from flux_tenancy.components.policies.request import NOT_BY_A_CONTROLLER, NOT_BY_A_NODE, labelled
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 
@@ -48,14 +48,13 @@ def spec(policy: Policy, *, may_change: str, updater: str, by_scan: str = "") ->
     """The `spec` that Kubernetes' and Kyverno's policies share.
 
     Args:
-        policy: the policy.
         may_change: CEL for whether the user may do `verb` with such objects in the whole cluster.
         updater: CEL for whether the user has the right to update the object.
         by_scan: CEL for whether the engine scans existing objects, if it does.
     """
     conditions, variables = dict(policy.conditions), dict(policy.variables)
     guard, platform = "", f"{policy.platform_verbs}.exists(verb, {may_change})"
-    if policy.subject is Subject.CONTENT:
+    if policy.subject is Requester.CONTENT:
         # Of an object without a spec there is nothing to check, and CEL would fail on it.
         of_spec = {"has-spec": "has(object.spec)"} if policy.reads == SPEC else {}
         conditions = {"changes-content": changes(policy.reads)} | of_spec | conditions
@@ -70,7 +69,7 @@ def spec(policy: Policy, *, may_change: str, updater: str, by_scan: str = "") ->
         # Evaluated last: it is expensive, and most requests pass without it.
         variables |= {PLATFORM_VARIABLE: platform}
         guard = f" || variables.{PLATFORM_VARIABLE}"
-        if policy.subject is Subject.PATCHERS:
+        if policy.subject is Requester.PATCHERS:
             variables |= {"updater": updater}
             guard = f"{guard} || variables.updater"
     scope = "Namespaced" if policy.tenant_namespaces_only else "Cluster"

@@ -1,25 +1,54 @@
-"""The table of all policies for a stack's configuration, and their objects for each engine."""
+"""The table of all policies for a stack's configuration, and their objects for each engine.
+
+A policy reads grants only if a tenant of the stack has such a grant, so all other stacks get the policy without them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from flux_tenancy.components.allowlists.cel import text
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
-from flux_tenancy.components.policies.exceptions import may_be_excepted, with_exceptions
 from flux_tenancy.components.policies.kyverno import kyverno
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.native import native
 from flux_tenancy.components.policies.policy import Need, Policy
 from flux_tenancy.components.policies.policy_files import filled_policy, has_file, policy_text
 from flux_tenancy.components.policies.probe import digest_of, probe_policy
+from flux_tenancy.components.policies.request import NAME, WITH_GRANTS, listed
 from flux_tenancy.components.policies.values import Condition, conditions, places
+from flux_tenancy.components.tenant.annotations import EXCEPTIONS
+from flux_tenancy.components.tenant.grants import ExceptedPolicy
 from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 
 if TYPE_CHECKING:
     from flux_tenancy.components.vocabulary.manifests import Manifest
+
+
+def may_be_excepted(policy: Policy) -> bool:
+    """Whether tenants may have exceptions from a policy."""
+    return policy.name.value in [each.value for each in ExceptedPolicy]
+
+
+def with_exceptions(policy: Policy) -> Policy:
+    """The policy for a stack in which a tenant has an exception from it (`PolicyException.entries`)."""
+    whole, named = text(policy.name), f"({text(f'{policy.name}/')} + {NAME} + '-')"
+    with_grants = WITH_GRANTS
+    if any("DELETE" in each.operations for each in policy.resources):
+        # Then there is no object.
+        with_grants = f"(request.operation == 'DELETE' || {WITH_GRANTS})"
+    entries = f"{listed(EXCEPTIONS)}.exists(entry, entry == {whole} || {named}.startsWith(entry + '-'))"
+    return replace(
+        policy,
+        variables={"excepted": f"{with_grants} && {entries}", **policy.variables},
+        validations=tuple(
+            replace(each, expression=f"variables.excepted || ({each.expression})") for each in policy.validations
+        ),
+    )
+
 
 _DEFAULT_TENANCY = TenancyConfig()
 
@@ -30,7 +59,6 @@ class PolicySet:
 
     Attributes:
         manifests: the policies with their bindings.
-        digest: of all manifests.
         probe: the objects of the probe (`components.policies.probe`), which come after all others.
     """
 
@@ -45,7 +73,6 @@ def policies(
     """All policies that both engines offer, in the order of `PolicyName`.
 
     Args:
-        config: the stack's policies.
         relaxed: names of the policies that exempt what the stack declares for its tenants: grants of a tenant, and
             certificates of its sources.
         tenancy: the settings of all tenants, which say whether these make namespaces, with Capsule.
@@ -74,10 +101,8 @@ def policy_set(
     """The enabled policies for one engine (`native` or `kyverno`).
 
     Args:
-        config: the `policies` section of the stack.
         engine: the engine; where Kyverno is the stack's only one, `native` has those that Kubernetes alone enforces.
         more: policies that only this engine offers.
-        relaxed: as of `policies`.
         developers: whether a tenant has developers; without, the policies about them need a mode of their own.
         lanes: whether the stack has lanes; without, the policy about them needs a mode of its own.
         freezes: whether the stack has a freeze; without, the policy about them needs a mode of its own.
@@ -96,15 +121,7 @@ def policy_set(
 
 
 def is_needed(policy: Policy, config: PoliciesConfig, *, developers: bool, lanes: bool, freezes: bool) -> bool:
-    """Whether a stack has what a policy is about, or sets a mode for it all the same.
-
-    Args:
-        policy: the policy.
-        config: as of `policy_set`.
-        developers: as of `policy_set`.
-        lanes: as of `policy_set`.
-        freezes: as of `policy_set`.
-    """
+    """Whether a stack has what a policy is about, or sets a mode for it all the same."""
     has = {None: True, Need.DEVELOPERS: developers, Need.LANES: lanes, Need.FREEZES: freezes}
     return has[policy.needs] or policy.name in config.modes
 
@@ -113,9 +130,7 @@ def is_of(policy: Policy, engine: PolicyEngine, of_stack: PolicyEngine) -> bool:
     """Whether an engine enforces a policy.
 
     Args:
-        policy: the policy.
         engine: the engine, `native` or `kyverno`.
-        of_stack: the stack's engine.
     """
     if policy.native_only:
         return engine is PolicyEngine.NATIVE

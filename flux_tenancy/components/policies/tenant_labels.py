@@ -41,7 +41,6 @@ def tenant_labels(mode: PolicyMode, *, makes_namespaces: bool = False) -> list[M
     So neither changes with the tenants.
 
     Args:
-        mode: what happens to a label that they refuse.
         makes_namespaces: whether tenants make namespaces, which Capsule owns for them.
     """
     policy, binding = _policy(_LISTED, _of_listed_tenants(makes_namespaces=makes_namespaces), mode)

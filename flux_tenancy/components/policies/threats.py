@@ -14,9 +14,9 @@ _ROLE = "the tenant role"
 _POD_SECURITY = "Pod Security"
 _QUOTA = "quotas"
 _LIMITS = "limits of Flux's controllers"
-_CHECKS = "checks before anything is applied"
+_CHECKS = "configuration checks"
 _NETWORK = "network policies"
-_ENVIRONMENT = "rights and network access of Flux's controllers"
+_ENVIRONMENT = "the controllers' rights"
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,6 @@ class Threat:
     """An attempt.
 
     Attributes:
-        attempt: what a tenant tries.
         stopped_by: what stops it in addition to admission.
         at_admission: whether a policy must stop it, too.
     """
@@ -72,7 +71,9 @@ THREATS: Mapping[int, Threat] = {
     28: Threat("A Secret or key in plain text in a stack's file or state", (_CHECKS,), False),
     29: Threat("A remote base whose URL makes the controller's git run a program", (_ENVIRONMENT,), False),
     30: Threat(
-        "Remote files in a build: other tenants' artifacts, cluster services, cloud metadata", (_ENVIRONMENT,), False
+        "Remote files in a build or a chart's schema: other tenants' artifacts, cluster services, cloud metadata",
+        (_ENVIRONMENT,),
+        False,
     ),
     31: Threat("Builds, health checks and waits that occupy a shared controller", (_ENVIRONMENT,)),
     32: Threat("Finalizers and owner references that block offboarding", ("access is removed first",)),

@@ -11,7 +11,6 @@ from functools import cache
 from typing import Any, TypeAlias
 
 from flux_tenancy.components.allowlists.cel import field_of, text, unchanged
-from flux_tenancy.components.allowlists.host_patterns import ADDRESS, HOST_PATTERN, origins_expression
 from flux_tenancy.components.allowlists.image_patterns import (
     BY_DIGEST,
     COMPARABLE_IMAGE,
@@ -24,6 +23,7 @@ from flux_tenancy.components.allowlists.source_patterns import (
     URL_PATTERN,
     canonical_expression,
 )
+from flux_tenancy.components.allowlists.types import ADDRESS, HOST_PATTERN, origins_expression
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import RESERVED_PREFIXES
 from flux_tenancy.components.installs.flux.controller_rights import LANED_RESOURCES
@@ -58,6 +58,7 @@ from flux_tenancy.components.sync.notifications import (
 )
 from flux_tenancy.components.tenant.annotations import (
     BLOCKING_BUDGETS,
+    CSI_DRIVERS,
     FREEZES,
     HOSTS,
     IMAGES,
@@ -70,8 +71,11 @@ from flux_tenancy.components.tenant.annotations import (
     MAXIMUM_TOKEN_LIFETIME,
     MINIMUM_INTERVAL,
     NOTIFICATIONS,
+    PRIORITY_CLASSES,
     SERVICE_TYPES,
     SOURCES,
+    STORAGE_CLASSES,
+    TOLERATIONS,
     VERIFIED,
 )
 from flux_tenancy.components.tenant.capsule.names import CAPSULE_TENANT_LABEL, SELF_MADE
@@ -97,13 +101,14 @@ class Condition(StrEnum):
     """What is true of some stacks, and changes a policy there (`where`)."""
 
     RELAXED = "relaxed"
-    """What the stack declares for its tenants is exempt from this policy: grants, and certificates of its sources."""
+    """What the stack declares for its tenants is exempt from this policy: grants, certificates, lists of a tenant."""
     CAPSULE_PROXY = "capsule-proxy"
     MAKES_NAMESPACES = "tenants-make-namespaces"
     EVERY_CHART = "every-chart-is-open"
     STORAGE_CLASSES = "storage-classes-are-listed"
     TAINTS = "taints-are-listed"
     EVERY_TAINT = "every-taint-is-listed"
+    NETWORK_POLICIES = "tenants-write-network-policies"
 
 
 def conditions(config: PoliciesConfig, tenancy: TenancyConfig) -> frozenset[Condition]:
@@ -114,6 +119,7 @@ def conditions(config: PoliciesConfig, tenancy: TenancyConfig) -> frozenset[Cond
         Condition.EVERY_CHART: "HelmChart" in tenancy.kinds,
         Condition.STORAGE_CLASSES: config.storage_classes is not None,
         Condition.TAINTS: config.tolerations is not None,
+        Condition.NETWORK_POLICIES: config.network_policies,
         Condition.EVERY_TAINT: ANY_TAINT in (config.tolerations or ()),
     }
     return frozenset(condition for condition, is_true in found.items() if is_true)
@@ -128,6 +134,7 @@ def places(config: PoliciesConfig, tenancy: TenancyConfig) -> Mapping[str, Place
         **dict(_settings(config, "policies")),
         "anyImage": Cel(unrestricted(IMAGES, config.images.allowed)),
         "anyHost": Cel(unrestricted(HOSTS, config.ingress.hosts)),
+        "anyStorageClass": Cel(unrestricted(STORAGE_CLASSES, config.storage_classes)),
         "anyTag": not config.images.digests,
         "balancersAllowed": "LoadBalancer" in config.service_types,
         "bucketRegions": ", ".join(config.sources.bucket_regions),
@@ -185,12 +192,16 @@ _RESOURCE = (
 )
 _CLAIMS_OF_VOLUMES = ".filter(volume, has(volume.ephemeral)).map(volume, volume.ephemeral.volumeClaimTemplate)"
 _LISTS = {
+    "csiDrivers": CSI_DRIVERS,
     "hosts": HOSTS,
     "images": IMAGES,
     "kinds": KINDS,
     "notifications": NOTIFICATIONS,
+    "priorityClasses": PRIORITY_CLASSES,
     "serviceTypes": SERVICE_TYPES,
     "sources": SOURCES,
+    "storageClasses": STORAGE_CLASSES,
+    "tolerations": TOLERATIONS,
     "verified": VERIFIED,
 }
 

@@ -1,4 +1,4 @@
-"""Admission that sets the label of its tenant's lane on each Flux object of a tenant; the policy `lane` requires it."""
+"""Admission that changes objects of tenants before they are judged: labels of lanes, and what pods leave out."""
 
 from __future__ import annotations
 
@@ -15,20 +15,32 @@ from flux_tenancy.components.policies.rendering import OBJECT_PREFIX
 if TYPE_CHECKING:
     from flux_tenancy.components.vocabulary.manifests import Manifest
 
-SET_LANES = f"{OBJECT_PREFIX}set-lanes"
-"""The MutatingAdmissionPolicy and its binding, and the role to read them."""
 MUTATING = ("mutatingadmissionpolicies", "mutatingadmissionpolicybindings")
 """Their resources, which only some stacks have."""
 
 
 def set_lanes(readers: Sequence[Subject] = ()) -> list[Manifest]:
-    """The MutatingAdmissionPolicy and its binding; a role for those who preview it.
+    """Sets the label of its tenant's lane on each Flux object of a tenant; the policy `lane` requires it.
 
     Args:
         readers: who may preview and audit the stack.
     """
-    policy, binding = read_objects("set-lanes")
+    policy, *others = _mutation("set-lanes", readers)
     rules = [Resources(group, names).rule("Namespaced") for group, names in LANED_RESOURCES.items()]
     policy["spec"]["matchConstraints"]["resourceRules"] = rules
-    role = read_access(SET_LANES, (("admissionregistration.k8s.io", MUTATING),), dict.fromkeys(readers))
-    return [policy, binding, *role]
+    return [policy, *others]
+
+
+def pod_defaults(readers: Sequence[Subject] = ()) -> list[Manifest]:
+    """Fills in what the Pod Security Standard `restricted` requires and pods leave out.
+
+    Args:
+        readers: as of `set_lanes`.
+    """
+    return _mutation("pod-defaults", readers)
+
+
+def _mutation(name: str, readers: Sequence[Subject]) -> list[Manifest]:
+    """A MutatingAdmissionPolicy and its binding; a role to read them for those who preview the stack."""
+    rules = (("admissionregistration.k8s.io", MUTATING),)
+    return [*read_objects(name), *read_access(f"{OBJECT_PREFIX}{name}", rules, dict.fromkeys(readers))]

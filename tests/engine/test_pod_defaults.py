@@ -1,0 +1,105 @@
+"""Pods of tenants with `policies.podDefaults`, at an API server and at the program that answers for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+import yaml
+
+from dev.lab.build import ensure
+from dev.lab.control_plane import APISERVER, ETCD
+from dev.lab.free_ports import free_port_base
+from dev.lab.settings import Settings
+from flux_tenancy.components.config.yaml_files import FastLoader
+from flux_tenancy.components.policies.mutations import pod_defaults
+from flux_tenancy.components.policies.names import POLICIES_FOLDER
+from flux_tenancy.components.tenant.namespaces import PodSecurity, pod_security_labels
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.review.admission.program import POD_SECURITY, Request, Surroundings, ask
+from tests.support.api_client import ApiClient
+from tests.support.api_server import ApiServer
+from tests.support.lab import eventually
+from tests.support.offline_requests import PROGRAM, tool
+
+CASES = yaml.load((POLICIES_FOLDER / "pod-defaults" / "cases.yaml").read_text(), FastLoader)
+LEVELS = {"restricted": PodSecurity.RESTRICTED, "baseline": PodSecurity.BASELINE, "platform": PodSecurity.PRIVILEGED}
+NAMESPACES: list[dict[str, Any]] = [
+    {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {
+            "name": name,
+            "labels": pod_security_labels(level) | ({} if name == "platform" else {TENANT_LABEL: "team"}),
+        },
+    }
+    for name, level in LEVELS.items()
+]
+parametrized = pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"])
+
+
+def pod(case: Mapping[str, Any], name: str = "app") -> dict[str, Any]:
+    metadata = {"name": name, "namespace": case.get("namespace", "restricted")}
+    spec = {"automountServiceAccountToken": False} | case["spec"]
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+@pytest.fixture(scope="module")
+def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiClient]:
+    """An API server with the policy in force."""
+    tools = ensure(Settings.load(), [ETCD, APISERVER])
+    server = ApiServer(tmp_path_factory.mktemp("api"), free_port_base(0))
+    server.start({ETCD: tools[ETCD], APISERVER: tools[APISERVER]})
+    api = server.client
+    try:
+        for manifest in NAMESPACES:
+            api.apply(manifest)
+            account = {"name": "default", "namespace": manifest["metadata"]["name"]}
+            api.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account})
+        assert not api.request("POST", pod(CASES[0]), dry_run=True).is_success
+        for manifest in pod_defaults():
+            api.apply(manifest)
+        eventually(lambda: api.request("POST", pod(CASES[0]), dry_run=True).is_success, what="the policy in force")
+        yield api
+    finally:
+        server.stop()
+
+
+@parametrized
+def test_a_pod_gets_what_it_leaves_out(api: ApiClient, case: Mapping[str, Any]) -> None:
+    response = api.request("POST", pod(case), dry_run=True)
+
+    if "refused" in case:
+        assert response.status_code == 403 and case["refused"] in response.json()["message"]
+        return
+    assert response.is_success, response.text
+    spec = response.json()["spec"]
+    assert spec["securityContext"] == case["pod"]
+    containers = [*spec.get("initContainers", ()), *spec["containers"]]
+    assert [each.get("securityContext") for each in containers] == case["containers"]
+
+
+@parametrized
+def test_the_program_of_reviews_judges_the_pod_that_will_be(case: Mapping[str, Any]) -> None:
+    surroundings = Surroundings(namespaces=NAMESPACES, policies=pod_defaults())
+
+    [answer] = ask(tool(PROGRAM), surroundings, [Request("CREATE", pod(case))])
+
+    assert answer.errors == ()
+    if "refused" not in case:
+        assert answer.objections == ()
+        return
+    [found] = answer.objections
+    assert found.policy == POD_SECURITY and case["refused"] in found.message
+
+
+def test_a_pod_that_runs_is_not_changed(api: ApiClient) -> None:
+    """Flux applies a Pod of a repository again and again, and would see a difference."""
+    metadata = {"metadata": {"labels": {"a": "b"}}}
+    assert api.request("POST", pod(CASES[0], "running")).is_success
+    before = api.request("GET", pod(CASES[0], "running")).json()
+
+    after = api.request("PATCH", pod(CASES[0], "running"), body=metadata)
+
+    assert after.is_success and after.json()["spec"] == before["spec"]
