@@ -1,0 +1,105 @@
+"""What the page shows: the JSON of `tenant list`, `tenant show` and `isolation`, together."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from kubernetes import client
+
+from flux_tenancy.components.cluster.client import ClusterUnavailable
+from flux_tenancy.components.config.errors import Problem
+from flux_tenancy.components.config.messages import Message, printable
+from flux_tenancy.components.policies.threats import THREATS
+from flux_tenancy.components.stack.files.names import stack_file_name
+from flux_tenancy.components.stack.files.tenant_files import MergedTenant
+from flux_tenancy.isolation.report_json import FORMAT
+from flux_tenancy.operations.admission.findings import Violation
+from flux_tenancy.operations.admission.report import refused_objects
+from flux_tenancy.operations.stack.connected import connect_to_read
+from flux_tenancy.operations.tenants.details import TenantDetails, live_details
+from flux_tenancy.operations.tenants.details_text import details_entry
+from flux_tenancy.operations.tenants.overview import Health, TenantLine, observe, said_of
+from flux_tenancy.project.described_stack import described_tenants
+from flux_tenancy.project.errors import OperationError, invalid
+
+
+def read_stack(stack: str, project: Path, policies: bool, budgets: Mapping[str, float]) -> dict[str, Any]:
+    """A stack and its tenants; why nothing is known of them is part of the answer.
+
+    Args:
+        stack: name of the stack.
+        project: folder of the project.
+        policies: whether to ask the policies, by dry runs, what they would refuse.
+        budgets: the share of its late minutes that each tenant has left, if it is known.
+    """
+    refused: list[Violation] = []
+
+    def violations(api: client.ApiClient, stack: str) -> Counter[str]:
+        refused.extend(refused_objects(api, stack, project))
+        return Counter(each.tenant for each in {each.place for each in refused})
+
+    described = described_tenants(stack, project)
+    try:
+        api = connect_to_read(stack, project)
+        found, unknown = observe(api, stack, violations if policies else None)
+        found = replace(found, budgets=budgets)
+        tenants = []
+        for name, merged in described.items():
+            if isinstance(merged, Problem):
+                error = invalid(merged)
+                line = TenantLine(name, Health.FAILED, message=said_of(error))
+                details = TenantDetails(stack, line, next=(error.message.remedy,))
+            else:
+                details = live_details(api, name, stack, merged.value, found)
+            own = [each for each in refused if each.place.tenant == name]
+            tenants.append(_tenant(details, merged, own))
+    except ClusterUnavailable as failure:
+        return {"stack": stack, "error": printable(str(failure.as_problem(stack_file_name(stack))))}
+    except OperationError as failure:
+        return {"stack": stack, "error": said_of(failure)}
+    return {"stack": stack, "error": "", "violationsError": unknown, "tenants": tenants}
+
+
+def _tenant(details: TenantDetails, merged: MergedTenant | Problem, refused: list[Violation]) -> dict[str, Any]:
+    described = {} if isinstance(merged, Problem) else merged.value
+    people = described.get("people")
+    return {
+        "tenant": details.line.name,
+        **details_entry(details),
+        "budget": details.line.budget,
+        "violations": details.line.violations,
+        "refused": [asdict(each) for each in refused],
+        "people": [
+            {"role": role.removesuffix("s"), "kind": each["kind"], "name": each["name"]}
+            for role, listed in (people if isinstance(people, Mapping) else {}).items()
+            for each in (listed if isinstance(listed, list) else ())
+            if isinstance(each, Mapping) and {"kind", "name"} <= each.keys()
+        ],
+    }
+
+
+def read_isolation(file: Path, stacks: Sequence[str]) -> dict[str, Any]:
+    """A report of the isolation suite, with the names of the threats.
+
+    Raises:
+        OperationError: the file cannot be read, or is none, or the page has several stacks.
+    """
+    if len(stacks) > 1:
+        problem = f"{file} is about one cluster, and the page about {' and '.join(stacks)}"
+        raise OperationError(Message("FT-PAG-002", problem, "name the stack of the report with `--stack`"))
+    try:
+        report = json.loads(file.read_text(encoding="utf-8"))
+        if report["format"] == FORMAT:
+            return {**report, "threats": {number: each.attempt for number, each in THREATS.items()}}
+        problem = f"has the format {printable(str(report['format']))}, not {FORMAT}"
+    except OSError as error:
+        problem = f"cannot be read: {error.strerror}"
+    except (ValueError, KeyError, TypeError):
+        problem = "is not a report of the isolation suite"
+    remedy = f"write it again: `flux-tenancy isolation -o json -f {file.name}`"
+    raise OperationError(Message("FT-PAG-001", f"{file} {problem}", remedy))
