@@ -37,8 +37,12 @@ def commands_page() -> str:
     rest = re.sub(r"^\*\*Options\*\*:\n\n(?!\*)", "", rest, flags=re.MULTILINE)
     rest = re.sub(r"^Exit codes: .*\n\n", "", rest, flags=re.MULTILINE)
     rest = rest.replace("**Usage**:\n\n", "")
-    # The heading says the same.
-    rest = re.sub(r"```console\n\$ [\w -]+ \[OPTIONS\]( COMMAND \[ARGS\]\.\.\.)?\n```\n\n", "", rest)
+    # The heading, the arguments and the examples say the same.
+    rest = re.sub(r"```console\n\$ .*\n```\n\n", "", rest)
+    rest = re.sub(r"^\*\*(Arguments|Options)\*\*:\n\n", "", rest, flags=re.MULTILINE)
+    # Arguments and options are one list.
+    rest = re.sub(r"^(\* .*\n)\n(?=\* )", r"\1", rest, flags=re.MULTILINE)
+    rest = re.sub(r"^Examples:\n\n(?:  \S.*\n+)+", _as_code, rest, flags=re.MULTILINE)
     shared, rest = _options_once(rest)
     codes = "\n".join(f"| {code.value} | {meaning} |" for code, meaning in MEANINGS.items())
     return (
@@ -53,7 +57,7 @@ def commands_page() -> str:
 
 def _options_once(text: str) -> tuple[str, str]:
     """The options that several commands have, and the page with their names alone at these commands."""
-    options = re.compile(r"^\* (`-[^`]+`): .*$", re.MULTILINE)
+    options = re.compile(r"^\* (`[-T][^`]+`): .*$", re.MULTILINE)
     counts = Counter(found[0] for found in options.finditer(text))
     # A name stands for one meaning; further ones stay where they are.
     shared = {options.sub(r"\1", line): line for line, count in reversed(counts.most_common()) if count >= _SEVERAL}
@@ -62,10 +66,15 @@ def _options_once(text: str) -> tuple[str, str]:
         lines = found[0].splitlines()
         own = [line for line in lines if line not in shared.values()]
         names = ", ".join(name for name, line in shared.items() if line in lines)
-        also = [f"* {names}: [as in other commands](#options-of-several-commands)"] if names else []
+        also = [f"* {names}: [shared](#options-of-several-commands)"] if names else []
         return "\n".join(own + also)
 
-    return "\n".join(shared.values()), re.sub(r"^\* `-.*(\n\* `-.*)*", named, text, flags=re.MULTILINE)
+    return "\n".join(shared.values()), re.sub(r"^\* `.*(\n\* `.*)*", named, text, flags=re.MULTILINE)
+
+
+def _as_code(found: re.Match[str]) -> str:
+    """Examples as a block of code."""
+    return "\n".join(f"    {line.strip()}" for line in found[0].splitlines()[1:] if line) + "\n\n"
 
 
 def pictures() -> Mapping[str, str]:

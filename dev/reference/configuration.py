@@ -7,7 +7,7 @@ key that it belongs to.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from inspect import cleandoc
 from types import NoneType, UnionType
@@ -30,10 +30,10 @@ _SCALARS = {
     str: "string",
     bool: "boolean",
     int: "integer",
+    float: "number",
     SecretStr: "secret string",
     Any: "any value",
 }
-_HEAD = ("Key", "Type", "Default", "Meaning")
 _FEW = 5
 """A model with at most so many keys has no section of its own, nor has an enumeration with so many values."""
 _TELLING = 18
@@ -44,7 +44,6 @@ _ALIKE = 3
 
 class _Row(NamedTuple):
     kind: str
-    default: str
     meaning: str
     models: tuple[type[BaseModel], ...]
 
@@ -66,7 +65,7 @@ class _Reference:
         self.stack = list(self._sections(StackConfig, "", owner=""))
 
     def _sections(self, model: type[BaseModel], prefix: str, owner: str, of: str = "") -> Iterator[str]:
-        """A table of the keys of `model`, then one for each nested model with many keys.
+        """A list of the keys of `model`, then one for each nested model with many keys.
 
         Args:
             model: the model.
@@ -85,9 +84,9 @@ class _Reference:
         for name, field in fields.items():
             if name not in shared:
                 self._add(rows, below, f"{prefix}{name}", field, link, owner, of)
-        also = f"\n\nAlso, as in {like}: {listed(shared)}." if shared else ""
-        heading = f"### {title}\n\n" if prefix else ""
-        yield f"{heading}{_meaning_of(model)}{also}\n\n{table(_HEAD, rows)}"
+        heading = f"### {title}" if prefix else ""
+        also = f"Also, as in {like}: {listed(shared)}." if shared else ""
+        yield "\n\n".join(filter(None, (heading, _further(model), also, _list(rows))))
         for nested, where in below:
             yield from self._sections(nested, f"{where}.", owner, of)
 
@@ -115,7 +114,7 @@ class _Reference:
         nested = list(_models_in(field.annotation))
         known = dict.fromkeys(f" Keys: {self._links[each]}." for _, each in nested if each in self._links)
         row = self._row(field)
-        rows.append((f"`{key}`", row.kind, row.default, "".join([row.meaning, *known])))
+        rows.append((f"`{key}`", row.kind, "".join([row.meaning, *known])))
         for suffix, model in nested:
             if model in self._links:
                 continue
@@ -123,8 +122,8 @@ class _Reference:
                 self._links[model] = self._named(model, f"{key}{suffix}.", owner, of)[1]
                 below.append((model, f"{key}{suffix}"))
                 continue
-            self._links[model] = f"those of `{key}` in {link}"
-            if len((meaning := _meaning_of(model)).split()) > _TELLING:
+            self._links[model] = _link_to_key(key, link)
+            if meaning := _further(model):
                 rows[-1] = (*rows[-1][:-1], f"{rows[-1][-1]} {' '.join(meaning.split())}")
             for each in model.model_fields.values():
                 self._add(rows, below, f"{key}{suffix}.{each.alias}", each, link, owner, of)
@@ -142,7 +141,8 @@ class _Reference:
         if rule:
             self.formats[type_] = rule
         models = tuple(model for _, model in _models_in(field.annotation))
-        return _Row(type_, _default(field), field.description or "", models)
+        default = _default(field)
+        return _Row(f"{type_}, {default}" if default else type_, field.description or "", models)
 
 
 def configuration_page() -> str:
@@ -152,34 +152,29 @@ def configuration_page() -> str:
 
         # Configuration
 
-        A stack is described by two kinds of files. Both are validated completely before anything is applied. Unknown
-        keys are errors. Errors name their file and key: first all errors of the sections, then all errors between them.
+        Two kinds of files describe a stack. Both are validated completely before anything is applied; unknown keys are
+        errors.
 
-        - `Pulumi.<stack>.yaml` describes one environment. The keys of [the first part](#the-stack-file) are below
-          `config:`, and the first word of each has the project's name (`name` in `Pulumi.yaml`) as a prefix:
-          `flux-tenancy:flux`. Any other key there is an error, except for Pulumi's own (`pulumi:…`).
-          `pulumi config set --path` takes the keys as they are written here:
-          `pulumi config set --path flux.profile single-tenant`. `--config-file` can name another file.
-        - `tenants/<tenant>.yaml` is the base of a tenant, shared by all environments. It has the keys of
-          [the second part](#the-tenant-file). A stack has the tenants that its `tenants` lists. Their entries
-          there have the same keys and are merged over the base: mappings are merged key by key, and everything
-          else, including lists, is replaced. `{}` uses the base unchanged. Required keys may be in either file.
+        - `Pulumi.<stack>.yaml` describes one environment. Below `config:` it has [these keys](#the-stack-file), the
+          first word of each with the project's name (`name` in `Pulumi.yaml`) as a prefix: `flux-tenancy:flux`.
+          `pulumi config set --path flux.profile single-tenant` takes keys as they are written here. `--config-file`
+          names another file.
+        - `tenants/<tenant>.yaml` is the base of a tenant for all environments, with [these keys](#the-tenant-file). A
+          stack has the tenants that its `tenants` lists. Their entries there have the same keys and are merged over
+          the base: mappings key by key; everything else, including lists, is replaced. `{}` uses the base unchanged.
+          Required keys may be in either file.
 
-        Values of the type secret belong only in the stack's file, encrypted by
-        `pulumi config set --secret --path <key>`, which reads the value, or a file, from standard input. In plain text
-        they are refused in both files, and no part of them is ever shown.
+        Secret values belong only in the stack's file, encrypted by `pulumi config set --secret --path <key>`, which
+        reads the value, or a file, from standard input. In plain text they are refused, and never shown.
 
-        Editors that support the first comment of these files complete and validate them with the schemas in
-        `schemas/`. In the tables, `*` is a name, and `[]` is an entry of a list; on a command line, entries are counted
-        from `[0]`.
+        Editors complete and validate these files with the schemas in `schemas/`, which their first comment names. `*`
+        is a name below, and `[]` an entry of a list; on a command line, the first entry is `[0]`.
         """
     names = f"""
         ## Names
 
-        Names of tenants and namespaces are DNS labels. These names are reserved for the cluster's own components:
-        {listed(sorted(RESERVED_NAMES))} and all names that begin with {listed(RESERVED_PREFIXES)}.
-
-        Labels and annotations of a namespace are reserved for the platform if they begin with
+        Names of tenants and namespaces are DNS labels. Reserved are {listed(sorted(RESERVED_NAMES))} and all names that
+        begin with {listed(RESERVED_PREFIXES)}; of a namespace's labels and annotations, those that begin with
         {listed(PROTECTED_LABEL_PREFIXES)}.
         """
     reference = _Reference()
@@ -213,6 +208,17 @@ def _keys_of(model: type[BaseModel], prefix: str) -> Iterator[tuple[str, str]]:
             yield from _keys_of(nested, f"{prefix}{field.alias}{suffix}.")
 
 
+def _link_to_key(key: str, section: str) -> str:
+    """A link to the section of a key, in the words of the key.
+
+    Args:
+        key: path of the key, with those of the sections above it.
+        section: the section's own link.
+    """
+    owner = "a tenant's " if section.startswith("[a tenant's ") else ""
+    return f"[{owner}`{key}`]{section[section.rindex('(') :]}"
+
+
 def _kind_of(model: type[BaseModel]) -> str:
     """The kind of a source, as the headings of its sections have it; empty for any other model."""
     kind = kind_of(model) if issubclass(model, Section) else ""
@@ -225,6 +231,12 @@ def _meaning_of(model: type[BaseModel]) -> str:
     return f"{meaning} {model.further_keys()}." if issubclass(model, Passed) else meaning
 
 
+def _further(model: type[BaseModel]) -> str:
+    """The meaning of a model, if it says more than the key that has the model."""
+    meaning = _meaning_of(model)
+    return meaning if len(meaning.split()) > _TELLING or issubclass(model, Passed) or _kind_of(model) else ""
+
+
 def _type(annotation: Any) -> str:
     """A type as users of YAML know it."""
     origin, arguments = get_origin(annotation), get_args(annotation)
@@ -232,9 +244,9 @@ def _type(annotation: Any) -> str:
         rules = [(rule.json_schema or {})["description"] for rule in arguments if isinstance(rule, WithJsonSchema)]
         return rules[-1] if rules else _type(arguments[0])
     if origin in (Union, UnionType):
-        return " or ".join(dict.fromkeys(_type(argument) for argument in arguments if argument is not NoneType))
+        return _either(dict.fromkeys(_type(argument) for argument in arguments if argument is not NoneType))
     if origin is Literal:
-        return " or ".join(f"`{argument}`" for argument in arguments)
+        return _either(f"`{argument}`" for argument in arguments)
     if origin is tuple:
         of = _type(_bare(arguments[0]))
         return {"string": "strings", "mapping": "list"}.get(of, f"list of {of}")
@@ -243,8 +255,18 @@ def _type(annotation: Any) -> str:
         to = "" if value in ("mapping", "any value") else f" to {value}"
         return f"mapping{to}" if key == "string" else f"mapping of {key}{to}"
     if issubclass(annotation, Enum):
-        return _linked(annotation) if _is_explained(annotation) else " or ".join(f"`{each}`" for each in annotation)
+        return _linked(annotation) if _is_explained(annotation) else _either(f"`{each}`" for each in annotation)
     return _SCALARS.get(annotation, "mapping")
+
+
+def _list(rows: Iterable[tuple[str, ...]]) -> str:
+    """The rows as a list, which has more room for the meaning than a table with long keys."""
+    return "\n".join(f"- {key} ({kind}): {meaning}" for key, kind, meaning in rows)
+
+
+def _either(choices: Iterable[str]) -> str:
+    *others, last = choices
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def _bare(annotation: Any) -> Any:
@@ -259,8 +281,8 @@ def _default(field: FieldInfo) -> str:
     if value is None or value == () or value == {} or isinstance(value, BaseModel):
         return ""
     if isinstance(value, bool):
-        return f"`{str(value).lower()}`"
-    return listed(value) if isinstance(value, tuple) else f"`{value}`"
+        return f"default `{str(value).lower()}`"
+    return f"default {listed(value)}" if isinstance(value, tuple) else f"default `{value}`"
 
 
 def _models_in(annotation: Any) -> Iterator[tuple[str, type[BaseModel]]]:

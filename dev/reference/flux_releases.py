@@ -20,9 +20,9 @@ import yaml
 from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.installs.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS
 from flux_tenancy.components.installs.flux.release import controller_images
-from flux_tenancy.components.policies.fields import BELOW, FIELDS
+from flux_tenancy.components.stack.cluster.closed_objects import BELOW, FIELDS
 from flux_tenancy.components.vocabulary.names import Controller
-from flux_tenancy.operations.releases.upstream import FLUX_INDEX, flux_releases, read
+from flux_tenancy.operations.releases import FLUX_INDEX, flux_releases, read
 from flux_tenancy.project.errors import OperationError
 
 Manifests = Sequence[Mapping[str, Any]]
@@ -40,7 +40,7 @@ _GO_FIELD = re.compile(r'^\t(?:\w+ )?(\S+) `json:"([^",]*)(,[^"]*)?"`', re.MULTI
 _API_VERSION = re.compile(r"v\d+((alpha|beta)\d+)?")
 _BREAKING = re.compile(r"breaking change[:*\s]+(.*?)(?:\.\s|\n\n|\Z)", re.IGNORECASE | re.DOTALL)
 
-_OBJECT_IDENTITY = "until 2.9 set by the multi-tenant profile; from 2.10 on always on (lockdown_flags.py)"
+_OBJECT_IDENTITY = "until 2.9 set by the multi-tenant profile; from 2.10 on always on (lockdown.yaml)"
 _MUTUAL_TLS = "for the platform team: the profile neither sets nor refuses it"
 _LOGINS = "closed to tenants by the policy tenant-access"
 

@@ -21,6 +21,7 @@ _TEAMS = {
     "flux": "Further kinds of Flux",
     "operators": "Kinds of operators",
     "platform": "Repositories of a platform",
+    "team": "Whole repositories of teams",
 }
 
 
@@ -50,7 +51,11 @@ class Shape:
         objects: its objects.
         opening: sections of the stack (`stack`) and keys of the tenant (`tenant`) that accept more of them.
         opened: a part of the message by the object that the opening accepts.
+        fails: the message by the object whose Pods start only with the opening.
         refused: what to change, by the object that stays refused.
+        configured: the objects of `opened` that a configured platform accepts.
+        narrowed: what to change, by the object that a new project accepts and a configured platform refuses.
+        note: why a new project does not have the opening, or another way.
     """
 
     name: str
@@ -61,13 +66,21 @@ class Shape:
     objects: Mapping[str, dict[str, Any]]
     opening: Mapping[str, Any]
     opened: Mapping[str, str]
+    fails: Mapping[str, str]
     refused: Mapping[str, Change]
+    configured: tuple[str, ...]
+    narrowed: Mapping[str, Change]
+    note: str
 
     @property
-    def counts(self) -> tuple[int, int, int, int]:
-        """How many objects there are, and how many are accepted at once, with the opening, and after a change."""
-        opened, refused = len(self.opened), len(self.refused)
-        return len(self.objects), len(self.objects) - opened - refused, opened, refused
+    def counts(self) -> tuple[int, int, int, int, int]:
+        """How many objects there are, and how many are accepted at once by a new project and by a configured platform.
+
+        Then how many a new project accepts with the opening, and after a change.
+        """
+        opened, refused = len(self.opened) + len(self.fails), len(self.refused)
+        at_once = len(self.objects) - opened - refused
+        return len(self.objects), at_once, at_once + len(self.configured) - len(self.narrowed), opened, refused
 
 
 def read_shapes() -> list[Shape]:
@@ -75,9 +88,18 @@ def read_shapes() -> list[Shape]:
     return [_shape(entry) for entry in _read(SHAPES / "shapes.yaml")]
 
 
+def platform_settings() -> dict[str, Any]:
+    """The sections of the stack of a configured platform, in addition to those of a new project."""
+    found: dict[str, Any] = _read(SHAPES / "platform.yaml")
+    return found
+
+
 def table(shapes: Sequence[Shape]) -> list[str]:
-    """Objects, and how many are accepted at once, with a setting, and after a change: by shape, and in sum by team."""
-    head = ["| | Objects | At once | With a setting | Refused on purpose |", "| --- | --- | --- | --- | --- |"]
+    """How many objects are accepted at once, with a setting, and after a change: by shape, and in sum by team."""
+    head = [
+        "| | Objects | At once | Configured platform | With a setting | Refused on purpose |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
     rows = [_row(f"[{each.title}](#{_anchor(each.title)})", [each]) for each in shapes]
     teams = [_row(f"**{title}**", [each for each in shapes if each.team == team]) for team, title in _TEAMS.items()]
     return [*head, *rows, *teams]
@@ -91,40 +113,63 @@ def moving_in_page() -> str:
         # Before you move in
 
         This page shows what a team must change in its repository before a platform applies it. It has {number} shapes
-        of repositories, in the form of public projects, which `tests/compatibility/shapes.yaml` lists. A test evaluates
-        each object for a new tenant `team`, with the tenant role, the default policies and quotas, and the Pod Security
-        Standard `restricted` for each Pod.
+        of repositories, most in the form of public projects, which `tests/compatibility/shapes.yaml` lists. A test
+        evaluates each object for a new tenant `team` of a platform with the settings of a [new
+        project](install.md#the-files): the tenant role, the default quotas, and the Pod Security Standard `restricted`
+        for each Pod.
 
         - *At once*: the object is accepted as it is.
+        - *Configured platform*: the same, once the platform team has listed the data of its cluster [for all
+          tenants](#a-configured-platform), before the first team moves in.
         - *With a setting*: the object is accepted once the platform team has added the lines that are shown. The keys
           of the tenant may also be in its file ([configuration.md](configuration.md#the-tenant-file)).
         - *Refused on purpose*: no setting accepts the object. The table says why, and what to write instead.
 
-        What most repositories lack is the `securityContext` of their Pods, above all `seccompProfile`. Flux applies
-        such a workload, and Pod Security refuses its Pods. Add [the fields](tenant-guide.md#deploy-something), or ask
-        for `podSecurity: baseline` of the namespace.
+        What Pod Security requires and a Pod leaves out, a new project fills in (`policies.podDefaults`). An image that
+        runs as root, or names its user without a number, then does not start: set `runAsUser` to a user that it can run
+        as, or ask for `podSecurity: baseline` of the namespace. In a project without the setting, add [the
+        fields](tenant-guide.md#deploy-something).
 
         Messages are shortened; [the tenant guide](tenant-guide.md#why-was-i-refused) explains them.
         """
     shapes = read_shapes()
-    parts = [cleandoc(introduction).format(number=len(shapes)), "\n".join(table(shapes))]
+    parts = [cleandoc(introduction).format(number=len(shapes)), "\n".join(table(shapes)), _configured_platform()]
     return "\n\n".join([*parts, *map(_section, shapes)]) + "\n"
+
+
+def _configured_platform() -> str:
+    meaning = """
+        ## A configured platform
+
+        A platform team writes these lines once, with its own values. They allow the chart repositories, the CSI driver
+        and the priority class of the platform, and routes, whose hosts are checked. The lists of hosts, images and
+        storage classes accept less than a new project, which has none.
+        """
+    return f"{cleandoc(meaning)}\n\n{_yaml({'stack': platform_settings()})}"
 
 
 def _section(shape: Shape) -> str:
     parts = [f"## {shape.title}"]
-    if not shape.opened and not shape.refused:
+    if not shape.opening and not shape.refused and not shape.narrowed:
         parts.append("All objects are accepted at once.")
     if shape.opening:
-        settings = yaml.dump(_settings(shape.opening), sort_keys=False, width=110, default_flow_style=None).strip()
-        rows = _rows_of((name, (f"`{_shown(message)}`",)) for name, message in shape.opened.items())
-        parts += ["\n".join(["| Needs a setting | Message |", "| --- | --- |", *rows]), f"```yaml\n{settings}\n```"]
-    if shape.refused:
-        rows = _rows_of((name, (f"`{_shown(each.message)}`", each.instead)) for name, each in shape.refused.items())
-        parts.append(
-            "\n".join(["| Refused on purpose | Message | Why, and what to write |", "| --- | --- | --- |", *rows])
-        )
+        rows = _rows_of((name, (f"`{_shown(message)}`",)) for name, message in {**shape.opened, **shape.fails}.items())
+        parts += ["\n".join(["| Needs a setting | Message |", "| --- | --- |", *rows]), _yaml(shape.opening)]
+    if shape.note:
+        parts.append(shape.note)
+    for title, changes in (
+        ("Refused on purpose", shape.refused),
+        ("Refused on a configured platform", shape.narrowed),
+    ):
+        rows = _rows_of((name, (f"`{_shown(each.message)}`", each.instead)) for name, each in changes.items())
+        if rows:
+            parts.append("\n".join([f"| {title} | Message | Why, and what to write |", "| --- | --- | --- |", *rows]))
     return "\n\n".join(parts)
+
+
+def _yaml(opening: Mapping[str, Any]) -> str:
+    settings = yaml.dump(_settings(opening), sort_keys=False, width=110, default_flow_style=None).strip()
+    return f"```yaml\n{settings}\n```"
 
 
 def _rows_of(cells: Iterable[tuple[str, tuple[str, ...]]]) -> list[str]:
@@ -163,8 +208,11 @@ def _shape(entry: dict[str, Any]) -> Shape:
     if len(objects) != len(manifests):
         raise ValueError(f"{folder.name}: two objects have one name")
     opening = _read(folder / _OPENING) if (folder / _OPENING).exists() else {}
-    refused = {name: Change(**change) for name, change in entry.pop("refused", {}).items()}
-    return Shape(**{"opened": {}} | entry, objects=objects, opening=opening, refused=refused)
+    refused, narrowed = (
+        {name: Change(**change) for name, change in entry.pop(key, {}).items()} for key in ("refused", "narrowed")
+    )
+    defaults = {"opened": {}, "fails": {}, "configured": (), "note": ""}
+    return Shape(**defaults | entry, objects=objects, opening=opening, refused=refused, narrowed=narrowed)
 
 
 def _named(manifests: Sequence[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from inspect import cleandoc
 
 from flux_tenancy.components.policies.config import PoliciesConfig
-from flux_tenancy.components.policies.exceptions import may_be_excepted
 from flux_tenancy.components.policies.names import PolicyName
-from flux_tenancy.components.policies.policy import Policy, Subject
+from flux_tenancy.components.policies.policy import Policy, Requester
 from flux_tenancy.components.policies.rendering import OBJECT_PREFIX
-from flux_tenancy.components.policies.table import policies
+from flux_tenancy.components.policies.table import may_be_excepted, policies
 from flux_tenancy.components.policies.threats import THREATS, Threat
 from flux_tenancy.components.tenant.annotations import (
     EXCEPTIONS,
@@ -28,9 +27,9 @@ from flux_tenancy.components.tenant.annotations import (
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 
 _TITLES = {
-    Subject.CONTENT: "What objects may contain",
-    Subject.TENANTS: "What the platform may do and a tenant may not",
-    Subject.PATCHERS: "What people may ask of Flux",
+    Requester.CONTENT: "What objects may contain",
+    Requester.TENANTS: "What the platform may do and a tenant may not",
+    Requester.PATCHERS: "What people may ask of Flux",
 }
 
 _HEAD = "| Policy | Refuses | Settings |\n| --- | --- | --- |"
@@ -72,11 +71,11 @@ _EKS_USERS = "https://docs.aws.amazon.com/eks/latest/userguide/default-roles-use
 # Who writes to tenants' namespaces, as which user, and why the policies about tenants allow it.
 _WRITERS = (
     (
-        "the controllers of kube-controller-manager: quotas, endpoints, volumes, Jobs, garbage collection",
+        "kube-controller-manager: quotas, endpoints, volumes, Jobs, garbage collection",
         "service accounts of `kube-system`",
         "not checked",
     ),
-    ("the API server itself: the usage of quotas", "`system:apiserver` in `system:masters`", "all rights"),
+    ("the API server: the usage of quotas", "`system:apiserver` in `system:masters`", "all rights"),
     ("the scheduler: `pods/binding`, `pods/status`", "`system:kube-scheduler`", "its ClusterRole"),
     (
         "kubelets and virtual nodes such as Fargate's: `serviceaccounts/token`, `pods/status`, `pods/eviction`, "
@@ -85,8 +84,8 @@ _WRITERS = (
         "not checked",
     ),
     (
-        "the controllers of a managed cluster: load balancers, network interfaces, addons",
-        f"service accounts of `kube-system`, or users of the provider such as [EKS's]({_EKS_USERS}) `eks:…`",
+        "a managed cluster: load balancers, network interfaces, addons",
+        f"service accounts of `kube-system`, or [EKS's]({_EKS_USERS}) `eks:…`",
         "not checked, or their ClusterRoleBindings",
     ),
     (
@@ -95,18 +94,17 @@ _WRITERS = (
         "not checked; what it applies for a tenant is checked as the tenant",
     ),
     (
-        "controllers of your own, such as External Secrets (`serviceaccounts/token`)",
+        "your controllers, such as External Secrets (`serviceaccounts/token`)",
         "their service accounts",
-        "a ClusterRoleBinding; with only a RoleBinding in the tenant's namespace they are checked as the tenant",
+        "a ClusterRoleBinding; with only a RoleBinding, checked as the tenant",
     ),
 )
 
 # What an object does not show, and what limits it.
-_NETWORK = "a network policy for the controllers' egress"
+_NETWORK = "a network policy for Flux's egress"
 _NOT_SEEN = (
     (
-        "annotations of Ingresses by which a controller chooses load balancers, groups, networks or certificates, "
-        "such as `alb.ingress.kubernetes.io/group.name`: only those are read that publish hosts or configure a proxy",
+        "annotations of Ingresses that choose load balancers, such as `alb.ingress.kubernetes.io/group.name`",
         "the controller: AWS's lets `IngressClassParams` of the platform override them",
     ),
     (
@@ -114,8 +112,7 @@ _NOT_SEEN = (
         "[Flux's lockdown](lockdown.md) refuses them, except from `flux.egress.hosts`",
     ),
     (
-        "how long a build or a chart takes: a HelmRelease waits for each of its hooks, and Flux limits neither the "
-        "build of a Kustomization nor the check of a chart's values against its schema",
+        "how long the build of a Kustomization, a hook of a chart, or the check of its values takes",
         "`policies.maximumTimeout` limits each wait that an object asks for",
     ),
     (
@@ -128,13 +125,12 @@ _NOT_SEEN = (
     ),
     ("submodules, where `policies.sources.submodules` allows them", _NETWORK),
     (
-        "a certificate authority in the Secret of a GitRepository or HelmRepository (`ca.crt`, `caFile`): any TLS "
-        "Secret has such a key",
-        "the list of sources, since the host name must resolve to the server with that certificate; `verify`",
+        "a certificate authority in the Secret of a GitRepository or HelmRepository (`ca.crt`, `caFile`)",
+        "the list of sources; `verify`",
     ),
     ("the key that a source is verified with: a tenant may name its own in `verify`", "the list of sources"),
     (
-        "where the public name of a Provider or an issuer resolves to, and where that host redirects to",
+        "what the name of a Provider or an issuer resolves to, and where it redirects to",
         f"`policies.notifications.hosts`, {_NETWORK}",
     ),
     (
@@ -146,14 +142,12 @@ _NOT_SEEN = (
         "`policies.storageClasses`",
     ),
     (
-        "how many pods a PodDisruptionBudget selects: `minAvailable: 1` blocks a drain if there is one pod, and "
-        "so do the quorums of operators, up to 4 or 67%, with as few pods. Many charts have such budgets, so they are "
-        "not refused",
+        "how many pods a PodDisruptionBudget selects: `minAvailable: 1` blocks a drain if there is one pod",
         "a drain's own timeout, or `kubectl drain --disable-eviction`",
     ),
     (
         "what an operator with rights in the whole cluster does for a tenant: it passes the policies about tenants",
-        "the policies about what objects may contain also apply to it",
+        "*What objects may contain* applies to it",
     ),
     (
         "objects that are older than a policy, until they change",
@@ -171,11 +165,8 @@ def policies_page() -> str:
 
         # Policies
 
-        The policies refuse at admission what a tenant could try, whether or not [Flux's lockdown](lockdown.md), [the
-        role](tenants.md#the-tenant-role) and Pod Security refuse it, too. They apply to namespaces with the label
-        `{TENANT_LABEL}`; `{PolicyName.FLUX_IMAGES}` alone applies to `flux-system`. `pulumi up` changes tenants only
-        after a dry run was refused with the digest of the current policies, by the API server and the replica of
-        Kyverno that answered.
+        The policies apply to namespaces with the label `{TENANT_LABEL}`; `{PolicyName.FLUX_IMAGES}` alone applies to
+        `flux-system`. `pulumi up` changes tenants only after a dry run shows that the current policies are enforced.
 
         ## Engines
 
@@ -186,8 +177,7 @@ def policies_page() -> str:
         | `both` | each refuses on its own |
         | `none` | no policies |
 
-        Kubernetes itself enforces {native_only} with each engine but `none`: they apply to every kind, also to those
-        that Kyverno does not know yet, or keep objects from Kyverno that are too large for it.
+        Kubernetes itself enforces {native_only} with each engine but `none`.
 
         ## Modes
 
@@ -205,28 +195,25 @@ def policies_page() -> str:
         - *What people may ask of Flux* checks the same users, if they may patch an object and not update it. It is in
           force in a stack whose tenants have [developers](grants.md#people), or with a mode of its own.
 
-        So these can write to a tenant's namespace as they do elsewhere:
+        So these can write to a tenant's namespace:
         """
     excepted = ", ".join(f"`{policy.name}`" for policy in table if may_be_excepted(policy))
     of_a_tenant = f"""
-        `kubectl auth can-i VERB RESOURCE --subresource=PART --all-namespaces --as=USER` shows what the policies see for
-        a user.
+        `kubectl auth can-i VERB RESOURCE --subresource=PART --all-namespaces --as=USER` shows who passes.
 
         ## Settings of a tenant
 
-        Lists of a tenant are annotations of its namespaces, written from its configuration and separated by spaces:
+        Lists of a tenant are annotations of its namespaces, separated by spaces:
         `{NAMESPACES}`, `{KINDS}`, `{SOURCES}`, `{IMAGES}`, `{VERIFIED}`,
-        `{NOTIFICATIONS}` and `{HOSTS}`. An entry that is not a valid pattern allows nothing.
+        `{NOTIFICATIONS}` and `{HOSTS}`. Invalid patterns allow nothing.
 
-        `{SERVICE_ACCOUNT}` is the name of the tenant's service account if it differs from the tenant's
-        (`serviceAccountName`), and `{IMPLIED_ACCOUNT}` says that Flux uses it for objects that name none
-        (`flux.defaultServiceAccount` has the same name).
+        `{SERVICE_ACCOUNT}` is the tenant's `serviceAccountName`, if set; `{IMPLIED_ACCOUNT}` says that Flux uses it
+        for objects that name none.
 
         `{SERVICE_TYPES}` and `{EXCEPTIONS}` are [grants](grants.md) of the tenant. Exceptions exist from {excepted};
         a policy reads them only if a tenant of the stack has one.
 
-        In the tables below, the settings are keys of [the configuration](configuration.md#policies). [The
-        threats](#threats) are at the end, with the policies against each.
+        The settings below are keys of [the configuration](configuration.md#policies).
         """
     only_with_kyverno = """
         ## Of Kyverno alone
@@ -239,9 +226,7 @@ def policies_page() -> str:
     only_native = """
         ## Of Kubernetes alone
 
-        These policies are ValidatingAdmissionPolicies with each engine but `none`, since they apply to namespaces that
-        Kyverno leaves out and read other namespaces. Their mode is `policies.mode`. They check everybody, when a
-        namespace gets the label or another value of it.
+        With each engine but `none`. Their mode is `policies.mode`. They check everybody who labels a namespace.
 
         | Policy | Refuses | Explained in |
         | --- | --- | --- |
@@ -249,21 +234,20 @@ def policies_page() -> str:
     refusals = f"""
         ## How to read a refusal
 
-        The message names the policy with the prefix `{OBJECT_PREFIX}`, then the field, its value, what is allowed and
-        what to do:
+        The message names the policy with the prefix `{OBJECT_PREFIX}`, the field, and what to do:
 
             ValidatingAdmissionPolicy '{OBJECT_PREFIX}tenant-service-account' with binding
             '{OBJECT_PREFIX}tenant-service-account' denied request: spec.serviceAccountName is missing; everything in
             this namespace is applied as its tenant: set it to dev-team
 
         Kyverno's begins with `Policy {OBJECT_PREFIX}tenant-service-account failed:`. For objects that Flux applies, the
-        same message is in the status of the Kustomization or HelmRelease. A message that begins with
-        `refused by the policy` is the fallback for a message whose own expression fails.
+        same message is in the status of the Kustomization or HelmRelease. `refused by the policy` begins that of a
+        policy that could not render its own.
         """
     unseen = """
         ## What admission cannot see
 
-        What Flux fetches is checked when it is applied. The following is not checked at all:
+        What Flux fetches is checked when it is applied. Not checked at all:
 
         | Not seen | What limits it |
         | --- | --- |
@@ -283,15 +267,13 @@ def policies_page() -> str:
 
 
 def _threats(table: Sequence[Policy]) -> str:
-    head = (
-        "## Threats\n\nWhat a tenant could try.\n\n| # | Attempt | Stopped by | Policies |\n| --- | --- | --- | --- |"
-    )
+    head = "## Threats\n\n| # | Attempt | Stopped by |\n| --- | --- | --- |"
     return "\n".join([head, *(_threat(number, threat, table) for number, threat in THREATS.items())])
 
 
 def _threat(number: int, threat: Threat, table: Sequence[Policy]) -> str:
-    names = ", ".join(f"`{policy.name}`" for policy in table if number in policy.threats)
-    return f"| {number} | {threat.attempt} | {', '.join(threat.stopped_by)} | {names} |"
+    names = (f"`{policy.name}`" for policy in table if number in policy.threats)
+    return f"| {number} | {threat.attempt} | {', '.join([*threat.stopped_by, *names])} |"
 
 
 def _kyverno_row(name: PolicyName, does: str, settings: Sequence[str], page: str) -> str:

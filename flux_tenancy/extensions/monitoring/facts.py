@@ -10,6 +10,7 @@ from flux_tenancy.components.installs.flux.lanes import instances_of
 
 if TYPE_CHECKING:
     from flux_tenancy.components.stack.config import StackConfig
+    from flux_tenancy.components.stack.monitoring import MonitoringConfig
     from flux_tenancy.components.tenant.config import TenantConfig
 
 _CONTACTS = ("contact", "owner", "team")
@@ -23,7 +24,7 @@ class MonitoredTenant:
 
     Attributes:
         name: its name.
-        contact: who is told about its alerts; empty if the stack does not say.
+        contact: who gets its alerts; empty if the stack does not say.
         lane: the lane whose controllers serve it; empty without lanes.
         namespaces: its namespaces; without those that it makes itself, with Capsule.
     """
@@ -43,28 +44,35 @@ class MonitoredStack:
         controllers: the values of the label `app` of Flux's pods.
         kyverno: whether the stack installs Kyverno.
         longest: seconds that a worker may be busy with one object.
+        section: the stack's `monitoring` section.
     """
 
     tenants: tuple[MonitoredTenant, ...]
     controllers: tuple[str, ...]
     kyverno: bool
     longest: int
+    section: MonitoringConfig
 
     @classmethod
     def of(cls, config: StackConfig) -> MonitoredStack:
         """The facts of a stack."""
         tenants = [
-            MonitoredTenant(name, _contact(each), config.flux.lane_of(each.lane), tuple(each.namespace_names))
+            MonitoredTenant(
+                name,
+                _contact(each) or config.monitoring.contact or "",
+                config.flux.lane_of(each.lane),
+                tuple(each.namespace_names),
+            )
             for name, each in config.active_tenants.items()
         ]
         controllers = [name for each in config.flux.components for name in instances_of(each, config.flux.lanes)]
         own = [each.policies.maximum_timeout for each in config.active_tenants.values()]
         timeout = max(seconds(each) for each in [config.policies.maximum_timeout, *own] if each)
-        return cls(tuple(tenants), tuple(controllers), config.kyverno is not None, int(timeout) + _APPLY_SECONDS)
+        longest = int(timeout) + _APPLY_SECONDS
+        return cls(tuple(tenants), tuple(controllers), config.kyverno is not None, longest, config.monitoring)
 
 
 def _contact(tenant: TenantConfig) -> str:
-    """An annotation of the tenant's home that names the team, or else the names of its developers."""
-    annotations = next((dict(each.annotations) for each in tenant.namespaces), {})
-    found = next((annotations[key] for key in _CONTACTS if key in annotations), "")
-    return found or ", ".join(each.name for each in tenant.people.developers)
+    """The first annotation of a namespace of the tenant that names the team, or else the names of its developers."""
+    found = (each.annotations[key] for each in tenant.namespaces for key in _CONTACTS if each.annotations.get(key))
+    return next(found, "") or ", ".join(each.name for each in tenant.people.developers)

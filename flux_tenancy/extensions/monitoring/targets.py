@@ -35,7 +35,11 @@ _KINDS = {
     HELM_RELEASE: HELM_API,
     **dict.fromkeys((GIT_REPOSITORY, OCI_REPOSITORY, HELM_REPOSITORY, BUCKET, HELM_CHART), SOURCE_API),
 }
-_READY = ["status", "conditions", "[type=Ready]"]
+_CONDITIONS = ["status", "conditions"]
+_READY = [*_CONDITIONS, "[type=Ready]"]
+_NOT_APPLIED = {KUSTOMIZATION: ("ReconciliationFailed",), HELM_RELEASE: ("InstallFailed", "UpgradeFailed")}
+"""The reasons of the conditions whose message may be a refusal. The message of a failed build is left out: it names a
+random folder, so each attempt would be a new series."""
 
 
 @dataclass(frozen=True)
@@ -164,6 +168,15 @@ def _resource(kind: str, api: str) -> dict[str, Any]:
             },
         }
         metrics.append(fetched)
+    for reason in _NOT_APPLIED.get(kind, ()):
+        path = [*_CONDITIONS, f"[reason={reason}]"]
+        refused = {
+            "name": "resource_apply_failure_info",
+            "help": "Why an object of Flux could not apply its revision.",
+            "each": {"type": "Info", "info": {"path": path, "labelsFromPath": {"message": ["message"]}}},
+            "labelsFromPath": {"name": ["metadata", "name"], "exported_namespace": labels["exported_namespace"]},
+        }
+        metrics.append(refused)
     return {
         "groupVersionKind": {"group": group, "version": version, "kind": kind},
         "metricNamePrefix": "gotk",

@@ -10,9 +10,6 @@ from typing import Any
 
 import yaml
 
-from flux_tenancy.components.config.messages import Message
-from flux_tenancy.project.errors import OperationError
-
 _TABLE = Path(__file__).with_name("dashboards.yaml")
 _HALF, _STAT_HEIGHT, _HEIGHT = 12, 4, 8
 _DATASOURCE = "${datasource}"
@@ -26,23 +23,11 @@ _VARIABLES = {
 
 
 def dashboards() -> dict[str, str]:
-    """The dashboards as JSON, by name.
+    """The dashboards as JSON, by name."""
+    from grafana_foundation_sdk.cog.encoder import JSONEncoder
 
-    Raises:
-        OperationError: Grafana's SDK is not installed.
-    """
-    try:
-        from grafana_foundation_sdk.cog.encoder import JSONEncoder
-    except ModuleNotFoundError:
-        raise OperationError(
-            Message(
-                "FT-MON-001",
-                "the dashboards cannot be built: the package grafana-foundation-sdk is not installed",
-                "install the extra: `pip install 'flux-tenancy[monitoring]'`, or leave them out with `--no-dashboards`",
-            )
-        ) from None
     table = yaml.safe_load(_TABLE.read_text(encoding="utf-8"))
-    encoder = JSONEncoder(sort_keys=True, indent=2)
+    encoder = JSONEncoder(sort_keys=True, indent=1)
     return {name: encoder.encode(_dashboard(name, each)) + "\n" for name, each in table.items()}
 
 
