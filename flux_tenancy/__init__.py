@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from flux_tenancy.components.installs.flux import FluxInstall
     from flux_tenancy.components.installs.kyverno import KyvernoInstall
     from flux_tenancy.components.policies.component import KyvernoPolicies, NativePolicies
-    from flux_tenancy.components.tenant import Tenant
+    from flux_tenancy.components.tenant.component import Tenant
 
 __all__ = ["FluxInstall", "KyvernoInstall", "KyvernoPolicies", "NativePolicies", "Tenant"]
 
@@ -21,7 +21,7 @@ _MODULES = {
     "KyvernoInstall": "installs.kyverno",
     "KyvernoPolicies": "policies.component",
     "NativePolicies": "policies.component",
-    "Tenant": "tenant",
+    "Tenant": "tenant.component",
 }
 
 

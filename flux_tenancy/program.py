@@ -14,10 +14,9 @@ from flux_tenancy.components.engine.log import leave_out_debugging
 from flux_tenancy.components.engine.state import read_state, unplanned
 from flux_tenancy.components.git.github_gone import gone_registrations
 from flux_tenancy.components.git.rotation import previous_keys, rotations
-from flux_tenancy.components.stack.cluster.preflight import preflight
-from flux_tenancy.components.stack.cluster.preparation import prepare
-from flux_tenancy.components.stack.current import read_stack, stack_file
+from flux_tenancy.components.stack.cluster.preflight import preflight, prepare
 from flux_tenancy.components.stack.files.project_file import read_project_file
+from flux_tenancy.components.stack.loading import read_stack, stack_file
 from flux_tenancy.components.stack.platform import register_platform
 from flux_tenancy.components.stack.report.outputs import Look, report
 from flux_tenancy.components.sync.changes import watch_changes

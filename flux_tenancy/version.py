@@ -1,6 +1,6 @@
 """The version of this release, as semantic versioning has it.
 
-It is written here only: the wheel, `flux-tenancy version`, the outputs of a stack and its state read it.
+It is written here only: the wheel, `flux-tenancy --version`, the outputs of a stack and its state read it.
 
 Source: https://semver.org
 """

@@ -28,6 +28,8 @@ NAME = "flux-tenancy"
 EXTENSIONS = "flux_tenancy.commands"
 """The group of the entry points of extensions: each is a command, or a `typer.Typer` with the commands of a group.
 
+`tenant.page` adds the commands of the extension `page` to the group `tenant`.
+
 Source: https://packaging.python.org/en/latest/guides/creating-and-discovering-plugins/#using-package-metadata
 """
 _CWD_VARIABLE = "PULUMI_OPTION_CWD"
@@ -57,8 +59,8 @@ for _name, _group in _groups.items():
 for _extension in sorted(entry_points(group=EXTENSIONS), key=attrgetter("name")):
     try:
         _loaded = _extension.load()
-        if _extension.name in _groups:
-            _groups[_extension.name].registered_commands += _loaded.registered_commands
+        if (_of := _extension.name.partition(".")[0]) in _groups:
+            _groups[_of].registered_commands += _loaded.registered_commands
         elif isinstance(_loaded, typer.Typer):
             app.add_typer(_loaded, name=_extension.name, cls=Group)
         else:
@@ -67,17 +69,6 @@ for _extension in sorted(entry_points(group=EXTENSIONS), key=attrgetter("name"))
         typer.echo(f"warning: the extension {_extension.name} ({_extension.value}) cannot be used: {error}", err=True)
 app.command()(isolation.isolation)
 app.command()(explain)
-
-
-@app.command()
-def version() -> None:
-    """Print the version of the program.
-
-    Examples:
-
-      flux-tenancy version
-    """
-    typer.echo(VERSION)
 
 
 def _print_version(given: bool | None) -> None:

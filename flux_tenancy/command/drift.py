@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from flux_tenancy.command.options import HasExitCode, Output, OutputOption, Stack
+from flux_tenancy.command.options import HasExitCode, Output, OutputOption, Stack, project_folder
 from flux_tenancy.command.program import found
-from flux_tenancy.command.project import project_folder
 
 app = typer.Typer(help="Find and repair changes that others made to objects of a stack.", no_args_is_help=True)
 

@@ -8,27 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-from flux_tenancy.command.options import HasExitCode, Output, OutputOption
-from flux_tenancy.command.program import failed, found
-from flux_tenancy.command.project import project_folder
+from flux_tenancy.command.options import Output, OutputOption, project_folder
+from flux_tenancy.command.program import failed
 
-app = typer.Typer(help="Preview and update all stacks of fleet.yaml, in waves.", no_args_is_help=True)
+app = typer.Typer(help="Update all stacks of fleet.yaml, in waves.", no_args_is_help=True)
 _APPROVED = "Refuse to apply anything else than these renders, as `flux-tenancy review render` writes them."
-
-
-@app.command()
-def preview(output: OutputOption = Output.TABLE) -> None:
-    """Count what an update would change in each stack.
-
-    Examples:
-
-      flux-tenancy fleet preview -o json
-    """
-    from flux_tenancy.operations.fleet import preview_stack, read_fleet, run
-
-    folder = project_folder()
-    if not _shown(run(read_fleet(folder), lambda row: preview_stack(row, folder), stops=False), output):
-        failed()
 
 
 @app.command()
@@ -38,8 +22,8 @@ def up(
 ) -> None:
     """Update all stacks, wave by wave: run `flux-tenancy up --yes`, and wait until all tenants are ready.
 
-    Nothing more is started after a stack that fails, or whose tenants are not ready within `readyTimeout`. Run the
-    command again to go on.
+    Stops after a stack that fails, or whose tenants are not ready within `readyTimeout`. Run the command again to go
+    on.
 
     Examples:
 
@@ -50,21 +34,6 @@ def up(
     folder = project_folder()
     if not _shown(update_fleet(read_fleet(folder), folder, approved), output):
         failed()
-
-
-@app.command()
-def status(output: OutputOption = Output.TABLE, exit_code: HasExitCode = False) -> None:
-    """Count the tenants that are ready in each stack.
-
-    Examples:
-
-      flux-tenancy fleet status -o json --exit-code
-    """
-    from flux_tenancy.operations.fleet import read_fleet, run, stack_row
-
-    folder = project_folder()
-    if not _shown(run(read_fleet(folder), lambda row: stack_row(row, folder), stops=False), output) and exit_code:
-        found()
 
 
 @app.command()

@@ -6,10 +6,17 @@ from typing import Annotated
 
 import typer
 
-from flux_tenancy.command.options import File, OptionalStack, Output, OutputOption, Tenants, stack_of_shell
+from flux_tenancy.command.options import (
+    File,
+    OptionalStack,
+    Output,
+    OutputOption,
+    Tenants,
+    project_folder,
+    stack_of_shell,
+)
 from flux_tenancy.command.program import failed, found
-from flux_tenancy.command.project import project_folder
-from flux_tenancy.isolation.choices import Layer, Profile
+from flux_tenancy.isolation.model import Layer, TenantProfile
 
 
 def isolation(
@@ -30,7 +37,7 @@ def isolation(
             default_factory=list,
             show_default=False,
             metavar="LAYER",
-            help=f"Evaluate the attempts as if this layer did not exist; repeat it for several: {', '.join(Layer)}.",
+            help=f"Evaluate the attempts as if these layers did not exist (repeatable): {', '.join(Layer)}.",
         ),
     ],
     only: Annotated[
@@ -39,7 +46,7 @@ def isolation(
             default_factory=list,
             show_default=False,
             metavar="PREFIX",
-            help="Run only the attempts and controls whose ids start with this, or `inventory`; repeat it for several.",
+            help="Run only the attempts and controls whose ids start with this, or `inventory`; repeatable.",
         ),
     ],
     service_account: Annotated[
@@ -69,15 +76,13 @@ def isolation(
         ),
     ] = "",
     profile: Annotated[
-        Profile | None,
+        TenantProfile | None,
         typer.Option(show_default=False, help="What is intended for tenants of a cluster that no stack describes."),
     ] = None,
     live: Annotated[
         bool, typer.Option("--live", help="Also create labelled objects, and remove them afterwards.")
     ] = False,
-    every: Annotated[
-        bool, typer.Option("--all", help="List each attempt on a terminal, too; files and pipes always have all.")
-    ] = False,
+    every: Annotated[bool, typer.Option("--all", help="List also refused attempts.")] = False,
     output: OutputOption = Output.TABLE,
     file: File = None,
 ) -> None:

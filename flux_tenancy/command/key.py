@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from flux_tenancy.command.options import Stack, completed_tenants
-from flux_tenancy.command.project import project_folder
+from flux_tenancy.command.options import Stack, completed_tenants, project_folder
 
 app = typer.Typer(
     help="Create deploy keys and keys for SOPS, stored encrypted in a stack. Private keys are never shown.",

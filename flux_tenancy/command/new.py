@@ -14,15 +14,13 @@ def new(
     stack: Annotated[str, typer.Option(help="Name of its first stack.")] = "dev",
     context: Annotated[
         str | None,
-        typer.Option(
-            help="Context of its cluster in your kubeconfig; asked for on a terminal.", show_default="my-cluster"
-        ),
+        typer.Option(help="Context of its cluster in your kubeconfig.", show_default="my-cluster"),
     ] = None,
     production: Annotated[
         bool | None,
         typer.Option(
             "--production/--no-production",
-            help="Whether the stack's cluster is a production environment; asked for on a terminal.",
+            help="Whether the stack's cluster is a production environment.",
             show_default="--production",
         ),
     ] = None,

@@ -7,14 +7,45 @@ for `pulumi`, or the only one of the project. Reports cover all stacks of the pr
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from flux_tenancy.command.project import find_project, project_folder
+from flux_tenancy.components.engine.project import PROJECT_FILE
+
+
+def find_project(folder: Path | None = None) -> Path | None:
+    """The nearest folder with a project's file, upwards from a folder, as `pulumi` looks for it; None if there is none.
+
+    Args:
+        folder: where to begin; the current folder by default.
+    """
+    start = (folder or Path.cwd()).absolute()
+    return next((each for each in (start, *start.parents) if (each / PROJECT_FILE).is_file()), None)
+
+
+def project_folder() -> Path:
+    """The folder of the project.
+
+    Raises:
+        OperationError: the current folder is not in a project.
+    """
+    if (found := find_project()) is not None:
+        return found
+    from flux_tenancy.components.config.messages import Message
+    from flux_tenancy.project.errors import OperationError
+
+    raise OperationError(
+        Message(
+            "FT-CMD-001",
+            f"there is no {PROJECT_FILE} in {Path.cwd()} or above it",
+            "run the command in the folder of the project, or name that with `--cwd`",
+        )
+    )
+
 
 STACK_VARIABLE = "PULUMI_STACK"
 """The current stack of a shell, as `pulumi` reads it: https://www.pulumi.com/docs/iac/cli/environment-variables/"""
@@ -27,6 +58,7 @@ def _completed_project(context: typer.Context) -> Path | None:
 
 
 def _completed_stacks(context: typer.Context, incomplete: str) -> list[str]:
+    """The stacks of the project whose names begin like this, for a shell."""
     if (project := _completed_project(context)) is None:
         return []
     from flux_tenancy.components.config.errors import ConfigurationError
@@ -101,7 +133,7 @@ def _stack(given: str) -> str:
     )
 
 
-def _named_stacks(given: list[str]) -> list[str]:
+def named_stacks(given: list[str]) -> list[str]:
     """The stacks that are named; an option may name several, separated by commas.
 
     Raises:
@@ -112,7 +144,7 @@ def _named_stacks(given: list[str]) -> list[str]:
     return names
 
 
-def _optional_stack(given: str) -> str:
+def optional_stack(given: str) -> str:
     """The stack that is named, or none.
 
     Raises:
@@ -149,7 +181,7 @@ def _stacks(given: list[str]) -> list[str]:
         OperationError: the project cannot be read, or no stack may have a name.
     """
     if given:
-        return _named_stacks(given)
+        return named_stacks(given)
     from flux_tenancy.project.described_stack import described_stacks
 
     return described_stacks(project_folder())
@@ -163,69 +195,38 @@ def _changed_stacks(given: list[str]) -> list[str]:
     """
     if not given:
         return [_stack("")]
-    names = _named_stacks(given)
+    names = named_stacks(given)
     _check_files(names)
     return names
 
 
-Stack = Annotated[
-    str,
-    typer.Option(
+def stack_option(factory: type[str] | type[list[str]], callback: Callable[..., object], text: str) -> Any:
+    """The option `--stack` of a command that takes one stack, or several."""
+    return typer.Option(
         "--stack",
         "-s",
-        default_factory=str,
-        callback=_stack,
+        default_factory=factory,
+        callback=callback,
         autocompletion=_completed_stacks,
-        help="Name of the stack; default: the shell's PULUMI_STACK, or the only stack.",
+        help=text,
         show_default=False,
-    ),
-]
-Stacks = Annotated[
-    list[str],
-    typer.Option(
-        "--stack",
-        "-s",
-        default_factory=list,
-        callback=_stacks,
-        autocompletion=_completed_stacks,
-        help="Name of a stack; repeat it, or use commas. Default: all stacks of the project.",
-        show_default=False,
-    ),
-]
+    )
+
+
+_SEVERAL = "Name of a stack; repeat it, or use commas. Default:"
+_CURRENT = "the shell's PULUMI_STACK, or the only stack."
+Stack = Annotated[str, stack_option(str, _stack, f"Name of the stack; default: {_CURRENT}")]
+Stacks = Annotated[list[str], stack_option(list, _stacks, f"{_SEVERAL} all stacks of the project.")]
 ComparedStacks = Annotated[
-    list[str],
-    typer.Option(
-        "--stack",
-        "-s",
-        default_factory=list,
-        callback=_named_stacks,
-        autocompletion=_completed_stacks,
-        help="Name of a stack; repeat it, or use commas. Default: all stacks, those that the base alone has included.",
-        show_default=False,
-    ),
+    list[str], stack_option(list, named_stacks, f"{_SEVERAL} all stacks, those that the base alone has included.")
 ]
-ChangedStacks = Annotated[
-    list[str],
-    typer.Option(
-        "--stack",
-        "-s",
-        default_factory=list,
-        callback=_changed_stacks,
-        autocompletion=_completed_stacks,
-        help="Name of a stack; repeat it, or use commas. Default: the shell's PULUMI_STACK, or the only stack.",
-        show_default=False,
-    ),
-]
+ChangedStacks = Annotated[list[str], stack_option(list, _changed_stacks, f"{_SEVERAL} {_CURRENT}")]
 OptionalStack = Annotated[
     str,
-    typer.Option(
-        "--stack",
-        "-s",
-        default_factory=str,
-        callback=_optional_stack,
-        autocompletion=_completed_stacks,
-        help="Name of the stack that describes the cluster. Default: PULUMI_STACK, in the project of that stack.",
-        show_default=False,
+    stack_option(
+        str,
+        optional_stack,
+        "Name of the stack that describes the cluster. Default: PULUMI_STACK, in the project of that stack.",
     ),
 ]
 Tenants = Annotated[
@@ -235,13 +236,22 @@ Tenants = Annotated[
         default_factory=list,
         autocompletion=completed_tenants,
         metavar="TENANT",
-        help="Name of a tenant; repeat it for several. Default: all tenants.",
+        help="Name of a tenant; repeatable. Default: all tenants.",
         show_default=False,
     ),
 ]
 Tenant = Annotated[str, typer.Argument(metavar="TENANT", autocompletion=completed_tenants, help="Name of the tenant.")]
 Preview = Annotated[bool, typer.Option("--preview/--no-preview", help="Show the preview of the changed stacks.")]
 HasExitCode = Annotated[bool, typer.Option("--exit-code", help="Exit with 1 if the report has findings.")]
+PrometheusOption = Annotated[
+    str | None,
+    typer.Option(
+        "--prometheus",
+        metavar="URL",
+        help="URL of the Prometheus with the stack's rules: adds the budget of late minutes.",
+        show_default=False,
+    ),
+]
 File = Annotated[Path | None, typer.Option("--file", "-f", help="Write the report to this file.", show_default=False)]
 
 

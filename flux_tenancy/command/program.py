@@ -104,8 +104,7 @@ def _lines(error: Exception) -> str | None:
         return f"error: {error}"
     if isinstance(error, OSError) and error.filename is not None:
         from flux_tenancy.components.config.errors import reason_of
-        from flux_tenancy.components.config.messages import Message
-        from flux_tenancy.components.config.printable import printable
+        from flux_tenancy.components.config.messages import Message, printable
 
         unusable = Message("FT-CMD-008", f"{printable(str(error.filename))}: {reason_of(error)}", "make it accessible")
         return OperationError(unusable).report

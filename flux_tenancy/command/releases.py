@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from flux_tenancy.command.options import Stacks
-from flux_tenancy.command.project import project_folder
+from flux_tenancy.command.options import Stacks, project_folder
 
 app = typer.Typer(help="Update the pinned releases of Flux, Kyverno and Capsule.", no_args_is_help=True)
 
@@ -34,7 +33,7 @@ def update(
         typer.Option(
             metavar="URL",
             show_default=False,
-            help="The same for Capsule. Read only if a stack installs Capsule. Default: Capsule's own.",
+            help="The same for Capsule. Default: Capsule's own.",
         ),
     ] = "",
 ) -> None:
@@ -46,10 +45,9 @@ def update(
 
       flux-tenancy releases update
 
-      flux-tenancy releases update --stack staging
 
       flux-tenancy releases update --flux-index https://mirror.example.com/flux.json
     """
-    from flux_tenancy.operations.releases.update import update_releases
+    from flux_tenancy.operations.releases import update_releases
 
     typer.echo(update_releases(stacks, project_folder(), flux_index, kyverno_index, capsule_index))

@@ -9,9 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flux_tenancy.command.options import ComparedStacks, File, Output, OutputOption, Stack, Stacks, Tenant
+from flux_tenancy.command.options import (
+    ComparedStacks,
+    File,
+    Output,
+    OutputOption,
+    Stack,
+    Stacks,
+    Tenant,
+    project_folder,
+)
 from flux_tenancy.command.program import found
-from flux_tenancy.command.project import project_folder
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,7 +48,6 @@ def render(
 
     Examples:
 
-      flux-tenancy review render
 
       flux-tenancy review render --stack staging --out /tmp/render
     """
@@ -74,13 +81,13 @@ def render(
 def build_admission() -> None:
     """Build `offline-admission`, with which a review checks schemas and admission policies, and print its path.
 
-    Needs Go. It is built once for each version of flux-tenancy, and kept in the user's cache.
+    Needs Go. Each version is built once.
 
     Examples:
 
       flux-tenancy review build-admission
     """
-    from flux_tenancy.review.admission.build import build_admission as build
+    from flux_tenancy.review.admission.program import build_admission as build
 
     typer.echo(build())
 
@@ -94,27 +101,26 @@ def diff(
     summary: Annotated[
         Path | None,
         typer.Option(
-            help="Also append the report as Markdown to this file, such as GITHUB_STEP_SUMMARY, where it may be long.",
+            help="Also append the report as Markdown to this file.",
             show_default=False,
         ),
     ] = None,
 ) -> None:
     """Show what the working tree would change in each stack since it left the base.
 
-    Exits with 0 whether or not something differs, and with 1 if the update would be refused because a tenant is
-    missing, or a deletion needs an acknowledgement that the stack's file does not have.
+    Exits with 1 if the update would be refused: a tenant is missing, or a deletion is not acknowledged in the stack's
+    file.
 
     Examples:
 
       flux-tenancy review diff
 
-      flux-tenancy review diff --base origin/main --output markdown --file comment.md
 
       flux-tenancy review diff --output markdown --file comment.md --summary "$GITHUB_STEP_SUMMARY"
     """
     from flux_tenancy.review.render.files import writing
     from flux_tenancy.review.report.compare import compare
-    from flux_tenancy.review.words.tables import report_console
+    from flux_tenancy.review.words import report_console
 
     report = compare(project_folder(), base, stack)
     whole_at = ""
@@ -176,7 +182,7 @@ def policy(
     """
     from flux_tenancy.components.config.errors import ConfigurationError
     from flux_tenancy.review.rules.check import check_stacks
-    from flux_tenancy.review.rules.findings_text import as_json, as_text
+    from flux_tenancy.review.rules.findings import as_json, as_text
 
     checked = check_stacks(project_folder(), stack, base)
     for warning in checked.warnings:
@@ -197,12 +203,11 @@ def access(tenant: Tenant = "", *, stack: Stack, output: OutputOption = Output.T
 
       flux-tenancy review access --stack staging
 
-      flux-tenancy review access shop --stack staging --output json
     """
     from flux_tenancy.project.described_stack import described_file, described_tenant
     from flux_tenancy.review.access.summary import as_json, as_table, who_may_what
     from flux_tenancy.review.render.stack import render_stack
-    from flux_tenancy.review.words.tables import report_console
+    from flux_tenancy.review.words import report_console
 
     project = project_folder()
     described_file(stack, project)  # An unknown stack is refused with the names of those that exist.
@@ -213,43 +218,3 @@ def access(tenant: Tenant = "", *, stack: Stack, output: OutputOption = Output.T
         typer.echo(as_json(summary))
     else:
         report_console().print(as_table(summary))
-
-
-@app.command()
-def approval(
-    stack: Stack,
-    approved: Annotated[
-        str, typer.Option(metavar="DIGEST|FILE", help="Approved digest (sha256:…), or the digest.json of a render.")
-    ],
-) -> None:
-    """Check that a stack would apply exactly what was approved.
-
-    Needs no credentials. Exits with 1 if something else was approved. `flux-tenancy up --approved` checks the same
-    before it changes anything.
-
-    Examples:
-
-      flux-tenancy review approval --stack production --approved .approved/production/digest.json
-    """
-    from flux_tenancy.review.approval.check import NotApproved, check_approved
-
-    try:
-        typer.echo(check_approved(stack, approved, project_folder()))
-    except NotApproved as error:
-        typer.echo(error.report, err=True)
-        found()
-
-
-@app.command()
-def previewer_role(stack: Stack) -> None:
-    """Print the ClusterRole of a stack's previewers and its binding, for a cluster that has no Flux yet.
-
-    Afterwards `pulumi up` applies the same objects.
-
-    Examples:
-
-      flux-tenancy review previewer-role --stack production | kubectl apply -f -
-    """
-    from flux_tenancy.operations.stack.previewer_role import previewer_manifests
-
-    typer.echo(previewer_manifests(stack, project_folder()), nl=False)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import typer
 
-from flux_tenancy.command.project import project_folder
+from flux_tenancy.command.options import project_folder
 
 
 def schemas() -> None:
     """Write the JSON Schemas of the project's files, so that editors complete and check them.
 
-    Writes `schemas/`, which the first comment of a stack's or tenant's file names. Run it again after an upgrade.
+    Run it again after an upgrade.
 
     Examples:
 

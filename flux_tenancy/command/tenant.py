@@ -12,15 +12,16 @@ from flux_tenancy.command.options import (
     Output,
     OutputOption,
     Preview,
+    PrometheusOption,
     Stack,
     Stacks,
     Tenant,
+    project_folder,
 )
 from flux_tenancy.command.program import found
-from flux_tenancy.command.project import project_folder
 
 app = typer.Typer(
-    help="Onboard, show, suspend, move and offboard tenants. Changes files of the project, and no cluster.",
+    help="Onboard, show, suspend and offboard tenants. Changes files of the project, and no cluster.",
     no_args_is_help=True,
 )
 
@@ -72,22 +73,23 @@ def list_(
     policies: Annotated[
         bool, typer.Option("--policies/--no-policies", help="Count objects that the policies would refuse.")
     ] = True,
+    prometheus: PrometheusOption = None,
     exit_code: HasExitCode = False,
 ) -> None:
     """List the tenants of stacks with their state, revision, fullest quota and message. Changes nothing.
 
-    A stack whose cluster does not answer has a row with the error. With `--exit-code`, exits with 1 if a tenant has
-    failed or a stack cannot be read.
+    With `--exit-code`, exits with 1 if a tenant has failed or a stack cannot be read.
 
     Examples:
 
       flux-tenancy tenant list
 
-      flux-tenancy tenant list -s staging -o json
-    """
-    from flux_tenancy.operations.tenants.overviews import show_tenants
 
-    if show_tenants(stack, project_folder(), output is Output.JSON, policies) and exit_code:
+      flux-tenancy tenant list -s production --prometheus http://localhost:9090
+    """
+    from flux_tenancy.operations.tenants.overview_text import show_tenants
+
+    if show_tenants(stack, project_folder(), output is Output.JSON, policies, prometheus) and exit_code:
         found()
 
 
@@ -95,14 +97,12 @@ def list_(
 def show(tenant: Tenant, stack: Stacks, output: OutputOption = Output.TABLE, exit_code: HasExitCode = False) -> None:
     """Show a tenant in detail: state, namespaces, sources, syncs, releases, quotas, why Pods do not start, next steps.
 
-    Changes nothing. Leaves out stacks that do not list the tenant. With `--exit-code`, exits with 1 if it has failed or
-    a stack's cluster does not answer.
+    Changes nothing. With `--exit-code`, exits with 1 if the tenant has failed or a cluster does not answer.
 
     Examples:
 
       flux-tenancy tenant show shop
 
-      flux-tenancy tenant show shop -s production -o json
     """
     from flux_tenancy.operations.tenants.details_text import show_tenant
 
@@ -137,54 +137,6 @@ def resume(tenant: Tenant, stack: ChangedStacks, preview: Preview = True) -> Non
 
 
 @app.command()
-def move(
-    tenant: Tenant,
-    stack: ChangedStacks,
-    repo: Annotated[str, typer.Option("--repo", metavar="URL", help="URL of the new repository.")] = "",
-    github: _GitHub = "",
-    branch: _Branch = "",
-    folder: _Folder = "",
-    source: Annotated[
-        str, typer.Option("--source", help="The source to move; default: the tenant's own repository.")
-    ] = "",
-    sync: Annotated[
-        str, typer.Option("--sync", help="The sync whose folder changes; default: the tenant's first.")
-    ] = "",
-    preview: Preview = True,
-) -> None:
-    """Move a tenant to another repository, branch or folder, without deleting anything.
-
-    Flux does not prune until `flux-tenancy tenant moved`. If the repository or the branch changes, pruning ends with
-    an update of its own: the output then says to run the same command again.
-
-    Examples:
-
-      flux-tenancy tenant move shop --folder ./v2 --stack staging
-
-      flux-tenancy tenant move shop --repo ssh://git@git.example.com/shop/next.git --branch main -s staging
-    """
-    from flux_tenancy.operations.tenants.changes import Move
-    from flux_tenancy.operations.tenants.lifecycle import move as move_tenant
-
-    move_tenant(tenant, Move(repo, github, branch, folder, source, sync), stack, project_folder(), preview)
-
-
-@app.command()
-def moved(tenant: Tenant, stack: ChangedStacks, preview: Preview = True) -> None:
-    """Prune again after a move, and list the objects that are not in the new location.
-
-    Fails if Flux has not applied the new location yet.
-
-    Examples:
-
-      flux-tenancy tenant moved shop --stack staging
-    """
-    from flux_tenancy.operations.tenants.lifecycle import moved as settle_tenant
-
-    settle_tenant(tenant, stack, project_folder(), preview)
-
-
-@app.command()
 def offboard(
     tenant: Tenant,
     stack: ChangedStacks,
@@ -215,8 +167,7 @@ def offboard(
 def violations(stack: Stack, output: OutputOption = Output.TABLE, exit_code: HasExitCode = False) -> None:
     """Show which running objects of tenants the policies would refuse, before you enforce them. Changes nothing.
 
-    Sends the API server a dry run of every object that the policies cover. Also shows the grants of tenants, and
-    access that tenants have in addition to their role.
+    Sends dry runs. Also shows grants of tenants, and access beyond their role.
 
     Examples:
 

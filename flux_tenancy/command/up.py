@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 
 from flux_tenancy.command.exits import ExitCode
-from flux_tenancy.command.options import Stack
-from flux_tenancy.command.project import project_folder
+from flux_tenancy.command.options import Stack, project_folder
 
 
 def up(
@@ -41,8 +40,7 @@ def up(
 ) -> None:
     """Repair drift, then preview and run `pulumi up`. Refuses a stack that differs from what was approved.
 
-    Pulumi's output is printed without control characters, which Events of tenants may contain, and ends with its
-    summary. `pulumi stack output` prints the outputs.
+    Pulumi's output is printed without control characters and without the stack's outputs (`pulumi stack output`).
 
     Without `--approved`, FLUX_TENANCY_APPROVED counts, as for `pulumi up`.
 

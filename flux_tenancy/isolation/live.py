@@ -12,14 +12,12 @@ from types import FrameType
 from kubernetes import client
 
 from flux_tenancy.components.cluster.client import ClusterUnavailable, explaining, get
-from flux_tenancy.components.cluster.waiting import wait_for
-from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.config.printable import printable
-from flux_tenancy.components.rbac.manifests import rbac_binding
+from flux_tenancy.components.cluster.hooks import wait_for
+from flux_tenancy.components.config.messages import Message, printable
+from flux_tenancy.components.rbac.subjects import rbac_binding
 from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest
 from flux_tenancy.isolation.asking import Asker
-from flux_tenancy.isolation.choices import Layer
-from flux_tenancy.isolation.model import Access, Finding, Live, Request, State
+from flux_tenancy.isolation.model import AccessReview, Finding, Layer, Live, Request, State
 from flux_tenancy.isolation.scene import Scene
 from flux_tenancy.project.errors import OperationError
 
@@ -61,7 +59,7 @@ class LiveObjects:
             raise OperationError(
                 Message("FT-ISO-030", f"cannot create a RoleBinding in {home}: {said}", "run without --without role")
             )
-        question = Access("create", "", "configmaps", home)
+        question = AccessReview("create", "", "configmaps", home)
         wait_for(lambda: None if self._asker.allows(question, user) else "rights", _ANSWER_SECONDS)
         return user
 

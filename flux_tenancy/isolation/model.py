@@ -1,15 +1,42 @@
-"""The suite's data: attempts and controls, the proofs that decide them, and their results."""
+"""The suite's data: its choices, attempts and controls, the proofs that decide them, and their results."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.config.printable import printable
-from flux_tenancy.components.vocabulary.manifests import Manifest
-from flux_tenancy.isolation.choices import Layer
+# The command's options need only the choices.
+if TYPE_CHECKING:
+    from flux_tenancy.components.config.messages import Message
+    from flux_tenancy.components.vocabulary.manifests import Manifest
+
+
+class Layer(StrEnum):
+    """What refuses an attempt; reports and `--without` use the values."""
+
+    ROLE = "role"
+    """RBAC: the rights of the tenant's account, or of a controller's."""
+    POD_SECURITY = "pod-security"
+    ADMISSION = "admission"
+    """ValidatingAdmissionPolicies, and webhooks such as Kyverno's."""
+    QUOTA = "quota"
+    """ResourceQuotas and LimitRanges."""
+    FLUX = "flux"
+    """Flags of Flux's controllers."""
+    CONTROLLERS = "controllers"
+    """Environment and rights of Flux's controllers: what a tenant's content can do with them."""
+    NETWORK = "network"
+    """NetworkPolicies."""
+
+
+class TenantProfile(StrEnum):
+    """What is intended for every tenant of a cluster; docs/security.md says the same in words."""
+
+    BASELINE = "baseline"
+    RESTRICTED = "restricted"
+
 
 NAME = "isolation-suite"
 """The name of every object that the suite tries to create."""
@@ -44,7 +71,6 @@ class Finding:
     """What is known about one layer.
 
     Attributes:
-        layer: which.
         state: what it does about the attempt.
         message: of the API server, of Flux, or of the suite about what it inspected.
         by: the part of the layer, such as the name of a policy; empty where it adds nothing.
@@ -63,8 +89,6 @@ class Request:
     Attributes:
         object: what is created, or the identity of what is changed or deleted.
         layers: those that may refuse it. A refusal by another layer proves nothing.
-        verb: `create`, `patch` or `delete`.
-        subresource: of the object.
         change: the merge patch of a `patch`.
         baseline: the same object without what is attempted. If the same layer refuses it too, the refusal was not for
             the attempt.
@@ -81,15 +105,11 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Access:
+class AccessReview:
     """A proof by an access review: RBAC's answer, where a dry run would be unsuitable.
 
     Attributes:
-        verb: of RBAC.
-        group: API group.
-        resource: plural name.
         namespace: empty for all namespaces and for cluster-wide resources.
-        subresource: of the resource.
         name: of one object; empty for all objects of the kind.
         user: whose rights; the tenant's account where empty.
         layer: the layer that it proves.
@@ -112,7 +132,6 @@ class Live:
     It refers to objects that do not exist, so it has no effect even on a cluster that lacks the layer.
 
     Attributes:
-        object: the object.
         refused: pattern of the message of its `Ready` condition if Flux refuses it.
         passed: pattern of the message if Flux would reconcile it.
     """
@@ -122,7 +141,7 @@ class Live:
     passed: str
 
 
-Proof = Request | Access | Live | Finding
+Proof = Request | AccessReview | Live | Finding
 """How a layer is tested; a finding is the result of inspecting the cluster's objects."""
 
 
@@ -132,7 +151,7 @@ class Attempt:
 
     Attributes:
         id: a stable key, which begins with the number of the threat.
-        threat: the number in `components.policies.threats`.
+        threat: its number in docs/policies.md.
         name: a description for people.
         proofs: how each layer is tested. A layer holds if all its proofs hold.
         by_choice: why a platform may leave this open; the report then gives this reason instead of a hole.
@@ -153,10 +172,9 @@ class Attempt:
         manifest: Manifest,
         *,
         baseline: Manifest | None = None,
-        by_choice: str = "",
     ) -> Attempt:
         """The creation of an object that only admission can refuse; `baseline` as in `Request`."""
-        return cls(id, threat, name, (Request(manifest, (Layer.ADMISSION,), baseline=baseline),), by_choice)
+        return cls(id, threat, name, (Request(manifest, (Layer.ADMISSION,), baseline=baseline),))
 
     @property
     def layers(self) -> tuple[Layer, ...]:
@@ -176,7 +194,7 @@ class Control:
 
     id: str
     name: str
-    proof: Request | Access
+    proof: Request | AccessReview
 
 
 @dataclass(frozen=True)
@@ -193,7 +211,6 @@ class AttemptResult:
     """The result of an attempt.
 
     Attributes:
-        attempt: which.
         verdict: over all its layers.
         layer: the layer that refused it; the first in the order of a request if there are several.
         by: the part of this layer.
@@ -224,12 +241,10 @@ class Discrepancy:
 
     Attributes:
         code: the stable code of what is wrong, e.g. `FT-ISO-100`.
-        what: what is wrong.
         namespace: where; empty for what is cluster-wide.
         target: kind and name of the object.
         found: what is there.
         intended: what the stack, or the profile, intends.
-        remedy: what to do.
     """
 
     code: str
@@ -243,6 +258,8 @@ class Discrepancy:
     @classmethod
     def of(cls, message: Message, namespace: str, target: str, found: str, intended: str) -> Discrepancy:
         """The discrepancy that a message states. Text of the cluster is made printable."""
+        from flux_tenancy.components.config.messages import printable
+
         return cls(
             message.code,
             message.text,
@@ -261,15 +278,11 @@ class Report:
     Attributes:
         context: the kubeconfig's context of the cluster that was attacked.
         server: the address of its API server.
-        version: of the API server.
-        tenant: its name.
         namespaces: its namespaces; attempts are made in the first.
         account: `system:serviceaccount:…` of the account that Flux applies as; empty if no attempts were made.
         live: whether objects were created.
-        without: layers that were ignored.
         made_at: when, in ISO 8601.
         attempts: in the order of their threats.
-        controls: in order.
         inventory: what is not as intended; None if nothing says what is intended.
     """
 
@@ -307,5 +320,5 @@ def layers_of(proof: Proof) -> tuple[Layer, ...]:
             return proof.layers
         case Live():
             return (Layer.FLUX,)
-        case Access() | Finding():
+        case AccessReview() | Finding():
             return (proof.layer,)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kubernetes import client
 
 from flux_tenancy.components.cluster.client import get, items
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.installs.flux.egress import ARTIFACT_NAME
-from flux_tenancy.components.vocabulary.manifests import RBAC_API, Manifest
+from flux_tenancy.components.tenant.kinds import FLUX_KINDS
+from flux_tenancy.components.vocabulary.manifests import RBAC, RBAC_API, Manifest
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL, Controller
 from flux_tenancy.isolation.inventory.intent import Intent
-from flux_tenancy.isolation.kinds import served
 from flux_tenancy.isolation.scene import Scene, Tenancy, named_lane
+from flux_tenancy.operations.admission.dry_run import Kind, served_kinds
 from flux_tenancy.operations.admission.policies import policies_in_force
 from flux_tenancy.project.errors import OperationError
 
@@ -70,7 +71,6 @@ def tenancy(api: client.ApiClient, name: str, namespaces: Sequence[str] = (), ac
     """The namespaces and the service account of a tenant.
 
     Args:
-        api: a client for the cluster.
         name: of the tenant; may be empty where its namespaces are given.
         namespaces: its namespaces; those with the label `toolkit.fluxcd.io/tenant` where empty.
         account: its service account; detected from the bindings in its namespaces where empty.
@@ -146,8 +146,6 @@ def read(api: client.ApiClient, who: Tenancy, flux_namespace: str = "", intent: 
     """Everything that the attempts depend on. Changes nothing.
 
     Args:
-        api: a client for the cluster.
-        who: the tenant.
         flux_namespace: where Flux runs, if it does in several.
         intent: what the stack intends, if there is one.
 
@@ -195,6 +193,7 @@ def read(api: client.ApiClient, who: Tenancy, flux_namespace: str = "", intent: 
             ),
         ],
         storage_classes=items(api, "/apis/storage.k8s.io/v1/storageclasses"),
+        allowed_classes=intent.config.policies.storage_classes if intent is not None else None,
         image=_image(objects.get("Pod", ())),
         alone=not any(_shares_lane(each, home) for each in namespaces),
         artifact_names=[
@@ -244,3 +243,57 @@ def _image(pods: Sequence[Manifest]) -> str:
     """An image that already runs there, so the tenant may run it."""
     images = [container["image"] for pod in pods for container in pod["spec"]["containers"]]
     return images[0] if images else _DEFAULT_IMAGE
+
+
+RESOURCES: Mapping[str, tuple[str, str]] = {
+    "ConfigMap": ("", "configmaps"),
+    "Endpoints": ("", "endpoints"),
+    "Event": ("", "events"),
+    "LimitRange": ("", "limitranges"),
+    "PersistentVolumeClaim": ("", "persistentvolumeclaims"),
+    "Pod": ("", "pods"),
+    "ResourceQuota": ("", "resourcequotas"),
+    "Secret": ("", "secrets"),
+    "Service": ("", "services"),
+    "ServiceAccount": ("", "serviceaccounts"),
+    "ControllerRevision": ("apps", "controllerrevisions"),
+    "DaemonSet": ("apps", "daemonsets"),
+    "Deployment": ("apps", "deployments"),
+    "StatefulSet": ("apps", "statefulsets"),
+    "HorizontalPodAutoscaler": ("autoscaling", "horizontalpodautoscalers"),
+    "CronJob": ("batch", "cronjobs"),
+    "Job": ("batch", "jobs"),
+    "Lease": ("coordination.k8s.io", "leases"),
+    "EndpointSlice": ("discovery.k8s.io", "endpointslices"),
+    "Ingress": ("networking.k8s.io", "ingresses"),
+    "NetworkPolicy": ("networking.k8s.io", "networkpolicies"),
+    "PodDisruptionBudget": ("policy", "poddisruptionbudgets"),
+    "Role": (RBAC, "roles"),
+    "RoleBinding": (RBAC, "rolebindings"),
+    **FLUX_KINDS,
+    "ExternalArtifact": ("source.toolkit.fluxcd.io", "externalartifacts"),
+    "Policy": ("kyverno.io", "policies"),
+    "NamespacedValidatingPolicy": ("policies.kyverno.io", "namespacedvalidatingpolicies"),
+    "PolicyException": ("policies.kyverno.io", "policyexceptions"),
+}
+"""API group and plural of each kind."""
+
+_NAMESPACE = Kind("v1", "Namespace", "namespaces")
+
+
+def served(api: client.ApiClient) -> dict[str, Kind]:
+    """The kinds that the cluster serves, by name.
+
+    Raises:
+        ApiException: the API server does not let the user see them.
+    """
+    groups: dict[str, list[str]] = defaultdict(list)
+    for group, resource in RESOURCES.values():
+        groups[group].append(resource)
+    found = [kind for group, names in groups.items() for kind in served_kinds(api, group, names)]
+    names = {pair: name for name, pair in RESOURCES.items()}
+    return {"Namespace": _NAMESPACE} | {names[_group(kind), kind.resource]: kind for kind in found}
+
+
+def _group(kind: Kind) -> str:
+    return kind.api_version.rpartition("/")[0]

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
+from itertools import groupby
 
 from rich import box
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from flux_tenancy.isolation.choices import Layer
-from flux_tenancy.isolation.model import AttemptResult, ControlResult, Discrepancy, Report, State, Verdict
+from flux_tenancy.components.policies.threats import THREATS
+from flux_tenancy.isolation.model import AttemptResult, ControlResult, Discrepancy, Layer, Report, State, Verdict
 
-WIDTH = 180
-"""Columns of a report that is not for a terminal."""
+WIDTH, OVERVIEW_WIDTH = 180, 100
+"""Columns of a report that is not for a terminal, with each attempt and without."""
 _WORDS = {
     Verdict.REFUSED: "refused",
     Verdict.PASSED: "PASSED",
@@ -34,13 +35,13 @@ _INVENTORY = ("object", "problem", "found", "intended", "remedy")
 
 
 def as_table(reports: Sequence[Report], complete: bool = True) -> RenderableType:
-    """All reports of a run, one below another.
+    """All reports of a run.
 
     Args:
-        reports: of a run.
-        complete: whether to list each attempt and control; otherwise only what the reader has to look at.
+        complete: whether to list each attempt and control, by tenant; otherwise only what the reader has to look at,
+            and numbers by layer and threat, of all tenants together.
     """
-    return Group(*(part for report in reports for part in (_parts(report) if complete else _overview(report))))
+    return Group(*((part for report in reports for part in _parts(report)) if complete else _overview(reports)))
 
 
 def _alone(result: AttemptResult) -> str:
@@ -91,40 +92,66 @@ def _summary(report: Report) -> str:
 
 def _title(report: Report) -> str:
     """The tenant of a report, and how the report was made."""
+    return f"tenant {report.tenant} ({report.account or 'no account'}) of {_run(report)}"
+
+
+def _run(report: Report) -> str:
+    """The cluster of a report, and how the report was made."""
     without = f", without {', '.join(report.without)}" if report.without else ""
-    return (
-        f"tenant {report.tenant} ({report.account or 'no account'}) of {report.context} ({report.server}), "
-        f"Kubernetes {report.version}, "
-        f"{'dry runs and live objects' if report.live else 'dry runs'}{without}"
-    )
+    tried = "dry runs and live objects" if report.live else "dry runs"
+    return f"{report.context} ({report.server}), Kubernetes {report.version}, {tried}{without}"
 
 
-def _overview(report: Report) -> list[RenderableType]:
-    """What a report has besides refusals: these are counted by the layer that refused."""
-    by_layer = Counter(each.layer for each in report.attempts if each.verdict is Verdict.REFUSED and each.layer)
-    layers = _table("layer", "refused")
-    for layer in filter(by_layer.get, Layer):
-        layers.add_row(layer, str(by_layer[layer]))
-    open_ones = [each for each in report.attempts if each.verdict in (Verdict.PASSED, Verdict.UNPROVEN)]
-    attempts = _table("threat", "attempt", "verdict", "seen")
-    for each in sorted(open_ones, key=lambda each: each.verdict is not Verdict.PASSED):
-        attempts.add_row(
-            Text(str(each.attempt.threat)),
-            Text(each.attempt.name),
-            Text(_WORDS[each.verdict], _STYLES[each.verdict]),
-            Text(each.message),
-        )
-    controls = [each for each in report.controls if each.verdict is not Verdict.PASSED]
+def _overview(reports: Sequence[Report]) -> list[RenderableType]:
+    """What is open or unproven, then the refusals by threat, and the summaries last."""
+    seen: dict[tuple[Verdict, str, str], list[str]] = defaultdict(list)
+    summaries: dict[str, list[str]] = defaultdict(list)
+    for report in reports:
+        summaries[_summary(report)].append(report.tenant)
+        for each in report.attempts:
+            seen[each.verdict, each.attempt.name, each.message].append(report.tenant)
+    attempts = _in_lines("verdict", "attempt, and the beginning of what was seen", cut=1)
+    for wanted in (Verdict.PASSED, Verdict.UNPROVEN):
+        for (verdict, name, message), tenants in seen.items():
+            if verdict is wanted:
+                word = Text(_WORDS[verdict], _STYLES[verdict])
+                attempts.add_row(word, Text(f"{name} ({', '.join(tenants)})"))
+                attempts.add_row("", Text(message, "dim"))
+    controls = ([each for each in report.controls if each.verdict is not Verdict.PASSED] for report in reports)
     return [
-        Text(_title(report), "bold"),
-        layers,
-        *([attempts] if open_ones else []),
-        *([_controls(controls)] if controls else []),
-        *_differences(report),
-        Text("Each attempt: add --all, or write the report to a file with --file."),
-        Text(_summary(report), "bold"),
-        Text(""),
+        *(
+            Text(f"Isolation of {', '.join(report.tenant for report in reports)} of {_run(first)}", "bold")
+            for first in reports[:1]
+        ),
+        *([attempts] if attempts.row_count else []),
+        *map(_controls, filter(None, controls)),
+        *(table for report in reports for table in _differences(report)),
+        *_by_threat([each for report in reports for each in report.attempts]),
+        Text("Each attempt, with its whole message: add --all."),
+        *(
+            Text(summary if len(summaries) == 1 else f"{', '.join(tenants)}: {summary}", "bold")
+            for summary, tenants in summaries.items()
+        ),
     ]
+
+
+def _by_threat(results: Sequence[AttemptResult]) -> list[RenderableType]:
+    """How many attempts of each threat the layers have refused, in one line each, and of all."""
+    table = _in_lines("threat", "refused by", cut=0)
+    for threat, group in groupby(sorted(results, key=_threat), _threat):
+        table.add_row(Text(THREATS[threat].attempt), _by_layer([*group]))
+    return [table, Text(f"Refused by {_by_layer(results)}")] if results else []
+
+
+def _threat(result: AttemptResult) -> int:
+    return result.attempt.threat
+
+
+def _by_layer(results: Sequence[AttemptResult]) -> str:
+    """How many attempts each layer has refused, and how many none: `role 2, admission 4, PASSED 1`."""
+    counts = Counter(each.layer if each.verdict is Verdict.REFUSED else _WORDS[each.verdict] for each in results)
+    order = (*Layer, _WORDS[Verdict.PASSED], _WORDS[Verdict.UNPROVEN])
+    return ", ".join(f"{name} {counts[name]}" for name in order if counts[name])
 
 
 def _parts(report: Report) -> list[RenderableType]:
@@ -165,6 +192,14 @@ def _differences(report: Report) -> list[Table]:
     for each in report.inventory:
         table.add_row(*(Text(cell, "bold red" if at == 1 else "") for at, cell in enumerate(_in_cells(each))))
     return [table]
+
+
+def _in_lines(*headings: str, cut: int) -> Table:
+    """A table whose rows are one line each: the column with this number is cut."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), expand=True)
+    for number, heading in enumerate(headings):
+        table.add_column(heading, no_wrap=True, overflow="ellipsis", ratio=1 if number == cut else None)
+    return table
 
 
 def _table(*headings: str) -> Table:

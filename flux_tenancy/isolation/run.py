@@ -18,27 +18,23 @@ from rich.console import Console
 from flux_tenancy.components.cluster.client import ClusterUnavailable, connect, context_name, explaining
 from flux_tenancy.components.cluster.config import ClusterConfig
 from flux_tenancy.components.config.errors import ConfigurationError
-from flux_tenancy.components.config.messages import Message, message_of
-from flux_tenancy.components.config.printable import printable
-from flux_tenancy.isolation.choices import Layer, Profile
+from flux_tenancy.components.config.messages import Message, message_of, printable
 from flux_tenancy.isolation.inventory.intent import Intent
-from flux_tenancy.isolation.inventory.lists import READ
 from flux_tenancy.isolation.inventory.profile import against_profile
 from flux_tenancy.isolation.inventory.stack import StackInventory
-from flux_tenancy.isolation.model import AttemptResult, ControlResult, Discrepancy, Report
+from flux_tenancy.isolation.inventory.stored import READ
+from flux_tenancy.isolation.model import AttemptResult, ControlResult, Discrepancy, Layer, Report, TenantProfile
 from flux_tenancy.isolation.reading import has_account, labelled_namespaces, read, tenancy, tenants, version
 from flux_tenancy.isolation.report_json import as_json
-from flux_tenancy.isolation.report_table import WIDTH, as_table
+from flux_tenancy.isolation.report_table import OVERVIEW_WIDTH, WIDTH, as_table
 from flux_tenancy.isolation.scene import Tenancy
 from flux_tenancy.isolation.suite import Suite
 from flux_tenancy.operations.drift.differences import Difference, is_former_manager
 from flux_tenancy.operations.drift.lists import read_lists
 from flux_tenancy.operations.drift.recorded_state import read_recorded
 from flux_tenancy.operations.drift.search import drift_of
-from flux_tenancy.operations.stack.connected import checked_if_known
-from flux_tenancy.operations.stack.described_cluster import described_cluster
-from flux_tenancy.project.errors import OperationError, invalid
-from flux_tenancy.project.waiting import waiting
+from flux_tenancy.operations.stack.connected import checked_if_known, described_cluster
+from flux_tenancy.project.errors import OperationError, invalid, waiting
 from flux_tenancy.review.render.stack import load_and_render
 
 _INVENTORY = "inventory"
@@ -61,7 +57,7 @@ class Target:
     folder: Path
     stack: str = ""
     intent: Intent | None = None
-    profile: Profile | None = None
+    profile: TenantProfile | None = None
 
     @classmethod
     def of_stack(cls, stack: str, project: Path) -> Target:
@@ -77,7 +73,7 @@ class Target:
             raise invalid(*error.problems) from None
 
     @classmethod
-    def of_kubeconfig(cls, path: str, context: str, profile: Profile | None) -> Target:
+    def of_kubeconfig(cls, path: str, context: str, profile: TenantProfile | None) -> Target:
         """A cluster that no stack describes, found as kubectl finds it.
 
         Args:
@@ -100,7 +96,6 @@ class Asked:
         account: the service account that Flux impersonates, if it cannot be detected.
         flux_namespace: of Flux's controllers, if there are several.
         live: whether to create objects, which are removed afterwards.
-        without: layers to ignore.
         only: beginnings of the ids to run; if empty, all.
     """
 
@@ -319,10 +314,9 @@ def show(reports: list[Report], file: Path | None, *, programs: bool, complete: 
     """Print the reports, or write them to a file.
 
     Args:
-        reports: of a run.
         file: where to write them; None prints them.
         programs: whether they are for programs, as JSON, or for people, as a table.
-        complete: whether a terminal gets each attempt, as pipes and files do, or an overview.
+        complete: whether the table lists each attempt.
 
     Raises:
         OperationError: the file cannot be written.
@@ -331,10 +325,12 @@ def show(reports: list[Report], file: Path | None, *, programs: bool, complete: 
     if programs:
         out.write(f"{as_json(reports)}\n")
     else:
-        # In a pipe and in a file, the table is as wide as it needs.
+        # In a pipe and in a file, a list of all attempts is as wide as it needs.
         is_terminal = file is None and sys.stdout.isatty()
-        console = Console(file=sys.stdout if is_terminal else out, width=None if is_terminal else WIDTH)
-        console.print(as_table(reports, complete or not is_terminal))
+        width = None if is_terminal else WIDTH if complete else OVERVIEW_WIDTH
+        Console(file=sys.stdout if is_terminal else out, width=width).print(
+            as_table(reports, complete), soft_wrap=not is_terminal
+        )
     if file is None:
         typer.echo(out.getvalue(), nl=False)
         return

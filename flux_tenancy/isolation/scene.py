@@ -19,7 +19,6 @@ class Tenancy:
     """A tenant of a cluster.
 
     Attributes:
-        name: its name.
         namespaces: its namespaces; attempts run in the first, which has its service account.
         account: name of the service account that Flux impersonates; empty if only the inventory is made.
     """
@@ -43,7 +42,6 @@ class Scene:
     """A cluster around a tenant, as read before the first attempt.
 
     Attributes:
-        tenancy: the tenant.
         flux: the namespace of Flux's controllers.
         foreign: a namespace that is not the tenant's.
         kinds: what the cluster serves, by name.
@@ -51,13 +49,12 @@ class Scene:
         controllers: Deployments of Flux's controllers; several of one where there are shards or lanes.
         objects: lists by kind: those in the tenant's namespaces.
         flux_policies: NetworkPolicies of Flux's namespace.
-        webhooks: validating webhook configurations.
         admission_policies: names of the cluster's ValidatingAdmissionPolicies that are bound.
         policies: this project's policies that the cluster evaluates.
         audited: those of them that the stack itself has in audit.
         opened: the kinds that the stack opens to the tenant; None where no stack says it.
         bindings: ClusterRoleBindings, and RoleBindings outside of the tenant's namespaces.
-        storage_classes: StorageClasses.
+        allowed_classes: the storage classes that the stack lists; None for any.
         image: an image that the tenant already runs, or a made-up one.
         alone: whether no other tenant is in the tenant's lane.
         artifact_names: the random names of artifact servers.
@@ -78,6 +75,7 @@ class Scene:
     opened: Collection[str] | None = None
     bindings: Sequence[Manifest] = ()
     storage_classes: Sequence[Manifest] = ()
+    allowed_classes: Sequence[str] | None = None
     image: str = "registry.example.com/isolation:1"
     alone: bool = False
     artifact_names: Sequence[str] = ()

@@ -3,35 +3,35 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 
 from kubernetes import client
 
+from flux_tenancy.components.config.messages import printable
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.isolation import attempts as catalogue
-from flux_tenancy.isolation.asking import Asker
-from flux_tenancy.isolation.choices import Layer
+from flux_tenancy.isolation.asking import Asker, RefusedBy, refusal, unknown_field
 from flux_tenancy.isolation.live import LiveObjects, removed_afterwards
 from flux_tenancy.isolation.model import (
     REQUEST_ORDER,
-    Access,
+    AccessReview,
     Attempt,
     AttemptResult,
     Control,
     ControlResult,
     Finding,
+    Layer,
+    LayerState,
     Live,
     Proof,
     Request,
     State,
     Verdict,
 )
-from flux_tenancy.isolation.refusals import Refusal, refusal, unknown_field
 from flux_tenancy.isolation.scene import Scene
-from flux_tenancy.isolation.verdicts import judged
-from flux_tenancy.operations.admission.answers import Answer
+from flux_tenancy.operations.admission.answers import Response
 
 Selected = Callable[[str], bool]
 TAKEN = "the API server would accept it"
@@ -55,7 +55,7 @@ class Suite:
         self._asker = Asker(api, scene.kinds)
         self._live = LiveObjects(api, self._asker, scene) if live else None
         self._deputy = ""
-        self._answers: dict[str, Answer] = {}
+        self._answers: dict[str, Response] = {}
 
     def run(self, selected: Selected = lambda _: True) -> tuple[tuple[AttemptResult, ...], tuple[ControlResult, ...]]:
         """Try all attempts and all controls.
@@ -81,7 +81,7 @@ class Suite:
     def control(self, control: Control) -> ControlResult:
         proof = control.proof
         user = proof.user or self._scene.tenancy.user
-        if isinstance(proof, Access):
+        if isinstance(proof, AccessReview):
             allowed = self._asker.allows(proof, user)
             verdict = Verdict.PASSED if allowed else Verdict.REFUSED
             return ControlResult(control, verdict, "" if allowed else f"RBAC does not allow {user} to {_said(proof)}")
@@ -99,7 +99,7 @@ class Suite:
             match proof:
                 case Request():
                     yield from self._of_request(proof)
-                case Access():
+                case AccessReview():
                     yield self._of_access(proof)
                 case Live():
                     if self._live is not None:
@@ -107,7 +107,7 @@ class Suite:
                 case Finding():
                     yield proof
 
-    def _of_access(self, access: Access) -> Finding:
+    def _of_access(self, access: AccessReview) -> Finding:
         user = access.user or self._scene.tenancy.user
         what = _said(access)
         if self._asker.allows(access, user):
@@ -135,7 +135,7 @@ class Suite:
             # The deputy has all rights, so the other layers are reached.
             yield from self._of_request(replace(request, layers=others, user=self._deputy))
 
-    def _of_refusal(self, request: Request, user: str, answer: Answer, who: Refusal) -> Iterator[Finding]:
+    def _of_refusal(self, request: Request, user: str, answer: Response, who: RefusedBy) -> Iterator[Finding]:
         asked = [layer for layer in REQUEST_ORDER if layer in request.layers]
         if who.layer is None:
             yield from (Finding(layer, State.UNPROVEN, f"{who.by}: {answer.message}") for layer in asked)
@@ -151,7 +151,7 @@ class Suite:
             elif layer is not who.layer:
                 yield Finding(layer, State.NOT_REACHED, f"{who.layer} refuses first")
 
-    def _proves_nothing(self, request: Request, user: str, who: Refusal) -> str:
+    def _proves_nothing(self, request: Request, user: str, who: RefusedBy) -> str:
         """Why a refusal may be unrelated to the attempt; empty if it is related."""
         if request.baseline is None:
             return "" if who.layer in request.layers else f"refused by {who.layer}, which is not tested here"
@@ -160,7 +160,7 @@ class Suite:
             return "the same object without the attempt is also refused"
         return ""
 
-    def _asked(self, request: Request, user: str) -> Answer:
+    def _asked(self, request: Request, user: str) -> Response:
         """The answer to a request; each is sent once."""
         parts: list[Manifest | str | None] = [
             user,
@@ -175,7 +175,50 @@ class Suite:
         return self._answers[key]
 
 
-def _said(access: Access) -> str:
+def _said(access: AccessReview) -> str:
     resource = f"{access.resource}/{access.subresource}" if access.subresource else access.resource
     which = f"{resource} {access.name}" if access.name else resource
     return f"{access.verb} {which} " + (f"in {access.namespace}" if access.namespace else "in the whole cluster")
+
+
+# The first of these that a layer's findings have is its state: it holds only if all its proofs hold.
+_WORST = (State.OPEN, State.UNPROVEN, State.HOLDS, State.NOT_REACHED, State.NOT_APPLICABLE)
+
+
+def alone(findings: Sequence[Finding]) -> dict[Layer, LayerState]:
+    """What each layer alone does."""
+    states: dict[Layer, LayerState] = {}
+    for state in _WORST:
+        for finding in findings:
+            if finding.state is state:
+                states.setdefault(finding.layer, LayerState(state, printable(finding.by), printable(finding.message)))
+    return states
+
+
+def judged(attempt: Attempt, findings: Sequence[Finding], without: Collection[Layer] = ()) -> AttemptResult:
+    """The verdict of an attempt."""
+    states = alone([finding for finding in findings if finding.layer not in without])
+
+    def result(verdict: Verdict, layer: Layer | None, message: str, by: str = "") -> AttemptResult:
+        return AttemptResult(attempt, verdict, layer, by, message, states)
+
+    if not any(layer not in without for layer in attempt.layers):
+        only = " and ".join(attempt.layers)
+        return result(Verdict.NOT_APPLICABLE, None, f"only {only} can refuse this")
+    by_state = {state: _first(states, state) for state in State}
+    if (layer := by_state[State.HOLDS]) is not None:
+        return result(Verdict.REFUSED, layer, states[layer].message, states[layer].by)
+    if (layer := by_state[State.UNPROVEN] or by_state[State.NOT_REACHED]) is not None:
+        return result(Verdict.UNPROVEN, layer, states[layer].message)
+    if (layer := by_state[State.OPEN]) is not None:
+        if attempt.by_choice:
+            return result(Verdict.NOT_APPLICABLE, None, f"open by choice: {attempt.by_choice}")
+        return result(Verdict.PASSED, None, states[layer].message)
+    layer = by_state[State.NOT_APPLICABLE]
+    return result(Verdict.NOT_APPLICABLE, None, states[layer].message if layer else "nothing was tried")
+
+
+def _first(states: Mapping[Layer, LayerState], state: State) -> Layer | None:
+    """The first layer in this state: those of a request in its order, then the others."""
+    order = [*REQUEST_ORDER, *(layer for layer in Layer if layer not in REQUEST_ORDER)]
+    return next((layer for layer in order if layer in states and states[layer].state is state), None)

@@ -5,7 +5,6 @@ Each stack is updated by `flux-tenancy up`, as by hand. After a failure, run it 
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
@@ -25,8 +24,7 @@ from pydantic import Field, ValidationError
 
 from flux_tenancy.components.cluster.client import ClusterUnavailable, read_facts
 from flux_tenancy.components.config.errors import Problem, dotted
-from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.messages import Message, printable
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import DnsLabel, Duration, seconds
 from flux_tenancy.components.config.yaml_files import read_mapping
@@ -34,18 +32,16 @@ from flux_tenancy.components.stack.files.names import StackName
 from flux_tenancy.components.stack.files.validation_errors import message
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.operations.stack.connected import connect_to
-from flux_tenancy.operations.stack.pulumi_cli import run_pulumi
 from flux_tenancy.operations.tenants.overview import Health, read_overview, said_of
 from flux_tenancy.project.described_stack import described_stacks
 from flux_tenancy.project.errors import OperationError, invalid, reading_files, run_all
-from flux_tenancy.review.render.digests import DIGESTS
+from flux_tenancy.review.render.files import DIGESTS
 
 FILE = "fleet.yaml"
 FOLDER = ".fleet"
 """The folder of the project with the output of each stack's last update."""
 OPERATOR_NAME_LIMIT = 42  # The operator appends to a Stack's name. Source: docs of pulumi-kubernetes-operator 2
 _COMMAND = (sys.executable, "-m", "flux_tenancy.command")
-_VERBS = ("create", "update", "replace", "delete", "import")
 _POLL_SECONDS = 5.0
 
 
@@ -138,8 +134,8 @@ class StackRow:
         return f"{self.wave} {self.stack}: {'; '.join(filter(None, parts))}"
 
 
-def run(fleet: Fleet, act: Callable[[StackRow], StackRow], *, stops: bool) -> list[StackRow]:
-    """Do something for all stacks, wave by wave; with `stops`, start nothing more after a stack that is not done."""
+def run(fleet: Fleet, act: Callable[[StackRow], StackRow]) -> list[StackRow]:
+    """Do something for all stacks, wave by wave; start nothing more after a stack that is not done."""
     stopped = threading.Event()
 
     def attempt(row: StackRow) -> StackRow:
@@ -150,7 +146,7 @@ def run(fleet: Fleet, act: Callable[[StackRow], StackRow], *, stops: bool) -> li
             row = act(row)
         except OperationError as error:
             row = replace(row, state="failed", message=said_of(error))
-        if stops and row.state != "done":
+        if row.state != "done":
             stopped.set()
         row = replace(row, seconds=round(time.monotonic() - begin, 1))
         typer.echo(row, err=True)
@@ -167,8 +163,6 @@ def update_fleet(fleet: Fleet, project: Path, approved: Path | None) -> list[Sta
     """Run `flux-tenancy up` for each stack, and wait until its tenants are ready; raises as `check_clusters`.
 
     Args:
-        fleet: the fleet.
-        project: folder of the Pulumi project.
         approved: folder of the approved renders, as `flux-tenancy review render` writes it; None leaves out the check.
     """
     check_clusters(fleet, project)
@@ -184,7 +178,7 @@ def update_fleet(fleet: Fleet, project: Path, approved: Path | None) -> list[Sta
             time.sleep(_POLL_SECONDS)
         return ready
 
-    return run(fleet, act, stops=True)
+    return run(fleet, act)
 
 
 def check_clusters(fleet: Fleet, project: Path) -> None:
@@ -222,9 +216,3 @@ def stack_row(row: StackRow, project: Path) -> StackRow:
     found = {"tenants": len(overview.tenants), "ready": len(overview.tenants) - len(late)}
     said = "; ".join(f"{each.name} is {each.health}{f': {each.message}' if each.message else ''}" for each in late)
     return replace(row, state="not ready" if late else "done", found=found, message=said)
-
-
-def preview_stack(row: StackRow, project: Path) -> StackRow:
-    """The row of a stack with what `pulumi preview` would change."""
-    steps = json.loads(run_pulumi(["preview", "--json"], row.stack, project))["steps"]
-    return replace(row, state="done", found=Counter(sorted(each["op"] for each in steps if each["op"] in _VERBS)))

@@ -14,8 +14,7 @@ from pathlib import Path
 from string import Formatter
 from typing import Any
 
-from flux_tenancy.components.config.messages import Message, Wording
-from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.messages import Message, Wording, printable
 from flux_tenancy.components.installs.capsule.config import CAPSULE
 from flux_tenancy.components.installs.kyverno.config import KYVERNO
 from flux_tenancy.components.installs.product import Product
@@ -52,8 +51,6 @@ class MessageText:
     """A message of the product.
 
     Attributes:
-        code: its code.
-        text: what is wrong.
         remedy: what to do about it; empty where the text says it.
     """
 

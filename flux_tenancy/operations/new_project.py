@@ -10,8 +10,7 @@ from pathlib import Path
 
 import yaml
 
-from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.messages import Message, printable
 from flux_tenancy.components.config.yaml_files import Dumper
 from flux_tenancy.components.engine.project import PROJECT_FILE
 from flux_tenancy.components.stack.files.names import StackName, stack_file_name
@@ -38,7 +37,8 @@ def new_project(folder: Path, stack: str, context: str, production: bool = True)
         production: whether its cluster is a production environment.
 
     Raises:
-        OperationError: the folder is not empty or cannot be written, or a name is not valid.
+        OperationError: the folder is not empty, or a name is not valid.
+        OSError: the folder cannot be written.
     """
     name = folder.absolute().name
     if not _PROJECT_NAME.fullmatch(name):
@@ -51,25 +51,18 @@ def new_project(folder: Path, stack: str, context: str, production: bool = True)
         )
     with reading_files():
         stack_file, place = stack_file_name(stack), f"./{StackName.parse(stack).stack}"
-    try:
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise OperationError(
-                Message("FT-CMD-005", f"{folder} exists and is not an empty folder", "choose a new folder")
-            )
-        texts = {
-            path: _filled(path, text, name) for path, text in _template(files("flux_tenancy").joinpath("template"))
-        }
-        values = {
-            ("config", f"{name}:cluster", "context"): context,
-            ("config", f"{name}:cluster", "production"): production,
-            ("config", f"{name}:tenants", "my-team", "sync", "path"): place,
-        }
-        texts[stack_file] = reduce(lambda text, value: with_value(text, *value), values.items(), texts[_EXAMPLE])
-        return [_write(folder / path, text) for path, text in sorted(texts.items())]
-    except OSError as error:
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise OperationError(
-            Message("FT-CMD-006", f"cannot write {folder}: {error.strerror}", "choose a folder that you may write")
-        ) from None
+            Message("FT-CMD-005", f"{folder} exists and is not an empty folder", "choose a new folder")
+        )
+    texts = {path: _filled(path, text, name) for path, text in _template(files("flux_tenancy").joinpath("template"))}
+    values = {
+        ("config", f"{name}:cluster", "context"): context,
+        ("config", f"{name}:cluster", "production"): production,
+        ("config", f"{name}:tenants", "my-team", "sync", "path"): place,
+    }
+    texts[stack_file] = reduce(lambda text, value: with_value(text, *value), values.items(), texts[_EXAMPLE])
+    return [_write(folder / path, text) for path, text in sorted(texts.items())]
 
 
 def _template(folder: Traversable, below: str = "") -> list[tuple[str, str]]:

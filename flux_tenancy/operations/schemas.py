@@ -7,11 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.files.project_file import read_project_file
 from flux_tenancy.components.tenant.config import TenantConfig
-from flux_tenancy.project.errors import OperationError, reading_files
+from flux_tenancy.project.errors import reading_files
 
 FOLDER = "schemas"
 """Where a project has its schemas."""
@@ -130,11 +129,7 @@ def _with_any_kind(schema: Any) -> Any:
 
 
 def rendered(project: str) -> dict[str, str]:
-    """The content of each schema of a project, by the name of its file.
-
-    Args:
-        project: name of the project.
-    """
+    """The content of each schema of a project, by the name of its file."""
     schemas = {STACK_SCHEMA: stack_schema(project), TENANT_SCHEMA: tenant_schema()}
     return {name: json.dumps(schema, indent=2) + "\n" for name, schema in schemas.items()}
 
@@ -142,25 +137,16 @@ def rendered(project: str) -> dict[str, str]:
 def write_schemas(project: Path) -> list[Path]:
     """Write the schemas of a project; returns their files, relative to it.
 
-    Args:
-        project: folder of the project.
-
     Raises:
-        OperationError: `Pulumi.yaml` cannot be read, or a schema cannot be written.
+        OperationError: `Pulumi.yaml` cannot be read.
+        OSError: a schema cannot be written.
     """
     with reading_files():
         name = read_project_file(project).name
     written = []
     for file, text in rendered(name).items():
         path = Path(FOLDER, file)
-        try:
-            (project / FOLDER).mkdir(exist_ok=True)
-            (project / path).write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise OperationError(
-                Message(
-                    "FT-CMD-007", f"cannot write {path}: {error.strerror}", "check who owns the folder of the project"
-                )
-            ) from None
+        (project / FOLDER).mkdir(exist_ok=True)
+        (project / path).write_text(text, encoding="utf-8")
         written.append(path)
     return written

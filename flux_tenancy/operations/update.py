@@ -15,10 +15,8 @@ from typing import Any
 
 import typer
 
-from flux_tenancy.components.config.errors import coded
-from flux_tenancy.components.config.invariants import present
-from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.config.printable import printable, without_controls
+from flux_tenancy.components.config.errors import coded, present
+from flux_tenancy.components.config.messages import Message, printable, without_controls
 from flux_tenancy.components.engine.pulumi_command import changing_options
 from flux_tenancy.components.stack.cluster.absence import OLDER
 from flux_tenancy.operations.drift.repair import repair
@@ -58,11 +56,8 @@ def update(
     that has succeeded, the object exists, so it is cleared.
 
     Args:
-        stack: name of the stack.
-        project: folder of the Pulumi project.
         approved: the digest of the approved render, or the path of its digest.json, relative to the current folder;
             None leaves it to the environment.
-        yes: whether to apply without a preview and without asking.
         compare_ready: whether to compare which syncs are ready with the previous update.
         older: whether to apply files that do not descend from those of the previous update.
 

@@ -105,9 +105,6 @@ def described_tenant(stack: str, tenant: str, project: Path, may_be_new: bool = 
     """A tenant's entry in the stack, merged over its base file.
 
     Args:
-        stack: name of the stack.
-        tenant: name of the tenant.
-        project: folder of the project.
         may_be_new: whether a base file is enough, since the stack is about to list the tenant.
 
     Raises:
@@ -127,11 +124,6 @@ def described_tenant(stack: str, tenant: str, project: Path, may_be_new: bool = 
 
 def check_listed(tenant: str, listed: Collection[str], file: str) -> None:
     """Check that a stack's file lists a tenant.
-
-    Args:
-        tenant: name of the tenant.
-        listed: the names that it lists.
-        file: name of the file.
 
     Raises:
         OperationError: it does not.

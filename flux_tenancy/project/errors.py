@@ -1,9 +1,11 @@
-"""How the commands report an error that the user can correct: in two lines, not as a traceback."""
+"""How the commands report an error that the user can correct, in two lines and not as a traceback, and progress."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from threading import Timer
 
 from flux_tenancy.components.config.errors import ConfigurationError, Problem, coded
 from flux_tenancy.components.config.messages import Message
@@ -79,15 +81,38 @@ def check_one_owner(tenant: str, platform: bool, command: str) -> None:
     Args:
         tenant: name of the tenant, or empty.
         platform: whether it is called for the platform.
-        command: the command, such as `key deploy`.
 
     Raises:
         OperationError: it is called for both, or for neither.
     """
     if bool(tenant) == platform:
         usage = f"run `flux-tenancy {command} TENANT`, or with `--platform` for the platform's own sync"
-        raise OperationError(
-            Message("FT-OPS-007", "both a tenant and the platform are named", f"{usage}")
-            if tenant
-            else Message("FT-OPS-006", "no tenant or platform is named", f"{usage}")
-        )
+        raise OperationError(Message("FT-OPS-006", "either a tenant or the platform must be named", usage))
+
+
+_QUIET_SECONDS = 2.0
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """Show what the command does, below its other output; nothing in a pipe or a log.
+
+    Args:
+        what: e.g. `Reading the cluster of staging`. Nothing may be printed to standard output meanwhile.
+    """
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    status = Console(stderr=True).status(f"{what} …")
+    timer = Timer(_QUIET_SECONDS, status.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        # A timer that is firing has started the status once it ends.
+        timer.join()
+        status.stop()

@@ -35,7 +35,6 @@ def field_of(parent: str, path: str) -> str:
     """A field as an optional value, for a path any part of which may be missing.
 
     Args:
-        parent: CEL for an object that exists.
         path: names of fields, joined by dots.
     """
     return "".join([parent, *(f".?{name}" for name in path.split("."))])

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.errors import NOT_A
 
 DEFAULT_REGISTRY = "docker.io"
 OFFICIAL_IMAGES = "library"
@@ -51,17 +51,12 @@ class ImagePattern:
 
 
 def read_image_pattern(text: str) -> ImagePattern:
-    """An entry, parsed.
-
-    Raises:
-        ValueError: it is anything else, or names no registry.
-    """
+    """An entry, parsed. Raises ValueError: it is anything else, or names no registry."""
     if not re.fullmatch(IMAGE_PATTERN, text) or not _is_host(text.partition("/")[0]):
         raise ValueError(
-            Message(
-                "FT-CFG-151",
-                "is not an image repository with its registry",
-                "write it like registry.example.com/org/* or docker.io/library/nginx",
+            NOT_A(
+                what="an image repository with its registry",
+                example="registry.example.com/org/* or docker.io/library/nginx",
             )
         )
     below = text.endswith(f"/{ANYTHING_BELOW}")

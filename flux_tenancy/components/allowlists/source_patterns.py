@@ -13,13 +13,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import yaml
-
 from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.config.yaml_files import FastLoader
+from flux_tenancy.components.config.yaml_files import data_of
 
 ANYTHING = "*"
 """The entry that allows every URL."""
@@ -27,7 +24,7 @@ ANYTHING_BELOW = "*"
 
 # Sources that are named without a scheme get one: the endpoint and name of a Bucket `bucket://`, the image of an
 # ImageRepository `oci://`.
-_FORMS: Mapping[str, Any] = yaml.load(Path(__file__).with_name("urls.yaml").read_text(encoding="utf-8"), FastLoader)
+_FORMS: Mapping[str, Any] = data_of(__file__, "urls.yaml")
 
 
 def _form(name: str) -> str:
@@ -47,7 +44,6 @@ class SourcePattern:
 
     Attributes:
         authority: scheme, user, host and port, e.g. `ssh://git@git.example.com:2222`; `*` for all.
-        path: segments of the path.
         below: whether everything below the path is allowed as well.
     """
 
@@ -95,11 +91,7 @@ def problem_of(url: str) -> str:
 
 
 def read_pattern(text: str) -> SourcePattern:
-    """An entry, parsed.
-
-    Raises:
-        ValueError: it is anything else.
-    """
+    """An entry, parsed. Raises ValueError: it is anything else."""
     if not re.fullmatch(URL_PATTERN, canonical(text)):
         raise ValueError(
             Message(

@@ -44,11 +44,6 @@ async def adopt(api: client.ApiClient, state: State, planned: Iterable[Manifest]
     All objects of a kind are listed once: for the planned kinds now, in parallel and outside of the event loop; for
     other kinds when the first of them is registered.
 
-    Args:
-        api: a client for the cluster.
-        state: the stack's state; its objects are not imported.
-        planned: manifests that are known to be registered later.
-
     Raises:
         pulumi.RunError: the cluster does not answer, now or when a resource is registered.
     """

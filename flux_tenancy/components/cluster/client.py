@@ -21,8 +21,7 @@ from cryptography import x509
 
 from flux_tenancy.components.cluster.ownership import carries_marks
 from flux_tenancy.components.config.errors import UNREADABLE, Problem, reason_of
-from flux_tenancy.components.config.messages import Message, Wording
-from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.messages import Message, Wording, printable
 from flux_tenancy.components.vocabulary.manifests import name_of, plural_of
 
 if TYPE_CHECKING:
@@ -75,7 +74,6 @@ class ClusterFacts:
     Attributes:
         uid: UID of its namespace kube-system, which stays the same for the cluster's lifetime.
         version: version of its API server, e.g. `v1.36.3`.
-        namespaces: labels of each namespace.
         terminating: the namespaces that are being deleted.
         marked: the namespaces that this program has applied, for any stack.
     """
@@ -221,11 +219,7 @@ def read_identity(api: client.ApiClient) -> Identity:
 
 
 def find_object(api: client.ApiClient, manifest: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The cluster's object with the kind, namespace and name of a manifest, or None.
-
-    Raises:
-        ClusterUnavailable: the cluster does not answer, or not to this user.
-    """
+    """The cluster's object with the kind, namespace and name of a manifest, or None. Raises ClusterUnavailable."""
     from kubernetes.dynamic.exceptions import NotFoundError
 
     with explaining(api):
@@ -254,21 +248,13 @@ def collection_of(resource_type: str) -> str | None:
 
 
 def read_names(api: client.ApiClient, path: str) -> set[str]:
-    """The objects at a path, as `namespace/name`, or `name` where they have no namespace.
-
-    Raises:
-        ClusterUnavailable: the cluster does not answer, or not to this user.
-    """
+    """The objects at a path, as `namespace/name`, or `name` where they have no namespace. Raises ClusterUnavailable."""
     with explaining(api):
         return {name_of(found) for found in items(api, path)}
 
 
 def read_quota(api: client.ApiClient, namespace: str, name: str) -> dict[str, Any] | None:
-    """A ResourceQuota as the cluster has it, or None.
-
-    Raises:
-        ClusterUnavailable: the cluster does not answer.
-    """
+    """A ResourceQuota as the cluster has it, or None. Raises ClusterUnavailable."""
     metadata = {"namespace": namespace, "name": name}
     return find_object(api, {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata})
 
@@ -288,10 +274,7 @@ def read_definition_age(api: client.ApiClient, name: str) -> float:
 def read_webhook_configurations(api: client.ApiClient, selector: str) -> dict[str, bool]:
     """The validating and mutating webhook configurations that a label selector matches.
 
-    By name, each with whether this program has applied it, for any stack.
-
-    Raises:
-        ClusterUnavailable: the cluster does not answer.
+    By name, each with whether this program has applied it, for any stack. Raises ClusterUnavailable.
     """
     with explaining(api):
         return {
@@ -305,9 +288,7 @@ def refusal(api: client.ApiClient, path: str, manifest: Mapping[str, Any]) -> st
     """Why the cluster would refuse to create an object, or None where it would create it. This is a dry run.
 
     Args:
-        api: a client for the cluster.
         path: of the collection, e.g. `/api/v1/namespaces/apps/configmaps`.
-        manifest: the object.
 
     Raises:
         ClusterUnavailable: the cluster does not answer, or not to this user.
@@ -362,11 +343,7 @@ def items(api: client.ApiClient, path: str, **query: str) -> list[dict[str, Any]
 
 
 def get(api: client.ApiClient, path: str, **query: str) -> dict[str, Any]:
-    """The object or list at a path of the API server.
-
-    Raises:
-        ApiException: it answers with an error.
-    """
+    """The object or list at a path of the API server. Raises ApiException: it answers with an error."""
     found: dict[str, Any] = json.loads(_cut(ask(api, "GET", path, **query).data))
     return found
 
@@ -444,8 +421,6 @@ def patch_current(api: client.ApiClient, path: str, patch: Callable[[dict[str, A
     """Apply a merge patch that depends on the object as it is; again, from the new one, if it changes meanwhile.
 
     Args:
-        api: a client for the cluster.
-        path: path of the object at the API server.
         patch: makes the patch from the object; it has the object's `resourceVersion`.
 
     Raises:
@@ -478,8 +453,8 @@ def explaining(api: client.ApiClient) -> Iterator[None]:
             message = Wording(
                 "FT-CLU-006",
                 "{server} refuses this user ({status} {reason}){detail}",
-                "renew the credentials: an update needs cluster-admin rights, a preview the role of "
-                "`flux-tenancy review previewer-role`",
+                "renew the credentials: an update needs cluster-admin rights, a preview the role "
+                "flux-tenancy-previewer (docs/review.md#previews-with-a-read-only-identity)",
             )(**fields, detail=_expiry(api) if error.status == 401 else detail)
         elif error.status == 0:  # the client's status where TLS fails
             message = Wording(

@@ -12,7 +12,7 @@ import pulumi_kubernetes
 from flux_tenancy.components.cluster.subjects import Subject, rbac_subject
 from flux_tenancy.components.engine.state import unplanned
 from flux_tenancy.components.plan.registration import register
-from flux_tenancy.components.rbac.manifests import rbac_binding, rbac_role, rules_for, table
+from flux_tenancy.components.rbac.subjects import rbac_binding, rbac_role, rules_for, table
 from flux_tenancy.components.vocabulary.manifests import Manifest, ResourceTable
 from flux_tenancy.version import VERSION
 
@@ -116,7 +116,6 @@ class ClusterArgs:
     """What Cluster needs.
 
     Attributes:
-        config: the `cluster` section of the stack.
         uid: the cluster's identity; the preflight has compared it with what the stack expects.
         protected: the resources of the stack that are protected, recorded for the next update.
         applied: the files from which the stack is applied, recorded for the next update.

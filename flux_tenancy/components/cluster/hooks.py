@@ -1,4 +1,4 @@
-"""Resource hooks by which the engine waits for a state of the cluster that no provider waits for.
+"""Waiting until a cluster reaches a state: by the program, and by hooks of resources.
 
 If the state is not reached, only that step fails; a preview does not wait, and an unchanged resource runs no hook. None
 of them is a delete hook, for which `pulumi destroy` would need `--run-program`.
@@ -9,12 +9,56 @@ Source: https://www.pulumi.com/docs/iac/concepts/resources/options/hooks/
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import ParamSpec, TypeVar
 
 import pulumi
 
-from flux_tenancy.components.cluster.waiting import in_thread
+from flux_tenancy.components.config.errors import coded
 from flux_tenancy.components.vocabulary.manifests import Manifest
+
+POLL_SECONDS = 1.0
+# The SDK registers resources in the event loop's own threads and keeps each thread until the step is done. A hook that
+# needed one of these threads could wait for its own step.
+_THREADS = ThreadPoolExecutor(max_workers=32, thread_name_prefix="waiting")
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+class NotReady(Exception):
+    """The cluster has not reached the state in time; the message says what is missing and where to look."""
+
+    def __str__(self) -> str:
+        return coded(self.args[0])
+
+
+def wait_for(
+    missing: Callable[[], str | None],
+    timeout_seconds: float,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+    poll_seconds: float = POLL_SECONDS,
+) -> str | None:
+    """Poll until nothing is missing; returns what is still missing at the timeout, or None.
+
+    Args:
+        missing: returns what is missing, or None; it is called at least once.
+    """
+    deadline = clock() + timeout_seconds
+    while (reason := missing()) is not None:
+        if clock() >= deadline:
+            return reason
+        sleep(poll_seconds)
+    return None
+
+
+async def in_thread(function: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
+    """Run a blocking function in a thread of its own; for resource hooks, which run on the event loop."""
+    return await asyncio.get_running_loop().run_in_executor(_THREADS, partial(function, *args, **kwargs))
 
 
 class Once:
@@ -40,7 +84,6 @@ def ready_hook(name: str, wait: Callable[[], None]) -> pulumi.ResourceHook:
     """A hook that waits once in a run.
 
     Args:
-        name: name of the hook in the state and in errors.
         wait: as for `Once`.
     """
     once = Once(wait)

@@ -43,11 +43,7 @@ class NamespacedKind(NamedTuple):
 
 
 def read_namespaced_kinds(api: client.ApiClient) -> list[NamespacedKind]:
-    """Each kind once, in the version that the API server prefers.
-
-    Raises:
-        ClusterUnavailable: the cluster does not answer, or not to this user.
-    """
+    """Each kind once, in the version that the API server prefers. Raises ClusterUnavailable."""
     with explaining(api):
         answers = {root: ask(api, "GET", root, accept=_DISCOVERY).data for root in ("/api", "/apis")}
         return [kind for root, answer in answers.items() for kind in _kinds(json.loads(answer), root)]

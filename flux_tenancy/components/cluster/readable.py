@@ -43,10 +43,6 @@ def finder(api: client.ApiClient, state: State) -> Find:
     """Looks up objects of the cluster, and Secrets that a preview may not read in the stack's state.
 
     The state has every Secret of the stack as it was applied; those that sources and syncs refer to are immutable.
-
-    Args:
-        api: a client for the cluster.
-        state: the stack's state.
     """
 
     def find(manifest: Mapping[str, Any]) -> Mapping[str, Any] | None:

@@ -48,7 +48,6 @@ class Bounds:
     Attributes:
         wider: words for a bound that allows more; `{}` is the new bound.
         narrower: the same for one that allows less.
-        unit: of a number.
         least: whether it is the smallest that is allowed instead of the largest.
         own: the annotation of a namespace with the bound of its tenant, which replaces this one; empty if a tenant has
             none.

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 
-from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.errors import NOT_A
 from flux_tenancy.components.config.types import EMPTY
 
 # A date without quotes is a timestamp to YAML. Pulumi passes it on, and writes it back, in the notation of Go.
@@ -36,7 +36,7 @@ def _date(value: Any) -> Any:
     try:
         return date.fromisoformat(written[1] if written else "")
     except ValueError:
-        raise ValueError(Message("FT-CFG-690", "is not a date", "write it like 2027-01-31")) from None
+        raise ValueError(NOT_A(what="a date", example="2027-01-31")) from None
 
 
 def _not_blank(value: str) -> str:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
-from flux_tenancy.components.config.messages import Wording, code_of
-from flux_tenancy.components.config.printable import without_controls
+from flux_tenancy.components.config.messages import Wording, code_of, without_controls
 
 KeyPath = tuple[str | int, ...]
 """The path of a value in the configuration: keys and indices."""
-MISSING = Wording("FT-CFG-605", "is required and missing")
+MISSING = Wording("FT-CFG-605", "is required and missing", "add it")
+NOT_A = Wording("FT-CFG-006", "is not {what}", "write it like {example}")
+EXACTLY_ONE = Wording("FT-CFG-181", "needs exactly one of {keys}")
+ONLY_ONE = Wording("FT-CFG-273", "sets {keys}", "keep one of them")
+TWICE = Wording("FT-CFG-403", "lists {what} twice", "keep one of them")
 # A key with one of these is quoted in a path.
 _SPECIAL = frozenset('.[]" ')
 
@@ -108,3 +112,17 @@ def reason_of(error: Exception) -> str:
     if isinstance(error, UnicodeDecodeError):
         return "it is not UTF-8 text"
     return getattr(error, "strerror", None) or str(error)
+
+
+_Value = TypeVar("_Value")
+
+
+class BrokenInvariantError(RuntimeError):
+    """The program is wrong, not its user."""
+
+
+def present(value: _Value | None, because: str) -> _Value:
+    """The value, which is there. Raises BrokenInvariantError: it is None."""
+    if value is None:
+        raise BrokenInvariantError(f"nothing is there, although {because}")
+    return value

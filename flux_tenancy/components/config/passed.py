@@ -1,6 +1,6 @@
 """Keys that are passed through: they become fields of a Flux object's `spec` as they are written.
 
-The release's own definitions check them (`components.installs.flux.definitions`), so a field that Flux adds is a key.
+The release's own definitions check them (`components.installs.flux.release`), so a field that Flux adds is a key.
 """
 
 from __future__ import annotations

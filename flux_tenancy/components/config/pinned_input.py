@@ -96,7 +96,7 @@ def _fetch(wanted: PinnedInput, project: Path) -> bytes:
         try:
             return path.read_bytes()
         except OSError as error:
-            unreadable = Message("FT-CFG-031", f"{wanted.bundle} cannot be read: {error.strerror}")
+            unreadable = Message("FT-CFG-031", f"{wanted.bundle} cannot be read: {error.strerror}", "correct the path")
             raise wanted.error(f"{wanted.key}.bundle", unreadable) from None
     kept = _kept(wanted)
     if kept is not None:

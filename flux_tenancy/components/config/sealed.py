@@ -26,8 +26,6 @@ class SealedText(str):
         """The stand-in for a value.
 
         Args:
-            key: path of the value in its file.
-            encrypted: the value as it is in the file.
             salt: what belongs to this stack's encryption alone, so that digests of two stacks cannot be compared.
         """
         digest = hmac.new(salt.encode(), f"{key}\n{encrypted}".encode(), hashlib.sha256).hexdigest()[:16]

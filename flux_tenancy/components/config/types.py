@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, SecretStr, WithJsonSchema
 
-from flux_tenancy.components.config.errors import SecretValueError
+from flux_tenancy.components.config.errors import NOT_A, SecretValueError
 from flux_tenancy.components.config.messages import Message, Wording, message_of
 from flux_tenancy.components.config.sealed import SealedText, is_sealed
 
@@ -44,7 +44,6 @@ def matching(pattern: str, otherwise: Message) -> tuple[AfterValidator, WithJson
     """The same pattern for this program's check and for editors.
 
     Args:
-        pattern: a regular expression for the whole value.
         otherwise: what is said of any other value; it begins with "is not", and the rest describes the type.
     """
     compiled = re.compile(pattern)
@@ -64,11 +63,7 @@ def checked_by(check: Callable[[str], str], description: str) -> tuple[AfterVali
 
 
 def regular_expression(example: str) -> AfterValidator:
-    """A check for a regular expression of Go, which is read as RE2.
-
-    Args:
-        example: one to show in messages.
-    """
+    """A check for a regular expression of Go, which is read as RE2."""
 
     def check(value: str) -> str:
         try:
@@ -155,9 +150,7 @@ def _network(value: str) -> str:
             raise ValueError
         ip_network(value)
     except ValueError:
-        raise ValueError(
-            Message("FT-CFG-007", "is not a network in CIDR notation", "write it like 192.0.2.0/24")
-        ) from None
+        raise ValueError(NOT_A(what="a network in CIDR notation", example="192.0.2.0/24")) from None
     return value
 
 
@@ -189,9 +182,7 @@ def url_parts(value: str, schemes: tuple[str, ...], example: str) -> SplitResult
     """The parts of a URL that has one of the schemes and no credentials; only ssh may name a user.
 
     Args:
-        value: the URL.
         schemes: the schemes that are supported, e.g. `https`.
-        example: a URL to show in messages.
 
     Raises:
         ValueError: it is anything else; `SecretValueError` where it may hold credentials.
@@ -256,9 +247,6 @@ def url_of(*schemes: str, example: str, description: str, host: bool = True) -> 
     """The type of a URL without credentials.
 
     Args:
-        schemes: the schemes that are supported.
-        example: a URL to show in messages.
-        description: of the type.
         host: whether its host must be without capital letters: Flux and admission compare hosts as they are written.
     """
 
@@ -278,6 +266,21 @@ DnsLabel = Annotated[
         Message("FT-CFG-002", "is not a DNS label", "use at most 63 lowercase letters, digits and '-', e.g. dev-team"),
     ),
 ]
+# PriorityClasses, StorageClasses and CSI drivers.
+ClusterName = Annotated[
+    str,
+    *matching(
+        r"^[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?$",
+        Message("FT-CFG-511", "is not the name of a class or driver", "use letters, digits, '-' and '.', e.g. fast"),
+    ),
+]
+TaintKey = Annotated[
+    str,
+    *matching(
+        r"^[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?$",
+        NOT_A(what="the key of a taint", example="nvidia.com/gpu"),
+    ),
+]
 TenantName = Annotated[DnsLabel, AfterValidator(_not_reserved)]
 NamespaceName = Annotated[DnsLabel, AfterValidator(_not_reserved)]
 Duration = Annotated[
@@ -290,7 +293,7 @@ Quantity = Annotated[
     str,
     *matching(
         r"^[0-9]+(\.[0-9]+)?([num]|[kMGTPE]|[KMGTPE]i|[eE][0-9]+)?$",
-        Message("FT-CFG-006", "is not a Kubernetes quantity", "write it like 4, 500m or 8Gi"),
+        NOT_A(what="a Kubernetes quantity", example="4, 500m or 8Gi"),
     ),
 ]
 RepositoryPath = Annotated[str, *checked_by(_repository_path, "a folder inside the repository, e.g. ./staging")]

@@ -24,7 +24,7 @@ from flux_tenancy.components.config.messages import Message, Wording
 UNREADABLE_FILE = Wording("FT-CFG-020", "cannot be read: {reason}")
 
 
-INVALID_YAML = Wording("FT-CFG-021", "is not valid YAML: {reason}")
+INVALID_YAML = Wording("FT-CFG-021", "is not valid YAML: {reason}", "correct the syntax")
 
 # libyaml reads megabytes of manifests in a fraction of a second; it is there wherever PyYAML comes as a wheel. Pulumi's
 # own parser is made from it, so both accept the same files.
@@ -132,12 +132,20 @@ for _tag in (_INTEGER, _FLOAT):
     GoLoader.add_constructor(_tag, GoLoader.construct_number)
 
 
+def data_of(module: str, file: str) -> Any:
+    """What a YAML file beside a module of the product has.
+
+    Args:
+        module: the module's `__file__`.
+        file: name of the file.
+    """
+    return yaml.load(Path(module).with_name(file).read_text(encoding="utf-8"), FastLoader)
+
+
 def read_mapping(file: Path, shown_as: str, as_pulumi: bool = False) -> dict[str, Any] | Problem:
     """The mapping in a YAML file, or what is wrong with the file. An empty file is an empty mapping.
 
     Args:
-        file: the file.
-        shown_as: what messages call it.
         as_pulumi: whether plain scalars are what they are to Pulumi, which reads the file as well.
     """
     try:
@@ -154,7 +162,9 @@ def read_mapping(file: Path, shown_as: str, as_pulumi: bool = False) -> dict[str
     if value is None:
         return {}
     if not isinstance(value, dict):
-        return Problem(shown_as, "", Message("FT-CFG-024", "must be a mapping of keys to values"))
+        return Problem(
+            shown_as, "", Message("FT-CFG-024", "must be a mapping of keys to values", "write each as `key: value`")
+        )
     return value
 
 
@@ -195,9 +205,7 @@ def walk(
     """Each value in data of a YAML file with its path, the outer ones first; the first is the data itself.
 
     Args:
-        value: the data.
         whole: whether to leave out what is in a value.
-        path: where the data is.
     """
     yield path, value
     if whole(path, value):

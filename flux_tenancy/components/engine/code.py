@@ -20,8 +20,7 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 
 from flux_tenancy.components.config.errors import Problem
-from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.messages import Message, printable
 from flux_tenancy.components.engine.git import tracked
 
 PACKAGE = Path(__file__).resolve().parents[2]
@@ -44,15 +43,7 @@ _OF_PYTHONS_TESTS = frozenset({"test"})
 
 
 def code_problems(project: Path, environment: str = _ENVIRONMENT) -> list[Problem]:
-    """Why other code would run than the one that is installed and reviewed.
-
-    Args:
-        project: folder of the program.
-        environment: name of the folder with its packages.
-
-    Raises:
-        ConfigurationError: Git fails.
-    """
+    """Why other code would run than the one that is installed and reviewed. Raises ConfigurationError: Git fails."""
     problems = [
         Problem(
             str(file.relative_to(project)),

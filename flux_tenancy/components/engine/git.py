@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from flux_tenancy.components.config.errors import ConfigurationError, Problem
-from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.messages import Message, printable
 
 _ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
 """Variables that lead Git to another repository, such as those of a hook."""
@@ -21,9 +20,6 @@ def git(
     """Run Git in a folder; a caller looks at the exit code.
 
     Args:
-        folder: the folder.
-        arguments: those of the command.
-        stdin: what it reads.
         at: what leads Git to another index or work tree than those of the folder.
 
     Raises:

@@ -1,17 +1,92 @@
 """The `pulumi` command that runs the program, which the engine does not pass on.
 
-It is read from the process table (`components.engine.config_file`). If it is not found, the safe answer is given:
-everything is checked that would be checked before an update.
+The command is an ancestor of this process, so it is read from the process table. If it is not found, the safe answer is
+given: everything is checked that would be checked before an update.
 
 Source: https://www.pulumi.com/docs/iac/cli/commands/, and `PersistentFlags` in pkg/cmd/pulumi/pulumi.go of Pulumi
+
+`--config-file` can name another file than `Pulumi.<stack>.yaml`, and the engine does not tell the program either.
+Source: `declareFlagsAsEnvironmentVariables` in pkg/cmd/pulumi/pulumi.go of Pulumi, which gives each option an
+environment variable
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
 
-from flux_tenancy.components.engine.config_file import Process, pulumi_command
+import psutil
+
+OPTION = "--config-file"
+VARIABLE = "PULUMI_OPTION_CONFIG_FILE"
+_COMMAND, _PLUGIN = "pulumi", "pulumi-language"
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process.
+
+    Attributes:
+        arguments: its command line, the program first.
+    """
+
+    arguments: Sequence[str]
+    folder: Path
+
+
+@dataclass(frozen=True)
+class ConfigFile:
+    """The file that the command line names.
+
+    Attributes:
+        known: whether the command was found; if not, any file may have been read.
+        given: the file that it names; None if it names none, so that the stack's own is read.
+    """
+
+    known: bool
+    given: Path | None = None
+
+
+def config_file(processes: Iterable[Process] | None = None, environ: Mapping[str, str] = os.environ) -> ConfigFile:
+    """Find the file that the `pulumi` command names."""
+    if (process := pulumi_command(processes)) is not None:
+        named = _option(process.arguments[1:]) or environ.get(VARIABLE)
+        return ConfigFile(True, process.folder / named if named else None)
+    named = environ.get(VARIABLE)
+    return ConfigFile(False, Path(named).absolute() if named else None)
+
+
+def pulumi_command(processes: Iterable[Process] | None = None) -> Process | None:
+    """The `pulumi` command that runs this program; None if it is not found."""
+    for process in ancestors() if processes is None else processes:
+        name = Path(process.arguments[0]).name if process.arguments else ""
+        if name.startswith(_COMMAND) and not name.startswith(_PLUGIN):
+            return process
+    return None
+
+
+def ancestors() -> Iterator[Process]:
+    """The ancestors of this process, nearest first, up to the first that has ended or cannot be read."""
+    with suppress(psutil.Error):
+        for process in psutil.Process().parents():
+            yield Process(process.cmdline(), Path(process.cwd()))
+
+
+def _option(arguments: Sequence[str]) -> str:
+    """The value of the option; if it is given several times, the last one."""
+    value = ""
+    for index, argument in enumerate(arguments):
+        if argument == "--":
+            break
+        if argument == OPTION and index + 1 < len(arguments):
+            value = arguments[index + 1]
+        elif argument.startswith(f"{OPTION}="):
+            value = argument.removeprefix(f"{OPTION}=")
+    return value
+
 
 # Commands that only read or delete. With `--run-program`, they also run the program.
 _CREATING_NOTHING = frozenset({"destroy", "down", "dn", "refresh"})
@@ -47,22 +122,13 @@ _HARMLESS = frozenset(
 
 
 def creates_nothing(processes: Iterable[Process] | None = None) -> bool:
-    """Whether the program runs for `pulumi destroy` or `pulumi refresh`, which create nothing.
-
-    Args:
-        processes: the ancestors of this process, nearest first; None finds them.
-    """
+    """Whether the program runs for `pulumi destroy` or `pulumi refresh`, which create nothing."""
     command = pulumi_command(processes)
     return command is not None and next(_positional(command.arguments[1:]), None) in _CREATING_NOTHING
 
 
 def makes_plan(processes: Iterable[Process] | None = None, environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether the preview may be saved as a plan (`pulumi preview --save-plan`), which an update has to match.
-
-    Args:
-        processes: the ancestors of this process, nearest first; None finds them.
-        environ: the environment, which this process inherits from the command.
-    """
+    """Whether the preview may be saved as a plan (`pulumi preview --save-plan`), which an update has to match."""
     command = pulumi_command(processes)
     if command is None or any(environ.get(name, "").lower() not in _FALSE for name in _PLAN_VARIABLES):
         return True
@@ -70,13 +136,8 @@ def makes_plan(processes: Iterable[Process] | None = None, environ: Mapping[str,
 
 
 def ignores_protection(processes: Iterable[Process] | None = None, environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether the command deletes protected resources on purpose (`pulumi up --ignore-protect`).
-
-    Args:
-        processes: the ancestors of this process, nearest first; None finds them.
-        environ: the environment, which this process inherits from the command.
-    """
-    return _is_given(("--ignore-protect",), "PULUMI_OPTION_IGNORE_PROTECT", processes, environ)
+    """Whether the command deletes protected resources on purpose (`pulumi up --ignore-protect`)."""
+    return _is_given(pulumi_command(processes), environ, "--ignore-protect")
 
 
 def changing_options(
@@ -88,8 +149,6 @@ def changing_options(
 
     Args:
         harmless_targets: values of `--target` that change nothing.
-        processes: the ancestors of this process, nearest first; None finds them.
-        environ: the environment, which this process inherits from the command.
     """
     named = [name for name, value in environ.items() if name.startswith(_PREFIX) and value.lower() not in _FALSE]
     found = [f"--{name.removeprefix(_PREFIX).lower().replace('_', '-')}" for name in named]
@@ -107,23 +166,16 @@ def refreshes(processes: Iterable[Process] | None = None, environ: Mapping[str, 
     """Whether the engine has compared the state with the cluster before it runs the program (`pulumi up --refresh`).
 
     What the program reads may still be the state as it was before: the engine does not always write the result first.
-
-    Args:
-        processes: the ancestors of this process, nearest first; None finds them.
-        environ: the environment, which this process inherits from the command.
     """
-    return _is_given(("--refresh", "-r"), "PULUMI_OPTION_REFRESH", processes, environ)
+    return _is_given(pulumi_command(processes), environ, "--refresh", "-r")
 
 
-def _is_given(
-    options: Collection[str], variable: str, processes: Iterable[Process] | None, environ: Mapping[str, str]
-) -> bool:
-    """Whether an option is set by the environment or, which takes precedence, by the command."""
-    given = environ.get(variable, "")
-    command = pulumi_command(processes)
+def _is_given(command: Process | None, environ: Mapping[str, str], option: str, short: str = "") -> bool:
+    """Whether an option is set by its variable or, which takes precedence, by the command."""
+    given = environ.get(_PREFIX + option.removeprefix("--").replace("-", "_").upper(), "")
     for argument in command.arguments[1:] if command is not None else ():
-        option, has_value, value = argument.partition("=")
-        if option in options:
+        name, has_value, value = argument.partition("=")
+        if name in (option, short):
             given = value if has_value else "true"
     return given.lower() not in _FALSE
 

@@ -28,7 +28,7 @@ from google.protobuf import struct_pb2
 from pulumi.runtime import rpc
 from pulumi.runtime.proto import resource_pb2
 
-from flux_tenancy.components.config.invariants import present
+from flux_tenancy.components.config.errors import present
 from flux_tenancy.components.engine.pulumi_command import makes_plan
 
 T = TypeVar("T")

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
-from flux_tenancy.components.config.errors import MisplacedValueError
+from flux_tenancy.components.config.errors import EXACTLY_ONE, NOT_A, ONLY_ONE, MisplacedValueError
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.passed import Passed
 from flux_tenancy.components.config.section import Section
@@ -32,9 +32,7 @@ _GITHUB_NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,38}"
 
 GitReference = Annotated[
     str,
-    *matching(
-        GIT_REFERENCE, Message("FT-CFG-250", "is not a branch or tag name that Git accepts", "write it like main")
-    ),
+    *matching(GIT_REFERENCE, NOT_A(what="a branch or tag name that Git accepts", example="main")),
 ]
 GitUrl = Annotated[
     str,
@@ -65,7 +63,7 @@ GitHubRepositoryName = Annotated[
     str,
     *matching(
         rf"^{_GITHUB_NAME}/(?!\.{{1,2}}$)(?!.*\.git$)[A-Za-z0-9._-]{{1,100}}$",
-        Message("FT-CFG-254", "is not a GitHub repository", "write it like my-org/my-repository"),
+        NOT_A(what="a GitHub repository", example="my-org/my-repository"),
     ),
 ]
 
@@ -85,16 +83,7 @@ CREDENTIALS_WITH_PROVIDER = Wording(
 
 
 def check_login(provider: str | None, account: str | None, credentials: str | None) -> None:
-    """Check what a source logs in with.
-
-    Args:
-        provider: the cloud.
-        account: the service account that logs in there.
-        credentials: the key with other credentials.
-
-    Raises:
-        MisplacedValueError: these do not go together.
-    """
+    """Check what a source logs in with. Raises MisplacedValueError: these do not go together."""
     if provider is not None and account is None:
         raise MisplacedValueError(("provider",), NO_PROVIDER_ACCOUNT(provider=provider))
     if provider is None and account is not None:
@@ -117,19 +106,14 @@ class HttpsCredentials(Section):
     @model_validator(mode="after")
     def _one_secret(self) -> HttpsCredentials:
         if (self.password is None) == (self.bearer_token is None):
-            raise ValueError(
-                Message("FT-CFG-260", "needs exactly one of password (which may be a token) and bearerToken")
-            )
+            raise ValueError(EXACTLY_ONE(keys="password (which may be a token) and bearerToken"))
         if self.bearer_token is not None and self.username is not None:
             raise ValueError(Message("FT-CFG-261", "sets username with bearerToken", "set password instead"))
         return self
 
 
 class GitHubAppCredentials(Section):
-    """A GitHub App and its installation.
-
-    Source: https://fluxcd.io/flux/components/source/gitrepositories/#github
-    """
+    """A GitHub App and its installation. Source: https://fluxcd.io/flux/components/source/gitrepositories/#github"""
 
     app_id: int = Field(gt=0, description="Id of the App.")
     installation_id: int | None = Field(None, gt=0, description="Id of its installation.")
@@ -142,7 +126,7 @@ class GitHubAppCredentials(Section):
     @model_validator(mode="after")
     def _one_installation(self) -> GitHubAppCredentials:
         if (self.installation_id is None) == (self.installation_owner is None):
-            raise ValueError(Message("FT-CFG-262", "needs exactly one of installationId and installationOwner"))
+            raise ValueError(EXACTLY_ONE(keys="installationId and installationOwner"))
         return self
 
 
@@ -163,15 +147,17 @@ class GitHubRepository(Section):
 
 
 class Webhook(Section):
-    """A Receiver for this source, so that a push is fetched at once instead of at the next interval.
+    """A Receiver for this source, which fetches each push at once.
 
     Source: https://fluxcd.io/flux/components/notification/receivers/
     """
 
     type: Literal["github", "gitlab", "bitbucket", "generic-hmac"] = Field(
         "github",
-        description="How the Git host signs its calls. With `github.repository`, the webhook is registered there; for "
-        "other hosts, register it with the URL in the stack's outputs and the token in the Receiver's Secret.",
+        description=(
+            "How the Git host signs its calls. Without `github.repository`, register the webhook with the "
+            "URL in the stack's outputs and the token in the Receiver's Secret."
+        ),
     )
 
 
@@ -179,7 +165,7 @@ class CommitVerification(Section):
     """Required signatures. Source: https://fluxcd.io/flux/components/source/gitrepositories/#verification"""
 
     mode: Literal["HEAD", "Tag", "TagAndHEAD"] = Field(
-        "HEAD", description="Objects that must be signed: the commit, the tag, or both."
+        "HEAD", description="What must be signed: the commit, the tag, or both."
     )
     keys: dict[SignerName, SigningKey] = Field(
         min_length=1,
@@ -202,28 +188,28 @@ class GitSource(Passed):
     suspend: bool = Field(False, description="Stop fetching; the last fetched revision stays in use.")
     deploy_key: SshPrivateKey | None = Field(
         None,
-        description="Private SSH key that may read the repository, without a passphrase: ed25519, ECDSA P-384, or RSA "
-        "with at least 3072 bits; `flux-tenancy key deploy` creates one for `source` and for `flux.sync.source`.",
+        description=(
+            "Private SSH key without a passphrase: ed25519, ECDSA P-384, or RSA of at least 3072 bits. "
+            "`flux-tenancy key deploy` creates one."
+        ),
     )
     https: HttpsCredentials | None = Field(None, description="User name and password, or token, instead of a key.")
     github_app: GitHubAppCredentials | None = Field(None, description="A GitHub App, instead of a key.")
     provider: CloudProvider | None = Field(
         None,
-        description="Log in to the Git host of a cloud, as `serviceAccountName`; needs `policies.sources.providers`.",
+        description=("Log in to a cloud's Git host as `serviceAccountName`; needs `policies.sources.providers`."),
     )
     service_account_name: DnsLabel | None = Field(
-        None, description="Service account in the namespace of the source, annotated with its identity in the cloud."
+        None, description="Service account in the source's namespace, annotated with its identity in the cloud."
     )
     certificate_authority: CertificateAuthority | None = Field(
-        None, description="Certificate, PEM, of the authority that issued the Git host's certificate."
+        None, description="Authority of the Git host's certificate."
     )
     github: GitHubRepository | None = Field(
         None, description="The repository on GitHub, to register the deploy key and the webhook."
     )
-    webhook: Webhook | None = Field(None, description="Fetch each push at once; `{}` for GitHub.")
-    verify: CommitVerification | None = Field(
-        None, description="Reconcile only content that is signed by one of these keys."
-    )
+    webhook: Webhook | None = Field(None, description="Fetch each push at once, by a Receiver; `{}` for GitHub.")
+    verify: CommitVerification | None = Field(None, description="Reconcile only content signed by one of these keys.")
 
     kind_of_object = GIT_REPOSITORY
     api_reference = SOURCE_REFERENCE
@@ -240,11 +226,7 @@ class GitSource(Passed):
         scheme = urlsplit(self.url).scheme
         check_login(self.provider, self.service_account_name, next(iter(given), None))
         if len(given) > 1:
-            raise ValueError(
-                Message(
-                    "FT-CFG-265", f"sets {' and '.join(given)}, but a source has only one login", "keep one of them"
-                )
-            )
+            raise ValueError(ONLY_ONE(keys=f"{' and '.join(given)}, but a source has only one login"))
         if scheme == "ssh" and given != ["deployKey"]:
             problem = (
                 Message(
@@ -296,12 +278,12 @@ class GitConfig(Section):
 
     known_hosts: tuple[KnownHost, ...] = Field(
         (),
-        description="Host keys of Git hosts, as lines of an SSH `known_hosts` file. Those of github.com, gitlab.com "
-        "and bitbucket.org are built in; lines for one of these hosts replace its built-in keys.",
+        description=(
+            "Lines of an SSH `known_hosts` file; those of github.com, gitlab.com or bitbucket.org replace "
+            "the built-in keys."
+        ),
     )
-    known_hosts_file: str | None = Field(
-        None, description="Path of a file with more such lines, relative to the project or absolute."
-    )
+    known_hosts_file: str | None = Field(None, description="Path of a file with more such lines.")
 
 
 class GitHubOwner(Section):
@@ -309,15 +291,16 @@ class GitHubOwner(Section):
 
     token: SecretText | None = Field(
         None,
-        description="Token that may administer these repositories (fine-grained: Administration and Webhooks, read "
-        "and write); defaults to the environment's `GITHUB_TOKEN` if `app` is not set either.",
+        description=(
+            "Token that may administer these repositories (fine-grained: Administration and Webhooks, read and write)."
+        ),
     )
     app: GitHubAppCredentials | None = Field(None, description="An App with these rights, instead of the token.")
 
     @model_validator(mode="after")
     def _one_identity(self) -> GitHubOwner:
         if self.token is not None and self.app is not None:
-            raise ValueError(Message("FT-CFG-273", "sets token and app", "keep one of them"))
+            raise ValueError(ONLY_ONE(keys="token and app"))
         if self.app is not None and self.app.installation_id is None:
             raise MisplacedValueError(("app", "installationId"), Message("FT-CFG-274", "is required here and missing"))
         return self
@@ -329,8 +312,10 @@ class GitHubConfig(Section):
     base_url: WebUrl = Field("https://api.github.com/", description="API of GitHub, or a GitHub Enterprise Server.")
     owners: dict[GitHubName, GitHubOwner] = Field(
         default_factory=dict,
-        description="Organizations and users with their own credentials. Other owners, and owners with `{}`, use "
-        "the environment's `GITHUB_TOKEN`.",
+        description=(
+            "Organizations and users with their own credentials; others, and `{}`, use the environment's "
+            "`GITHUB_TOKEN`."
+        ),
     )
 
     def identity(self, owner: str) -> GitHubOwner:

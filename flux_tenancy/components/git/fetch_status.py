@@ -14,7 +14,7 @@ from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.messages import printable
 
 if TYPE_CHECKING:
     from flux_tenancy.components.git.config import GitHubConfig, GitSource
@@ -78,11 +78,7 @@ def not_fetched(source: Mapping[str, Any] | None) -> str | None:
 
 
 def missing_remedy(message: str) -> str:
-    """What to do if Flux does not find a repository, branch or folder; empty for any other reason.
-
-    Args:
-        message: Flux's message about a source or a Kustomization.
-    """
+    """What to do if Flux does not find a repository, branch or folder; empty for any other reason."""
     return next((remedy for pattern, remedy in _MISSING if pattern.search(message)), "")
 
 
@@ -92,9 +88,7 @@ def fetch_remedy(refusal: str, source: GitSource | None, github: GitHubConfig) -
     A host deletes the deploy keys of a repository with it, so only GitHub's API tells whether a key is gone alone.
 
     Args:
-        refusal: Flux's message.
         source: the source, or None if it is not one of the stack's Git sources.
-        github: GitHub, which is asked for a repository where the program registers the key.
     """
     if missing := missing_remedy(refusal):
         return missing

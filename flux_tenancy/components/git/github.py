@@ -24,6 +24,9 @@ GITHUB_TYPE = "flux-tenancy:index:GitHub"
 FORGOTTEN = "forgotten/"
 """Prefix of the names of what the next update only takes out of the state; no source has such a name."""
 
+WORKERS = 8
+"""How many requests are made at GitHub at the same time."""
+
 Registration = tuple[str, str]
 """Type and name of the resource of a deploy key or webhook."""
 
@@ -39,7 +42,6 @@ class GitHubArgs:
     """What GitHub needs.
 
     Attributes:
-        config: the `github` section of the stack.
         owners: the owners in whose repositories something is registered.
     """
 
@@ -52,9 +54,7 @@ class RegisteredKey:
     """A deploy key with the properties that it is registered with.
 
     Attributes:
-        name: name of its resource.
         repository: name of its repository, without the owner.
-        title: its title at GitHub.
         public: the public half, as one line without a comment.
     """
 
@@ -151,10 +151,6 @@ class GitHub(pulumi.ComponentResource):
 
         Until then it is in the state as it was, under another name and free of what it depended on, so that its tenant
         can leave. All its inputs are ignored, so that nothing is changed at GitHub, and any provider will do.
-
-        Args:
-            gone: type and name of its resource.
-            urn: its URN in the state.
         """
         kind, name = gone
         opts = pulumi.ResourceOptions(

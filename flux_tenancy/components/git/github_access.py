@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import requests
 from github import Auth, Github, GithubException
 
-from flux_tenancy.components.config.invariants import present
+from flux_tenancy.components.config.errors import present
 from flux_tenancy.components.config.messages import Message, Wording
 
 if TYPE_CHECKING:
@@ -110,31 +110,24 @@ def unusable(config: GitHubConfig, owner: str) -> Message | None:
             client.get_rate_limit()
     except GithubException as error:
         if error.status == HTTPStatus.UNAUTHORIZED:
-            return _rejection(identity)(owner=owner)
+            return _rejection(identity, owner)
     except (requests.ConnectionError, requests.Timeout, OSError, ValueError, AttributeError, TypeError):
         pass
     return None
 
 
-def _rejection(identity: GitHubOwner) -> Wording:
-    if identity.app is not None:
-        return Wording(
-            "FT-GIT-009",
-            "GitHub rejects its App",
-            "renew the private key: `pulumi config set --secret --path github.owners.{owner}.app.privateKey`",
-        )
-    return (
-        Wording(
-            "FT-GIT-010",
-            "GitHub rejects its token",
-            "renew it: `pulumi config set --secret --path github.owners.{owner}.token`",
-        )
-        if identity.token is not None
-        else Wording(
+def _rejection(identity: GitHubOwner, owner: str) -> Message:
+    if identity.app is None and identity.token is None:
+        return Message(
             "FT-GIT-011",
             "GitHub rejects GITHUB_TOKEN, which this owner uses because it has neither a token nor an App",
             "renew GITHUB_TOKEN",
         )
+    what, renewed, key = ("token", "it", "token") if identity.app is None else ("App", "its key", "app.privateKey")
+    return Message(
+        "FT-GIT-010",
+        f"GitHub rejects its {what}",
+        f"renew {renewed}: `pulumi config set --secret --path github.owners.{owner}.{key}`",
     )
 
 

@@ -19,9 +19,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from flux_tenancy.components.config.invariants import present
-from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.errors import present
+from flux_tenancy.components.config.messages import Message, printable
 from flux_tenancy.components.engine import log
 from flux_tenancy.components.engine.pulumi_command import refreshes
 from flux_tenancy.components.git.config import GitHubConfig, GitHubOwner, GitHubRepository
@@ -30,11 +29,11 @@ from flux_tenancy.components.git.github import (
     FORGOTTEN,
     PROVIDER_TYPE,
     WEBHOOK_TYPE,
+    WORKERS,
     Registration,
     registrations,
     source_of_deploy_key,
 )
-from flux_tenancy.components.git.github_preflight import WORKERS
 from flux_tenancy.components.git.sources import WEBHOOK_ROOT
 
 if TYPE_CHECKING:
@@ -52,7 +51,6 @@ class Gone:
     Attributes:
         urns: the URN of each deploy key and webhook in the state.
         github: GitHub with the credentials of all owners that something was registered for.
-        owners: these owners.
     """
 
     urns: Mapping[Registration, str] = field(default_factory=dict)
@@ -69,11 +67,6 @@ def gone_registrations(sources: Sources, previous: PreviousKeys, state: State) -
     If GitHub does not answer, or refuses, nothing counts as gone: a warning has the reason, and the provider fails.
     Neither does anything if the engine refreshes the state, which takes out what is gone: the program may read what was
     before.
-
-    Args:
-        sources: the Git sources of the stack.
-        previous: the deploy keys of earlier updates that stay.
-        state: the stack's state.
     """
     touched = list(_touched(sources, previous, state))
     owners = frozenset(str(outputs["owner"]) for outputs in state.outputs(PROVIDER_TYPE) if outputs.get("owner"))

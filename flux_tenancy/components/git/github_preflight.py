@@ -1,20 +1,24 @@
 """Whether the repositories exist in which something is to be registered for the first time.
 
 Repositories where everything is registered already are not checked again, which saves requests of GitHub's rate limit.
+
+The credentials of owners are checked even if nothing new is to be registered: providers without credentials would be
+recorded without any in the state, and the next update would show the opposite change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from flux_tenancy.components.config.errors import Problem
-from flux_tenancy.components.config.invariants import present
+from flux_tenancy.components.config.errors import Problem, present
 from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.git.config import GitHubOwner, GitSource
 from flux_tenancy.components.git.github import (
     WEBHOOK_TYPE,
+    WORKERS,
     Registration,
     recorded_keys,
     registrations,
@@ -26,9 +30,6 @@ from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY, SOURCE_API
 
 if TYPE_CHECKING:
     from flux_tenancy.components.engine.state import State
-    from flux_tenancy.components.git.config import GitSource
-
-WORKERS = 8
 
 
 def repository_problems(sources: Sources, new: Mapping[str, GitSource], stack_file: str) -> list[Problem]:
@@ -55,10 +56,8 @@ def lost_repositories(
     able to change, and it must be able to leave.
 
     Args:
-        sources: the Git sources of the stack.
         new: the sources of which something is to be registered (`unregistered`).
         problems: what `repository_problems` has found about them.
-        state: the stack's state.
     """
     refused = {problem.path: problem for problem in problems if problem.code in ("FT-GIT-005", "FT-GIT-016")}
     lost: dict[str, Message] = {}
@@ -107,3 +106,36 @@ def new_registrations(name: str, source: GitSource, state: State) -> set[Registr
 def _moves(source: GitSource, registered: Mapping[str, Any]) -> bool:
     name = present(source.github, "something is registered there").name
     return str(registered.get("repository", name)).lower() != name.lower()
+
+
+def identity_problems(sources: Sources, new: Mapping[str, GitSource], stack_file: str) -> list[Problem]:
+    """Missing or invalid credentials of owners in whose repositories everything is already registered.
+
+    Args:
+        new: those of which something is to be registered (`unregistered`).
+    """
+    owners = {owner.lower() for owner in sources.github_owners}
+    owners -= {source.github.owner.lower() for source in new.values() if source.github is not None}
+    if not owners:
+        return []
+    # Importing GitHub's client takes a third of a second, which stacks without GitHub do not need.
+    from flux_tenancy.components.git.github_access import unusable
+
+    with ThreadPoolExecutor(WORKERS) as pool:
+        reasons = dict(
+            zip(sorted(owners), pool.map(lambda owner: unusable(sources.github, owner), sorted(owners)), strict=True)
+        )
+    return [Problem(stack_file, f"github.owners.{owner}", reason) for owner, reason in reasons.items() if reason]
+
+
+def unneeded_owners(sources: Sources, stack_file: str) -> Iterator[Message]:
+    """A warning for each owner that no source needs, such as the owner of a removed tenant's repository."""
+    needed = {owner.lower() for owner in sources.github_owners}
+    for owner, identity in sources.github.owners.items():
+        if owner.lower() not in needed:
+            revoked = ", and revoke its credentials if nothing else uses them" if identity != GitHubOwner() else ""
+            yield Message(
+                "FT-GIT-012",
+                f"{stack_file}: github.owners.{owner}: no source of this stack is in a repository of {owner}",
+                f"remove it with `pulumi config rm --path github.owners.{owner}`{revoked}",
+            )

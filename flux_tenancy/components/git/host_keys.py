@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from flux_tenancy.components.config.messages import Message, Wording
-from flux_tenancy.components.git.github_preflight import WORKERS
+from flux_tenancy.components.git.github import WORKERS
 from flux_tenancy.components.keys.known_hosts import HostKey, KnownHostError, address_of, keys_for, parse
 from flux_tenancy.components.keys.ssh_keys import fingerprint
 

@@ -19,7 +19,7 @@ import pulumi
 from pulumi.output import UNKNOWN
 
 from flux_tenancy.components.cluster.client import ClusterUnavailable
-from flux_tenancy.components.config.invariants import present
+from flux_tenancy.components.config.errors import present
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.engine import log
 from flux_tenancy.components.git.fetch_status import lacking_proof, secret_name
@@ -56,11 +56,6 @@ def previous_keys(sources: Sources, state: State, find: Find) -> dict[str, list[
     The keys of the source's repository stay until the source has been fetched with its new key. If it is known which of
     them it was last fetched with, only that one stays. If the source no longer has a key, or has another repository,
     none stays.
-
-    Args:
-        sources: the Git sources of the stack.
-        state: the stack's state.
-        find: looks up an object of the cluster.
     """
     found: dict[str, list[RegisteredKey]] = {}
     keys = recorded_keys(state)
@@ -88,12 +83,6 @@ def rotations(
     """Each previous key and why it stays, once the syncs have settled. Logs one line for each rotation.
 
     In a preview the value is unknown: it depends on what the update finds, and a saved plan would fix it.
-
-    Args:
-        sources: the Git sources of the stack.
-        previous: the keys that stay.
-        progress: the progress of each sync.
-        find: looks up an object of the cluster.
     """
 
     def previous_of(name: str, keys: Sequence[RegisteredKey]) -> pulumi.Output[list[dict[str, str]]]:

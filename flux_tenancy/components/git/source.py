@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from flux_tenancy.components.config.invariants import present
+from flux_tenancy.components.config.errors import present
 from flux_tenancy.components.config.passed import merged
 from flux_tenancy.components.engine.state import made_once
 from flux_tenancy.components.git.github import (
@@ -71,7 +71,7 @@ class SourceObjects:
 
     Attributes:
         secrets: the Secrets with credentials and public keys, whose names are generated.
-        source: the GitRepository, which refers to them as `components.plan.generated_names` describes.
+        source: the GitRepository, which refers to them as `components.plan.registration` describes.
         receiver: the Receiver of webhooks for pushes, or None; it needs `webhook_secret`.
     """
 
@@ -81,13 +81,7 @@ class SourceObjects:
 
 
 def source_objects(meta: ObjectMeta, source: GitSource, known_hosts: Sequence[str]) -> SourceObjects:
-    """All objects of a source except the Secret of its webhook, whose token is generated and not configured.
-
-    Args:
-        meta: name, namespace and labels of the objects.
-        source: the source.
-        known_hosts: the stack's own host keys.
-    """
+    """All objects of a source except the Secret of its webhook, whose token is generated and not configured."""
     spec: Manifest = {
         "url": source.url,
         "ref": _reference(source),
@@ -212,10 +206,6 @@ class GitAccess:
     lost: Collection[Registration] = frozenset()
 
 
-NO_GIT_HOST = GitAccess(known_hosts=(), github=None, webhook_url=None)
-"""Access without any Git host: for plans that nobody registers."""
-
-
 def git_access(
     sources: Sources,
     previous_keys: Mapping[str, Sequence[RegisteredKey]] | None = None,
@@ -225,7 +215,6 @@ def git_access(
     """What the sources of a stack share; without GitHub if nothing is registered there, nor to be forgotten.
 
     Args:
-        sources: the Git sources of the stack.
         previous_keys: the previous deploy keys that stay, by source.
         lost: what cannot be registered, since its repository is gone.
         gone: what was registered and GitHub does not have any more.
@@ -241,8 +230,6 @@ def planned_source(meta: ObjectMeta, source: GitSource, access: GitAccess) -> li
     """What a source needs, in an order in which it works immediately and its removal leaves no key behind.
 
     Args:
-        meta: name, namespace and labels of its objects.
-        source: the source.
         access: what all sources of the stack share; without GitHub, nothing is planned there.
     """
     objects = source_objects(meta, source, access.known_hosts)
@@ -267,8 +254,6 @@ def webhook_url(meta: ObjectMeta, base: str | None, registered: Registered) -> p
     """The URL at which a source's Receiver gets webhooks; None without a Receiver.
 
     Args:
-        meta: metadata of the source's objects.
-        base: where Git hosts reach this cluster's Receivers.
         registered: the resources of the source's owner, by key.
     """
     if (secret := registered.get(key_of(webhook_secret(meta, "")))) is None:

@@ -48,7 +48,6 @@ class Chart:
 
     Attributes:
         path: its archive, relative to the project; the file name is the digest, so other content has another path.
-        version: version of the chart.
     """
 
     path: str
@@ -127,11 +126,7 @@ def release(
     """Register the release.
 
     Args:
-        product: the product.
-        chart: its chart.
         values: values of the chart; Pulumi drops an empty list, so that the chart would use its default.
-        opts: options of the resource.
-        inputs: further inputs of the resource.
     """
     properties: dict[str, Any] = {
         "name": product.name,

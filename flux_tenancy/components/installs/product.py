@@ -1,10 +1,20 @@
-"""A product that a stack installs: what it is called, where it is released, and which of its versions are supported."""
+"""A product that a stack installs: what it is called, where it is released or comes from instead, which of its versions
+are supported, and the compute resources of its controllers.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from flux_tenancy.components.config.errors import ONLY_ONE
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.section import Section
+from flux_tenancy.components.config.types import Quantity, WebUrl
 
 _VERSION = re.compile(r"v?(\d+)\.(\d+)\+?(?:\.(\d+))?(?![0-9A-Za-z])")
 
@@ -14,7 +24,6 @@ class Product:
     """What is known of a product before its release is read.
 
     Attributes:
-        title: what it is called.
         name: name of its section of the configuration, and of its chart and release if it has them.
         area: area of the codes of its messages, e.g. `KYV`.
         namespace: namespace that it is installed in.
@@ -36,6 +45,10 @@ class Product:
         """The supported versions for messages, e.g. `1.19.x`."""
         return ", ".join(f"{major}.{minor_part}.x" for major, minor_part in sorted(self.minors))
 
+    def unsupported(self) -> Message:
+        """What is said of any other version."""
+        return Message("FT-CFG-452", f"is not a supported version of {self.title}", f"use {self.versions()}")
+
     def changelog(self, version: str) -> str:
         """The address where upstream says what is new in a release."""
         return f"{self.repository}/releases/tag/v{version}"
@@ -51,10 +64,38 @@ def parse_version(version: str) -> tuple[int, ...]:
 
 
 def minor(version: str) -> tuple[int, int]:
-    """(major, minor) of a version.
-
-    Raises:
-        ValueError: it is not a version.
-    """
+    """(major, minor) of a version. Raises ValueError: it is not a version."""
     major, minor_part, _ = parse_version(version)
     return major, minor_part
+
+
+Quantities = dict[Literal["cpu", "memory", "ephemeral-storage"], Quantity]
+
+
+class ControllerResources(Section):
+    """Compute resources of one controller, as in a container's `resources`."""
+
+    requests: Quantities = Field(
+        default_factory=dict,
+        description="Reserved resources, e.g. `cpu: 100m`.",
+    )
+    limits: Quantities = Field(
+        default_factory=dict,
+        description="Maximum resources, e.g. `memory: 1Gi`.",
+    )
+
+
+class UrlOrBundle(Section):
+    """Where a release comes from, if not from where it is published."""
+
+    url: WebUrl | None = Field(None, description="URL to fetch it from instead; by default, the published release.")
+    bundle: str | None = Field(
+        None,
+        description="Local file instead, relative to the project or absolute, for clusters without internet access.",
+    )
+
+    @model_validator(mode="after")
+    def _at_most_one(self) -> UrlOrBundle:
+        if self.url is not None and self.bundle is not None:
+            raise ValueError(ONLY_ONE(keys="url and bundle"))
+        return self

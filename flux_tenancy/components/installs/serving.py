@@ -1,4 +1,4 @@
-"""Whether a product's webhooks really serve: their certificate is valid, and the API server calls and obeys them.
+"""Whether the webhooks of a product really serve: their certificate is valid, and the API server calls and obeys them.
 
 Its pods become ready before its webhooks are registered, and before the API server knows these.
 """
@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from flux_tenancy.components.cluster.waiting import NotReady, wait_for
+from flux_tenancy.components.cluster.hooks import NotReady, wait_for
 
 if TYPE_CHECKING:
     from flux_tenancy.components.config.messages import Wording
     from flux_tenancy.components.vocabulary.manifests import Manifest
 
-TIMEOUT_SECONDS = 120.0
+SERVING_SECONDS = 120.0
 
 
 class NotServing(NotReady):
@@ -29,7 +29,6 @@ class DryRun:
     """An object that is never created.
 
     Attributes:
-        manifest: the object.
         what: what it is, for messages, e.g. `a broken policy`.
     """
 
@@ -44,7 +43,6 @@ class DryRuns:
     Attributes:
         refused: what only the product refuses.
         denials: how the API server begins the message when one of the product's webhooks has refused it.
-        admitted: what the product admits.
     """
 
     refused: DryRun
@@ -52,23 +50,19 @@ class DryRuns:
     admitted: DryRun
 
 
-def wait_until_serving(
+def until_serving(
     dry_runs: DryRuns,
     says: Wording,
     refusal: Callable[[Manifest], str | None],
-    timeout_seconds: float = TIMEOUT_SECONDS,
+    timeout_seconds: float = SERVING_SECONDS,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
     """Wait until the product refuses the one object and admits the other.
 
     Args:
-        dry_runs: the objects.
         says: what is said if it does not serve, with `seconds` and `reason`.
         refusal: returns why the cluster would refuse to create an object, or None.
-        timeout_seconds: how long to wait.
-        clock: monotonic time in seconds.
-        sleep: waits for a number of seconds.
 
     Raises:
         NotServing: it does not serve within that time.

@@ -52,10 +52,7 @@ def generate() -> AgeIdentity:
 def read_identities(text: str) -> tuple[AgeIdentity, ...]:
     """The identities of an identity file: one on each line; empty lines and comments are ignored.
 
-    A sealed file counts as one identity.
-
-    Raises:
-        AgeKeyError: the text is anything else, or lists an identity twice.
+    A sealed file counts as one identity. Raises AgeKeyError: the text is anything else, or lists an identity twice.
     """
     if isinstance(text, SealedText):
         return (AgeIdentity(text, text.public_half),)
@@ -102,11 +99,7 @@ def identity_file(identities: tuple[AgeIdentity, ...]) -> str:
 
 
 def read_recipient(text: str) -> str:
-    """A recipient, without surrounding spaces.
-
-    Raises:
-        AgeKeyError: the text is anything else, above all an identity.
-    """
+    """A recipient, without surrounding spaces. Raises AgeKeyError: the text is anything else, above all an identity."""
     recipient = text.strip()
     if recipient.upper().startswith("AGE-SECRET-KEY-"):
         raise AgeKeyError(

@@ -21,11 +21,11 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 
 from flux_tenancy.components.config.errors import UNREADABLE, Problem, reason_of
-from flux_tenancy.components.config.messages import Message, message_of
+from flux_tenancy.components.config.messages import Message, Wording, message_of
 from flux_tenancy.components.config.yaml_files import UNREADABLE_FILE
 
 _HOST_LINE = "write it like git.example.com ssh-ed25519 AAAA… or [git.example.com]:2222 ssh-ed25519 AAAA…"
-
+_WEAK = Wording("FT-CFG-108", "has {what}, which is weak", "use another key of the host")
 
 PINNED = Path(__file__).with_name("known_hosts.txt")
 
@@ -77,9 +77,7 @@ def parse(line: str) -> HostKey:
         raise KnownHostError(
             Message("FT-CFG-102", "has a hashed host, so reviewers cannot see which host it trusts", _HOST_LINE)
         )
-    if words and words[0] in _TYPES:
-        raise KnownHostError(Message("FT-CFG-103", "does not begin with a host", _HOST_LINE))
-    if len(words) < 3:
+    if len(words) < 3 or words[0] in _TYPES:
         raise KnownHostError(Message("FT-CFG-104", "is not a line of host, type and key", _HOST_LINE))
     addresses, kind, key = words[0].lower().split(","), words[1], words[2]
     _check_addresses(addresses)
@@ -88,11 +86,7 @@ def parse(line: str) -> HostKey:
 
 
 def check_line(line: str) -> str:
-    """The line without surrounding spaces.
-
-    Raises:
-        KnownHostError: see `parse`.
-    """
+    """The line without surrounding spaces. Raises KnownHostError: see `parse`."""
     parse(line)
     return line.strip()
 
@@ -109,7 +103,6 @@ def keys_for(url: str, known: Sequence[str]) -> list[HostKey]:
     """The keys of the host of an ssh URL: those in `known`, or the pinned ones if there are none.
 
     Args:
-        url: URL of a repository, beginning with ssh://.
         known: lines of a `known_hosts` file, each checked by `parse`.
     """
     address = address_of(url)
@@ -171,9 +164,7 @@ def _plain(address: str) -> str:
 
 def _check_key(kind: str, key: str) -> None:
     if kind == "ssh-dss":
-        raise KnownHostError(
-            Message("FT-CFG-108", "is a DSA key, which is weak and which Flux rejects", "use another key of the host")
-        )
+        raise KnownHostError(_WEAK(what="a DSA key"))
     if kind not in _TYPES:
         raise KnownHostError(
             Message("FT-CFG-109", f"has {kind!r} as the type of the key", f"use one of {', '.join(_TYPES)}")
@@ -183,9 +174,7 @@ def _check_key(kind: str, key: str) -> None:
     except (ValueError, UnsupportedAlgorithm):
         raise KnownHostError(Message("FT-CFG-110", "has an incomplete or damaged key", "copy the whole line")) from None
     if isinstance(public, rsa.RSAPublicKey) and public.key_size < SHORTEST_HOST_RSA:
-        raise KnownHostError(
-            Message("FT-CFG-111", f"has an RSA key of only {public.key_size} bits", "use another key of the host")
-        )
+        raise KnownHostError(_WEAK(what=f"an RSA key of only {public.key_size} bits"))
 
 
 def read_known_hosts(section: Any, stack_file: str, project: Path) -> tuple[tuple[str, ...], list[Problem]]:
@@ -193,7 +182,6 @@ def read_known_hosts(section: Any, stack_file: str, project: Path) -> tuple[tupl
 
     Args:
         section: the section, not validated yet.
-        stack_file: the stack's file, which names it.
         project: folder of the Pulumi project, where relative paths start.
     """
     name = section.get("knownHostsFile") if isinstance(section, Mapping) else None

@@ -23,10 +23,8 @@ _EXPORTED_PRIVATE_KEY = (
 OPENPGP_PRIVATE_KEY = Wording(
     "FT-CFG-720", "contains a private key, which was readable here", f"revoke it, and {EXPORTED_PUBLIC_KEY}"
 )
-DAMAGED_OPENPGP_PUBLIC_KEY = Wording(
-    "FT-CFG-722",
-    "is an incomplete or damaged OpenPGP public key, or has other text around it",
-    EXPORTED_PUBLIC_KEY,
+NO_OPENPGP_PUBLIC_KEY = Wording(
+    "FT-CFG-722", "is not one complete OpenPGP public key block, without other text around it", EXPORTED_PUBLIC_KEY
 )
 DAMAGED_OPENPGP_PRIVATE_KEY = Wording(
     "FT-CFG-725",
@@ -48,7 +46,6 @@ class OpenPgpKey:
     """One private key.
 
     Attributes:
-        private: the key itself, armored.
         public: its public half, armored, for those who encrypt.
         fingerprint: how SOPS names it: uppercase hexadecimal digits.
     """
@@ -59,11 +56,7 @@ class OpenPgpKey:
 
 
 def generate(user_id: str) -> OpenPgpKey:
-    """A new key that does not expire: with an expired key Flux still decrypts, but nobody can encrypt.
-
-    Args:
-        user_id: the key's owner, as other programs show it.
-    """
+    """A new key that does not expire: with an expired key Flux still decrypts, but nobody can encrypt."""
     return _key(Tsk.generate(user_id=user_id))
 
 
@@ -74,17 +67,14 @@ def read_public_key(text: str) -> str:
         OpenPgpKeyError: the text is anything else, above all a private key.
     """
     normalized = armor.normalized(text)
-    labels = armor.labels(normalized)
     if armor.has_private_key(text):
         raise OpenPgpKeyError(OPENPGP_PRIVATE_KEY())
-    if labels != [_PUBLIC_LABEL]:
-        raise OpenPgpKeyError(Message("FT-CFG-721", "is not one OpenPGP public key block", EXPORTED_PUBLIC_KEY))
     if not armor.is_single_block(normalized, _PUBLIC_LABEL):
-        raise OpenPgpKeyError(DAMAGED_OPENPGP_PUBLIC_KEY())
+        raise OpenPgpKeyError(NO_OPENPGP_PUBLIC_KEY())
     try:
         Cert.split_bytes(normalized.encode())
     except RuntimeError:  # its message has a stack trace
-        raise OpenPgpKeyError(DAMAGED_OPENPGP_PUBLIC_KEY()) from None
+        raise OpenPgpKeyError(NO_OPENPGP_PUBLIC_KEY()) from None
     if any(packet.tag in (Tag.SecretKey, Tag.SecretSubkey) for packet in PacketPile.from_bytes(normalized.encode())):
         raise OpenPgpKeyError(OPENPGP_PRIVATE_KEY())
     return normalized

@@ -4,17 +4,87 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import dsa, rsa
 from cryptography.hazmat.primitives.serialization import load_pem_public_key, load_ssh_public_key
 from pydantic import Field, model_validator
 
+from flux_tenancy.components.config.errors import EXACTLY_ONE
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import WebUrl, regular_expression
 from flux_tenancy.components.keys import armor
-from flux_tenancy.components.keys.certificates import SHORTEST
 from flux_tenancy.components.keys.openpgp_keys import EXPORTED_PUBLIC_KEY, read_public_key
+
+_NO_APP_KEY = Wording(
+    "FT-CFG-116",
+    "is not a private key as GitHub gives it to an App: it is {what}",
+    "use the .pem file from GitHub unchanged",
+)
+
+SHORTEST = 2048
+"""Bits of the keys that GitHub generates."""
+
+_FORMATS = ("RSA PRIVATE KEY", "PRIVATE KEY", "ENCRYPTED PRIVATE KEY")
+
+
+class AppKeyError(ValueError):
+    """The text is not the private key of an App. The message contains nothing of the text."""
+
+
+def read_app_key(text: str) -> str:
+    """An unencrypted RSA private key in PEM, with Unix line endings. Raises AppKeyError: the text is anything else."""
+    normalized = armor.normalized(text)
+    labels = armor.labels(normalized)
+    if len(labels) != 1 or labels[0] not in _FORMATS or not armor.is_single_block(normalized, labels[0]):
+        raise AppKeyError(_NO_APP_KEY(what="not one RSA private key in PEM"))
+    try:
+        key = serialization.load_pem_private_key(normalized.encode(), password=None)
+    except TypeError:  # there is no password to decrypt it with
+        raise AppKeyError(_NO_APP_KEY(what="protected by a passphrase, which Flux cannot enter")) from None
+    except (ValueError, UnsupportedAlgorithm):
+        raise AppKeyError(_NO_APP_KEY(what="incomplete or damaged")) from None
+    if not isinstance(key, rsa.RSAPrivateKey):
+        raise AppKeyError(_NO_APP_KEY(what="not an RSA key"))
+    if key.key_size < SHORTEST:
+        raise AppKeyError(_NO_APP_KEY(what=f"an RSA key of only {key.key_size} bits"))
+    return normalized
+
+
+class CertificateError(ValueError):
+    """A text that does not consist of certificates. The message does not repeat it."""
+
+
+def read_authority(text: str) -> str:
+    """One or more certificates in PEM, with Unix line endings.
+
+    Raises:
+        CertificateError: the text is anything else, above all a private key, which must never leave the authority.
+    """
+    normalized = armor.normalized(text)
+    labels = armor.labels(normalized)
+    if armor.has_private_key(text):
+        raise CertificateError(
+            Message(
+                "FT-CFG-122",
+                "contains a private key, which was readable here",
+                "replace the key and its certificates, and set only the certificate",
+            )
+        )
+    if not labels or any(label != "CERTIFICATE" for label in labels):
+        raise CertificateError(
+            Message("FT-CFG-123", "is not a certificate in PEM", "it begins with -----BEGIN CERTIFICATE-----")
+        )
+    try:
+        found = x509.load_pem_x509_certificates(normalized.encode())
+    except ValueError:
+        found = []
+    if len(found) != len(labels):
+        raise CertificateError(Message("FT-CFG-124", "is an incomplete or damaged certificate", "copy the whole file"))
+    return normalized
+
 
 _FORGEABLE = Wording(
     "FT-CFG-146",
@@ -38,14 +108,14 @@ def read_cosign_key(text: str) -> str:
                 "replace it, and set the public key, cosign.pub",
             )
         )
-    if not armor.is_single_block(text, "PUBLIC KEY"):
-        raise ValueError(Message("FT-CFG-127", "is not a public key in PEM", "use the content of cosign.pub"))
     key = armor.normalized(text)
     try:
+        if not armor.is_single_block(text, "PUBLIC KEY"):
+            raise ValueError
         loaded = load_pem_public_key(key.encode())
     except (ValueError, UnsupportedAlgorithm):
         raise ValueError(
-            Message("FT-CFG-128", "is an incomplete or damaged public key", "use the content of cosign.pub")
+            Message("FT-CFG-127", "is not a complete public key in PEM", "use the content of cosign.pub")
         ) from None
     if _is_forgeable(loaded):
         raise ValueError(_FORGEABLE())
@@ -72,7 +142,7 @@ class KeylessSigner(Section):
     @model_validator(mode="after")
     def _one_subject(self) -> KeylessSigner:
         if (self.subject is None) == (self.subject_reg_exp is None):
-            raise ValueError(Message("FT-CFG-505", "needs exactly one of subject and subjectRegExp"))
+            raise ValueError(EXACTLY_ONE(keys="subject and subjectRegExp"))
         return self
 
 

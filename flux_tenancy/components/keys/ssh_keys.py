@@ -28,7 +28,8 @@ _WHOLE_SSH_KEY = "set the whole file with its line breaks: `pulumi config set --
 DAMAGED_SSH_KEY = Wording(
     "FT-CFG-138", "is an incomplete or damaged private key, or has other text around it", _WHOLE_SSH_KEY
 )
-DSA_SSH_KEY = Wording("FT-CFG-140", "is a DSA key, which Git hosts no longer accept", _STRONG_SSH_KEY)
+_WEAK_SSH_KEY = Wording("FT-CFG-140", "is {what}, which is weak or which Git hosts do not accept", _STRONG_SSH_KEY)
+_MORE_THAN_A_KEY = Wording("FT-CFG-136", "contains {what}", "set only the private SSH key")
 
 SHORTEST_RSA = 3072
 """Minimum bits of an RSA key. Source: NIST SP 800-57 part 1, table 2: as strong as AES-128. Messages name it."""
@@ -134,9 +135,9 @@ def _check_kind(text: str) -> None:
         )
     labels = armor.labels(text)
     if any("PGP" in label for label in labels):
-        raise SshKeyError(Message("FT-CFG-132", "is an OpenPGP key", "use a private SSH key"))
+        raise SshKeyError(_MORE_THAN_A_KEY(what="an OpenPGP key"))
     if any("CERTIFICATE" in label for label in labels):
-        raise SshKeyError(Message("FT-CFG-133", "contains a certificate", "set only the private SSH key"))
+        raise SshKeyError(_MORE_THAN_A_KEY(what="a certificate"))
     if any("PUBLIC KEY" in label for label in labels) or "BEGIN SSH2 PUBLIC KEY" in text or _PUBLIC_LINE.search(text):
         raise SshKeyError(
             Message(
@@ -150,13 +151,9 @@ def _check_kind(text: str) -> None:
             Message("FT-CFG-135", "is not a private key: it has no line -----BEGIN … PRIVATE KEY-----", _WHOLE_SSH_KEY)
         )
     if len(labels) > 1:
-        raise SshKeyError(
-            Message(
-                "FT-CFG-136", f"contains {len(labels)} blocks ({', '.join(labels)})", "set only the private SSH key"
-            )
-        )
+        raise SshKeyError(_MORE_THAN_A_KEY(what=f"{len(labels)} blocks ({', '.join(labels)})"))
     if labels[0] == "DSA PRIVATE KEY":
-        raise SshKeyError(DSA_SSH_KEY())
+        raise SshKeyError(_WEAK_SSH_KEY(what="a DSA key"))
     if labels[0] not in _FORMATS:
         raise SshKeyError(
             Message(
@@ -171,10 +168,10 @@ def _check_kind(text: str) -> None:
 
 def _check_strength(key: object) -> None:
     if isinstance(key, rsa.RSAPrivateKey) and key.key_size < SHORTEST_RSA:
-        raise SshKeyError(Message("FT-CFG-141", f"is an RSA key of only {key.key_size} bits", _STRONG_SSH_KEY))
+        raise SshKeyError(_WEAK_SSH_KEY(what=f"an RSA key of only {key.key_size} bits"))
     if isinstance(key, ec.EllipticCurvePrivateKey) and not isinstance(key.curve, ec.SECP384R1):
-        raise SshKeyError(Message("FT-CFG-142", f"is an ECDSA key on the curve {key.curve.name}", _STRONG_SSH_KEY))
+        raise SshKeyError(_WEAK_SSH_KEY(what=f"an ECDSA key on the curve {key.curve.name}"))
     if isinstance(key, dsa.DSAPrivateKey):
-        raise SshKeyError(DSA_SSH_KEY())
+        raise SshKeyError(_WEAK_SSH_KEY(what="a DSA key"))
     if not isinstance(key, rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey):
-        raise SshKeyError(Message("FT-CFG-143", "is of a type that Git hosts do not accept", _STRONG_SSH_KEY))
+        raise SshKeyError(_WEAK_SSH_KEY(what="a key of another type"))

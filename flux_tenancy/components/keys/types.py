@@ -9,9 +9,8 @@ from pydantic import SecretStr
 from flux_tenancy.components.config.types import secret, unshown
 from flux_tenancy.components.keys import known_hosts
 from flux_tenancy.components.keys.age_keys import identity_file, read_identities, read_recipient
-from flux_tenancy.components.keys.certificates import read_app_key, read_authority
 from flux_tenancy.components.keys.openpgp_keys import key_ring, read_fingerprint, read_private_keys
-from flux_tenancy.components.keys.signing_keys import read_cosign_key, read_signing_key
+from flux_tenancy.components.keys.signing_keys import read_app_key, read_authority, read_cosign_key, read_signing_key
 from flux_tenancy.components.keys.ssh_keys import read_private_key
 
 SshPrivateKey = Annotated[

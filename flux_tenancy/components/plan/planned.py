@@ -81,10 +81,9 @@ class Planned:
     """An object that a stack wants, in the cluster or at a Git host.
 
     Attributes:
-        stage: when it is created.
         manifest: the object; of one at a Git host, the kind and the name of its resource.
         needs: keys of objects of the same owner that it is created after, besides those of earlier stages. An object
-            with a generated name that it refers to is always among them (`components.plan.generated_names`).
+            with a generated name that it refers to is always among them (`components.plan.registration`).
         room: what it takes of the quotas of its namespace, by their resource names. By default, an object counts once,
             and one with a generated name twice, since it exists twice while it is replaced. Empty for what counts among
             the tenant's own objects, or with another object.

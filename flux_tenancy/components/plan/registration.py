@@ -1,16 +1,61 @@
-"""The one place where what is planned becomes Pulumi resources."""
+"""The one place where what is planned becomes Pulumi resources.
+
+The manifest of an object with a generated name has `generateName` instead of a name, and a reference to it has that
+prefix without the final dash until the object is registered and its name is known.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
 import pulumi
 
-from flux_tenancy.components.config.invariants import BrokenInvariantError
-from flux_tenancy.components.plan.generated_names import generated_names, referring
+from flux_tenancy.components.config.errors import BrokenInvariantError
 from flux_tenancy.components.plan.planned import Make, Planned, Registered, Stage, of_stage
 from flux_tenancy.components.vocabulary.manifests import Manifest, former_type, name_of, resource_type
+
+_REFERENCES = ("secretRef", "certSecretRef", "proxySecretRef")
+# In HelmReleases: a list of references to Secrets and ConfigMaps, and values, in which nothing is a reference.
+_VALUES_FROM, _VALUES = "valuesFrom", "values"
+
+
+def generated_names(registered: Iterable[tuple[Manifest, pulumi.CustomResource]]) -> dict[str, pulumi.Output[str]]:
+    """The generated names of registered objects, by the placeholder in references to them."""
+    return {
+        prefix.removesuffix("-"): _name_of(resource)
+        for manifest, resource in registered
+        if (prefix := manifest["metadata"].get("generateName")) is not None
+    }
+
+
+def referring(manifest: Manifest, names: Mapping[str, pulumi.Input[str]]) -> Manifest:
+    """The manifest with the generated name in each reference to such a Secret.
+
+    Args:
+        names: the generated names (`generated_names`).
+    """
+
+    def part(key: str, value: Any) -> Any:
+        if key in _REFERENCES and isinstance(value, dict) and value["name"] in names:
+            return value | {"name": names[value["name"]]}
+        if key == _VALUES_FROM:
+            return [
+                each | {"name": names[each["name"]]} if each["kind"] == "Secret" and each["name"] in names else each
+                for each in value
+            ]
+        return referring(value, names) if isinstance(value, dict) and key != _VALUES else value
+
+    return {key: part(key, value) for key, value in manifest.items()}
+
+
+def _name_of(resource: pulumi.CustomResource) -> pulumi.Output[str]:
+    # The SDK gives a resource an attribute for each of its properties.
+    metadata: pulumi.Output[dict[str, str]] = resource.metadata  # type: ignore[attr-defined]
+    # An update that leaves out a new object (`--target`) has only what the program has given, which has no name.
+    return metadata.apply(lambda found: found.get("name", ""))
+
 
 # Registered objects belong to Pulumi alone. Neither a Flux that was bootstrapped before nor a copy in a repository may
 # apply or prune them, and Pulumi wins conflicts with other field managers.
@@ -34,8 +79,6 @@ def register_planned(
     """Register what is planned for one owner, each object after those of earlier stages and those that it needs.
 
     Args:
-        planned: what to register.
-        options: the options of an object, besides what it depends on.
         early: what is registered already, by key.
 
     Returns:

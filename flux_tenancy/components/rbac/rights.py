@@ -12,8 +12,8 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
-from flux_tenancy.components.config.printable import printable
-from flux_tenancy.components.rbac.kubernetes_roles import AGGREGATE_LABEL, KNOWN, POWER, READ, KubernetesRole
+from flux_tenancy.components.config.messages import printable
+from flux_tenancy.components.rbac.kubernetes_roles import AGGREGATE_LABEL, KNOWN, POWER, READ, WRITE, KubernetesRole
 from flux_tenancy.components.rbac.subjects import PUBLIC_NAMESPACE
 from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest, selects
 
@@ -143,7 +143,6 @@ def reaching(rights: Iterable[Permission], place: str, content: frozenset[Right]
     Nobody is reached by a look at oneself, by a page of the API server, and by reading what is no content of tenants.
 
     Args:
-        rights: what everybody may do.
         place: the namespace in which they may; CLUSTER for all.
         content: the rights over what tenants have, in addition to what Kubernetes' role `admin` includes.
     """
@@ -164,7 +163,10 @@ def reaching(rights: Iterable[Permission], place: str, content: frozenset[Right]
 
 
 def in_words(rights: Collection[Permission]) -> list[str]:
-    """Rights as `get, list secrets`, those with the same verbs together."""
+    """Rights as `read secrets` or `create, get pods/exec`, those with the same verbs together.
+
+    `read` stands for get, list and watch, `write` for create, update, patch and delete.
+    """
     if EVERYTHING in rights:
         return ["everything"]
     names, verbs, resources = defaultdict(list), defaultdict(set), defaultdict(list)
@@ -172,11 +174,22 @@ def in_words(rights: Collection[Permission]) -> list[str]:
         names[replace(right, name="")].append(right.name)
     for right, named in names.items():
         what = right.resource if right.is_url else f"{right.resource}.{right.group}".rstrip(".")
-        what = "everything" if what == "*.*" else what
+        what = {"*.*": "everything", "*": "everything in the core API group"}.get(what, what)
         verbs[what if "" in named else f"{what} named {', '.join(named)}"].add(right.verb)
     for what, allowed in verbs.items():
-        resources["all verbs of" if "*" in allowed else ", ".join(sorted(allowed))].append(what)
+        resources[_in_words(allowed)].append(what)
     return [printable(f"{allowed} {', '.join(sorted(whats))}") for allowed, whats in sorted(resources.items())]
+
+
+def _in_words(verbs: set[str]) -> str:
+    if "*" in verbs:
+        return "all verbs of"
+    words, left = [], set(verbs)
+    for word, meant in (("read", READ), ("write", WRITE)):
+        if left | {"deletecollection"} >= set(meant):
+            words.append(word)
+            left.difference_update(meant)
+    return ", ".join([*words, *sorted(left)])
 
 
 def is_rbac(manifest: Manifest, *kinds: str) -> bool:

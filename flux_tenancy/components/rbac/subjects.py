@@ -1,16 +1,58 @@
-"""Whom a binding reaches: users, groups and service accounts, under each of their names.
+"""Roles and bindings as manifests, tables of resources, and whom a binding reaches.
 
 Source: https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-subjects
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.messages import printable
+from flux_tenancy.components.vocabulary.manifests import RBAC, RBAC_API, Manifest, ResourceTable
+
+
+def table(text: str) -> ResourceTable:
+    """A table of resources: `core: pods services apps: deployments`."""
+    rows: list[tuple[str, list[str]]] = []
+    for word in text.split():
+        if word.endswith(":"):
+            rows.append(("" if word == "core:" else word[:-1], []))
+        else:
+            rows[-1][1].append(word)
+    return tuple((group, tuple(names)) for group, names in rows)
+
+
+def rbac_rule(group: str, resources: Iterable[str], verbs: Iterable[str], names: Collection[str] = ()) -> Manifest:
+    """A rule of a role; names limit it to some objects."""
+    found = {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)}
+    return found | ({"resourceNames": list(names)} if names else {})
+
+
+def rules_for(rows: Iterable[tuple[str, Iterable[str]]], verbs: Sequence[str]) -> list[Manifest]:
+    """The rules of a role that allow these verbs."""
+    return [rbac_rule(group, resources, verbs) for group, resources in rows]
+
+
+def rbac_role(kind: str, metadata: Manifest, rules: Iterable[Manifest]) -> Manifest:
+    """A Role or ClusterRole."""
+    return {"apiVersion": RBAC_API, "kind": kind, "metadata": metadata, "rules": list(rules)}
+
+
+def rbac_binding(
+    kind: str, metadata: Manifest, name: str, subjects: Iterable[Manifest], role_kind: str = "ClusterRole"
+) -> Manifest:
+    """A RoleBinding or ClusterRoleBinding to a role of this name."""
+    return {
+        "apiVersion": RBAC_API,
+        "kind": kind,
+        "metadata": metadata,
+        "roleRef": {"apiGroup": RBAC, "kind": role_kind, "name": name},
+        "subjects": list(subjects),
+    }
+
 
 _ACCOUNT = "system:serviceaccount:"
 ALL_ACCOUNTS = "system:serviceaccounts"
@@ -72,7 +114,6 @@ def subject_of(subject: Mapping[str, str], namespace: str = "") -> Subject:
     """The subject of a binding; an account may be given by its user name, and is by default in the binding's namespace.
 
     Args:
-        subject: as the binding names it.
         namespace: that of the binding; empty for a ClusterRoleBinding.
     """
     kind, name = SubjectKind(subject["kind"]), subject["name"]

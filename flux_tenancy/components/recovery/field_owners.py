@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 import pulumi
 
 from flux_tenancy.components.cluster.client import APPLY_PATCH, ClusterUnavailable, ask, explaining, path_of
-from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.messages import Message, printable
 from flux_tenancy.components.engine import log
 from flux_tenancy.components.vocabulary.manifests import Manifest, name_of, resource_type
 
@@ -32,12 +31,7 @@ CoOwner = tuple[Manifest, str]
 
 
 def co_owners(objects: Iterable[Manifest], state: State) -> Iterator[CoOwner]:
-    """The field managers other than Pulumi that have applied a spec of this stack.
-
-    Args:
-        objects: sources and Kustomizations as the cluster has them.
-        state: the stack's state; objects that are not in it are left alone.
-    """
+    """The field managers other than Pulumi that have applied a spec of this stack."""
     for each in objects:
         own = state.resources.get((resource_type(each), name_of(each)), {}).get(_OWN_MANAGER)
         if own is None:

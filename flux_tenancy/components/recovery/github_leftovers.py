@@ -17,11 +17,9 @@ import pulumi
 from flux_tenancy.components.cluster.client import explaining, items
 from flux_tenancy.components.cluster.ownership import carries_marks
 from flux_tenancy.components.config.errors import Problem
-from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.messages import Message, printable
 from flux_tenancy.components.engine import log
-from flux_tenancy.components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE, key_title_prefix, registered_key
-from flux_tenancy.components.git.github_preflight import WORKERS
+from flux_tenancy.components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE, WORKERS, key_title_prefix, registered_key
 from flux_tenancy.components.git.source import NOTIFICATION_API
 from flux_tenancy.components.git.sources import WEBHOOK_ROOT, Sources, github_key_path, object_name
 
@@ -41,7 +39,6 @@ class Leftover:
     """A deploy key or webhook of this stack that is in a repository and not in the state.
 
     Attributes:
-        repository: the repository.
         path: its path in GitHub's API below the repository, e.g. `keys/17`.
         label: what messages call it, e.g. `the webhook 17`.
         used: whether it has been used, which a killed update does not get to.
@@ -66,11 +63,7 @@ def github_leftovers(
     If everything is registered already, GitHub is not asked.
 
     Args:
-        sources: the Git sources of the stack.
         new: those of which something is to be registered (`unregistered`).
-        state: what earlier updates of this stack have left.
-        stack: name of the stack.
-        stack_file: name of the stack's file.
         by_hand: the URL paths of Receivers that this program registers nowhere (`receivers_by_hand`).
     """
     if not new:
@@ -112,10 +105,7 @@ def own_keys(
 
     Args:
         keys: all of the repository, https://docs.github.com/rest/deploy-keys/deploy-keys.
-        repository: the repository.
         sources: the sources to be registered there; their keys belong to this stack, used or not.
-        state: the stack's state.
-        stack: name of the stack.
     """
     known = _known(outputs.get("title") for outputs in state.outputs(DEPLOY_KEY_TYPE))
     if known is None:
@@ -139,9 +129,7 @@ def own_webhooks(
 
     Args:
         hooks: all of the repository, https://docs.github.com/rest/repos/webhooks.
-        repository: the repository.
         webhook_url: where Git hosts reach this cluster's Receivers, or None.
-        state: what earlier updates of this stack have left.
         by_hand: the URL paths of Receivers that this program registers nowhere.
     """
     if webhook_url is None:
@@ -161,10 +149,7 @@ def own_webhooks(
 def receivers_by_hand(api: client.ApiClient, sources: Sources) -> set[str]:
     """The URL paths of the cluster's Receivers that this program registers nowhere, e.g. `/hook/1a2b…`.
 
-    They are of others, or of sources of the stack without a repository at GitHub.
-
-    Raises:
-        ClusterUnavailable: the cluster does not answer, or not to this user.
+    They are of others, or of sources of the stack without a repository at GitHub. Raises ClusterUnavailable.
     """
     with explaining(api):
         found = items(api, f"/apis/{NOTIFICATION_API}/receivers")
@@ -211,21 +196,15 @@ def clear_github(config: GitHubConfig, leftovers: Iterable[Leftover]) -> None:
                     "remove it at GitHub unless another project uses it",
                 )
             )
-        elif pulumi.runtime.is_dry_run():
+        else:
+            is_preview = pulumi.runtime.is_dry_run()
+            if not is_preview:
+                _remove(config, each)
             log.info(
                 Message(
                     "FT-GIT-021",
                     f"{each.label} of {each.repository.repository} is not in the stack's state: an update was "
-                    "interrupted; the next one removes it",
-                )
-            )
-        else:
-            _remove(config, each)
-            log.info(
-                Message(
-                    "FT-GIT-022",
-                    f"{each.label} of {each.repository.repository} was not in the stack's state: an update "
-                    "was interrupted; it is now removed",
+                    f"interrupted; {'the next one removes it' if is_preview else 'it is now removed'}",
                 )
             )
 

@@ -3,6 +3,9 @@
 The next update generates other names, and the one after that deletes what nothing refers to any more. They are Services
 whose names no tenant can guess, and Secrets of sources, syncs and notifications: copies of credentials that would stay
 for ever, after each kill, since `flux-tenancy up` writes the state only at its end.
+
+Helm refuses to go on after a killed release. Nothing is lost by its records, so an update stops and says how to clear
+them (docs/troubleshooting.md#an-update-was-killed).
 """
 
 from __future__ import annotations
@@ -23,8 +26,11 @@ from flux_tenancy.components.cluster.client import (
     items,
 )
 from flux_tenancy.components.cluster.ownership import carries_marks, names_cluster
+from flux_tenancy.components.config.errors import Problem
+from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.yaml_files import walk
 from flux_tenancy.components.engine.log import run_error
+from flux_tenancy.components.installs.chart import RELEASE_TYPE
 from flux_tenancy.components.installs.flux.egress import ARTIFACT_NAME
 from flux_tenancy.components.sync.notifications import BETA_PROVIDER_API, PROVIDER_API, SECRET_NAME
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, TENANT_LABEL
@@ -34,6 +40,7 @@ if TYPE_CHECKING:
     from kubernetes import client
 
     from flux_tenancy.components.engine.state import State
+    from flux_tenancy.components.installs.product import Product
 
 _OF_NOTIFICATION = re.compile(SECRET_NAME)
 _SECRET = re.compile(f".+-{GENERATED_SUFFIX}|{SECRET_NAME}")
@@ -49,10 +56,7 @@ def read_leftover_objects(
     Services are only read while the state has no controller, since controllers are created after all Services.
 
     Args:
-        api: a client for the cluster.
-        cluster: facts of the cluster.
         syncs: its sources and Kustomizations; an object that they refer to is in use and no leftover.
-        state: the stack's state.
 
     Raises:
         ClusterUnavailable: the cluster does not answer, or not to this user.
@@ -78,12 +82,7 @@ def read_leftover_objects(
 
 
 def leftover_services(services: Iterable[Metadata], state: State) -> list[Metadata]:
-    """The Services that the program has applied and that are not in the state.
-
-    Args:
-        services: metadata of the Services in Flux's namespace.
-        state: the stack's state.
-    """
+    """The Services that the program has applied and that are not in the state."""
     return _unrecorded(services, ARTIFACT_NAME, _recorded_names(state, "kubernetes:core/v1:Service"))
 
 
@@ -91,11 +90,6 @@ def leftover_secrets(secrets: Iterable[Metadata], syncs: Iterable[Mapping[str, A
     """The Secrets that the program has applied, that are not in the state, and that nothing of Flux refers to.
 
     A replaced Secret whose deletion is pending is not in the state either, and Flux may still read it.
-
-    Args:
-        secrets: metadata of Secrets that may be the program's.
-        syncs: the sources, Kustomizations and Providers in the cluster.
-        state: the stack's state.
     """
     # A reference may be in any field, and a generated name is no other text.
     used = {
@@ -143,10 +137,53 @@ def _unrecorded(found: Iterable[Metadata], name: re.Pattern[str], known: set[tup
 
 
 def _paths_of(plural: str, found: Iterable[Metadata]) -> list[str]:
-    """The API paths of objects of a core kind.
+    """The API paths of objects of a core kind."""
+    return [f"/api/v1/namespaces/{metadata['namespace']}/{plural}/{metadata['name']}" for metadata in found]
+
+
+_UNFINISHED = "status in (pending-install,pending-upgrade,pending-rollback,uninstalling)"
+"""Selects records for as long as Helm works. Source: pkg/release/status.go of Helm 3.18."""
+
+
+def unfinished_release(
+    api: client.ApiClient, product: Product, state: State, stack_file: str, *, wanted: bool
+) -> list[Problem]:
+    """The records with which Pulumi's next operation would fail.
 
     Args:
-        plural: the kind, as in paths.
-        found: metadata of the objects.
+        product: the product, which is the stack's own if the cluster has it.
+        state: the stack's state; if it has no release, Pulumi installs it, which any record prevents.
+        wanted: whether the stack has the product; if not, nobody would remove one that is half installed.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer, or not to this user.
     """
-    return [f"/api/v1/namespaces/{metadata['namespace']}/{plural}/{metadata['name']}" for metadata in found]
+    known = (RELEASE_TYPE, product.name) in state.resources
+    if known and not wanted:
+        return []
+    records = f"owner=helm,name={product.name}"
+    with explaining(api):
+        found = items(
+            api,
+            f"/api/v1/namespaces/{product.namespace}/secrets",
+            labelSelector=f"{records},{_UNFINISHED}" if known else records,
+            accept=METADATA_LIST,
+        )
+    if not found:
+        return []
+    labels = max((each["metadata"]["labels"] for each in found), key=lambda each: int(each["version"]))
+    message = (
+        Message(
+            f"FT-{product.area}-005",
+            f"an interrupted update has left {product.title}'s Helm release {labels['status']}",
+            f"run `kubectl delete secret -n {product.namespace} -l {records}` and `pulumi up --refresh`, which "
+            "installs it over what is there",
+        )
+        if wanted
+        else Message(
+            f"FT-{product.area}-004",
+            f"is not set, but an interrupted update has left {product.title} half installed",
+            f"run `pulumi up` once with {product.name} to finish the installation, then remove it from the stack",
+        )
+    )
+    return [Problem(stack_file, product.name, message)]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
+from urllib.parse import urlsplit
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 from pydantic import Field, SecretStr, model_validator
 
-from flux_tenancy.components.config.errors import MisplacedValueError
+from flux_tenancy.components.config.errors import EXACTLY_ONE, NOT_A, TWICE, MisplacedValueError
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.passed import Passed
 from flux_tenancy.components.config.sealed import is_sealed
@@ -40,7 +42,6 @@ from flux_tenancy.components.git.config import (
 from flux_tenancy.components.keys import armor
 from flux_tenancy.components.keys.signing_keys import KeylessSigner
 from flux_tenancy.components.keys.types import CertificateAuthority, CosignPublicKey
-from flux_tenancy.components.sources.docker_config import read_docker_config, registries, registry_of
 from flux_tenancy.components.vocabulary.names import BUCKET, HELM_REPOSITORY, OCI_REPOSITORY
 
 HTTPS = "https://"
@@ -53,7 +54,7 @@ def _endpoint(value: str) -> str:
     if not has_plain_host(url) or url.path.strip("/") or url.query or url.fragment:
         raise unusable_url(
             value,
-            Message("FT-SRC-005", "is not the endpoint of an object store", f"write it like {example}, without a path"),
+            NOT_A(what="the endpoint of an object store", example=f"{example}, without a path"),
         )
     return value.removesuffix("/")
 
@@ -111,6 +112,56 @@ def _public(key: object) -> bytes:
 ClientKey = Annotated[SecretStr, *secret(read_client_key, "secret private key, PEM")]
 
 
+_DOCKER_HUB = "index.docker.io"
+
+
+def registry_of(url: str) -> str:
+    """The registry in the URL of an OCI repository, as its login is looked up, e.g. `registry.example.com:5000`.
+
+    Source: Resolve in pkg/authn/kubernetes of github.com/google/go-containerregistry, which source-controller uses
+    """
+    registry = urlsplit(url).netloc
+    return _DOCKER_HUB if registry == "docker.io" else registry
+
+
+def docker_config(registry: str, username: str, password: str) -> str:
+    """The login of one registry."""
+    return json.dumps({"auths": {registry: {"username": username, "password": password}}})
+
+
+def read_docker_config(text: str) -> str:
+    """The content of a Docker config.json with at least one login.
+
+    Source: https://kubernetes.io/docs/concepts/configuration/secret/#docker-config-secrets
+
+    Raises:
+        ValueError: the text is anything else; the message contains nothing of it.
+    """
+    if not registries(text):
+        raise ValueError(
+            Message(
+                "FT-SRC-021",
+                "is not the content of a Docker config.json with auths",
+                "write it with `docker login`, or set username and password",
+            )
+        )
+    return text
+
+
+def registries(text: str) -> list[str]:
+    """The registries that a config.json has logins for; none if it is not one."""
+    try:
+        auths = json.loads(text)["auths"]
+        return [_host(name) for name, login in auths.items() if isinstance(login, dict) and login]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return []
+
+
+def _host(name: str) -> str:
+    """The registry of an entry, which may have a scheme and a path, as `docker login` writes that of Docker Hub."""
+    return urlsplit(name if "://" in name else f"https://{name}").netloc
+
+
 DockerConfig = Annotated[SecretStr, *secret(read_docker_config, "secret content of a Docker config.json")]
 
 _OCI = "oci://"
@@ -119,8 +170,8 @@ _OCI = "oci://"
 class ClientCertificate(Section):
     """A certificate that source-controller uses to log in to the server."""
 
-    certificate: CertificateAuthority = Field(description="The certificate, PEM, then those of its authorities.")
-    private_key: ClientKey = Field(description="Its private key, PEM, without a passphrase.")
+    certificate: CertificateAuthority = Field(description="The certificate, then those of its authorities.")
+    private_key: ClientKey = Field(description="Its private key, without a passphrase.")
 
     @model_validator(mode="after")
     def _one_pair(self) -> ClientCertificate:
@@ -162,7 +213,7 @@ class _Fetched(Passed):
     suspend: bool = Field(False, description="Stop fetching; the last fetched revision stays in use.")
     certificate_authority: CertificateAuthority | None = Field(
         None,
-        description="Certificate, PEM, of the authority that issued the server's certificate.",
+        description="Authority of the server's certificate.",
     )
     client_certificate: ClientCertificate | None = Field(None, description="Certificate to log in with.")
 
@@ -204,7 +255,7 @@ class RegistryCredentials(Section):
     password: SecretText | None = Field(None, description="Password or token, with only pull access.")
     docker_config: DockerConfig | None = Field(
         None,
-        description="Docker config.json with `auths`, as issued by registries, instead of `username` and `password`.",
+        description="Docker config.json with `auths`, instead of `username` and `password`.",
     )
 
     @model_validator(mode="after")
@@ -225,13 +276,13 @@ class ArtifactVerification(Section):
     )
     keyless: KeylessSigner | None = Field(
         None,
-        description="Identity of the signer, instead of keys; source-controller then reads Sigstore's public services.",
+        description=("Identity of the signer, instead of keys; source-controller reads Sigstore's public services."),
     )
 
     @model_validator(mode="after")
     def _one_signer(self) -> ArtifactVerification:
         if bool(self.keys) == (self.keyless is not None):
-            raise ValueError(Message("FT-SRC-025", "needs exactly one of keys and keyless"))
+            raise ValueError(EXACTLY_ONE(keys="keys and keyless"))
         return self
 
 
@@ -240,7 +291,7 @@ class OCIRepositorySource(_Fetched):
 
     kind_of_object = OCI_REPOSITORY
     kind: Literal["OCIRepository"] = Field(description="The kind of source.")
-    url: ArtifactUrl = Field(description="URL of the artifact's repository, without tag and digest.")
+    url: ArtifactUrl = Field(description="URL of the artifact's repository.")
     layer_selector: dict[str, Any] | None = Field(
         None, description="Which of its layers to use, and whether to `extract` (default) or `copy` it (`operation`)."
     )
@@ -250,7 +301,7 @@ class OCIRepositorySource(_Fetched):
     credentials: RegistryCredentials | None = Field(None, description="Login, if the repository is private.")
     provider: CloudProvider | None = Field(
         None,
-        description="Log in to the registry of a cloud, as `serviceAccountName`; needs `policies.sources.providers`.",
+        description=("Log in to a cloud's registry as `serviceAccountName`; needs `policies.sources.providers`."),
     )
     service_account_name: DnsLabel | None = Field(
         None, description="Service account in the tenant's home, annotated with its identity in the cloud."
@@ -288,7 +339,7 @@ class BucketSource(_Fetched):
     kind_of_object = BUCKET
     kind: Literal["Bucket"] = Field(description="The kind of source.")
     bucket_name: str = Field(min_length=1, description="Name of the bucket.")
-    endpoint: Endpoint = Field(description="Host of the object store, with its port; for azure, its https:// URL.")
+    endpoint: Endpoint = Field(description="Host and port of the object store; for azure, its https:// URL.")
     region: str | None = Field(None, min_length=1, description="Region of the bucket.")
     provider: Literal["generic", "aws", "azure", "gcp"] = Field(
         "generic",
@@ -339,21 +390,24 @@ def has_certificates(source: Section) -> bool:
     return isinstance(source, _Fetched) and (source.certificate_authority or source.client_certificate) is not None
 
 
+def has_status(source: Section) -> bool:
+    """Whether Flux reports on a source: not on one of charts in a registry, which it reads with each chart."""
+    return not isinstance(source, ExternalArtifactSource) and not (
+        isinstance(source, HelmRepositorySource) and source.is_oci
+    )
+
+
 class SharedSource(Section):
     """A source that is offered to tenants, each of which gets a copy in its home (docs/syncs.md#sources)."""
 
-    tenants: tuple[TenantName, ...] = Field(
-        description="Names of the tenants that may use the source; other tenants cannot."
-    )
+    tenants: tuple[TenantName, ...] = Field(description="Tenants that may use the source.")
     source: Source = Field(description="The source; each of these tenants can read its credentials.")
 
     @model_validator(mode="after")
     def _each_tenant_once(self) -> SharedSource:
         for index, tenant in enumerate(self.tenants):
             if tenant in self.tenants[:index]:
-                raise MisplacedValueError(
-                    ("tenants", index), Message("FT-SRC-047", f"lists {tenant} twice", "keep one of them")
-                )
+                raise MisplacedValueError(("tenants", index), TWICE(what=tenant))
         return self
 
     @model_validator(mode="after")

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from flux_tenancy.components.config.invariants import present
+from flux_tenancy.components.config.errors import present
 from flux_tenancy.components.config.passed import merged
 from flux_tenancy.components.git.config import GitSource
 from flux_tenancy.components.git.source import GitAccess, SourceObjects, planned_source, source_objects
@@ -23,8 +23,9 @@ from flux_tenancy.components.sources.config import (
     OCIRepositorySource,
     Proxy,
     RegistryCredentials,
+    docker_config,
+    registry_of,
 )
-from flux_tenancy.components.sources.docker_config import docker_config, registry_of
 from flux_tenancy.components.vocabulary.names import SOURCE_API
 from flux_tenancy.components.vocabulary.object_meta import ObjectMeta, SecretPurpose
 
@@ -72,13 +73,7 @@ _BUCKET_ENTRIES: Mapping[str, str] = {
 
 
 def objects_of(meta: ObjectMeta, source: AnySource, known_hosts: Sequence[str]) -> SourceObjects | None:
-    """All objects of a source, except the Secret of its webhook; None for an artifact that others make.
-
-    Args:
-        meta: name, namespace and labels of the objects.
-        source: the source.
-        known_hosts: the stack's own host keys of Git hosts.
-    """
+    """All objects of a source, except the Secret of its webhook; None for an artifact that others make."""
     if isinstance(source, GitSource):
         return source_objects(meta, source, known_hosts)
     if isinstance(source, HelmRepositorySource):
@@ -212,11 +207,6 @@ def planned_any_source(meta: ObjectMeta, source: AnySource, access: GitAccess) -
 
     Credentials are immutable Secrets with generated names. If they change, the engine first creates another Secret,
     then refers the source to it, and deletes the previous one last, so that Flux can log in at any time.
-
-    Args:
-        meta: name, namespace and labels of its objects.
-        source: the source.
-        access: what the Git sources of the stack share.
     """
     if isinstance(source, GitSource):
         return planned_source(meta, source, access)

@@ -16,21 +16,39 @@ from flux_tenancy.components.git.sources import Sources
 from flux_tenancy.components.installs.capsule.config import CapsuleConfig
 from flux_tenancy.components.installs.flux.config import FluxConfig
 from flux_tenancy.components.installs.kyverno.config import KyvernoConfig
-from flux_tenancy.components.policies.config import PoliciesConfig
-from flux_tenancy.components.policies.sizes import largest_objects
-from flux_tenancy.components.sources.config import SharedSource
-from flux_tenancy.components.sources.fetched import has_status
+from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.sources.config import SharedSource, has_status
 from flux_tenancy.components.stack.decisions import ReviewConfig
+from flux_tenancy.components.stack.monitoring import MonitoringConfig
 from flux_tenancy.components.sync.decryption import Decryption
 from flux_tenancy.components.sync.kustomization import Reconciliation
+from flux_tenancy.components.tenant.bounds import LargestObjects, TenantBounds, within
 from flux_tenancy.components.tenant.config import TenantConfig
 from flux_tenancy.components.tenant.freezes import freezes_of
+from flux_tenancy.components.tenant.limits import with_network_policies
+from flux_tenancy.components.tenant.role import NETWORK_POLICIES, ROLES
 from flux_tenancy.components.tenant.scope import further_source_meta, source_meta
-from flux_tenancy.components.tenant.stored import within
 from flux_tenancy.components.tenant.tenancy_config import TenancyConfig, TenancyMode
-from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.manifests import Manifest, ResourceTable, parse_quantity
 from flux_tenancy.components.vocabulary.names import PLATFORM_META, SOURCE_API
-from flux_tenancy.components.vocabulary.quantities import parse_quantity
+
+_KIB = 1024
+# The API server refuses what is larger: etcd's `--max-request-bytes`.
+_OF_ETCD = 1536 * _KIB
+
+
+def largest_objects(config: PoliciesConfig, own: TenantBounds | None = None) -> LargestObjects:
+    """How large an object may be, by its kind; where no policy bounds it, as etcd accepts it."""
+    sizes = config.maximum_sizes
+    release = (own.maximum_release_size if own else None) or config.maximum_release_size
+    # Base64 has four characters for three bytes; `object` bounds the rest of a release's Secret.
+    stored_release = -(-release // 3) * 4 + sizes.object
+    if config.engine is PolicyEngine.NONE or config.mode_of(PolicyName("object-size")) is not PolicyMode.ENFORCE:
+        return LargestObjects(_OF_ETCD, _OF_ETCD, _OF_ETCD)
+    if config.mode_of(PolicyName.RELEASE_SIZE) is not PolicyMode.ENFORCE:
+        stored_release = _OF_ETCD // _KIB
+    return LargestObjects(sizes.data * _KIB, max(sizes.data, stored_release) * _KIB, sizes.object * _KIB)
 
 
 class StackConfig(Section):
@@ -38,15 +56,15 @@ class StackConfig(Section):
 
     cluster: ClusterConfig = Field(description="The cluster that the stack is applied to.")
     flux: FluxConfig = Field(description="The Flux release and its security profile.")
-    kyverno: KyvernoConfig | None = Field(
-        None, description="Kyverno, installed before the tenants; not installed by default (docs/kyverno.md)."
-    )
+    kyverno: KyvernoConfig | None = Field(None, description="Kyverno; not installed by default (docs/kyverno.md).")
     capsule: CapsuleConfig | None = Field(
         None, description="Capsule, for `tenancy.mode: capsule`; not installed by default (docs/capsule.md)."
     )
     tenancy: TenancyConfig = Field(default_factory=TenancyConfig, description="Settings for all tenants of the stack.")
     policies: PoliciesConfig = Field(
-        default_factory=PoliciesConfig, description="Admission policies for tenants' namespaces (docs/policies.md)."
+        default_factory=PoliciesConfig,
+        description="Admission policies (docs/policies.md). Lists are empty by default and allow nothing more, unless "
+        "noted.",
     )
     git: GitConfig = Field(default_factory=GitConfig, description="Host keys of Git hosts.")
     github: GitHubConfig = Field(
@@ -54,6 +72,9 @@ class StackConfig(Section):
     )
     review: ReviewConfig = Field(
         default_factory=ReviewConfig, description="Decisions of this stack's reviewers (docs/review.md)."
+    )
+    monitoring: MonitoringConfig = Field(
+        default_factory=MonitoringConfig, description="Metrics, alerts and dashboards (docs/monitoring.md)."
     )
     shared: dict[DnsLabel, SharedSource] = Field(
         default_factory=dict, description="Sources that are offered to tenants, by name (docs/syncs.md#sources)."
@@ -71,13 +92,7 @@ class StackConfig(Section):
         self._origins = origins
 
     def problem(self, path: KeyPath, message: str, stack_file: str) -> Problem:
-        """A problem with the value at a path, with the file and key that the user has to edit.
-
-        Args:
-            path: its path in the stack.
-            message: what is wrong with it.
-            stack_file: name of the stack's file.
-        """
+        """A problem with the value at a path, with the file and key that the user has to edit."""
         if self._origins is None:
             return Problem(stack_file, dotted(path), message)
         found: Problem = self._origins.problem(path, message)
@@ -135,11 +150,17 @@ class StackConfig(Section):
             tenants[name] = tenant.model_copy(update={"sources": offered | dict(tenant.sources)}) if offered else tenant
         return self.model_copy(update={"tenants": tenants})
 
+    @property
+    def opened_to_tenants(self) -> ResourceTable:
+        """What the policies let tenants write in addition to their role."""
+        opened = ((self.policies.roles, ROLES), (self.policies.network_policies, NETWORK_POLICIES))
+        return tuple(each for is_open, table in opened if is_open for each in table)
+
     def with_counts(self) -> StackConfig:
-        """The stack with the numbers of objects that `tenancy.store.namespace` stands for."""
-        if (size := self.tenancy.store.namespace) is None:
-            return self
-        limits = within(self.tenancy.limits, int(parse_quantity(size)), largest_objects(self.policies))
+        """The stack with the numbers of objects that `policies` and `tenancy.store.namespace` stand for."""
+        limits = with_network_policies(self.tenancy.limits) if self.policies.network_policies else self.tenancy.limits
+        if (size := self.tenancy.store.namespace) is not None:
+            limits = within(limits, int(parse_quantity(size)), largest_objects(self.policies))
         return self.model_copy(update={"tenancy": self.tenancy.model_copy(update={"limits": limits})})
 
     @property
@@ -173,7 +194,7 @@ class StackConfig(Section):
         syncs |= {("tenants", name, "sync"): tenant.sync for name, tenant in self.active_tenants.items()}
         return {(*path, "decryption"): sync.decryption for path, sync in syncs.items() if sync and sync.decryption}
 
-    @field_validator("tenants", "tenancy", "policies", "git", "github", "review", "shared", mode="before")
+    @field_validator("tenants", "tenancy", "policies", "git", "github", "review", "monitoring", "shared", mode="before")
     @classmethod
     def _empty(cls, value: Any) -> Any:
         return {} if value is None else value
@@ -195,7 +216,6 @@ def counts_as_production(stack: str, setting: bool | None) -> bool:
     otherwise, since protection that nobody asked for does less harm than protection that is missing.
 
     Args:
-        stack: name of the stack, without organization and project.
         setting: `cluster.production`; None if it is not set.
     """
     if setting is not None:

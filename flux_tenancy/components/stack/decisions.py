@@ -81,13 +81,11 @@ class Waiver(Section):
     ] = Field(description="Name of the rule.")
     resource: str | None = Field(
         None,
-        description="Resource that may violate the rule, as the finding names it; by default, every resource "
-        "of the stack.",
+        description="Resource that may violate the rule, as the finding names it; all by default.",
     )
-    reason: Reason = Field(description="Reason, for readers of the stack file and of the review.")
+    reason: Reason = Field(description="Reason.")
     expires: Annotated[LastDay, AfterValidator(_in_time)] = Field(
-        description="Last day, in UTC, on which the waiver is valid, e.g. `2027-01-31`; at most a year ahead. "
-        "Afterwards, the stack has an error until the waiver is renewed or removed."
+        description=("Last day, in UTC, at most a year ahead; afterwards, the stack has an error.")
     )
 
 
@@ -96,9 +94,8 @@ class ReviewConfig(Section):
 
     acknowledge: tuple[str, ...] = Field(
         (),
-        description="Deletions that the reviewers accept, each as the diff of a pull request prints it: "
-        "`<owner>:<digest>`. An entry matches exactly one set of deletions, so a stale entry permits nothing else.",
+        description=("Accepted deletions, each as `review diff` prints it: `<owner>:<digest>`."),
     )
     waivers: tuple[Waiver, ...] = Field(
-        (), description="Review rules that this stack may violate for a limited time (docs/review.md#rules)."
+        (), description="Review rules that this stack may violate (docs/review.md#rules)."
     )

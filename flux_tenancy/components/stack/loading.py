@@ -6,11 +6,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pulumi
+from pulumi.runtime.config import CONFIG, is_config_secret
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from flux_tenancy.components.config.errors import ConfigurationError, KeyPath, MisplacedValueError, Problem, dotted
 from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.engine.pulumi_command import ConfigFile, config_file
 from flux_tenancy.components.keys.known_hosts import read_known_hosts
 from flux_tenancy.components.stack.checks.sections import cross_check
 from flux_tenancy.components.stack.config import StackConfig
@@ -46,7 +49,6 @@ def load_stack(
     """Read, merge and check the configuration of one stack as a whole.
 
     Args:
-        stack: name of the stack.
         values: the project's configuration as Pulumi has it: key without namespace -> text or JSON.
         secret_keys: those of `values` that are or contain a secret; no part of a secret is ever shown.
         project: folder of the Pulumi project, which contains `tenants/`.
@@ -67,7 +69,6 @@ def load_offline(stack: str, project: Path, compare: bool = True) -> tuple[Stack
     Encrypted values stay encrypted; stand-ins take their places (`components.config.sealed`).
 
     Args:
-        stack: name of the stack.
         project: folder of the Pulumi project, which contains `tenants/`.
         compare: whether to check across sections; what was applied stays readable, e.g. after a grant has expired.
 
@@ -95,10 +96,7 @@ def load_sections(
 
     Args:
         sections: its values by top-level key, as nested data.
-        secret_keys: those of the keys that are or contain a secret.
         project: folder of the Pulumi project, which contains `tenants/`.
-        file: the file with the values, which errors name.
-        differences: where Pulumi passed other values than those in the file.
         compare: whether to check across sections.
 
     Raises:
@@ -182,3 +180,33 @@ def _problem(error: ErrorDetails, origins: Origins, secrets: SecretValues) -> Pr
     hidden = hidden or (isinstance(value, str) and holds_a_secret(path))
     written = tuple(part for part in path if part != KEY)
     return origins.problem(written, message(error, show_input=not hidden))
+
+
+def stack_file(project: Path, read: ConfigFile | None = None) -> StackFile:
+    """The file of the current stack.
+
+    Args:
+        read: the file that Pulumi has read; None finds out from the command that runs the program.
+
+    Raises:
+        ConfigurationError: `Pulumi.yaml` cannot be read.
+    """
+    read = read or config_file()
+    return read_stack_file(pulumi.get_stack(), read_project_file(project), read.given, read.known)
+
+
+def read_stack(project: Path, file: StackFile) -> StackConfig:
+    """Read the configuration of the current stack.
+
+    `pulumi.Config` only reads keys by name. Unknown keys are errors here, so all of them are read.
+
+    Raises:
+        ConfigurationError: with every problem of the stack.
+    """
+    prefix = f"{pulumi.get_project()}:"
+    values = {key.removeprefix(prefix): value for key, value in CONFIG.get().items() if key.startswith(prefix)}
+    secret_keys = {key for key in values if is_config_secret(prefix + key)}
+    foreign = {key for key in CONFIG.get() if not key.startswith(prefix)} - file.others
+    if foreign and not file.imports:
+        raise ConfigurationError([difference((key,), ADDED, file.name) for key in sorted(foreign)])
+    return load_stack(pulumi.get_stack(), values, secret_keys, project, file)

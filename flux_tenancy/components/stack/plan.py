@@ -28,7 +28,6 @@ class Plan:
 
     Attributes:
         scopes: what the features of each tenant plan from.
-        tenants: what each tenant has.
         platform: what the platform's own sync has; empty without one.
         rights: what lets Flux's controllers act in other namespaces, as `flux.impersonate` names them.
     """
@@ -48,10 +47,6 @@ class Plan:
         """Rights of Flux's controllers in namespaces that exist, and in which they are not yet as they are to be.
 
         The platform's own are always registered early: a render has no cluster, and shows them, too.
-
-        Args:
-            existing: the namespaces in the cluster.
-            state: the stack's state.
         """
         of_tenants = [each for planned in self.tenants.values() for each in planned if each.beside]
         changed = {each.namespace for each in of_tenants if not is_granted(each.manifest, state)}
@@ -81,8 +76,6 @@ def stack_plan(config: StackConfig, stack: str, access: GitAccess | None = None)
     """The plan of a stack.
 
     Args:
-        config: the stack.
-        stack: its name.
         access: what all Git sources of the stack share; by default, nothing is planned at a Git host.
     """
     access = access or GitAccess(config.git.known_hosts, github=None, webhook_url=config.flux.webhook_url)

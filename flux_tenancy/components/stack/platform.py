@@ -12,23 +12,22 @@ import pulumi
 from flux_tenancy.components.cluster import Cluster, ClusterArgs
 from flux_tenancy.components.cluster.client import refusal
 from flux_tenancy.components.cluster.component import protect
-from flux_tenancy.components.cluster.hooks import HooksFor, before_changes, hooked, ready_hook
-from flux_tenancy.components.cluster.waiting import in_thread
+from flux_tenancy.components.cluster.hooks import HooksFor, before_changes, hooked, in_thread, ready_hook
 from flux_tenancy.components.git import git_access
 from flux_tenancy.components.git.github_gone import NOTHING, Gone
-from flux_tenancy.components.git.rotation import PreviousKeys
 from flux_tenancy.components.installs.capsule import CapsuleInstall
-from flux_tenancy.components.installs.capsule.serving import wait_until_admitted
+from flux_tenancy.components.installs.capsule.component import wait_until_admitted
 from flux_tenancy.components.installs.flux import FluxInstall, FluxInstallArgs, PlatformSync, PlatformSyncArgs
 from flux_tenancy.components.installs.kyverno import KyvernoInstall
 from flux_tenancy.components.plan.planned import Planned, Stage, of_stage
 from flux_tenancy.components.plan.registration import register, register_planned
 from flux_tenancy.components.policies.capsule_limits import limits_first
 from flux_tenancy.components.policies.policy_files import read_objects
+from flux_tenancy.components.stack.cluster.findings import Preflight
 from flux_tenancy.components.stack.cluster.made_namespaces import owned_namespaces
 from flux_tenancy.components.stack.cluster.name_conflicts import ConflictHooks
-from flux_tenancy.components.stack.cluster.preflight import Preflight
 from flux_tenancy.components.stack.config import StackConfig
+from flux_tenancy.components.stack.monitoring import monitoring_objects
 from flux_tenancy.components.stack.plan import Plan, stack_plan
 from flux_tenancy.components.stack.policy_engines import (
     capsule_installation,
@@ -36,12 +35,12 @@ from flux_tenancy.components.stack.policy_engines import (
     policies_in_force,
     serves,
 )
+from flux_tenancy.components.stack.request_priority import request_priority
 from flux_tenancy.components.stack.stack_facts import stack_facts
-from flux_tenancy.components.tenant import Tenant, TenantArgs
 from flux_tenancy.components.tenant.capsule.names import MADE_BY_TENANT, TENANT_OWNER, TENANT_TYPE
 from flux_tenancy.components.tenant.capsule.objects import replication_objects
-from flux_tenancy.components.tenant.capsule.released_namespaces import Releases
-from flux_tenancy.components.tenant.capsule.replicated_limits import wait_until_replicated
+from flux_tenancy.components.tenant.capsule.released_namespaces import Releases, wait_until_replicated
+from flux_tenancy.components.tenant.component import Tenant, TenantArgs
 from flux_tenancy.components.tenant.leaving.deletion import Offboarding
 from flux_tenancy.components.tenant.people import auditor_access, people_roles
 from flux_tenancy.components.tenant.quotas import QuotaHooks, QuotaStatus
@@ -52,6 +51,8 @@ from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL
 if TYPE_CHECKING:
     from kubernetes import client
 
+    from flux_tenancy.components.git.rotation import PreviousKeys
+
 
 @dataclass(frozen=True)
 class Platform:
@@ -59,7 +60,6 @@ class Platform:
 
     Attributes:
         plan: what the stack wants for its tenants and its own sync.
-        flux: Flux.
         kyverno: Kyverno, or None.
         sync: the platform's own sync, or None.
         tenants: the tenants by name.
@@ -86,8 +86,6 @@ def register_platform(config: StackConfig, found: Preflight, previous: PreviousK
     """Register every resource of a stack.
 
     Args:
-        config: the stack.
-        found: what the preflight has found.
         previous: the deploy keys of earlier updates that stay (`components.git.rotation`).
         gone: what GitHub does not have any more (`components.git.github_gone`).
     """
@@ -109,12 +107,16 @@ def register_platform(config: StackConfig, found: Preflight, previous: PreviousK
         return pulumi.ResourceOptions.merge(served, waiting(each.manifest))
 
     # Flux depends on these, so those whose names are taken come with their tenant.
-    rights = plan.early_rights(facts.namespaces, found.cluster.lost.state)
+    rights = plan.early_rights(facts.namespaces, found.cluster.state)
     early = register_planned([each for each in rights if each.key not in taken.keys], beside)
     flux_args = FluxInstallArgs(config.flux, found.release, [*early.values()], stack_facts(config), found.cluster.names)
     flux = FluxInstall("flux", flux_args, on_cluster())
-    role = register(tenant_role(config.tenancy), on_cluster())
+    role = register(tenant_role(config.tenancy, config.opened_to_tenants), on_cluster())
     people = [register(each, on_cluster()) for each in access_of_people(config)]
+    level: list[pulumi.Resource] = []
+    for each in request_priority(config):
+        # Requests of a schema without its level would have the least of all.
+        level.append(register(each, on_cluster(depends_on=level[:1])))
     capsule = capsule_installation(config, found, [*flux.last, *serving.after], on_cluster)
     in_namespaces = on_cluster(depends_on=[*serves(capsule).after])
     made = [register(each, in_namespaces) for each in _for_made_namespaces(config)]
@@ -131,13 +133,14 @@ def register_platform(config: StackConfig, found: Preflight, previous: PreviousK
         after = pulumi.ResourceOptions(depends_on=limits[-1:])
         limits.append(register(each, pulumi.ResourceOptions.merge(waiting_for, after)))
 
+    for each in monitoring_objects(config):
+        register(each, pulumi.ResourceOptions.merge(options(each), guarded()))
     platform = None
     if plan.platform:
         platform = PlatformSync("platform", PlatformSyncArgs(plan.platform, options), guarded())
     tenant_args = partial(
         TenantArgs,
         offboarding=Offboarding(api, config.active_tenants, config.cluster.context),
-        lost=found.cluster.lost,
         options=options,
         early=early,
         after={TENANT_OWNER: limits[-1:]},
@@ -162,7 +165,7 @@ def _for_made_namespaces(config: StackConfig) -> list[Manifest]:
 
 def _released(found: Preflight) -> list[HooksFor]:
     """Takes namespaces that stay out of Capsule's Tenants of this stack, where it has some."""
-    own = found.cluster.lost.state.names(TENANT_TYPE)
+    own = found.cluster.state.names(TENANT_TYPE)
     owned = {name: tenant for name, tenant in owned_namespaces(found.cluster.facts).items() if tenant in own}
     namespaces = found.cluster.facts.namespaces
     made = [name for name in owned if namespaces[name].get(MANAGED_BY_LABEL) == MADE_BY_TENANT]

@@ -8,20 +8,20 @@ from dataclasses import dataclass
 import pulumi
 
 from flux_tenancy.components.cluster.hooks import before_changes
-from flux_tenancy.components.config.invariants import present
+from flux_tenancy.components.config.errors import present
 from flux_tenancy.components.installs.capsule import CapsuleInstall, CapsuleInstallArgs
 from flux_tenancy.components.installs.flux.controller_rights import shared_impersonation
 from flux_tenancy.components.installs.kyverno.component import KyvernoInstall, KyvernoInstallArgs
 from flux_tenancy.components.plan.registration import register
 from flux_tenancy.components.policies.component import KyvernoPolicies, NativePolicies, PoliciesArgs
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine
-from flux_tenancy.components.policies.kyverno_only import kyverno_only, kyverno_rules, onboards
-from flux_tenancy.components.policies.lanes import set_lanes
+from flux_tenancy.components.policies.image_signatures import kyverno_only, kyverno_rules, onboards
+from flux_tenancy.components.policies.mutations import pod_defaults, set_lanes
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.table import PolicySet, policy_set
 from flux_tenancy.components.policies.tenant_labels import tenant_labels
 from flux_tenancy.components.sources.config import has_certificates
-from flux_tenancy.components.stack.cluster.preflight import Preflight
+from flux_tenancy.components.stack.cluster.findings import Preflight
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.tenant.capsule.objects import bound_roles
 from flux_tenancy.components.tenant.config import TenantConfig
@@ -63,7 +63,8 @@ def kyverno_installation(
     chart = present(found.chart, "the preflight reads it for every Kyverno")
     rules = kyverno_rules(config.policies, config.flux)
     further_kinds = config.makes_namespaces and config.policies.engine.kyverno
-    args = KyvernoInstallArgs(config.kyverno, chart, found.cluster.api, rules, further_kinds)
+    largest = config.policies.maximum_sizes.object
+    args = KyvernoInstallArgs(config.kyverno, chart, found.cluster.api, rules, further_kinds, largest)
     return KyvernoInstall("kyverno", args, on_cluster())
 
 
@@ -73,14 +74,7 @@ def capsule_installation(
     after: Sequence[pulumi.Resource],
     on_cluster: Callable[..., pulumi.ResourceOptions],
 ) -> CapsuleInstall | None:
-    """Register Capsule, if the stack has it.
-
-    Args:
-        config: the stack.
-        found: what the preflight has found.
-        after: what has namespaces of its own, which nobody could create while Capsule starts.
-        on_cluster: options for a resource of the cluster.
-    """
+    """Register Capsule, if the stack has it."""
     if config.capsule is None:
         return None
     capsule = present(found.capsule, "the preflight reads it for every Capsule")
@@ -104,11 +98,7 @@ def policies_in_force(
     """Register the policies of each engine; returns what every guarded object waits for.
 
     Args:
-        config: the stack.
-        found: what the preflight has found.
         kyverno: the installed Kyverno, or None.
-        after: what the policies refer to: Flux and the tenants' role.
-        on_cluster: options for a resource of the cluster.
     """
     policies, api = config.policies, found.cluster.api
     guard = serves(kyverno)
@@ -135,9 +125,7 @@ def enabled_policies(config: StackConfig, engine: PolicyEngine, release: Sequenc
     """The policies of a stack for one engine.
 
     Args:
-        config: the stack.
         engine: the engine, `native` or `kyverno`.
-        release: the objects of the Flux release.
     """
     policies = config.policies
     kyverno = engine is PolicyEngine.KYVERNO
@@ -156,10 +144,11 @@ def enabled_policies(config: StackConfig, engine: PolicyEngine, release: Sequenc
 
 
 def label_guards(config: StackConfig) -> list[Manifest]:
-    """What keeps everyone but the platform from setting the labels of tenants, and sets those of their lanes."""
+    """What keeps everyone but the platform from setting the labels of tenants, and what changes objects of tenants."""
     readers = [*config.cluster.previewers, *config.cluster.auditors]
     lanes = set_lanes(readers) if config.flux.set_lanes else []
-    return [*tenant_labels(config.policies.mode, makes_namespaces=config.makes_namespaces), *lanes]
+    pods = pod_defaults(readers) if config.policies.pod_defaults else []
+    return [*tenant_labels(config.policies.mode, makes_namespaces=config.makes_namespaces), *lanes, *pods]
 
 
 def onboarding_rights(config: StackConfig) -> list[Manifest]:
@@ -169,14 +158,21 @@ def onboarding_rights(config: StackConfig) -> list[Manifest]:
 
 
 def relaxed_by(tenants: Collection[TenantConfig], policies: PoliciesConfig) -> frozenset[str]:
-    """The names of the policies that exempt what the stack declares for its tenants: grants, certificates of sources.
-
-    Args:
-        tenants: the tenants.
-        policies: the `policies` section of the stack.
-    """
+    """The names of the policies that exempt what the stack declares for tenants: grants, certificates, own lists."""
     relaxed = relaxed_policies(grant for tenant in tenants for grant in tenant.grants)
+    for setting, of_setting in _OWN_LISTS.items():
+        if any(getattr(tenant.policies, setting) for tenant in tenants):
+            relaxed |= of_setting
     sources = (source for tenant in tenants for source in tenant.sources.values())
     if policies.sources.client_certificates or not any(map(has_certificates, sources)):
         return relaxed
     return relaxed | {PolicyName.SOURCE_OPTIONS}
+
+
+# Those that every stack has do not read the lists unless a tenant has one.
+_OWN_LISTS = {
+    "csi_drivers": {PolicyName.POD_VOLUMES},
+    "priority_classes": {PolicyName.PRIORITY_CLASSES},
+    "storage_classes": {PolicyName.VOLUME_CLAIMS, PolicyName.VOLUME_CLASSES},
+    "tolerations": {PolicyName.NODE_PLACEMENT},
+}

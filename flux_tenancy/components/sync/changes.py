@@ -42,11 +42,7 @@ class Changes:
         self._renewed: set[ObjectName] = set()
 
     def concern(self, sync: str) -> bool:
-        """Whether anything has changed that the status of a sync may depend on.
-
-        Args:
-            sync: name of a tenant, or of the platform's own sync.
-        """
+        """Whether anything has changed that the status of a sync may depend on."""
         return self._all or sync in self._syncs
 
     def renewed(self, kind: str, namespace: str, name: str) -> bool:

@@ -1,17 +1,26 @@
-"""How encrypted files of a repository are decrypted: by age or OpenPGP keys, or a key management service."""
+"""How encrypted files of a repository are decrypted: by age or OpenPGP keys, or a key management service; and the
+`.sops.yaml` with which `sops` encrypts each file for the environments that read it.
+
+Source of the cloud identities of a service account: https://fluxcd.io/flux/integrations/aws/, …/azure/, …/gcp/, and
+https://fluxcd.io/flux/components/kustomize/kustomizations/#openbaovault-kubernetes-auth
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, Literal
 
+import yaml
 from pydantic import Field, model_validator
 
 from flux_tenancy.components.config.errors import MisplacedValueError
 from flux_tenancy.components.config.messages import Message, message_of
 from flux_tenancy.components.config.sealed import is_sealed
 from flux_tenancy.components.config.section import Section
+from flux_tenancy.components.config.yaml_files import Dumper, data_of
 from flux_tenancy.components.keys.age_keys import (
     AgeIdentity,
     AgeKeyError,
@@ -21,24 +30,63 @@ from flux_tenancy.components.keys.age_keys import (
 )
 from flux_tenancy.components.keys.openpgp_keys import OpenPgpKey, read_private_keys
 from flux_tenancy.components.keys.types import AgeIdentities, AgeRecipient, OpenPgpFingerprint, OpenPgpPrivateKeys
-from flux_tenancy.components.sync.workload_identity import PROVIDERS
 from flux_tenancy.components.vocabulary.object_meta import ObjectMeta, SecretPurpose
 
 if TYPE_CHECKING:
     from flux_tenancy.components.vocabulary.manifests import Manifest
 
 
+@dataclass(frozen=True)
+class AccountAnnotation:
+    """One annotation of the service account.
+
+    Attributes:
+        pattern: what the controller accepts as its value.
+        required: whether the controller does without.
+    """
+
+    annotation: str
+    pattern: str
+    required: bool
+
+
+@dataclass(frozen=True)
+class KeyService:
+    """A key management service.
+
+    Attributes:
+        settings: setting of the configuration -> what it becomes.
+        rule: key of a creation rule in `.sops.yaml` that names keys of this service.
+        identity: hosts that issue the identity, in addition to those of the keys.
+        any_key: hosts of keys if the configuration names none.
+    """
+
+    settings: Mapping[str, AccountAnnotation]
+    rule: str
+    identity: tuple[str, ...]
+    any_key: tuple[str, ...]
+
+
+KEY_SERVICES: Mapping[str, KeyService] = {
+    name: KeyService(
+        {key: AccountAnnotation(**setting) for key, setting in row["settings"].items()},
+        row["rule"],
+        tuple(row.get("identity", ())),
+        tuple(row.get("anyKey", ())),
+    )
+    for name, row in data_of(__file__, "key_services.yaml").items()
+}
+
+
 class AgeKeys(Section):
     """Keys of age. Source: https://age-encryption.org/v1"""
 
     identities: AgeIdentities = Field(
-        description="Identities, one per line, the newest first; all of them decrypt. `flux-tenancy key sops` creates "
-        "them."
+        description="Identities, one per line, the newest first; `flux-tenancy key sops` creates them."
     )
     recipients: tuple[AgeRecipient, ...] = Field(
         (),
-        description="Their public keys in the same order, for those who encrypt; `flux-tenancy key sops` writes them. "
-        "Required for a post-quantum identity.",
+        description=("Their public keys in the same order; required for a post-quantum identity."),
     )
 
     @property
@@ -59,13 +107,10 @@ class AgeKeys(Section):
 class OpenPgpKeys(Section):
     """Keys of OpenPGP. Source: https://fluxcd.io/flux/components/kustomize/kustomizations/#openpgp-secret-entry"""
 
-    private_keys: OpenPgpPrivateKeys = Field(
-        description="Armored private keys without a passphrase, one block each, the newest first; all of them decrypt. "
-        "`flux-tenancy key sops --openpgp` creates them."
-    )
+    private_keys: OpenPgpPrivateKeys = Field(description=("Private keys without a passphrase, the newest first."))
     fingerprints: tuple[OpenPgpFingerprint, ...] = Field(
         (),
-        description="Their fingerprints in the same order, for those who encrypt; `flux-tenancy key sops` writes them.",
+        description="Their fingerprints in the same order.",
     )
 
     @property
@@ -90,28 +135,26 @@ class WorkloadIdentity(Section):
     )
     role_arn: str | None = Field(None, description="aws: the IAM role that may use the keys.")
     service_account_email: str | None = Field(
-        None, description="gcp: the service account that may use the keys; defaults to the cluster's own identity."
+        None, description="gcp: the service account that may use the keys; by default, the cluster's identity."
     )
     workload_identity_provider: str | None = Field(
-        None, description="gcp: for clusters other than GKE, `projects/…/workloadIdentityPools/…/providers/…`."
+        None, description="gcp, outside of GKE: `projects/…/workloadIdentityPools/…/providers/…`."
     )
     client_id: str | None = Field(None, description="azure: the managed identity or application that may use the keys.")
     tenant_id: str | None = Field(None, description="azure: the tenant of Entra ID that it belongs to.")
-    keys: tuple[str, ...] = Field(
-        (), description="The keys that files are encrypted with, as `.sops.yaml` names them, for those who encrypt."
-    )
+    keys: tuple[str, ...] = Field((), description="Keys of the encrypted files, as in `.sops.yaml`.")
 
     @property
     def annotations(self) -> dict[str, str]:
         """Annotations of the service account."""
-        settings = PROVIDERS[self.provider].settings
+        settings = KEY_SERVICES[self.provider].settings
         given = {setting.annotation: getattr(self, name) for name, setting in settings.items()}
         return {annotation: value for annotation, value in given.items() if value is not None}
 
     @model_validator(mode="after")
     def _settings_fit(self) -> WorkloadIdentity:
-        own = PROVIDERS[self.provider].settings
-        everything = {name for provider in PROVIDERS.values() for name in provider.settings}
+        own = KEY_SERVICES[self.provider].settings
+        everything = {name for provider in KEY_SERVICES.values() for name in provider.settings}
         for name in sorted(everything):
             key, value = str(type(self).model_fields[name].alias), getattr(self, name)
             if name not in own and value is not None:
@@ -135,7 +178,9 @@ class Decryption(Section):
 
     age: AgeKeys | None = Field(None, description="Keys of age, the recommended way.")
     openpgp: OpenPgpKeys | None = Field(None, description="Keys of OpenPGP.")
-    workload_identity: WorkloadIdentity | None = Field(None, description="A key management service, instead of keys.")
+    workload_identity: WorkloadIdentity | None = Field(
+        None, description="A key management service, instead of keys; needs `flux.workloadIdentity`."
+    )
 
     @model_validator(mode="after")
     def _some_way(self) -> Decryption:
@@ -156,7 +201,7 @@ class Decryption(Section):
         if self.openpgp is not None:
             found["pgp"] = tuple(each.fingerprint for each in self.openpgp.parsed)
         if self.workload_identity is not None and self.workload_identity.keys:
-            found[PROVIDERS[self.workload_identity.provider].rule] = self.workload_identity.keys
+            found[KEY_SERVICES[self.workload_identity.provider].rule] = self.workload_identity.keys
         return found
 
 
@@ -187,13 +232,6 @@ def _check_public_halves(key: str, given: tuple[str, ...], derived: list[str]) -
 _AWS_DOMAINS = {"aws": "amazonaws.com", "aws-us-gov": "amazonaws.com", "aws-cn": "amazonaws.com.cn"}
 _AWS_KEY = re.compile(r"arn:([\w-]+):kms:([\w-]+):")
 _AZURE_KEY = re.compile(r"https://([\w.-]+)")
-# Hosts that issue the identity, in addition to those of the keys.
-_IDENTITY = {
-    "gcp": ("sts.googleapis.com", "iamcredentials.googleapis.com"),
-    "azure": ("login.microsoftonline.com",),
-}
-# Hosts of keys if the configuration names none.
-_ANY_KEY = {"gcp": ("cloudkms.googleapis.com",), "azure": (".vault.azure.net",)}
 
 
 def key_service_hosts(identity: WorkloadIdentity) -> tuple[str, ...]:
@@ -213,7 +251,8 @@ def key_service_hosts(identity: WorkloadIdentity) -> tuple[str, ...]:
         )
     own = identity.keys if identity.provider == "azure" else ()
     hosts = tuple(match[1].lower() for key in own if (match := _AZURE_KEY.match(key)))
-    return (*_IDENTITY.get(identity.provider, ()), *(hosts or _ANY_KEY.get(identity.provider, ())))
+    service = KEY_SERVICES[identity.provider]
+    return (*service.identity, *(hosts or service.any_key))
 
 
 # The controller recognizes the kind of a key by the suffix of its entry.
@@ -227,7 +266,7 @@ class DecryptionObjects:
 
     Attributes:
         manifests: the objects to create before the Kustomization and to delete after it.
-        spec: the Kustomization's `decryption`; it refers to the Secret as `components.plan.generated_names` has it.
+        spec: the Kustomization's `decryption`; it refers to the Secret as `components.plan.registration` has it.
     """
 
     manifests: list[Manifest]
@@ -272,3 +311,50 @@ def _keys(config: Decryption) -> dict[str, str]:
     if config.openpgp is not None:
         keys |= {OPENPGP_ENTRY.format(fingerprint=key.fingerprint): key.private for key in config.openpgp.parsed}
     return keys
+
+
+# Flux has to read a manifest's kind and name, so only these fields may be encrypted.
+ENCRYPTED_REGEX = "^(data|stringData)$"
+MANIFEST = r".*\.ya?ml$"
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A folder that a cluster reads, and the recipients of its files.
+
+    Attributes:
+        path: folder of the repository, such as `./staging`.
+        keys: recipients by key of a creation rule, e.g. by `age`; newest first.
+    """
+
+    path: str
+    keys: Mapping[str, tuple[str, ...]]
+
+
+def sops_config(environments: Iterable[Environment]) -> str:
+    """The content of the file. Environments that read the same folder share its rules, since all have to decrypt it."""
+    folders: dict[str, dict[str, dict[str, None]]] = {}
+    for environment in environments:
+        folder = folders.setdefault(_folder(environment.path), {})
+        for kind, keys in environment.keys.items():
+            folder.setdefault(kind, {}).update(dict.fromkeys(keys))
+    # The first rule that matches wins, so a folder comes before its parent.
+    deepest_first = sorted(folders, key=lambda path: (-path.count("/"), path))
+    rules = [rule for path in deepest_first for rule in _rules(path, folders[path])]
+    return yaml.dump({"creation_rules": rules}, Dumper=Dumper, sort_keys=False)
+
+
+def _folder(path: str) -> str:
+    """`staging/` for `./staging`; empty for the whole repository."""
+    normal = PurePosixPath(path).as_posix()
+    return "" if normal == "." else f"{normal}/"
+
+
+def _rules(folder: str, keys: Mapping[str, Iterable[str]]) -> list[dict[str, Any]]:
+    """The rules of a folder: of manifests only the data is encrypted, all other files as a whole."""
+    beginning = "^" + re.sub(r"([.+*?()\[\]{}^$|\\])", r"\\\1", folder)
+    recipients = {kind: ",".join(several) for kind, several in keys.items()}
+    return [
+        {"path_regex": beginning + MANIFEST, "encrypted_regex": ENCRYPTED_REGEX} | recipients,
+        {"path_regex": beginning} | recipients,
+    ]

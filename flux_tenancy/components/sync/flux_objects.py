@@ -1,19 +1,21 @@
-"""Sources and Kustomizations in the cluster: reading them, and requesting their reconciliation."""
+"""Flux objects in the cluster: reading them, requesting their reconciliation, and why Pods of a tenant do not start."""
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flux_tenancy.components.cluster.client import ask, explaining, items, path_of
 from flux_tenancy.components.cluster.readable import if_readable
-from flux_tenancy.components.sync.start_failures import StartFailure, read_start_failures
+from flux_tenancy.components.config.messages import printable
+from flux_tenancy.components.config.yaml_files import data_of
 from flux_tenancy.components.sync.status import REQUESTED_AT
 from flux_tenancy.components.vocabulary.manifests import plural_of
 from flux_tenancy.components.vocabulary.names import (
@@ -32,6 +34,60 @@ from flux_tenancy.components.vocabulary.names import (
 
 if TYPE_CHECKING:
     from kubernetes import client
+
+_LONGEST = 300
+
+
+class StartFailure(NamedTuple):
+    """Why a Pod or what creates Pods does not start, and what to write."""
+
+    problem: str
+    remedy: str
+
+
+_CAUSES: Sequence[Mapping[str, str]] = data_of(__file__, "start_failures.yaml")
+
+
+def read_start_failures(api: client.ApiClient, namespaces: Iterable[str]) -> list[StartFailure]:
+    """Why Pods of some namespaces do not start, by object and cause, the latest first. Raises ClusterUnavailable."""
+    with explaining(api):
+        found = [
+            event
+            for namespace in namespaces
+            # FailedBinding is no warning.
+            for selector in ("type=Warning", "reason=FailedBinding")
+            for event in items(api, f"/api/v1/namespaces/{namespace}/events", fieldSelector=selector)
+        ]
+    return list(dict.fromkeys(_failures(sorted(found, key=_time, reverse=True))))
+
+
+def _failures(events: Iterable[Mapping[str, Any]]) -> Iterator[StartFailure]:
+    told: set[tuple[str, str, str]] = set()
+    for event in events:
+        about, message = event.get("involvedObject") or {}, printable(str(event.get("message") or ""))
+        cause = next((each for each in _CAUSES if _tells(each, str(event.get("reason")), message)), None)
+        if cause is None:
+            continue
+        kind, namespace, name = (printable(str(about.get(key) or "")) for key in ("kind", "namespace", "name"))
+        # A Pod that is replaced has another suffix and the same cause.
+        known = (kind, namespace, cause["words"] + (message if kind == "Pod" else name))
+        if known not in told:
+            told.add(known)
+            shown = message if len(message) <= _LONGEST else f"{message[:_LONGEST]}…"
+            yield StartFailure(f"{kind} {namespace}/{name}: {cause['words']}: {shown}", cause["remedy"])
+
+
+def _tells(cause: Mapping[str, str], reason: str, message: str) -> bool:
+    return (
+        re.fullmatch(cause["reasons"], reason) is not None and re.search(cause.get("message", ""), message) is not None
+    )
+
+
+def _time(event: Mapping[str, Any]) -> str:
+    series = event.get("series") or {}
+    times = (series.get("lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime"))
+    return next((str(each) for each in times if each), "")
+
 
 ALWAYS = frozenset({GIT_REPOSITORY, KUSTOMIZATION})
 """The kinds that are read of every stack."""
@@ -63,12 +119,7 @@ class FluxObjects:
 
 
 def flux_objects(api: client.ApiClient, kinds: Iterable[str] = ALWAYS) -> FluxObjects:
-    """Access to the objects of a cluster.
-
-    Args:
-        api: a client for the cluster.
-        kinds: the kinds to read.
-    """
+    """Access to the objects of a cluster."""
     return FluxObjects(
         partial(read_syncs, api, kinds),
         partial(request_reconciliation, api),
@@ -93,11 +144,7 @@ def request_reconciliation(api: client.ApiClient, found: Mapping[str, Any], at: 
 
 
 def read_time(api: client.ApiClient) -> datetime:
-    """The time in the cluster.
-
-    Raises:
-        ClusterUnavailable: the cluster does not answer.
-    """
+    """The time in the cluster. Raises ClusterUnavailable."""
     with explaining(api):
         return parsedate_to_datetime(ask(api, "GET", "/version/").headers["Date"])
 
@@ -141,7 +188,6 @@ def read_syncs(api: client.ApiClient, kinds: Iterable[str] = ALWAYS) -> list[dic
     The list is empty if Flux is not installed yet.
 
     Args:
-        api: a client for the cluster.
         kinds: the kinds to read; only those of `ALWAYS` can be the platform's own.
 
     Raises:
@@ -153,6 +199,21 @@ def read_syncs(api: client.ApiClient, kinds: Iterable[str] = ALWAYS) -> list[dic
         # Who may preview stacks need not be allowed to read what only some of them have.
         found += read() if kind in ALWAYS else if_readable(read, [])
     return found
+
+
+def read_own_syncs(api: client.ApiClient, namespaces: Iterable[str]) -> list[dict[str, Any]]:
+    """What a tenant itself has Flux fetch and apply in its namespaces, sources first. Raises ClusterUnavailable."""
+
+    def read(path: str) -> list[dict[str, Any]]:
+        with explaining(api):
+            return list(items(api, path, labelSelector=f"!{TENANT_LABEL}"))
+
+    paths = [
+        f"/apis/{version}/namespaces/{namespace}/{plural_of(kind)}"
+        for kind, version in _API_VERSIONS.items()
+        for namespace in namespaces
+    ]
+    return [each for path in paths for each in if_readable(partial(read, path), [])]
 
 
 def _read(api: client.ApiClient, kind: str) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr, WithJsonSchema, model_validator
@@ -23,39 +23,13 @@ from flux_tenancy.components.config.errors import MisplacedValueError
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.passed import Passed, merged
 from flux_tenancy.components.config.types import SecretText, checked_by, regular_expression, secret, url_parts
+from flux_tenancy.components.config.yaml_files import data_of
 from flux_tenancy.components.keys.types import CertificateAuthority
 from flux_tenancy.components.plan.planned import Planned, Stage
 
 if TYPE_CHECKING:
     from flux_tenancy.components.vocabulary.manifests import Manifest
     from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
-
-FIXED_ADDRESSES = {
-    "bitbucket": "https://api.bitbucket.org",
-    "telegram": "https://api.telegram.org",
-}
-"""Types that ignore the host of their address and post to a fixed one."""
-
-DEFAULT_ADDRESSES = {"datadog": "https://api.datadoghq.com"}
-"""Types with a default address."""
-
-GIT_HOSTS = (
-    "azuredevops",
-    "bitbucketserver",
-    "gitea",
-    "giteapullrequestcomment",
-    "github",
-    "githubdispatch",
-    "githubpullrequestcomment",
-    "gitlab",
-    "gitlabmergerequestcomment",
-)
-"""Types whose address is a repository, possibly an SSH URL; they use the API of the same host."""
-
-NATS = ("nats",)
-
-COMMIT_STATUSES = ("azuredevops", "bitbucket", "bitbucketserver", "gitea", "github", "gitlab")
-"""Types that report on the commit that was applied; only events of Kustomizations always name it."""
 
 
 class Address(StrEnum):
@@ -76,7 +50,6 @@ class ProviderType:
     """What a type of Provider needs.
 
     Attributes:
-        address: what its address is.
         authority: whether it reads the certificate of an authority.
     """
 
@@ -84,64 +57,36 @@ class ProviderType:
     authority: bool = True
 
 
-# Left out are types whose credentials or addresses have several forms (azureeventhub, googlepubsub), and one whose
-# channel, which everybody with read access to the Provider sees, is a credential (pagerduty).
+_FILE: Mapping[str, Mapping[str, Any]] = data_of(__file__, "providers.yaml")
 PROVIDER_TYPES: Mapping[str, ProviderType] = {
-    "alertmanager": ProviderType(),
-    "azuredevops": ProviderType(Address.REPOSITORY),
-    "bitbucket": ProviderType(Address.REPOSITORY),
-    "bitbucketserver": ProviderType(Address.REPOSITORY),
-    "datadog": ProviderType(),
-    "discord": ProviderType(Address.CREDENTIAL, authority=False),
-    "generic": ProviderType(),
-    "generic-hmac": ProviderType(),
-    "gitea": ProviderType(Address.REPOSITORY),
-    "giteapullrequestcomment": ProviderType(Address.REPOSITORY),
-    "github": ProviderType(Address.REPOSITORY),
-    "githubdispatch": ProviderType(Address.REPOSITORY),
-    "githubpullrequestcomment": ProviderType(Address.REPOSITORY),
-    "gitlab": ProviderType(Address.REPOSITORY),
-    "gitlabmergerequestcomment": ProviderType(Address.REPOSITORY),
-    "googlechat": ProviderType(Address.CREDENTIAL, authority=False),
-    "grafana": ProviderType(),
-    "lark": ProviderType(Address.CREDENTIAL, authority=False),
-    "matrix": ProviderType(),
-    "msteams": ProviderType(Address.CREDENTIAL),
-    "nats": ProviderType(authority=False),
-    "opsgenie": ProviderType(),
-    "otel": ProviderType(),
-    "rocket": ProviderType(Address.CREDENTIAL),
-    "sentry": ProviderType(Address.CREDENTIAL),
-    "slack": ProviderType(),
-    "telegram": ProviderType(Address.NONE, authority=False),
-    "webex": ProviderType(),
-    "zulip": ProviderType(),
+    name: ProviderType(Address(row.get("address", Address.URL)), row.get("authority", True))
+    for name, row in _FILE.items()
 }
 """The types that the configuration takes, and that tenants can be allowed."""
+FIXED_ADDRESSES: Mapping[str, str] = {name: row["fixed"] for name, row in _FILE.items() if "fixed" in row}
+"""Types that ignore the host of their address and post to a fixed one."""
+DEFAULT_ADDRESSES: Mapping[str, str] = {name: row["default"] for name, row in _FILE.items() if "default" in row}
+"""Types with a default address."""
+GIT_HOSTS = tuple(
+    name for name, each in PROVIDER_TYPES.items() if each.address is Address.REPOSITORY and name not in FIXED_ADDRESSES
+)
+"""Types whose address is a repository, possibly an SSH URL; they use the API of the same host."""
+NATS = ("nats",)
+COMMIT_STATUSES = tuple(name for name, row in _FILE.items() if row.get("status"))
+"""Types that report on the commit that was applied; only events of Kustomizations always name it."""
 
 BASE_URL = "githubAppBaseURL"
 """The key of a Secret with the API to which a GitHub App logs in."""
-_CREDENTIALS = ("token", "username", "password")
-_GITHUB_APP = ("githubAppID", "githubAppInstallationID", "githubAppInstallationOwner", "githubAppPrivateKey", BASE_URL)
-_FURTHER_KEYS: Mapping[str, tuple[str, ...]] = {
-    "generic": ("headers",),
-    "generic-hmac": ("headers",),
-    "nats": ("creds", "nkey"),
-    **dict.fromkeys(("github", "githubdispatch", "githubpullrequestcomment"), _GITHUB_APP),
-}
 SECRET_KEYS: Mapping[str, tuple[str, ...]] = {
     name: (
         *(("address",) if each.address is not Address.NONE else ()),
-        *_CREDENTIALS,
+        *("token", "username", "password"),
         *(("ca.crt",) if each.authority else ()),
-        *_FURTHER_KEYS.get(name, ()),
+        *_FILE[name].get("keys", ()),
     )
     for name, each in PROVIDER_TYPES.items()
 }
-"""What each type reads of its Secret.
-
-Source: https://fluxcd.io/flux/components/notification/providers/#secret-reference
-"""
+"""What each type reads of its Secret."""
 
 _ID = "[0-9]{1,20}"
 SECRET_FORMS: Mapping[str, str] = {
@@ -223,45 +168,48 @@ class Notification(Passed):
     """
 
     type: ProviderTypeName = Field(
-        description="Receiver of the messages, e.g. `slack`, `msteams`, `generic`, `github`, "
-        "`giteapullrequestcomment`: a type of Flux's Provider (docs/syncs.md#notifications)."
+        description=(
+            "Type of Flux's Provider, e.g. `slack`, `msteams`, `generic`, `github`, "
+            "`giteapullrequestcomment` (docs/syncs.md#notifications)."
+        )
     )
     address: PlainAddress | None = Field(
         None,
-        description="URL of the receiver, if the URL is not a credential; for commit statuses and pull request "
-        "comments, the URL of a repository, by default the sync's.",
+        description=(
+            "URL of the receiver, if it is not a credential; for commit statuses and comments, a "
+            "repository, by default the sync's."
+        ),
     )
     secret_address: SecretAddress | None = Field(
-        None, description="URL of the receiver, if the URL is a credential, such as the webhook of a channel."
+        None, description="URL of the receiver, if it is a credential, such as the webhook of a channel."
     )
     token: SecretText | None = Field(
         None, description="Token for the receiver's API, or the key that signs messages of `generic-hmac`."
     )
     username: str | None = Field(
-        None, min_length=1, description="User name for `password`; without a password, the sender's name in messages."
+        None, min_length=1, description="User name for `password`, or the sender's name in messages."
     )
     password: SecretText | None = Field(None, description="Password, for receivers with basic authentication.")
     channel: str | None = Field(None, min_length=1, description="Channel, room, topic or environment.")
     certificate_authority: CertificateAuthority | None = Field(
-        None, description="Certificate, PEM, of the authority that issued the receiver's certificate."
+        None, description="Authority of the receiver's certificate."
     )
     severity: Literal["info", "error"] = Field(
-        "info", description="`error` sends failures only; `info` sends everything that Flux reports."
+        "info", description="`error` sends failures only, `info` all that Flux reports."
     )
     kinds: tuple[EventKind, ...] = Field(
         (),
-        description="Kinds whose events are sent; by default Kustomizations for commit statuses, and otherwise all of "
-        "Flux's kinds.",
+        description=("Kinds whose events are sent; by default Kustomizations for commit statuses, otherwise all."),
     )
     include: tuple[MessagePattern, ...] = Field(
-        (), description="Regular expressions (RE2); only messages that match one of them are sent."
+        (), description="Regular expressions (RE2) of the messages that are sent."
     )
     exclude: tuple[MessagePattern, ...] = Field(
-        (), description="Regular expressions (RE2); messages that match one of them are not sent."
+        (), description="Regular expressions (RE2) of the messages that are not sent."
     )
     metadata: dict[str, str] = Field(
         default_factory=dict,
-        description="Metadata of each message, e.g. `summary: the shop of Europe`, `env: staging`.",
+        description="Metadata of each message.",
     )
 
     kind_of_object = "Provider"
@@ -354,16 +302,12 @@ _ROOM = {"count/providers.notification.toolkit.fluxcd.io": 1, "count/secrets": 2
 
 
 def planned_notification(
-    meta: ObjectMeta, key: str, config: Notification, repository: str | None, api: str = BETA_PROVIDER_API
+    meta: ObjectMeta, key: str, config: Notification, repository: str | None, api: str
 ) -> list[Planned]:
     """A notification: an immutable Secret if it has credentials, a Provider that refers to it, and an Alert.
 
     Args:
-        meta: name of the sync, and namespace and labels of the objects.
-        key: name of the notification.
-        config: the notification.
         repository: URL of the sync's repository; None if it applies none.
-        api: the API of Alerts and Providers that the stack's Flux has.
     """
     name = f"{meta.name}-{key}"
     spec: Manifest = {"type": config.type}
@@ -398,7 +342,6 @@ def stated_address(config: Notification, repository: str | None) -> str | None:
     """The address that everybody may read; None if it is a credential or belongs to the type.
 
     Args:
-        config: the notification.
         repository: URL of the sync's repository; None if it applies none.
     """
     if config.provider.address is Address.REPOSITORY and config.address is None and config.secret_address is None:

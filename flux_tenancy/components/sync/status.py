@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.messages import printable
 from flux_tenancy.components.vocabulary.names import EXTERNAL_ARTIFACT, HELM_CHART, HELM_RELEASE
 
 POLL_SECONDS = 1.0
@@ -39,7 +39,6 @@ class Sync:
 
     Attributes:
         source: where it comes from. The HelmChart of a release is created by helm-controller, and may be absent.
-        applied: the Kustomization or HelmRelease.
         needed: the objects of the same kind that have to be ready first.
     """
 
@@ -164,9 +163,6 @@ def wait_until_settled(
         read: returns the sources and what applies them.
         syncs: the syncs to wait for, by any key.
         timeout_seconds: 0 reads the status once and requests nothing.
-        requests: how to request a reconciliation, and of which syncs.
-        clock: a monotonic clock, in seconds.
-        sleep: waits for a number of seconds.
     """
     began = clock()
     waits = {
@@ -209,7 +205,6 @@ class _SyncWait:
         Args:
             objects: the objects by their names.
             in_time: whether there is time left to wait.
-            needed: the waits for the syncs that this one depends on.
         """
         source, applied = objects.get(self._sync.source), objects.get(self._sync.applied)
         if self._before is None:

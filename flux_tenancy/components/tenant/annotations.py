@@ -28,6 +28,10 @@ SERVICE_ACCOUNT = f"{PREFIX}service-account"
 IMPLIED_ACCOUNT = f"{PREFIX}implied-service-account"
 NOTIFICATIONS = f"{PREFIX}notifications"
 HOSTS = f"{PREFIX}hosts"
+PRIORITY_CLASSES = f"{PREFIX}priority-classes"
+TOLERATIONS = f"{PREFIX}tolerations"
+STORAGE_CLASSES = f"{PREFIX}storage-classes"
+CSI_DRIVERS = f"{PREFIX}csi-drivers"
 SERVICE_TYPES = f"{PREFIX}service-types"
 EXCEPTIONS = f"{PREFIX}exceptions"
 MINIMUM_INTERVAL = f"{PREFIX}minimum-interval"
@@ -42,12 +46,7 @@ WITHOUT_GRANTS = f"{PREFIX}without-grants"
 
 
 def namespace_lists(config: TenantConfig, grants: Sequence[Grant]) -> dict[str, Sequence[str]]:
-    """What policies need to know about a tenant in one of its namespaces, by annotation; empty lists left out.
-
-    Args:
-        config: the tenant.
-        grants: its grants that hold in this namespace.
-    """
+    """What policies need to know about a tenant in one of its namespaces, by annotation; empty lists left out."""
     lists: dict[str, Sequence[str]] = {
         NAMESPACES: config.namespace_names,
         KINDS: tuple(dict.fromkeys((*resources_of(config.policies.kinds), *granted_resources(grants)))),
@@ -56,6 +55,10 @@ def namespace_lists(config: TenantConfig, grants: Sequence[Grant]) -> dict[str, 
         VERIFIED: config.policies.verified,
         NOTIFICATIONS: config.policies.notifications,
         HOSTS: config.policies.hosts,
+        PRIORITY_CLASSES: config.policies.priority_classes,
+        TOLERATIONS: config.policies.tolerations,
+        STORAGE_CLASSES: config.policies.storage_classes,
+        CSI_DRIVERS: config.policies.csi_drivers,
         SERVICE_TYPES: granted_service_types(grants),
         EXCEPTIONS: granted_exceptions(grants),
     }
@@ -89,9 +92,7 @@ def account_annotations(tenant: str, account: str, default_account: str) -> dict
     """The annotations about the tenant's service account.
 
     Args:
-        tenant: name of the tenant.
         account: name of its service account; left out if it is the tenant's name.
-        default_account: the service account that Flux uses for objects that name none.
     """
     named = {SERVICE_ACCOUNT: account} if account != tenant else {}
     return named | ({IMPLIED_ACCOUNT: account} if account == default_account else {})

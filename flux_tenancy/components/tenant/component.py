@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pulumi
@@ -15,7 +15,6 @@ from flux_tenancy.components.tenant.capsule.names import CAPSULE_API
 from flux_tenancy.components.vocabulary.names import applied_key
 
 if TYPE_CHECKING:
-    from flux_tenancy.components.recovery.missing_namespaces import LostNamespaces
     from flux_tenancy.components.tenant.leaving.deletion import Offboarding
     from flux_tenancy.components.tenant.scope import TenantScope
     from flux_tenancy.components.vocabulary.manifests import Manifest
@@ -38,7 +37,6 @@ class TenantArgs:
         scope: the tenant, and what of its stack its objects depend on.
         planned: what it has (`components.tenant.plan`).
         offboarding: error hooks for objects that are not deleted in time.
-        lost: namespaces that are in the state and missing from the cluster.
         options: further options of an object in the cluster.
         early: rights of Flux's controllers that are registered already, by key.
         beside: options of such rights that are not; None registers them in the component, as everything else.
@@ -49,7 +47,6 @@ class TenantArgs:
     scope: TenantScope
     planned: Sequence[Planned]
     offboarding: Offboarding
-    lost: LostNamespaces
     options: Callable[[Manifest], pulumi.ResourceOptions] = no_options
     early: Registered = field(default_factory=dict)
     beside: Callable[[Planned], pulumi.ResourceOptions] | None = None
@@ -72,11 +69,10 @@ class Tenant(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: TenantArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(TENANT_COMPONENT, name, None, opts)
-        planned = [self._created_again(args, each) for each in args.planned]
-        self.registered = register_planned(planned, lambda each: self._options(args, each), args.early)
+        self.registered = register_planned(args.planned, lambda each: self._options(args, each), args.early)
         self.applied = {
             applied_key(name, each.kind, each.name): self.registered[each.key]
-            for each in of_stage(planned, Stage.SYNCS)
+            for each in of_stage(args.planned, Stage.SYNCS)
         }
         self.namespaces = pulumi.Output.from_input(list(args.scope.config.namespace_names))
         self.register_outputs({"namespaces": self.namespaces})
@@ -93,12 +89,4 @@ class Tenant(pulumi.ComponentResource):
         patience = seconds(args.scope.tenancy.offboarding_timeout)
         for more in (args.offboarding.options(planned, patience), args.options(planned.manifest)):
             opts = pulumi.ResourceOptions.merge(opts, more)
-        if planned.stage is Stage.NAMESPACES:
-            opts = pulumi.ResourceOptions.merge(opts, args.lost.options(planned.manifest))
         return opts
-
-    @staticmethod
-    def _created_again(args: TenantArgs, planned: Planned) -> Planned:
-        if planned.stage is not Stage.NAMESPACES:
-            return planned
-        return replace(planned, manifest=args.lost.counted(planned.manifest))

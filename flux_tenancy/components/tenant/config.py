@@ -14,10 +14,10 @@ from flux_tenancy.components.allowlists.types import (
     SourcePatternText,
     VerifiedKind,
 )
-from flux_tenancy.components.config.errors import MisplacedValueError
+from flux_tenancy.components.config.errors import TWICE, MisplacedValueError
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.section import Section
-from flux_tenancy.components.config.types import DnsLabel, ServiceAccountName
+from flux_tenancy.components.config.types import ClusterName, DnsLabel, ServiceAccountName, TaintKey
 from flux_tenancy.components.git.config import GitSource
 from flux_tenancy.components.sources.config import Source
 from flux_tenancy.components.sync.kustomization import Reconciliation
@@ -43,26 +43,37 @@ class TenantPolicies(TenantBounds):
     """A tenant's additions to the allow-lists of all tenants, and its own bounds."""
 
     kinds: tuple[OpenedKind, ...] = Field(
-        (), description="Kinds of objects that the tenant may write, in addition to `tenancy.kinds`."
+        (), description="Kinds that the tenant may write, in addition to `tenancy.kinds`."
     )
 
     sources: tuple[SourcePatternText, ...] = Field(
-        (), description="URL patterns for the tenant's sources, in addition to `policies.sources.allowed`."
+        (), description="URL patterns for sources, in addition to `policies.sources.allowed`."
     )
     images: tuple[ImagePatternText, ...] = Field(
-        (), description="Image repositories for the tenant's containers, in addition to `policies.images.allowed`."
+        (), description="Repositories of containers' images, in addition to `policies.images.allowed`."
     )
     verified: tuple[VerifiedKind, ...] = Field(
-        (), description="Kinds whose content must be verified, in addition to `policies.sources.verified`."
+        (), description="Kinds that must be signed, in addition to `policies.sources.verified`."
     )
     notifications: tuple[HostPatternText, ...] = Field(
-        (), description="Hosts for the tenant's notifications, in addition to `policies.notifications.hosts`."
+        (), description="Hosts for notifications, in addition to `policies.notifications.hosts`."
     )
     hosts: tuple[IngressHost, ...] = Field(
         (),
-        description="Host names for the tenant's Ingresses, routes and certificates, in addition to "
-        "`policies.ingress.hosts`.",
+        description="Host names of Ingresses, routes and certificates, in addition to `policies.ingress.hosts`.",
     )
+    priority_classes: tuple[ClusterName, ...] = Field(
+        (), description="In addition to the stack's `policies.priorityClasses`."
+    )
+    tolerations: tuple[TaintKey, ...] = Field(
+        (),
+        description="In addition to the stack's `policies.tolerations` or its default.",
+    )
+    storage_classes: tuple[ClusterName, ...] = Field(
+        (),
+        description="In addition to the stack's `policies.storageClasses`; if that is empty, only these.",
+    )
+    csi_drivers: tuple[ClusterName, ...] = Field((), description="In addition to the stack's `policies.csiDrivers`.")
 
 
 class SyncConfig(TenantSync, Reconciliation):
@@ -91,8 +102,10 @@ class TenantConfig(Section):
     source: GitSource | None = Field(
         None,
         json_schema_extra=_without_null,
-        description="Git repository of the tenant's manifests; required unless `sync.source` names another source, or "
-        "the tenant has only `releases`.",
+        description=(
+            "Git repository of the manifests; required unless `sync.source` names another source, or there "
+            "are only `releases`."
+        ),
     )
     sources: dict[DnsLabel, Source] = Field(
         default_factory=dict,
@@ -117,18 +130,23 @@ class TenantConfig(Section):
     )
     service_account_name: ServiceAccountName | None = Field(
         None,
-        description="Name of the service account that Flux impersonates for this tenant; defaults to "
-        "`tenancy.serviceAccountName`, or else the tenant's name.",
+        description=(
+            "Service account that Flux impersonates; defaults to `tenancy.serviceAccountName`, or "
+            "else the tenant's name."
+        ),
     )
     token_accounts: tuple[ServiceAccountName, ...] = Field(
         (),
-        description="Service accounts in the tenant's namespaces with which its own Flux objects log in to a cloud; "
-        "needs `flux.workloadIdentity`, and has no effect before Flux 2.10 (docs/lockdown.md#controllers-rights).",
+        description=(
+            "Service accounts with which the tenant's own Flux objects log in to a cloud "
+            "(docs/lockdown.md#tokens-since-flux-210)."
+        ),
     )
     notifications: dict[DnsLabel, Notification] = Field(
         default_factory=dict,
-        description="Notifications about Flux's events in the tenant's namespaces, by name; none by default "
-        "(docs/syncs.md#notifications).",
+        description=(
+            "Notifications about Flux's events in the tenant's namespaces, by name (docs/syncs.md#notifications)."
+        ),
     )
     policies: TenantPolicies = Field(
         default_factory=TenantPolicies,
@@ -142,12 +160,11 @@ class TenantConfig(Section):
     )
     network: NetworkOpenings = Field(
         default_factory=NetworkOpenings,
-        description="Openings in `tenancy.networkPolicy`: additional connections to and from the tenant's Pods; "
-        "none by default (docs/grants.md#network).",
+        description="Openings in `tenancy.networkPolicy` (docs/grants.md#network).",
     )
     people: TenantPeople = Field(
         default_factory=TenantPeople,
-        description="Users and groups with access to the tenant's namespaces; none by default (docs/grants.md#people).",
+        description="Users and groups with access to the tenant's namespaces (docs/grants.md#people).",
     )
     limits: TenantLimits = Field(
         default_factory=TenantLimits,
@@ -159,8 +176,7 @@ class TenantConfig(Section):
     )
     state: TenantState = Field(
         TenantState.ACTIVE,
-        description="`leaving` is the first step of an offboarding: it removes the sync, which prunes, and all "
-        "access. The namespaces and their remaining objects stay until the tenant is removed (docs/tenants.md).",
+        description=("`leaving` is the first step of an offboarding (docs/tenants.md#offboarding-in-two-steps)."),
     )
 
     @property
@@ -204,12 +220,7 @@ class TenantConfig(Section):
         return tuple(namespace.name for namespace in self.namespaces if namespace.delegated_to is not None)
 
     def limits_in(self, namespace: str, defaults: TenantLimits) -> TenantLimits:
-        """The limits of a namespace, also of one that the tenant makes itself.
-
-        Args:
-            namespace: its name.
-            defaults: the limits of all tenants.
-        """
+        """The limits of a namespace, also of one that the tenant makes itself."""
         limits = self.limits.over(defaults)
         return next((each.limits.over(limits) for each in self.namespaces if each.name == namespace), limits)
 
@@ -221,9 +232,7 @@ class TenantConfig(Section):
     def _own_namespaces(self) -> TenantConfig:
         names = self.namespace_names
         if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise MisplacedValueError(
-                ("namespaces",), Message("FT-CFG-403", f"lists {', '.join(twice)} twice", "keep one of them")
-            )
+            raise MisplacedValueError(("namespaces",), TWICE(what=", ".join(twice)))
         if self.namespaces[0].delegated_to is not None:
             raise MisplacedValueError(
                 ("namespaces", 0, "delegatedTo"),

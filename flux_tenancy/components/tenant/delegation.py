@@ -63,10 +63,6 @@ def _object(tenant: str, namespace: str, kind: str) -> Manifest:
 def end_team_access(api: client.ApiClient, tenants: Mapping[str, TenantConfig]) -> None:
     """Have the bindings of teams deleted whose tenants are leaving; a preview changes nothing.
 
-    Args:
-        api: a client for the cluster.
-        tenants: the tenants of the stack.
-
     Raises:
         pulumi.RunError: the cluster refuses or does not answer.
     """
@@ -82,12 +78,7 @@ def end_team_access(api: client.ApiClient, tenants: Mapping[str, TenantConfig]) 
 
 
 def is_of_team(binding: Mapping[str, Any], namespaces: Collection[str]) -> bool:
-    """Whether a RoleBinding is a tenant's own: not the platform's, and for nobody but accounts of its namespaces.
-
-    Args:
-        binding: the RoleBinding.
-        namespaces: the tenant's namespaces.
-    """
+    """Whether a RoleBinding is a tenant's own: not the platform's, and for nobody but accounts of its namespaces."""
     subjects = binding.get("subjects") or ()
     own = all(each["kind"] == "ServiceAccount" and each.get("namespace") in namespaces for each in subjects)
     return bool(subjects) and own and TENANT_LABEL not in (binding["metadata"].get("labels") or {})

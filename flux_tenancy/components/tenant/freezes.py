@@ -17,8 +17,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from flux_tenancy.components.config.decisions import Reason
 from flux_tenancy.components.config.errors import MisplacedValueError
-from flux_tenancy.components.config.messages import Message, Wording
-from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.messages import Message, Wording, printable
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import TenantName
 from flux_tenancy.components.tenant.annotations import EXCEPTIONS, FREEZES
@@ -64,9 +63,9 @@ def in_utc(moment: datetime) -> str:
 class Freeze(Section):
     """A time in which a tenant's changes are refused (docs/running.md#freezes)."""
 
-    from_: Moment = Field(alias="from", description=f'Begin, with a time zone, e.g. `"{_EXAMPLE}"`.')
-    to: Moment = Field(description="End, with a time zone; from then on, changes are allowed.")
-    reason: Reason = Field(description="Reason, which the tenant reads in each refusal.")
+    from_: Moment = Field(alias="from", description="Begin, in quotes.")
+    to: Moment = Field(description="End.")
+    reason: Reason = Field(description="Reason, which each refusal has.")
 
     @model_validator(mode="after")
     def _ends_later(self) -> Freeze:
@@ -81,7 +80,7 @@ class Freeze(Section):
 class StackFreeze(Freeze):
     """A time in which the changes of all tenants are refused."""
 
-    except_: tuple[TenantName, ...] = Field((), alias="except", description="Tenants that it does not hold.")
+    except_: tuple[TenantName, ...] = Field((), alias="except", description="Tenants that may still change.")
 
 
 def freezes_of(name: str, config: TenantConfig, tenancy: TenancyConfig) -> tuple[Freeze, ...]:
@@ -109,7 +108,6 @@ class InForce:
 
     Attributes:
         end: its end, as `in_utc` writes it.
-        reason: why changes are frozen.
     """
 
     end: str
@@ -117,12 +115,7 @@ class InForce:
 
 
 def freeze_in_force(annotations: Mapping[str, str], now: datetime) -> InForce | None:
-    """The freeze that holds by the annotations of a namespace; the one that ends last, and none with an exception.
-
-    Args:
-        annotations: of the namespace.
-        now: the current time.
-    """
+    """The freeze that holds by the annotations of a namespace; the one that ends last, and none with an exception."""
     if ExceptedPolicy.FREEZE in annotations.get(EXCEPTIONS, "").split():
         return None
     time = in_utc(now)

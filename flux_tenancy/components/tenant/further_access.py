@@ -15,10 +15,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from flux_tenancy.components.cluster.client import explaining, get, items
-from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.messages import printable
 from flux_tenancy.components.config.types import is_reserved
 from flux_tenancy.components.installs.capsule.objects import NAMESPACE_DELETER, NAMESPACE_PROVISIONER
-from flux_tenancy.components.rbac.manifests import rules_for
 from flux_tenancy.components.rbac.rights import (
     BINDINGS,
     EVERYTHING,
@@ -32,7 +31,7 @@ from flux_tenancy.components.rbac.rights import (
     reaching,
     role_of,
 )
-from flux_tenancy.components.rbac.subjects import Subject, subject_of, subjects_of
+from flux_tenancy.components.rbac.subjects import Subject, rules_for, subject_of, subjects_of
 from flux_tenancy.components.tenant.capsule.names import BOUND_BY, BOUND_BY_LABEL, NAMESPACE_READER
 from flux_tenancy.components.tenant.delegation import delegation_name
 from flux_tenancy.components.tenant.grants import cluster_grants_name, grants_name
@@ -61,7 +60,6 @@ class FurtherBinding:
     Attributes:
         kind: `ClusterRoleBinding` or `RoleBinding`.
         namespace: namespace of the RoleBinding; empty for a ClusterRoleBinding.
-        name: name of the binding.
         role: the bound role, e.g. `ClusterRole cluster-admin`.
         subject: the subject, e.g. `ServiceAccount apps/dev-team` or `Group system:authenticated`; of controllers, all
             for which it adds the same.
@@ -90,7 +88,6 @@ class TenantAccess:
     """What the platform grants a tenant.
 
     Attributes:
-        namespaces: its namespaces.
         bindings: the platform's bindings, whose subjects are the tenant's accounts: of its role in them, of its grants.
     """
 
@@ -99,12 +96,7 @@ class TenantAccess:
 
 
 def tenants_of(bindings: Iterable[Manifest], namespaces: Mapping[str, str]) -> dict[str, TenantAccess]:
-    """What the platform grants tenants, read from the cluster: the platform labels what it creates for them.
-
-    Args:
-        bindings: all bindings of the cluster.
-        namespaces: the tenant of each namespace.
-    """
+    """What the platform grants tenants, read from the cluster: the platform labels what it creates for them."""
     found: dict[str, list[Manifest]] = {tenant: [] for tenant in namespaces.values()}
     for binding in bindings:
         metadata, role = binding["metadata"], role_of(binding)[2]
@@ -181,7 +173,6 @@ def further_controller_access(
     belongs to.
 
     Args:
-        rights: what the stack grants: the controllers' accounts, with their ClusterRoles and ClusterRoleBindings.
         bindings: the ClusterRoleBindings that are not the stack's.
         rules_of: returns the rules of a role that the stack does not have, none if it does not exist.
     """
@@ -252,11 +243,7 @@ def _additional(adds: frozenset[Permission], granted: Iterable[frozenset[Permiss
 
 
 def read_bindings(api: client.ApiClient) -> list[dict[str, Any]]:
-    """All RoleBindings and ClusterRoleBindings of the cluster, each with its kind.
-
-    Raises:
-        ClusterUnavailable: the cluster does not answer, or not to this user.
-    """
+    """All RoleBindings and ClusterRoleBindings of the cluster, each with its kind. Raises ClusterUnavailable."""
     with explaining(api):
         return [{"kind": kind, **found} for kind in BINDINGS for found in items(api, f"{_RBAC}/{plural_of(kind)}")]
 
@@ -270,7 +257,6 @@ def read_further_access(
     """What tenants' accounts may do in addition to what the platform grants them.
 
     Args:
-        api: a client for the cluster.
         tenants: what the platform grants, by tenant.
         bindings: all bindings of the cluster, if they have been read already.
         state: the stack's state; its bindings are in order, or this update replaces or deletes them.
@@ -297,7 +283,6 @@ def read_further_controller_access(
     """The ClusterRoleBindings that give Flux's controllers more than the stack does.
 
     Args:
-        api: a client for the cluster.
         state: the stack's state; its bindings are in order, or this update deletes them.
         rights: what the stack grants (`further_controller_access`).
 

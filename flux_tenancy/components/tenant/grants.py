@@ -16,12 +16,12 @@ from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
 from flux_tenancy.components.allowlists.types import ServiceType
 from flux_tenancy.components.config.decisions import LastDay, Reason
-from flux_tenancy.components.config.errors import MisplacedValueError
+from flux_tenancy.components.config.errors import NOT_A, MisplacedValueError
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import matching
 from flux_tenancy.components.plan.planned import Planned, Stage
-from flux_tenancy.components.rbac.manifests import rbac_binding, rbac_role, rbac_rule
+from flux_tenancy.components.rbac.subjects import rbac_binding, rbac_role, rbac_rule
 from flux_tenancy.components.tenant.kinds import group_resource, owner_of, why_withheld
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
@@ -64,9 +64,7 @@ class ExceptedPolicy(StrEnum):
 def refused_group(group: str) -> Message | None:
     """Why an API group can never be granted; None for the group of a custom resource."""
     if not _GROUP.fullmatch(group):
-        return Message(
-            "FT-TEN-412", "is not an API group", "write it like cert-manager.io; there are no wildcards and no versions"
-        )
+        return NOT_A(what="an API group", example="cert-manager.io; there are no wildcards and no versions")
     owner = owner_of(group)
     return WITHHELD_GROUP(owner=owner, why=why_withheld(group)) if owner is not None else None
 
@@ -208,8 +206,7 @@ class PolicyException(Section):
     )
     names: tuple[ObjectName, ...] = Field(
         (),
-        description="Names of the excepted objects. A name also covers those that begin with it and a `-`, such as the "
-        "Pods of a Deployment. Defaults to all objects.",
+        description=("Names of the excepted objects, also as prefixes before a `-`; all by default."),
     )
 
     @property
@@ -221,11 +218,10 @@ class PolicyException(Section):
 class Grant(Section):
     """Additional rights of one tenant, beyond its role and the admission policies."""
 
-    reason: Reason = Field(description="Reason, for readers of the file, the outputs and the reports.")
+    reason: Reason = Field(description="Reason, also for outputs and reports.")
     expires: LastDay | None = Field(
         None,
-        description="Last day, in UTC, on which the grant is valid, e.g. `2027-03-31`. Afterwards, the stack has "
-        "an error until the grant is renewed or removed.",
+        description=("Last day, in UTC; afterwards, the stack has an error."),
     )
     rules: tuple[GrantedRule, ...] = Field(
         (), description="Rights over objects of custom resources in the tenant's namespaces."

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from flux_tenancy.components.plan.planned import Planned, Stage
-from flux_tenancy.components.rbac.manifests import rbac_binding
+from flux_tenancy.components.rbac.subjects import rbac_binding
 from flux_tenancy.components.tenant.capsule.proxy import account_annotations
 from flux_tenancy.components.tenant.role import Role, cluster_role_for
 from flux_tenancy.components.tenant.scope import TenantScope, tenant_meta

@@ -107,7 +107,6 @@ def planned_rights(namespaces: Iterable[str], rights: Mapping[str, Sequence[Mani
     namespace, which comes after the controllers; from the next update on they do, and are deleted before it.
 
     Args:
-        namespaces: the namespaces.
         rights: the objects by namespace (`impersonations`).
     """
     for namespace in namespaces:

@@ -13,79 +13,34 @@ import re
 from collections.abc import Iterable, Mapping
 from itertools import groupby
 from operator import itemgetter
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, WithJsonSchema
 
 from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.yaml_files import data_of
 from flux_tenancy.components.vocabulary.manifests import ResourceTable
 
-# Source: the groups of k8s.io/api 1.37, of apiextensions-apiserver and of kube-aggregator.
-_KUBERNETES: Mapping[str, str] = {
-    f"{name}.k8s.io": why
-    for name, why in {
-        "admissionregistration": "its objects decide which requests the cluster accepts",
-        "apiextensions": "definitions of kinds hold for the whole cluster",
-        "apiregistration": "its objects redirect APIs of the whole cluster",
-        "authentication": "its requests ask for identities",
-        "authorization": "its requests ask for permissions of others",
-        "certificates": "its certificates prove identities, also those of nodes",
-        "coordination": "the tenant role has its Leases, and the rest elects controllers of the cluster",
-        "discovery": "EndpointSlices can send a Service's traffic to any address",
-        "events": "controllers write events",
-        "flowcontrol.apiserver": "its objects decide whose requests the API server serves first",
-        "imagepolicy": "its requests decide which images run",
-        "internal.apiserver": "only API servers use it",
-        "lifecycle": "its objects decide how Pods of others end",
-        "networking": "the tenant role has its Ingresses, NetworkPolicies follow from `network` of the tenant, and the "
-        "rest holds for the whole cluster",
-        "node": "its objects hold for the whole cluster",
-        "rbac.authorization": "its objects are permissions; the role `admin` of a tenant has those of a namespace",
-        "resource": "its claims take devices of nodes, which no policy bounds",
-        "scheduling": "its objects decide which Pods of others have to make room",
-        "storage": "its objects hold for the whole cluster",
-        "storagemigration": "its objects rewrite those of the whole cluster",
-    }.items()
-}
+_WITHHELD: Mapping[str, Any] = data_of(__file__, "withheld_groups.yaml")
+_KUBERNETES: Mapping[str, str] = {f"{name}.k8s.io": why for name, why in _WITHHELD["kubernetes"].items()}
 _WHY_CORE = "the tenant role has what is safe of it"
-# By the end of the group's name.
-_OWNERS: Mapping[str, str] = {
-    "fluxcd.io": "Flux",
-    "fluxcd.controlplane.io": "Flux",
-    "kyverno.io": "Kyverno",
-    "wgpolicyk8s.io": "Kyverno",
-    "openreports.io": "Kyverno",
-    "gatekeeper.sh": "Gatekeeper",
-    "capsule.clastix.io": "Capsule",
-    "projectcapsule.dev": "Capsule",
-    "policy.networking.k8s.io": "the cluster's network",
-    "antrea.io": "the cluster's network",
-    "cilium.io": "the cluster's network",
-    "k8s.ovn.org": "the cluster's network",
-    "projectcalico.org": "the cluster's network",
-}
 
 
 def owner_of(group: str) -> str | None:
     """Whose an API group is that cannot be granted; None for any other, e.g. `cert-manager.io`."""
     if "." not in group or group in _KUBERNETES:
         return "Kubernetes"
-    return next((owner for end, owner in _OWNERS.items() if group == end or group.endswith(f".{end}")), None)
-
-
-_WHY: Mapping[str, str] = {
-    "Flux": "its kinds can only be opened, by their names: `tenancy.kinds`, or `policies.kinds` of the tenant",
-    "Kyverno": "its objects decide which requests the cluster accepts",
-    "Gatekeeper": "its objects decide which requests the cluster accepts",
-    "Capsule": "its objects decide what tenants may have",
-    "the cluster's network": "its objects decide who may connect to whom, also for other tenants",
-}
+    return next(
+        (row["owner"] for row in _WITHHELD["others"] for end in row["groups"] if f".{group}".endswith(f".{end}")), None
+    )
 
 
 def why_withheld(group: str) -> str:
     """Why an API group with an owner (`owner_of`) cannot be granted."""
     owner = owner_of(group)
-    return _KUBERNETES.get(group, _WHY_CORE) if owner == "Kubernetes" else _WHY.get(owner or "", "")
+    if owner == "Kubernetes":
+        return _KUBERNETES.get(group, _WHY_CORE)
+    return next((str(row["why"]) for row in _WITHHELD["others"] if row["owner"] == owner), "")
 
 
 _SOURCE, _IMAGE, _NOTIFICATION = (f"{name}.toolkit.fluxcd.io" for name in ("source", "image", "notification"))

@@ -71,6 +71,10 @@ numbers are far above what an ordinary application needs.
 # Resource names of quotas that do not name a kind, so they get no prefix `count/`.
 _NOT_COUNTED_BY_KIND = ("services.loadbalancers",)
 
+_NETWORK_POLICIES, _MOST_NETWORK_POLICIES = "networkpolicies.networking.k8s.io", 50
+# The tenant's `default-deny` and its openings.
+_ROOM_FOR_POLICIES = {f"count/{_NETWORK_POLICIES}": 2}
+
 COUNT = "count/"
 """The prefix of a quota's resource name for a number of objects."""
 _RELEASES = "count/helmreleases.helm.toolkit.fluxcd.io"
@@ -84,12 +88,7 @@ SYNCS = "count/kustomizations.kustomize.toolkit.fluxcd.io"
 
 
 def planned_limits(tenant: TenantScope, others: Iterable[Planned]) -> Iterator[Planned]:
-    """The limits of each of the tenant's namespaces, and the openings in its network policy.
-
-    Args:
-        tenant: the tenant.
-        others: everything else that is planned for it, which the quotas have room for.
-    """
+    """The limits of each of the tenant's namespaces, and the openings in its network policy."""
     rooms = room_of(others)
     for place in tenant.places:
         room = rooms.get(place.namespace, _OF_KUBERNETES)
@@ -102,9 +101,6 @@ def planned_limits(tenant: TenantScope, others: Iterable[Planned]) -> Iterator[P
 def room_of(planned: Iterable[Planned]) -> dict[str, Counter[str]]:
     """What the platform's and Kubernetes' own objects take of quotas, so that the tenant has the rest to itself.
 
-    Args:
-        planned: everything that is planned for a tenant.
-
     Returns:
         By namespace, the number of objects by a quota's resource names.
     """
@@ -116,12 +112,7 @@ def room_of(planned: Iterable[Planned]) -> dict[str, Counter[str]]:
 
 
 def room_where_made(planned: Iterable[Planned], home: str) -> Counter[str]:
-    """The same in a namespace that a tenant makes itself: Capsule binds there what is bound in its home.
-
-    Args:
-        planned: everything that is planned for the tenant.
-        home: its home.
-    """
+    """The same in a namespace that a tenant makes itself: Capsule binds there what is bound in its home."""
     room = room_of(planned)[home]
     # With the bindings of the reader of the namespace, of the tenant's role, and of the deleter.
     return Counter({**_OF_KUBERNETES, _ROLES: room[_ROLES], _BINDINGS: room[_BINDINGS] + 3})
@@ -134,10 +125,9 @@ def limiting_objects(
 
     Args:
         meta: the namespace, with the name of its tenant and the label that all of the tenant's namespaces have.
-        limits: the tenant's limits.
-        network: what its Pods may connect to.
         room: counted objects that are not the tenant's (`room_of`), added to its limits.
     """
+    room = {**room, **_ROOM_FOR_POLICIES}
     objects = [_quota(meta, _FLUX_OBJECTS, _with_room(_flux_counts(limits), room))]
     if counts := _object_counts(limits):
         objects.append(_quota(meta, "objects", _with_room(counts, room)))
@@ -148,6 +138,12 @@ def limiting_objects(
     if network is TenantNetwork.DEFAULT_DENY:
         objects.append(_default_deny(meta))
     return objects
+
+
+def with_network_policies(limits: TenantLimits) -> TenantLimits:
+    """These limits with a number of NetworkPolicies, for tenants that may write them."""
+    objects = {_NETWORK_POLICIES: _MOST_NETWORK_POLICIES, **limits.objects}
+    return limits.model_copy(update={"objects": objects})
 
 
 def all_counts(limits: TenantLimits) -> dict[str, str]:

@@ -59,15 +59,17 @@ class NamespaceConfig(Section):
     )
     delegated_to: ServiceAccountName | None = Field(
         None,
-        description="Service account that Flux uses in this namespace instead of the tenant's. For a team below "
-        "the tenant; the tenant creates the account and binds it (docs/grants.md#teams-below-a-tenant).",
+        description=(
+            "Service account, created by the tenant, that Flux uses here instead of the tenant's "
+            "(docs/grants.md#teams-below-a-tenant)."
+        ),
     )
     limits: TenantLimits = Field(
         default_factory=TenantLimits, description="Limits of this namespace, where they differ from the tenant's."
     )
     labels: dict[str, str] = Field(
         default_factory=dict,
-        description="Additional labels, e.g. a cost center, except those that the platform sets.",
+        description="Additional labels, except those that the platform sets.",
     )
     annotations: dict[str, str] = Field(
         default_factory=dict, description="Additional annotations, except those that the platform sets."

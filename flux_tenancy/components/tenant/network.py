@@ -31,14 +31,12 @@ class TenantsOpening(Section):
 
     to: tuple[TenantName, ...] = Field(
         (),
-        description="Tenants that this tenant's Pods may connect to; each must list this tenant in its "
-        "`network.tenants.from`.",
+        description=("Tenants that this tenant's Pods may connect to."),
     )
     from_: tuple[TenantName, ...] = Field(
         (),
         alias="from",
-        description="Tenants whose Pods may connect to this tenant's Pods; each must list this tenant in its "
-        "`network.tenants.to`.",
+        description=("Tenants whose Pods may connect to this tenant's."),
     )
 
 
@@ -48,7 +46,9 @@ class NetworkOpenings(Section):
     ingress: tuple[NamespaceOpening, ...] = Field(
         (), description="Namespaces of the platform that may connect to the tenant's Pods."
     )
-    tenants: TenantsOpening = Field(default_factory=TenantsOpening, description="Traffic with other tenants.")
+    tenants: TenantsOpening = Field(
+        default_factory=TenantsOpening, description="Traffic with other tenants, which both must list."
+    )
     egress: tuple[NetworkRange, ...] = Field((), description="Addresses that the tenant's Pods may connect to.")
 
     @property
@@ -78,12 +78,7 @@ METADATA_NETWORKS = (
 
 
 def network_openings(meta: ObjectMeta, openings: NetworkOpenings) -> list[Manifest]:
-    """The NetworkPolicy with the openings of one namespace; none without openings.
-
-    Args:
-        meta: the namespace, with the name and the label of its tenant.
-        openings: the tenant's openings.
-    """
+    """The NetworkPolicy with the openings of one namespace; none without openings."""
     if openings.is_empty:
         return []
     ingress = [

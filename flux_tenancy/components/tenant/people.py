@@ -18,7 +18,7 @@ from flux_tenancy.components.cluster.component import READABLE as PREVIEWED
 from flux_tenancy.components.cluster.subjects import Person, Subject, rbac_subject
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.plan.planned import Planned, Stage
-from flux_tenancy.components.rbac.manifests import rbac_binding, rbac_role, rules_for, table
+from flux_tenancy.components.rbac.subjects import rbac_binding, rbac_role, rules_for, table
 from flux_tenancy.components.tenant.role import FLUX_GROUPS, MANAGED, READ, READABLE
 from flux_tenancy.components.vocabulary.manifests import Manifest, ResourceTable
 
@@ -34,13 +34,11 @@ class TenantPeople(Section):
 
     viewers: tuple[Person, ...] = Field(
         (),
-        description="Users and groups that may read built-in kinds and Flux's objects in the tenant's namespaces, but "
-        "no Secrets and no logs.",
+        description="Those who may read built-in kinds and Flux's objects, but no Secrets or logs.",
     )
     developers: tuple[Person, ...] = Field(
         (),
-        description="Users and groups that may also read logs, request reconciliations, and suspend and resume the "
-        "tenant's own Flux objects.",
+        description=("Those who may also read logs, and reconcile, suspend and resume the tenant's own Flux objects."),
     )
 
 
@@ -49,8 +47,7 @@ class TenancyPeople(Section):
 
     exec: bool = Field(
         False,
-        description="Allow developers to run commands in Pods (`kubectl exec`) and to forward ports; they can then "
-        "read every Secret that a Pod mounts.",
+        description=("Allow developers `kubectl exec` and port forwarding, and so every Secret that a Pod mounts."),
     )
 
 
@@ -112,12 +109,7 @@ def planned_people(tenant: TenantScope) -> Iterator[Planned]:
 
 
 def people_bindings(meta: ObjectMeta, people: TenantPeople) -> list[Manifest]:
-    """The RoleBindings of a tenant's people in one of its namespaces.
-
-    Args:
-        meta: the namespace, with the name and the label of its tenant.
-        people: the people of the tenant.
-    """
+    """The RoleBindings of a tenant's people in one of its namespaces."""
     lists = (("viewers", VIEWER, people.viewers), ("developers", DEVELOPER, people.developers))
     return [
         _binding("RoleBinding", meta.metadata(f"{meta.name}-{name}"), role, subjects)

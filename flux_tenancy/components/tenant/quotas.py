@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING
 import pulumi
 
 from flux_tenancy.components.cluster.client import read_definition_age, read_quota
-from flux_tenancy.components.cluster.hooks import Once, ready_hook
-from flux_tenancy.components.cluster.waiting import NotReady, wait_for
-from flux_tenancy.components.config.invariants import present
+from flux_tenancy.components.cluster.hooks import NotReady, Once, ready_hook, wait_for
+from flux_tenancy.components.config.errors import present
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.tenant.limits import room_of
 
@@ -51,8 +50,6 @@ class QuotaStatus:
 
     Attributes:
         api: a client for the cluster.
-        clock: monotonic time in seconds.
-        sleep: waits for a number of seconds.
     """
 
     api: client.ApiClient
@@ -73,7 +70,6 @@ class QuotaStatus:
         """Wait until the status of a ResourceQuota counts some of what it limits.
 
         Args:
-            namespace: namespace of the quota.
             name: name of the quota; one that does not exist refuses nothing.
             counted: the keys to be counted, e.g. `count/kustomizations.kustomize.toolkit.fluxcd.io`.
 
@@ -108,12 +104,7 @@ _LIMITS = frozenset({_QUOTA, "LimitRange", "NetworkPolicy"})
 
 
 class QuotaHooks:
-    """A quota waits until the cluster knows the kinds that it counts, and an object until its quota counts.
-
-    Args:
-        status: the status of the cluster's quotas.
-        plans: what is planned for each tenant of the stack.
-    """
+    """A quota waits until the cluster knows the kinds that it counts, and an object until its quota counts."""
 
     def __init__(self, status: QuotaStatus, plans: Iterable[Sequence[Planned]]) -> None:
         self._waits = {
@@ -142,11 +133,7 @@ class QuotaHooks:
 
 
 def counted(planned: Sequence[Planned]) -> dict[str, dict[str, list[str]]]:
-    """By namespace and quota of a tenant, the keys under which the quota counts the platform's own objects.
-
-    Args:
-        planned: everything that is planned for the tenant.
-    """
+    """By namespace and quota of a tenant, the keys under which the quota counts the platform's own objects."""
     rooms = room_of(planned)
     found: dict[str, dict[str, list[str]]] = {}
     for each in planned:

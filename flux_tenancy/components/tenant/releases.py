@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from flux_tenancy.components.config.errors import MisplacedValueError
+from flux_tenancy.components.config.errors import NOT_A, MisplacedValueError
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.passed import SET_BY_PLATFORM, Passed, merged, written
 from flux_tenancy.components.config.types import DnsLabel, Duration, NamespaceName, SecretText, matching
 from flux_tenancy.components.plan.planned import Planned, Stage
-from flux_tenancy.components.sync.patches import Patch, patches
+from flux_tenancy.components.sync.kustomization import Patch, patches
 from flux_tenancy.components.tenant.scope import further_source_meta
 from flux_tenancy.components.tenant.sources import SourceReference, source_reference
 from flux_tenancy.components.tenant.syncs import applied_from
@@ -40,7 +40,7 @@ ValuesPath = Annotated[
     str,
     *matching(
         r"^([a-zA-Z0-9_\-.\\/]|\[[0-9]{1,5}\]){1,250}$",
-        Message("FT-TEN-301", "is not the path of a value", "write it like redis.password or hosts[0].name"),
+        NOT_A(what="the path of a value", example="redis.password or hosts[0].name"),
     ),
 ]
 _BY_STRATEGY = "set strategy, retryInterval and retries"
@@ -66,13 +66,12 @@ class ReleaseConfig(Passed):
 
     source: DnsLabel | None = Field(
         None,
-        description="Name of the source of the chart, in `sources` or offered by `shared`; defaults to `source`.",
+        description="Source of the chart, in `sources` or offered by `shared`; defaults to `source`.",
     )
     chart: str | None = Field(
         None,
         min_length=1,
-        description="Name of the chart in a HelmRepository, or its folder in a GitRepository or Bucket; an "
-        "OCIRepository or ExternalArtifact is the chart itself.",
+        description="Name of the chart in a HelmRepository, or its folder in a GitRepository or Bucket.",
     )
     version: str | None = Field(
         None, min_length=1, description="Version or range of a chart in a HelmRepository, e.g. `6.x`; defaults to `*`."
@@ -80,20 +79,18 @@ class ReleaseConfig(Passed):
     values: dict[str, Any] = Field(default_factory=dict, description="Values; the stack's are merged over the base's.")
     values_from: tuple[dict[str, Any], ...] = Field(
         (),
-        description="ConfigMaps and Secrets with more values; later entries override earlier ones, and "
-        "`values` overrides all.",
+        description="ConfigMaps and Secrets with more values; later entries win, and `values` wins over all.",
     )
     secret_values: dict[ValuesPath, SecretText] = Field(
         default_factory=dict,
         description="Secret values by their paths in the values, e.g. `redis.password`; they override `valuesFrom`.",
     )
     values_files: tuple[str, ...] = Field(
-        (), description="Values files of the chart's source to use instead of its `values.yaml`."
+        (), description="Values files of the chart's source, instead of its `values.yaml`."
     )
     reconcile_strategy: Literal["ChartVersion", "Revision"] = Field(
         "ChartVersion",
-        description="When a chart from a GitRepository or Bucket counts as new: with a new version, or with "
-        "each revision.",
+        description=("When a chart in Git or a Bucket is new: with a new version, or with each revision."),
     )
     release_name: ReleaseName | None = Field(
         None, description="Name of the Helm release; defaults to the name of the HelmRelease."
@@ -101,28 +98,23 @@ class ReleaseConfig(Passed):
     target_namespace: NamespaceName | None = Field(
         None, description="Namespace to install into; must belong to the tenant; defaults to its home."
     )
-    depends_on: tuple[DnsLabel, ...] = Field(
-        (), description="Helm releases of the tenant that must be ready first, by name."
-    )
+    depends_on: tuple[DnsLabel, ...] = Field((), description="Releases of the tenant that must be ready first.")
     interval: Duration = Field("30m", description="How often to reconcile the Helm release.")
     chart_interval: Duration = Field("5m", description="How often to look for a new version of the chart.")
     timeout: Duration = Field("5m", description="How long each step of Helm may take.")
     strategy: Literal["RetryOnFailure", "RemediateOnFailure"] = Field(
         "RetryOnFailure",
-        description="Reaction to a failed installation or upgrade: another attempt, or, for stateless "
-        "applications, a rollback.",
+        description=("After a failure: try again, or, for stateless applications, roll back."),
     )
-    retry_interval: Duration | None = Field(
-        None, description="RetryOnFailure: how soon to try again; defaults to `5m`."
-    )
+    retry_interval: Duration | None = Field(None, description="RetryOnFailure: when to try again; defaults to `5m`.")
     retries: int | None = Field(
-        None, ge=0, description="RemediateOnFailure: how often to try again before Flux gives up; defaults to 3."
+        None, ge=0, description="RemediateOnFailure: attempts before Flux gives up; defaults to 3."
     )
     install: dict[str, Any] = Field(default_factory=dict, description="Further fields of `spec.install`.")
     upgrade: dict[str, Any] = Field(default_factory=dict, description="Further fields of `spec.upgrade`.")
     test: Annotated[dict[str, Any], BeforeValidator(_test), WithJsonSchema(_TEST)] = Field(
         default_factory=dict,
-        description="Run the chart's tests after each installation and upgrade: `true`, or the fields of `spec.test`.",
+        description=("Run the chart's tests: `true`, or fields of `spec.test`."),
     )
     suspend: bool = Field(False, description="Suspend reconciling.")
     patches: tuple[Patch, ...] = Field((), description="Changes of objects of the chart (docs/syncs.md).")
@@ -184,13 +176,10 @@ def _secret_values(meta: ObjectMeta, config: ReleaseConfig) -> Manifest | None:
 
 
 def helm_release(meta: ObjectMeta, config: ReleaseConfig, source: SourceReference, account: str) -> Manifest:
-    """One HelmRelease; it refers to its Secret as `components.plan.generated_names` has it.
+    """One HelmRelease; it refers to its Secret as `components.plan.registration` has it.
 
     Args:
         meta: metadata of the release's objects; the names of its Secrets begin with its prefix.
-        config: the release.
-        source: where its chart is.
-        account: the service account that it is installed as.
     """
     values_from = [written(each) for each in config.values_from] + [
         {

@@ -1,9 +1,9 @@
 """The project's own role for tenants, narrower than Kubernetes' `admin`.
 
-Deliberately left out: quotas, limits and network policies, with which a tenant could lift its own limits; roles and
-role bindings; status subresources; service account tokens and impersonation; endpoints, which could redirect another
-tenant's traffic; ephemeral containers; ExternalArtifacts; cluster-scoped resources; and resources of admission
-controllers.
+Deliberately left out: quotas and limits, with which a tenant could lift its own limits; network policies, and roles
+and role bindings, unless the stack opens them and policies judge them; status subresources; service account tokens and
+impersonation; endpoints, which could redirect another tenant's traffic; ephemeral containers; ExternalArtifacts;
+cluster-scoped resources; and resources of admission controllers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, Field
 
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.section import Section
-from flux_tenancy.components.rbac.manifests import rbac_role, rules_for, table
+from flux_tenancy.components.rbac.subjects import rbac_role, rules_for, table
 from flux_tenancy.components.tenant.kinds import (
     OPEN_FLUX_KINDS,
     flux_kinds_by_group,
@@ -124,6 +124,10 @@ _FURTHER: ResourceTable = table(
     rbac.authorization.k8s.io: rolebindings roles
     """
 )
+ROLES: ResourceTable = table("rbac.authorization.k8s.io: rolebindings roles")
+"""What `policies.roles` lets tenants write."""
+NETWORK_POLICIES: ResourceTable = table("networking.k8s.io: networkpolicies")
+"""What `policies.networkPolicies` lets tenants write."""
 # The policy `status-writes` refuses them with a reason.
 _EXTERNAL_ARTIFACTS = group_resource("source.toolkit.fluxcd.io", "externalartifacts")
 
@@ -140,10 +144,16 @@ def open_resources() -> tuple[str, ...]:
     return (*of_kubernetes, *resources_of(OPEN_FLUX_KINDS), _EXTERNAL_ARTIFACTS)
 
 
-def tenant_role(tenancy: TenancyConfig) -> Manifest:
-    """The ClusterRole that tenants are bound to inside their namespaces, with the platform's own additions."""
+def tenant_role(tenancy: TenancyConfig, opened: ResourceTable = ()) -> Manifest:
+    """The ClusterRole that tenants are bound to inside their namespaces, with the platform's own additions.
+
+    Args:
+        tenancy: the settings of all tenants.
+        opened: what the policies let tenants write in addition: `ROLES`, `NETWORK_POLICIES`.
+    """
     rules = [
         *rules_for(MANAGED, _CHANGE),
+        *rules_for(opened, _CHANGE),
         *rules_for(READABLE, READ),
         *rules_for(_POD_ACCESS, ("create", "get")),
         *(_as_rule(rule) for rule in tenancy.extra_rules),

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from flux_tenancy.components.git.source import NO_GIT_HOST, GitAccess
-from flux_tenancy.components.sync.notifications import BETA_PROVIDER_API
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 
 if TYPE_CHECKING:
+    from flux_tenancy.components.git.source import GitAccess
     from flux_tenancy.components.sources.objects import AnySource
     from flux_tenancy.components.tenant.config import TenantConfig
     from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
@@ -23,9 +22,7 @@ class TenantScope:
     """One tenant, and what of its stack its objects depend on.
 
     Attributes:
-        name: name of the tenant.
         config: its configuration in this stack, with the sources that are shared with it.
-        tenancy: settings of all tenants.
         default_account: the service account that Flux uses for objects that name none.
         access: what all Git sources of the stack share.
         rights: by namespace, what lets Flux's controllers act there; empty if they are cluster-admin.
@@ -36,11 +33,11 @@ class TenantScope:
     name: str
     config: TenantConfig
     tenancy: TenancyConfig
-    default_account: str = "default"
-    access: GitAccess = NO_GIT_HOST
-    rights: Mapping[str, Sequence[Manifest]] = field(default_factory=dict)
-    provider_api: str = BETA_PROVIDER_API
-    lane: str = ""
+    default_account: str
+    access: GitAccess
+    rights: Mapping[str, Sequence[Manifest]]
+    provider_api: str
+    lane: str
 
     @property
     def account(self) -> str:

@@ -46,7 +46,6 @@ class SourceReference:
 
     Attributes:
         kind: its kind, e.g. `OCIRepository`.
-        name: its name.
         namespace: its namespace, the tenant's home.
     """
 
@@ -71,8 +70,6 @@ def source_reference(tenant: str, config: TenantConfig, name: str | None = None)
     """The object of one of a tenant's sources.
 
     Args:
-        tenant: name of the tenant.
-        config: the tenant's configuration, with the sources that are shared with it.
         name: name of the source in `sources`; None for the tenant's own repository, `source`.
 
     Raises:

@@ -29,8 +29,10 @@ class TenantSync(SyncOptions):
 
     source: DnsLabel | None = Field(
         None,
-        description="Name of the source to apply, in `sources` or offered by `shared`; defaults to `source`, or in "
-        "`syncs` to the source of `sync`.",
+        description=(
+            "Source to apply, in `sources` or offered by `shared`; defaults to `source`, or in "
+            "`syncs` to the source of `sync`."
+        ),
     )
     path: RepositoryPath = Field("./", description="Folder of the source to apply.")
     target_namespace: NamespaceName | None = Field(
@@ -39,12 +41,14 @@ class TenantSync(SyncOptions):
     )
     deletion_policy: Literal["MirrorPrune", "Delete", "WaitForTermination", "Orphan"] = Field(
         "WaitForTermination",
-        description="Whether Flux deletes the applied objects when the tenant is removed: delete and wait, delete, "
-        "keep (`Orphan`), or follow `prune` (`MirrorPrune`).",
+        description=(
+            "The applied objects when the tenant is removed: delete and wait, delete, keep (`Orphan`), or "
+            "follow `prune` (`MirrorPrune`)."
+        ),
     )
     depends_on: tuple[DnsLabel, ...] = Field(
         (),
-        description="Syncs of the tenant that must be ready first, by name; the one in `sync` has the tenant's name.",
+        description="Syncs of the tenant that must be ready first; `sync` has the tenant's name.",
     )
 
 
@@ -93,13 +97,7 @@ def planned_syncs(tenant: TenantScope) -> Iterator[Planned]:
 
 
 def applied_from(source: SourceReference, manifest: Manifest, keys: Iterable[str] = ()) -> Planned:
-    """What Flux applies for a tenant, after its source and those that it depends on. It counts among the tenant's own.
-
-    Args:
-        source: its source.
-        manifest: the Kustomization or HelmRelease.
-        keys: the keys of what decrypts it.
-    """
+    """What Flux applies for a tenant, after its source and what it depends on. It counts among the tenant's own."""
     metadata = manifest["metadata"]
     needed = [
         key_of(manifest | {"metadata": metadata | {"name": each["name"]}})

@@ -30,7 +30,7 @@ from flux_tenancy.components.tenant.grants import CustomGroup
 from flux_tenancy.components.tenant.kinds import OPENED_KINDS, OpenedKind, resources_of
 from flux_tenancy.components.tenant.people import TenancyPeople
 from flux_tenancy.components.tenant.role import PolicyRule, open_resources, resources_of_rules
-from flux_tenancy.components.vocabulary.quantities import DISK, parse_quantity
+from flux_tenancy.components.vocabulary.manifests import DISK, parse_quantity
 
 # 110 pods of a node reserve 7 GiB. A volume of its own is for more than the maximum.
 _DISK_OF_A_CONTAINER = {"requests": "64Mi", "limits": "4Gi", "maximum": "16Gi"}
@@ -38,10 +38,7 @@ _Bounds = dict[ContainerResource, Quantity | None]
 
 
 class ContainerLimits(Section):
-    """The LimitRange of a tenant's namespaces.
-
-    Source: https://kubernetes.io/docs/concepts/policy/limit-range/
-    """
+    """The LimitRange of a tenant's namespaces. Source: https://kubernetes.io/docs/concepts/policy/limit-range/"""
 
     requests: _Bounds = Field(default_factory=dict, description="Default requests of a container, e.g. `cpu: 50m`.")
     limits: _Bounds = Field(default_factory=dict, description="Default limits of a container, e.g. `memory: 256Mi`.")
@@ -68,45 +65,45 @@ class TenantLimits(Section):
     flux_objects: int = Field(
         100,
         ge=1,
-        description="Maximum number of objects of each of Flux's kinds: GitRepositories, HelmReleases and so on.",
+        description="Maximum number of objects of each of Flux's kinds, and of the three keys below.",
     )
     # kustomize-controller builds one at a time, so this many can be queued ahead of another tenant's: docs/tenants.md.
     kustomizations: int = Field(
         5,
         ge=1,
-        description="Maximum number of Kustomizations, at most `fluxObjects`; Flux builds one at a time, so a "
-        "tenant's push waits for other tenants' pushes.",
+        description=("Maximum number of Kustomizations."),
     )
     # Each may occupy a worker until its timeout, and a release that is in progress keeps its chart in memory.
     helm_releases: int = Field(
         16,
         ge=1,
-        description="Maximum number of HelmReleases, at most `fluxObjects`; helm-controller gets as many workers as "
-        "the largest tenant may have HelmReleases in all its namespaces, and four more (docs/tenants.md).",
+        description=("Maximum number of HelmReleases."),
     )
     # Each may occupy a worker until its timeout, also one whose repository is slow to read or to filter.
     sources: int = Field(
         16,
         ge=1,
-        description="Maximum number of sources of each kind, at most `fluxObjects`, and of HelmCharts, if it is higher "
-        "than `helmReleases`; source-controller gets as many workers for each kind as the largest tenant may have of "
-        "one kind in all its namespaces, and four more (docs/tenants.md).",
+        description=("Maximum number of sources of each kind, and of HelmCharts, if higher than `helmReleases`."),
     )
     quota: dict[QuotaResource, Quantity] = Field(
         default_factory=dict,
-        description="`hard` of a ResourceQuota, e.g. `requests.cpu: 4`, `pods: 50`; Pods have to set the requests and "
-        "limits that a quota covers.",
+        description=(
+            "`hard` of a ResourceQuota, e.g. `requests.cpu: 4`, `pods: 50`; Pods have to set what a quota covers."
+        ),
     )
     objects: dict[CountedResource, Annotated[int, Field(ge=0)] | None] = Field(
         default_factory=dict,
-        description="Maximum numbers of objects of Kubernetes' own kinds that differ from those in docs/tenants.md, by "
-        "resource, e.g. `secrets: 2000`, `jobs.batch: 50`; null for no limit.",
+        description=(
+            "Maximum numbers by resource, e.g. `secrets: 2000`, `jobs.batch: 50`; null for no limit. "
+            "Defaults: docs/tenants.md#limits."
+        ),
     )
     containers: ContainerLimits = Field(
         default_factory=ContainerLimits,
-        description="Default requests and limits of containers, and their maximum; by default, only of "
-        "`ephemeral-storage` (docs/sizing.md#disks-of-nodes), because other limits could throttle or kill Pods that "
-        "run well without them. Null for none.",
+        description=(
+            "Default requests and limits of containers, and their bounds; by default, only of "
+            "`ephemeral-storage` (docs/sizing.md#disks-of-nodes). Null for none."
+        ),
     )
 
     def over(self, defaults: TenantLimits) -> TenantLimits:
@@ -152,13 +149,14 @@ class TenantStore(Section):
 
     total: Quantity | None = Field(
         None,
-        description="How much all tenants together may store, e.g. `1Gi`, for a warning if their limits allow more. "
-        "By default, nothing is compared.",
+        description="How much all tenants together may store, e.g. `1Gi`; warns if their limits allow more.",
     )
     namespace: Quantity | None = Field(
         None,
-        description="How much a namespace may store, e.g. `128Mi`: it lowers the default numbers of `limits.objects` "
-        "and `limits.fluxObjects` in the same proportion. By default, they are those in docs/tenants.md.",
+        description=(
+            "How much a namespace may store, e.g. `128Mi`: lowers the default numbers of "
+            "`limits.objects` and `limits.fluxObjects` in proportion."
+        ),
     )
 
 
@@ -192,78 +190,95 @@ class TenancyConfig(Section):
 
     mode: TenancyMode = Field(
         TenancyMode.NAMESPACES,
-        description="Who creates tenants' namespaces: only the stack (`namespaces`), or the stack and the tenants "
-        "themselves, within Capsule's limits (`capsule`, docs/capsule.md).",
+        description=(
+            "Who creates tenants' namespaces: only the stack, or also the tenants, within Capsule's "
+            "limits (docs/capsule.md)."
+        ),
     )
     capsule: CapsuleTenancy = Field(
         default_factory=CapsuleTenancy,
-        description="Capsule's limits for each tenant, with `mode: capsule` (docs/capsule.md).",
+        description="Capsule's limits for each tenant (docs/capsule.md).",
     )
     limits: TenantLimits = Field(
         default_factory=TenantLimits,
-        description="Limits for each namespace of a tenant; `limits` of a tenant and of a namespace take precedence.",
+        description="Limits for each namespace of a tenant, unless the tenant or the namespace has its own.",
     )
     store: TenantStore = Field(
         default_factory=TenantStore, description="How much tenants may store (docs/sizing.md#what-tenants-can-store)."
     )
+    request_shares: int | None = Field(
+        None,
+        ge=1,
+        le=1000,
+        description=(
+            "Shares of the API server's parallel requests for the accounts of all tenants, e.g. `4`, which "
+            "is 1.6 %; by default, unbounded (docs/sizing.md#parallel-requests)."
+        ),
+    )
     maximum_limits: TenantLimits = Field(
         default_factory=TenantLimits,
-        description="The highest values that `limits` of a tenant and of a namespace may have; only keys that are set "
-        "count, and none by default.",
+        description="Highest values of `limits` of tenants and namespaces.",
     )
     network_policy: TenantNetwork = Field(
         TenantNetwork.NONE,
-        description="Allowed connections of tenants' Pods: any (`none`), or only those to the tenant's own "
-        "namespaces and DNS (`default-deny`); tenants cannot change this (docs/tenants.md).",
+        description=("Connections of tenants' Pods: any, or only to the tenant's own namespaces and DNS."),
     )
     protected_networks: tuple[Network, ...] = Field(
         (),
-        description="Networks that no tenant's `network.egress` may include, e.g. those of the API server and the "
-        "nodes; link-local and metadata addresses never may (docs/grants.md#network).",
+        description=(
+            "Networks, e.g. of the API server and the nodes, that `network.egress` may not include, besides "
+            "link-local and metadata addresses (docs/grants.md#network)."
+        ),
     )
     extra_rules: Annotated[tuple[PolicyRule, ...], replace(_OPENS, read=_resources_of_rules)] = Field(
         (),
-        description="Additional rules of the tenant role, e.g. for the platform's own custom resources; rules that "
-        "allow more than reading need `grantableGroups`.",
+        description=("Additional rules of the tenant role; those that allow more than reading need `grantableGroups`."),
     )
     grantable_groups: tuple[CustomGroup, ...] = Field(
         (),
-        description="API groups that `grants` and `extraRules` may give rights over, e.g. `cert-manager.io`; none "
-        "by default, because a tenant that writes an object uses the rights of its controller (docs/grants.md).",
+        description=(
+            "API groups that `grants` and `extraRules` may give rights over, e.g. `cert-manager.io` (docs/grants.md)."
+        ),
     )
     kinds: Annotated[tuple[OpenedKind, ...], replace(_OPENS, own=KINDS, read=resources_of)] = Field(
         (),
-        description="Kinds of objects that tenants may write in addition to Kubernetes' own, Kustomizations, "
-        "HelmReleases and sources that the lists of sources allow: further kinds of Flux, e.g. `Alert`, or resources "
-        "of other controllers, e.g. `certificates.cert-manager.io` (docs/tenants.md).",
+        description=(
+            "Further kinds that tenants may write, e.g. `Alert` or `certificates.cert-manager.io` "
+            "(docs/tenants.md#kinds-of-objects)."
+        ),
     )
     people: TenancyPeople = Field(
         default_factory=TenancyPeople, description="Rights of tenants' people (docs/grants.md#people)."
     )
     service_account_name: ServiceAccountName | None = Field(
         None,
-        description="Name of the service account that Flux impersonates for a tenant, e.g. `flux`; defaults to the "
-        "tenant's name.",
+        description=(
+            "Service account that Flux impersonates for a tenant, e.g. `flux`; defaults to the tenant's name."
+        ),
     )
     notifications: dict[DnsLabel, Notification] = Field(
         default_factory=dict,
-        description="Notifications to the platform team about every tenant, by name; without credentials, because "
-        "tenants can read them in their namespaces (docs/syncs.md#notifications).",
+        description=(
+            "Notifications to the platform team about every tenant, by name, without credentials "
+            "(docs/syncs.md#messages-to-the-platform)."
+        ),
     )
     freeze: tuple[StackFreeze, ...] = Field(
         (), description="Times in which changes of all tenants are refused (docs/running.md#freezes)."
     )
     settle_timeout: Duration = Field(
         "60s",
-        description="How long `pulumi up` waits for Flux to reconcile each sync that the update changes; for all "
-        "other syncs, at most 10 s of it. A tenant that is not ready by then is reported and never fails the "
-        "update.",
+        description=(
+            "How long `pulumi up` waits for each sync that it changes (others: at most 10 s). Tenants that "
+            "are not ready then are a warning."
+        ),
     )
     offboarding_timeout: Duration = Field(
         "5m",
-        description="How long `pulumi up` waits for the deletion of each namespace of a removed tenant, and for Flux "
-        "to prune in addition to `sync.timeout`; after that, the tenant's access is removed first. To change "
-        "it, run `pulumi up` before you remove the tenant (docs/tenants.md).",
+        description=(
+            "How long `pulumi up` waits for the deletion of a removed tenant's namespace, and for Flux to "
+            "prune in addition to `sync.timeout` (docs/tenants.md#offboarding)."
+        ),
     )
 
     @model_validator(mode="after")

@@ -69,7 +69,6 @@ def account_of(controller: Controller, lane: str = "") -> str:
     """The service account that the pods of a controller run as with narrow rights.
 
     Args:
-        controller: the controller.
         lane: its lane; empty for the platform's. Of controllers without lanes, there is only the platform's.
     """
     account = f"{controller.value}-{'impersonator' if controller in RECONCILERS else 'restricted'}"

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from flux_tenancy.command.options import ComparedStacks, File, Stack, Stacks
-from flux_tenancy.command.project import project_folder
+from flux_tenancy.command.options import ComparedStacks, Stacks, optional_stack, project_folder, stack_option
 
 app = typer.Typer(help="List stacks for workflows, and post what jobs have found.", no_args_is_help=True)
 
@@ -39,73 +38,64 @@ def comment(
     run: Annotated[
         int, typer.Option(metavar="ID", help="Id of the workflow run that has made the report.", show_default=False)
     ] = 0,
-    pull_request: Annotated[
-        int, typer.Option(metavar="NUMBER", help="Number of the pull request, with --body-file.", show_default=False)
-    ] = 0,
-    body_file: Annotated[
-        Path | None, typer.Option("--body-file", "-F", help="The report as Markdown.", show_default=False)
-    ] = None,
+    moved: Annotated[
+        str, typer.Option(metavar="BRANCH", help="Name of a base branch that has moved on.", show_default=False)
+    ] = "",
 ) -> None:
-    """Write the report of a change as the one comment of its pull request.
+    """Write the report of a run as the one comment of its pull request, or mark comments as outdated.
 
     With --run, the report and the digests come from that run's artifact, and the pull request is the one whose head
     the run has seen; if it has moved on, nothing is written. While the run goes on, the comment is marked as outdated,
-    and a run without a report replaces it with a comment that says so. GITHUB_TOKEN and GITHUB_REPOSITORY are set as in
-    a job.
+    and a run without a report replaces it with a comment that says so. With --moved, the comments of all open pull
+    requests with that base are marked. GITHUB_TOKEN and GITHUB_REPOSITORY are set as in a job.
 
     Examples:
 
       flux-tenancy ci comment --run 1658821493
 
-      flux-tenancy ci comment --pull-request 12 --body-file comment.md
+      flux-tenancy ci comment --moved main
     """
-    from flux_tenancy.extensions.github_bot.report_comment import comment_on_pull_request, comment_on_run
+    from flux_tenancy.extensions.github_bot.report_comment import comment_on_run, mark_outdated_reports
 
-    if run and not pull_request and body_file is None:
-        typer.echo(comment_on_run(run))
-    elif pull_request and body_file is not None and not run:
-        typer.echo(comment_on_pull_request(pull_request, body_file))
-    else:
-        raise typer.BadParameter("name either --run, or --pull-request and --body-file")
+    if bool(run) == bool(moved):
+        raise typer.BadParameter("name either --run or --moved")
+    typer.echo(comment_on_run(run) if run else "\n".join(mark_outdated_reports(moved)) or "No report is outdated.")
 
 
 @app.command()
-def outdated(
-    branch: Annotated[str, typer.Option(help="Name of the branch that has moved on.")],
+def redact(
+    file: Annotated[Path, typer.Option("--file", "-f", help="File to write to.")],
+    drift: Annotated[
+        Path | None,
+        typer.Option(help="What `flux-tenancy drift show --output json` has printed.", show_default=False),
+    ] = None,
+    preview: Annotated[
+        Path | None, typer.Option(help="What `pulumi preview --json` has printed.", show_default=False)
+    ] = None,
+    *,
+    stack: Annotated[str, stack_option(str, optional_stack, "Name of the previewed stack.")],
 ) -> None:
-    """Mark the comments of open pull requests whose base branch has moved on.
+    """Write what a job has found without any values, for an artifact: drift as JSON, a preview as Markdown.
 
     Examples:
 
-      flux-tenancy ci outdated --branch main
+      flux-tenancy ci redact --drift compared.json --file drift.json
+
+      flux-tenancy ci redact --preview preview.json --stack staging --file preview.md
     """
-    from flux_tenancy.extensions.github_bot.report_comment import mark_outdated_reports
-
-    typer.echo("\n".join(mark_outdated_reports(branch)) or "No report is outdated.")
-
-
-@app.command()
-def preview_block(
-    stack: Stack,
-    preview: Annotated[Path, typer.Option(help="What `pulumi preview --json` has printed.")],
-    file: File = None,
-) -> None:
-    """Turn the result of a preview into a block of the comment, without any values.
-
-    Examples:
-
-      flux-tenancy ci preview-block --stack staging --preview preview.json --file preview.md
-    """
-    from flux_tenancy.extensions.github_bot.previews import preview_block
+    from flux_tenancy.extensions.github_bot.drift_issue import without_values
     from flux_tenancy.extensions.github_bot.report_comment import read_body
+    from flux_tenancy.extensions.github_bot.untrusted_markdown import preview_block
     from flux_tenancy.review.render.files import writing
 
-    block = preview_block(stack, read_body(preview))
-    if file is None:
-        typer.echo(block)
+    if drift is not None and preview is None and not stack:
+        text = without_values(drift)
+    elif preview is not None and drift is None and stack:
+        text = f"{preview_block(stack, read_body(preview))}\n"
     else:
-        with writing(file):
-            file.write_text(f"{block}\n", encoding="utf-8")
+        raise typer.BadParameter("name either --drift, or --preview and --stack")
+    with writing(file):
+        file.write_text(text, encoding="utf-8")
 
 
 @app.command()
@@ -127,25 +117,6 @@ def approved(
     from flux_tenancy.extensions.github_bot.merged_digests import write_approved
 
     typer.echo("\n".join(write_approved(commit, out, workflow, stack)))
-
-
-@app.command()
-def drift_report(
-    compared: Annotated[Path, typer.Option(help="What `flux-tenancy drift show --output json` has printed.")],
-    file: Annotated[Path, typer.Option("--file", "-f", help="File to write to.")],
-) -> None:
-    """Write what differs without any values, for an artifact.
-
-    Examples:
-
-      flux-tenancy ci drift-report --compared compared.json --file drift.json
-    """
-    from flux_tenancy.extensions.github_bot.drift_issue import without_values
-    from flux_tenancy.review.render.files import writing
-
-    text = without_values(compared)
-    with writing(file):
-        file.write_text(text, encoding="utf-8")
 
 
 @app.command()

@@ -12,12 +12,10 @@ from pathlib import Path
 from github.Issue import Issue
 from pydantic import BaseModel, ValidationError
 
-from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.messages import Message, printable
 from flux_tenancy.components.stack.files.names import StackName
 from flux_tenancy.components.vocabulary.manifests import qualified
-from flux_tenancy.extensions.github_bot.artifacts import read_artifact
-from flux_tenancy.extensions.github_bot.connection import Host, connected
+from flux_tenancy.extensions.github_bot.connection import Host, connected, read_artifact
 from flux_tenancy.extensions.github_bot.report_comment import BODY_LIMIT, REPORT_UNREADABLE, read_body
 from flux_tenancy.extensions.github_bot.untrusted_markdown import code, cut
 from flux_tenancy.project.errors import OperationError
@@ -55,7 +53,6 @@ def report_drift(number: int, stacks: Sequence[str]) -> str:
 
     Args:
         number: id of the workflow run that has compared the clusters, and has left an artifact for each stack.
-        stacks: names of the stacks.
 
     Raises:
         OperationError: an artifact is not a report, or the host refuses.
@@ -84,7 +81,8 @@ def without_values(compared: Path) -> str:
         compared: file with what `flux-tenancy drift show --output json` has printed.
 
     Raises:
-        OperationError: the file cannot be read, or is not such a report.
+        OperationError: the file is not such a report.
+        OSError: it cannot be read.
     """
     try:
         return ReportedDrift.model_validate_json(read_body(compared)).model_dump_json() + "\n"
@@ -102,9 +100,7 @@ def publish(host: Host, drifts: Mapping[str, ReportedDrift | None], url: str) ->
     """Open, update or close the issue; returns what was done.
 
     Args:
-        host: the repository.
         drifts: what differs by stack; None for one that could not be compared.
-        url: address of the run.
     """
     issue = _open_issue(host)
     if any(drift and drift.differences for drift in drifts.values()):

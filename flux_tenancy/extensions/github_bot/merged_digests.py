@@ -2,7 +2,7 @@
 
 The comment of a pull request shows the digests that a run has left behind for its last head. Nobody can change them
 afterwards, unlike a comment. Whoever writes false ones does not get anything applied: what is applied is rendered anew
-from the merged commit, and has to have the same digest (`review.approval.guard`).
+from the merged commit, and has to have the same digest (`review.approval.check`).
 
 That holds for the program that the reviewers had before. A pull request that changes the program made its own report,
 and also renders itself when it is applied, so its digest proves nothing. A render by the program of the base would not
@@ -25,8 +25,7 @@ from github.WorkflowRun import WorkflowRun
 
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.stack.files.names import StackName
-from flux_tenancy.extensions.github_bot.artifacts import read_artifact
-from flux_tenancy.extensions.github_bot.connection import connected
+from flux_tenancy.extensions.github_bot.connection import connected, read_artifact
 from flux_tenancy.extensions.github_bot.report_comment import (
     ARTIFACT,
     changes_the_program,
@@ -35,8 +34,7 @@ from flux_tenancy.extensions.github_bot.report_comment import (
     tip_of,
 )
 from flux_tenancy.project.errors import OperationError
-from flux_tenancy.review.render.digests import DIGESTS, Digests
-from flux_tenancy.review.render.files import writing
+from flux_tenancy.review.render.files import DIGESTS, Digests, writing
 
 WORKFLOW = "review.yaml"
 
@@ -47,7 +45,6 @@ def write_approved(commit: str, out: Path, workflow: str = WORKFLOW, stacks: Col
     Args:
         commit: the commit that merging the pull request has made.
         out: folder to write to; each stack gets a folder in it.
-        workflow: file name of the workflow that makes the reports.
         stacks: the only stacks to write; empty for all.
 
     Returns:

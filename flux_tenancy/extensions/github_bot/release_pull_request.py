@@ -31,11 +31,11 @@ def propose_changes(project: Path, summary: Path) -> str:
     """Open or update the pull request with the changed stack files; returns what was done.
 
     Args:
-        project: folder of the project, which is a clone.
         summary: file with the description as Markdown.
 
     Raises:
-        OperationError: the file cannot be read, the project is not a clone, or the host refuses.
+        OperationError: the project is not a clone, or the host refuses.
+        OSError: the file cannot be read.
     """
     changed = changed_files(project)
     if not changed:
@@ -66,7 +66,6 @@ def commit(repository: Repository, files: dict[str, str]) -> None:
     """Make the branch one commit on top of the default branch.
 
     Args:
-        repository: the repository.
         files: the content of each changed file by its path.
     """
     base = repository.get_git_commit(repository.get_branch(repository.default_branch).commit.sha)

@@ -17,15 +17,12 @@ from github.Repository import Repository
 from github.WorkflowRun import WorkflowRun
 from pydantic import ValidationError
 
-from flux_tenancy.components.config.messages import Message, Wording
-from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.messages import Message, Wording, printable
 from flux_tenancy.components.stack.files.names import is_stack_name
-from flux_tenancy.extensions.github_bot.artifacts import read_artifact
-from flux_tenancy.extensions.github_bot.connection import Host, connected
-from flux_tenancy.extensions.github_bot.previews import with_previews
-from flux_tenancy.extensions.github_bot.untrusted_markdown import code, cut, neutralized
+from flux_tenancy.extensions.github_bot.connection import Host, connected, read_artifact
+from flux_tenancy.extensions.github_bot.untrusted_markdown import code, cut, neutralized, with_previews
 from flux_tenancy.project.errors import OperationError
-from flux_tenancy.review.render.digests import DIGESTS, Digests
+from flux_tenancy.review.render.files import DIGESTS, Digests
 
 REPORT_UNREADABLE = Wording(
     "FT-REV-516",
@@ -119,9 +116,6 @@ def comment_on_run(number: int) -> str:
 def mark_outdated_reports(branch: str) -> list[str]:
     """Mark the comments of open pull requests whose base has moved on; returns a line for each that was marked.
 
-    Args:
-        branch: name of the base.
-
     Raises:
         OperationError: the host refuses.
     """
@@ -132,36 +126,13 @@ def mark_outdated_reports(branch: str) -> list[str]:
         return [f"{what} {url}" for what, url in done if what == "Updated:"]
 
 
-def comment_on_pull_request(number: int, file: Path) -> str:
-    """Write a report as the comment of a pull request; returns what was done.
-
-    Args:
-        number: number of the pull request.
-        file: the report as Markdown.
-
-    Raises:
-        OperationError: the file cannot be read, or the host refuses.
-    """
-    body = written(read_body(file), [])
-    with connected() as host:
-        pull = host.repository.get_pull(number)
-        return f"{publish(host, pull.number, body)} {pull.html_url}"
-
-
 def read_body(file: Path) -> str:
     """The text of a comment or a description, as somebody has written it.
 
     Raises:
-        OperationError: the file cannot be read.
+        OSError: the file cannot be read.
     """
-    try:
-        return _text(file.read_bytes())
-    except OSError as error:
-        raise OperationError(
-            Message(
-                "FT-REV-522", f"{printable(str(file))} cannot be read: {error.strerror}", "name a file with Markdown"
-            )
-        ) from None
+    return _text(file.read_bytes())
 
 
 def pull_requests_of(repository: Repository, run: WorkflowRun) -> list[PullRequest]:
@@ -208,8 +179,6 @@ def warnings_of(files: Mapping[str, bytes], tip: str, conclusion: str, changes_p
     """What a reader has to know before the report.
 
     Args:
-        files: the content of the artifact.
-        tip: the commit of the base branch.
         conclusion: how the run has ended, as GitHub names it.
         changes_program: whether the pull request changes the program that has made the report.
     """
@@ -268,10 +237,7 @@ def reported(
     """The comment with the report of a run.
 
     Args:
-        files: the content of its artifact.
         head: the commit that it has seen.
-        branch: the base of the pull request.
-        url: its address.
         warnings: what comes first.
         blocks: the results of previews, by stack.
 
@@ -345,8 +311,6 @@ def mark_outdated(host: Host, pull: PullRequest, mark: str, tip: str = "") -> st
     """Put a mark above the report in the comment of a pull request; returns what was done.
 
     Args:
-        host: the repository.
-        pull: the pull request.
         mark: HEAD_MOVED or BASE_MOVED.
         tip: the commit of the base, whose report is not outdated; without it, every report is.
     """

@@ -8,9 +8,8 @@ from typing import Annotated
 
 import typer
 
-from flux_tenancy.command.options import File, Stack, Tenant
+from flux_tenancy.command.options import File, Stack, Tenant, project_folder
 from flux_tenancy.command.program import found
-from flux_tenancy.command.project import project_folder
 
 app = typer.Typer()
 
@@ -96,9 +95,8 @@ def check(
     from flux_tenancy.extensions.tenant_check.judge import judge
     from flux_tenancy.extensions.tenant_check.manifests import read_repository
     from flux_tenancy.project.errors import OperationError
-    from flux_tenancy.review.admission.build import PROGRAM
     from flux_tenancy.review.admission.check import NOT_CHECKED
-    from flux_tenancy.review.admission.program import VARIABLE, find_program
+    from flux_tenancy.review.admission.program import PROGRAM, VARIABLE, find_program
     from flux_tenancy.review.render.files import writing
 
     decides = read_envelope(envelope)

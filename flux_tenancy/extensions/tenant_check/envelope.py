@@ -27,7 +27,7 @@ from flux_tenancy.components.vocabulary.names import KUSTOMIZATION
 from flux_tenancy.project.described_stack import check_listed, described_file, listed_tenants
 from flux_tenancy.project.errors import OperationError, reading_files
 from flux_tenancy.review.admission.answers import policies_of
-from flux_tenancy.review.admission.build import kubernetes_version
+from flux_tenancy.review.admission.program import kubernetes_version
 from flux_tenancy.review.render.facts import digest_of
 from flux_tenancy.review.render.rendered import Render
 from flux_tenancy.review.render.stack import load_and_render

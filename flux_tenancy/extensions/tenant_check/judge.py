@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.messages import printable
 from flux_tenancy.components.policies.rendering import POLICIES
 from flux_tenancy.components.tenant.kinds import owner_of
 from flux_tenancy.components.vocabulary.manifests import Manifest, qualified
@@ -32,6 +32,7 @@ from flux_tenancy.review.admission.program import (
 # Flux applies on the server; a new object needs both.
 _VERBS = ("patch", "create")
 _RULES = {RBAC: "role", POD_SECURITY: "Pod Security", LIMIT_RANGER: "container limits", QUOTA: "quota"}
+_WITHOUT_RIGHT = "; remove it (most charts have a value for this), or ask the platform team"
 
 
 class Outcome(StrEnum):
@@ -131,9 +132,9 @@ def _verdict(found: Found, answers: Iterable[tuple[Request, Answer]], envelope: 
     for number, (request, answer) in enumerate(answers):
         made = request.object or {}
         prefix = f"its {made['kind']}: " if number else ""
-        if any(each.message.startswith(NO_SCHEMA) for each in answer.errors):
-            return _of_no_kind(found, envelope)
         for error in answer.errors:
+            if error.message.startswith(NO_SCHEMA):
+                return _of_no_kind(found, envelope, error.message.partition("; served: ")[2])
             message = printable(": ".join(part for part in (error.path, error.message) if part))
             return Verdict(found, Outcome.REFUSED, "schema", prefix + message)
         for each in (objection for objection in answer.objections if objection.denied):
@@ -141,30 +142,48 @@ def _verdict(found: Found, answers: Iterable[tuple[Request, Answer]], envelope: 
             message = printable(each.message)
             opening = opening_of(rule, message, made, envelope)
             outcome = Outcome.QUOTA if each.policy == QUOTA else Outcome.OPENING if opening else Outcome.REFUSED
+            if each.policy == RBAC:
+                message += _WITHOUT_RIGHT
+                if not _is_defined(found.manifest, envelope):
+                    message += f"; in a cluster without this kind: {_no_matches(found.manifest)}"
             return Verdict(found, outcome, rule, prefix + message, opening)
         verdict = Verdict(found, Outcome.ACCEPTED, warnings=(*verdict.warnings, *_warnings(answer)))
     return verdict
 
 
-def _of_no_kind(found: Found, envelope: Envelope) -> Verdict:
-    api, kind = (str(found.manifest[key]) for key in ("apiVersion", "kind"))
-    group, _, _ = api.rpartition("/")
-    served = {
-        version["name"]: each["spec"]["group"]
-        for each in envelope.definitions
-        for version in each["spec"]["versions"]
-        if (each["spec"]["group"], each["spec"]["names"]["kind"]) == (group, kind)
-    }
-    if served or owner_of(group) == "Kubernetes":
-        has = "Flux" if owner_of(group) == "Flux" else "Kubernetes"
-        instead = f"{group}/{max(served)}" if served else "the API version in the documentation of Kubernetes"
-        message = f"{has} {envelope.versions[has.lower()]} does not serve {kind} in {api}; use {instead}"
-        return Verdict(found, Outcome.REFUSED, "schema", printable(message))
+def _of_no_kind(found: Found, envelope: Envelope, served: str) -> Verdict:
+    """The verdict on an object of a kind that the envelope does not define; `served` are its other versions."""
+    if served:
+        message = f"{_no_matches(found.manifest)}; use {served}"
+        return Verdict(found, Outcome.REFUSED, "schema", message)
+    if owner_of(_group(found.manifest)) == "Kubernetes":
+        message = f"{_no_matches(found.manifest)}: Kubernetes {envelope.versions['kubernetes']} has no such kind"
+        return Verdict(found, Outcome.REFUSED, "schema", f"{message}; correct `kind` or `apiVersion`")
     message = (
-        f"your role allows it, but the envelope has no definition of {kind} in {api}: its fields were not checked; ask "
-        "the platform team for an envelope with `--definitions`"
+        f"your role allows it, but the envelope has no definition of {_kind(found.manifest)}: its fields were not "
+        "checked; ask the platform team for an envelope with `--definitions`"
     )
-    return Verdict(found, Outcome.UNKNOWN, "schema", printable(message))
+    return Verdict(found, Outcome.UNKNOWN, "schema", message)
+
+
+def _group(manifest: Manifest) -> str:
+    return str(manifest["apiVersion"]).rpartition("/")[0]
+
+
+def _kind(manifest: Manifest) -> str:
+    return printable(f'kind "{manifest["kind"]}" in version "{manifest["apiVersion"]}"')
+
+
+def _no_matches(manifest: Manifest) -> str:
+    """What Flux says of a kind that the cluster does not serve."""
+    return f"no matches for {_kind(manifest)}"
+
+
+def _is_defined(manifest: Manifest, envelope: Envelope) -> bool:
+    """Whether the kind is known to be in the cluster."""
+    group = _group(manifest)
+    kinds = {(each["spec"]["group"], each["spec"]["names"]["kind"]) for each in envelope.definitions}
+    return owner_of(group) == "Kubernetes" or (group, manifest["kind"]) in kinds
 
 
 def _warnings(answer: Answer) -> tuple[str, ...]:

@@ -13,8 +13,7 @@ from typing import Any
 import yaml
 
 from flux_tenancy.components.config.errors import reason_of
-from flux_tenancy.components.config.messages import Wording
-from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.messages import Wording, printable
 from flux_tenancy.components.config.yaml_files import GoLoader
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION

@@ -6,19 +6,14 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-import yaml
-
-from flux_tenancy.components.config.yaml_files import FastLoader
+from flux_tenancy.components.config.yaml_files import data_of
 from flux_tenancy.components.tenant.kinds import owner_of
-from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.manifests import Manifest, parse_quantity
 from flux_tenancy.components.vocabulary.names import POD_SECURITY_LABEL
-from flux_tenancy.components.vocabulary.quantities import parse_quantity
 from flux_tenancy.extensions.tenant_check.envelope import Envelope
 
-_TABLE = Path(__file__).with_name("openings.yaml")
 _SETTING = re.compile(r"\((policies\.[a-zA-Z.]+)\)|allow it in (policies\.[a-zA-Z.]+)")
 _QUOTA = re.compile(r"exceeded quota: \S+ requested: (?P<requested>\S+), used: (?P<used>\S+), limited: ")
 
@@ -122,5 +117,5 @@ def _at_baseline(envelope: Envelope, namespace: str) -> list[dict[str, str]]:
 
 @cache
 def _table() -> list[dict[str, Any]]:
-    table: list[dict[str, Any]] = yaml.load(_TABLE.read_text(encoding="utf-8"), FastLoader)
+    table: list[dict[str, Any]] = data_of(__file__, "openings.yaml")
     return table

@@ -16,7 +16,7 @@ from flux_tenancy.components.vocabulary.manifests import name_of
 from flux_tenancy.extensions.tenant_check.envelope import Envelope
 from flux_tenancy.extensions.tenant_check.judge import Outcome, Verdict
 from flux_tenancy.extensions.tenant_check.openings import merged, needed_limits
-from flux_tenancy.review.words.escaping import code, fenced, inline
+from flux_tenancy.review.words import code, fenced, inline
 from flux_tenancy.version import VERSION
 
 _WIDTH = 100
@@ -46,7 +46,11 @@ class Report:
     def summary(self) -> str:
         """How many objects have each outcome."""
         counts = Counter(each.outcome for each in self.verdicts)
-        parts = ", ".join(f"{counts[outcome]} {outcome}" for outcome in Outcome if counts[outcome])
+        parts = ", ".join(
+            f"{count} {outcome if count == 1 else outcome.replace('needs', 'need')}"
+            for outcome in Outcome
+            if (count := counts[outcome])
+        )
         objects = "1 object" if len(self.verdicts) == 1 else f"{len(self.verdicts)} objects"
         return f"{objects}: {parts}" if parts else "no objects"
 

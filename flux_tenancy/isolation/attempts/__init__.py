@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from flux_tenancy.isolation.attempts.controls import running_controls
-from flux_tenancy.isolation.attempts.further import access, programs, volumes
+from flux_tenancy.isolation.attempts.further import access, programs, running_controls, volumes, webhooks
 from flux_tenancy.isolation.attempts.rows import attempts_of, controls_of
-from flux_tenancy.isolation.attempts.webhooks import webhooks
 from flux_tenancy.isolation.model import Attempt, Control
 from flux_tenancy.isolation.scene import Scene
 

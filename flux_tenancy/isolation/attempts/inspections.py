@@ -15,9 +15,8 @@ from flux_tenancy.components.installs.flux.release import version_of
 from flux_tenancy.components.rbac.subjects import ALL_ACCOUNTS, Subject, SubjectKind, subjects_of
 from flux_tenancy.components.tenant.further_access import is_documented
 from flux_tenancy.components.tenant.kinds import FLUX_KINDS, group_resource
-from flux_tenancy.components.vocabulary.manifests import Manifest, name_of
+from flux_tenancy.components.vocabulary.manifests import DISK, Manifest, name_of, parse_quantity
 from flux_tenancy.components.vocabulary.names import Controller
-from flux_tenancy.components.vocabulary.quantities import DISK, parse_quantity
 from flux_tenancy.isolation.attempts.looking import (
     METADATA_ADDRESS,
     arguments,
@@ -28,9 +27,8 @@ from flux_tenancy.isolation.attempts.looking import (
     reaches_in,
     reaches_out,
 )
-from flux_tenancy.isolation.choices import Layer
-from flux_tenancy.isolation.kinds import RESOURCES
-from flux_tenancy.isolation.model import Access, Finding, Proof, State
+from flux_tenancy.isolation.model import AccessReview, Finding, Layer, Proof, State
+from flux_tenancy.isolation.reading import RESOURCES
 from flux_tenancy.isolation.scene import Scene
 
 _PLAIN_PROXY = "HTTP_PROXY"
@@ -166,7 +164,7 @@ def _default_account_if_needed(scene: Scene, name: str) -> Finding:
     return has_flag(scene, controller, flag, None)
 
 
-def _powerless_default(scene: Scene, controller: str) -> Iterator[Access | Finding]:
+def _powerless_default(scene: Scene, controller: str) -> Iterator[AccessReview | Finding]:
     """The default account must have no rights."""
     for deployment in scene.controllers.get(Controller(controller), ())[:1]:
         if name := arguments(deployment).get(DEFAULT_ACCOUNT):
@@ -174,7 +172,7 @@ def _powerless_default(scene: Scene, controller: str) -> Iterator[Access | Findi
             if user == scene.tenancy.user:
                 yield Finding(Layer.FLUX, State.HOLDS, f"the default account {name} is the tenant's account")
             else:
-                yield Access("create", "apps", "deployments", scene.tenancy.home, user=user, layer=Layer.FLUX)
+                yield AccessReview("create", "apps", "deployments", scene.tenancy.home, user=user, layer=Layer.FLUX)
 
 
 def _bindings_elsewhere(scene: Scene) -> Finding:

@@ -8,8 +8,7 @@ from ipaddress import ip_address, ip_network
 
 from flux_tenancy.components.vocabulary.manifests import Manifest, selects
 from flux_tenancy.components.vocabulary.names import REQUIRED_CONTROLLERS, Controller
-from flux_tenancy.isolation.choices import Layer
-from flux_tenancy.isolation.model import Finding, State
+from flux_tenancy.isolation.model import Finding, Layer, State
 from flux_tenancy.isolation.scene import Scene
 
 GATES = "feature-gates"
@@ -38,8 +37,6 @@ def looked(
     """Ask a question about all Deployments of a controller.
 
     Args:
-        scene: the cluster.
-        controller: which controller.
         layer: the layer that it proves.
         question: whether one Deployment holds, and what it shows.
     """
@@ -92,8 +89,6 @@ def has_environment(
     """Whether the environment of a controller is in order.
 
     Args:
-        scene: the cluster.
-        controller: which controller.
         names: the variables to show.
         holds: whether an environment is in order.
     """
@@ -157,7 +152,6 @@ def reaches_in(
 
     Args:
         policies: NetworkPolicies of the pod's namespace.
-        pod: its labels.
         ports: the port by number and name.
         namespace: labels of the other namespace.
     """

@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import cache
-from importlib.resources import files
 from string import Template
 from typing import Any
 
-import yaml
 from pydantic import Field
 
 from flux_tenancy.components.config.section import Section
-from flux_tenancy.components.config.yaml_files import FastLoader
+from flux_tenancy.components.config.yaml_files import data_of
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.rendering import object_name
 from flux_tenancy.components.tenant.annotations import EXCEPTIONS, SERVICE_TYPES
@@ -25,9 +23,19 @@ from flux_tenancy.components.vocabulary.manifests import Manifest, merge_patch
 from flux_tenancy.components.vocabulary.names import Controller
 from flux_tenancy.isolation.attempts.inspections import INSPECTIONS
 from flux_tenancy.isolation.attempts.looking import has_flag, lacks_flags
-from flux_tenancy.isolation.choices import Layer
-from flux_tenancy.isolation.kinds import RESOURCES
-from flux_tenancy.isolation.model import NAME, Access, Attempt, Control, Finding, Live, Proof, Request, State
+from flux_tenancy.isolation.model import (
+    NAME,
+    AccessReview,
+    Attempt,
+    Control,
+    Finding,
+    Layer,
+    Live,
+    Proof,
+    Request,
+    State,
+)
+from flux_tenancy.isolation.reading import RESOURCES
 from flux_tenancy.isolation.scene import Scene
 
 # Messages of Flux's controllers about references to other namespaces. The referenced objects do not exist, so the
@@ -58,13 +66,11 @@ class Row(Section):
 
     Attributes:
         id: its key, which begins with the number of the threat.
-        name: for people.
         each: the values for which there is an attempt each; in `id` and `name` without an API group.
         if_served: whether there is no attempt where the cluster does not serve the kind of `each`.
         create: kinds of objects that are created.
         patch, delete: the kind of an object that exists.
         called: its name; otherwise the first that the namespace has.
-        subresource: of the object.
         change: the patch, or what is sent to the subresource.
         with_: changes of the object, as a merge patch.
         pod, container, claim: the same for its pods, their first container, and its volume claim.
@@ -113,7 +119,7 @@ def controls_of(scene: Scene) -> Iterator[Control]:
     """The controls of `controls.yaml` in a cluster."""
     for row in _rows("controls.yaml", scene):
         for proof in _proofs(row, scene):
-            if isinstance(proof, Request | Access):
+            if isinstance(proof, Request | AccessReview):
                 yield Control(row.id, row.name, proof)
 
 
@@ -121,8 +127,6 @@ def made(scene: Scene, kind: str, with_: Manifest | None = None) -> Manifest:
     """An object of the suite's; its API version is empty if the cluster does not serve the kind.
 
     Args:
-        scene: the cluster.
-        kind: its kind.
         with_: changes of the object in `objects.yaml`, as a merge patch.
     """
     content = _filled(_read("objects.yaml").get(kind, {}), _found(scene))
@@ -144,7 +148,7 @@ def named(scene: Scene, kind: str, name: str) -> Manifest:
 
 def _on_existing(scene: Scene, kind: str, verb: str, subresource: str, change: Manifest | None) -> Iterator[Proof]:
     """Proofs for a subresource by role and admission; admission is asked only about an existing object."""
-    yield Access(verb, *RESOURCES[kind], scene.tenancy.home, subresource)
+    yield AccessReview(verb, *RESOURCES[kind], scene.tenancy.home, subresource)
     existing = scene.of_home(kind)
     if not existing:
         yield Finding(Layer.ADMISSION, State.UNPROVEN, f"the namespace has no {kind} to try it on")
@@ -175,7 +179,7 @@ def _proofs(row: Row, scene: Scene) -> Iterator[Proof]:
         question, _, namespace = each.partition(" in ")
         verb, resource = question.split(" ")
         name, _, group = resource.partition(".")
-        yield Access(verb, group, name, namespace)
+        yield AccessReview(verb, group, name, namespace)
     for name, about in row.inspected.items():
         yield from INSPECTIONS[name](scene, *([about] if about else []))
 
@@ -250,7 +254,7 @@ def _rows(file: str, scene: Scene) -> Iterator[Row]:
 
 @cache
 def _read(file: str) -> Any:
-    return yaml.load(files(__package__).joinpath(file).read_text("utf-8"), Loader=FastLoader)
+    return data_of(__file__, file)
 
 
 def _for(value: str, content: Any) -> Any:
@@ -296,7 +300,6 @@ _LONG: Mapping[str, Any] = {
 
 def _found(scene: Scene) -> Mapping[str, Any]:
     """What stands for `$name` in an object: what the suite has found in the cluster."""
-    dynamic = [each for each in scene.storage_classes if each.get("provisioner") != "kubernetes.io/no-provisioner"]
     source_kind, source_name = _own_source(scene)
     return {
         "home": scene.tenancy.home,
@@ -305,11 +308,22 @@ def _found(scene: Scene) -> Mapping[str, Any]:
         "flux": scene.flux,
         "image": scene.image,
         "role": bound_role(scene),
-        "storageClass": dynamic[0]["metadata"]["name"] if dynamic else None,
+        "storageClass": _storage_class(scene),
         "sourceKind": source_kind,
         "sourceName": source_name,
         "policy": object_name(PolicyName.HOST_ACCESS),
     }
+
+
+def _storage_class(scene: Scene) -> str:
+    """The class of a claim for a new volume; a cluster admits one that it does not have, and refuses none at all."""
+    names = [
+        each["metadata"]["name"]
+        for each in scene.storage_classes
+        if each.get("provisioner") != "kubernetes.io/no-provisioner"
+    ]
+    allowed = scene.allowed_classes
+    return next((each for each in (*names, *(allowed or ())) if allowed is None or each in allowed), NAME)
 
 
 def _in_rows(scene: Scene) -> Mapping[str, Any]:

@@ -40,7 +40,6 @@ class Intent:
     """What a stack intends.
 
     Attributes:
-        config: the stack.
         objects: its objects that give or limit rights: namespaces, limits, roles and bindings, network policies,
             policies, webhooks, and Capsule's tenants.
     """
@@ -89,7 +88,6 @@ class Intent:
         """What a tenant has.
 
         Args:
-            tenant: its name.
             unlisted: its namespaces in the cluster that the stack does not list, by name.
         """
         own = {key: each for key, each in self.objects.items() if self._owner(each) == tenant}
@@ -106,7 +104,6 @@ class Intent:
         To the owner it binds what the TenantOwner says, and to its administrators what is its own default.
 
         Args:
-            tenant: its name.
             account: its service account as a subject.
 
         Source: `CollectOwners` in pkg/tenant and `RBACConfiguration` in api/v1beta2 of Capsule 0.14

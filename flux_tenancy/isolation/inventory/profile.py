@@ -8,22 +8,20 @@ from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.rbac.subjects import in_words, subjects_within
 from flux_tenancy.components.tenant.further_access import is_documented
 from flux_tenancy.components.tenant.namespaces import PodSecurity
-from flux_tenancy.components.vocabulary.manifests import Manifest, selects
-from flux_tenancy.components.vocabulary.quantities import parse_quantity
-from flux_tenancy.isolation.choices import Profile
-from flux_tenancy.isolation.inventory.fields import NOTHING, described
+from flux_tenancy.components.vocabulary.manifests import Manifest, parse_quantity, selects
 from flux_tenancy.isolation.inventory.intent import NAMESPACE, POD_SECURITY
-from flux_tenancy.isolation.inventory.lists import (
-    CLUSTER_ROLE_BINDING,
+from flux_tenancy.isolation.inventory.stored import (
     KYVERNO_POLICY,
     NATIVE_BINDING,
     NETWORK_POLICY,
+    NOTHING,
     QUOTA,
-    ROLE_BINDING,
+    described,
     within,
 )
-from flux_tenancy.isolation.model import Discrepancy
+from flux_tenancy.isolation.model import Discrepancy, TenantProfile
 from flux_tenancy.isolation.scene import Tenancy
+from flux_tenancy.operations.drift.foreign_grants import CLUSTER_ROLE_BINDING, ROLE_BINDING
 from flux_tenancy.operations.drift.lists import Lists
 
 # A count beyond this limits nothing: etcd would be full before.
@@ -34,15 +32,13 @@ _EVERYWHERE = ("0.0.0.0/0", "::/0")
 _BOTH = ("Ingress", "Egress")
 
 
-def against_profile(profile: Profile, tenant: Tenancy, lists: Lists) -> tuple[Discrepancy, ...]:
+def against_profile(profile: TenantProfile, tenant: Tenancy, lists: Lists) -> tuple[Discrepancy, ...]:
     """What a tenant has beyond a profile, and what it lacks.
 
     Args:
-        profile: the profile.
-        tenant: the tenant.
         lists: the cluster (`read_lists`).
     """
-    strict = profile is Profile.RESTRICTED
+    strict = profile is TenantProfile.RESTRICTED
     found: list[Discrepancy] = []
     for namespace in lists[NAMESPACE]:
         if namespace["metadata"]["name"] in tenant.namespaces:

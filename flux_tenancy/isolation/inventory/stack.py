@@ -9,41 +9,47 @@ from kubernetes import client
 from flux_tenancy.components.cluster.client import refusal
 from flux_tenancy.components.config.errors import dotted
 from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.installs.capsule.serving import DENIALS, FOREIGN_PROBE, NAMESPACES_PATH
+from flux_tenancy.components.installs.capsule.component import DENIALS, FOREIGN_PROBE, NAMESPACES_PATH
 from flux_tenancy.components.policies.config import PolicyEngine
 from flux_tenancy.components.policies.probe import PROBE_NAME, PROBE_PATH, probe_request
 from flux_tenancy.components.rbac.kubernetes_roles import AGGREGATE_LABEL
 from flux_tenancy.components.rbac.rights import aggregates_to, is_of_kubernetes
 from flux_tenancy.components.rbac.subjects import SubjectKind, in_words, subject_of, subjects_of, subjects_within
-from flux_tenancy.components.recovery.missing_namespaces import CREATED_AGAIN
 from flux_tenancy.components.tenant.annotations import EXCEPTIONS, PREFIX, SERVICE_TYPES
 from flux_tenancy.components.tenant.capsule.names import BOUND_BY, BOUND_BY_LABEL, CAPSULE_TENANT_LABEL
 from flux_tenancy.components.tenant.role import Role
-from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest, name_of, resource_type, selects
+from flux_tenancy.components.vocabulary.manifests import Manifest, name_of, resource_type, selects
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, MANAGED_BY_LABEL, PLATFORM_META, TENANT_LABEL
 from flux_tenancy.isolation.asking import Asker
-from flux_tenancy.isolation.inventory.fields import NOTHING, described, differences
 from flux_tenancy.isolation.inventory.intent import NAMESPACE, POD_SECURITY, Intent, Key, is_filled_in, key_of
-from flux_tenancy.isolation.inventory.kyverno import left_out
-from flux_tenancy.isolation.inventory.lists import (
-    CLUSTER_ROLE,
-    CLUSTER_ROLE_BINDING,
+from flux_tenancy.isolation.inventory.stored import (
     KYVERNO_POLICY,
     NATIVE_POLICY,
     NETWORK_POLICY,
+    NOTHING,
     READ,
-    ROLE_BINDING,
-    SYNC,
     WEBHOOKS,
+    NotComparable,
+    Stored,
+    described,
+    differences,
     namespaces_of,
     within,
 )
-from flux_tenancy.isolation.inventory.stored import NotComparable, Stored
-from flux_tenancy.isolation.kinds import served
 from flux_tenancy.isolation.model import NAME, Discrepancy, Request
+from flux_tenancy.isolation.reading import served
 from flux_tenancy.isolation.scene import Tenancy
 from flux_tenancy.operations.drift.differences import Difference
-from flux_tenancy.operations.drift.foreign_grants import EXCEPTION_TYPES, applied_by_stack, entry_of
+from flux_tenancy.operations.drift.foreign_grants import (
+    CLUSTER_ROLE,
+    CLUSTER_ROLE_BINDING,
+    EXCEPTION_TYPES,
+    ROLE_BINDING,
+    SYNC,
+    applied_by_stack,
+    entry_of,
+)
+from flux_tenancy.operations.drift.kyverno_settings import RESTORE_KYVERNO, left_out
 from flux_tenancy.operations.drift.lists import Lists, read_lists
 from flux_tenancy.operations.drift.managed_fields import MISSING
 
@@ -56,6 +62,11 @@ NOT_ENFORCED = Message(
     "FT-ISO-106",
     "an engine does not enforce the policies",
     "find out why, then run `flux-tenancy drift repair` and `pulumi up`",
+)
+LEFT_OUT = Message(
+    "FT-ISO-109",
+    "Kyverno's settings exclude requests that its policies would refuse, or one of its controllers does not run",
+    f"restore what is of Kyverno's chart: `{RESTORE_KYVERNO}`",
 )
 DRIFTED = Message(
     "FT-ISO-111",
@@ -97,7 +108,6 @@ class StackInventory:
         """What is not as intended for a tenant: in its namespaces, of its accounts elsewhere, and for all tenants.
 
         Args:
-            tenant: the tenant.
             lists: the cluster (`read`).
             drift: what differs from the last update, which also looks at everything that runs for the platform.
 
@@ -191,9 +201,7 @@ class StackInventory:
         for each in drift:
             namespace = each.name if each.kind == "Namespace" else each.namespace
             if self._intent.tenant_of.get(namespace, labelled.get(namespace)) in (None, tenant.name):
-                intended, there = (None if one is MISSING else one for one in (each.stack, each.cluster))
-                differing = [(each.field or each.what.value, intended, there)]
-                yield Discrepancy.of(DRIFTED, namespace, f"{each.kind} {each.name}", *described(differing))
+                yield Discrepancy.of(DRIFTED, namespace, f"{each.kind} {each.name}", *_described(each))
 
     # ---- what is there beside it ----
 
@@ -230,7 +238,7 @@ class StackInventory:
         for each in lists[CLUSTER_ROLE]:
             if not aggregates_to(each) or key_of(each) in self._intent.objects or is_of_kubernetes(each):
                 continue
-            if f"_{name_of(each).replace(':', '__')}_{RBAC}_ClusterRole" not in of_platform:
+            if entry_of(CLUSTER_ROLE, each) not in of_platform:
                 found, _ = described([("rules", None, each.get("rules"))])
                 yield _about(
                     Message(
@@ -340,8 +348,10 @@ class StackInventory:
                     NOT_ENFORCED, "", "webhooks of Capsule", _said(said), "a namespace for an unknown tenant is refused"
                 )
 
-    def _left_out(self, namespaces: Collection[str]) -> list[Discrepancy]:
-        return left_out(self._api, namespaces) if self._intent.config.policies.engine.kyverno else []
+    def _left_out(self, namespaces: Collection[str]) -> Iterator[Discrepancy]:
+        if self._intent.config.policies.engine.kyverno:
+            for each in left_out(self._api, namespaces):
+                yield Discrepancy.of(LEFT_OUT, each.namespace, f"{each.kind} {each.name}", *_described(each))
 
     def _uncalled(self, namespaces: Mapping[str, Manifest], lists: Lists) -> Iterator[Discrepancy]:
         """Namespaces that Kyverno's webhooks leave out, or where they need not answer."""
@@ -381,7 +391,7 @@ def _of_namespace(intended: Manifest, found: Manifest, *, is_listed: bool) -> It
     for part in ("labels", "annotations"):
         wanted, there = intended["metadata"].get(part) or {}, found["metadata"].get(part) or {}
         decisive = _DECISIVE if is_listed else (*_GRANTED, POD_SECURITY)
-        further = {key for key in there if key.startswith(decisive)} - {CREATED_AGAIN}
+        further = {key for key in there if key.startswith(decisive)}
         differing += [
             (dotted(("metadata", part, key)), wanted.get(key), there.get(key))
             for key in sorted({*wanted, *further})
@@ -393,6 +403,11 @@ def _of_namespace(intended: Manifest, found: Manifest, *, is_listed: bool) -> It
 
 def _said(answer: str | None) -> str:
     return "it is accepted" if answer is None else f"another refusal: {answer}"
+
+
+def _described(each: Difference) -> tuple[str, str]:
+    intended, there = (None if one is MISSING else one for one in (each.stack, each.cluster))
+    return described([(each.field or each.what.value, intended, there)])
 
 
 def _about(message: Message, manifest: Manifest, found: str, intended: str) -> Discrepancy:

@@ -13,10 +13,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.messages import printable
 from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
 from flux_tenancy.components.policies.names import PolicyName
-from flux_tenancy.components.policies.rendering import POLICIES
+from flux_tenancy.components.policies.rendering import OBJECT_PREFIX, POLICIES
 
 _WARNING = re.compile(r'299 \S+ "(?P<text>(?:[^"\\]|\\.)*)"')
 _NATIVE_WARNING = re.compile(
@@ -32,14 +32,18 @@ _KYVERNO_POLICY = rf"Policy (?P<policy>{'|'.join(map(re.escape, POLICIES))}) (?:
 _KYVERNO_WARNING = re.compile(rf"{_KYVERNO_POLICY}(?P<message>.*)")
 # Several policies in one refusal.
 _KYVERNO_NEXT = re.compile(rf"(?:^|; ){_KYVERNO_POLICY}")
+REFUSED_BY = (
+    rf"(?:ValidatingAdmissionPolicy '|Policy ){OBJECT_PREFIX}({'|'.join(PolicyName)})"
+    r"(?:' (?:with|denied)| failed: | error: )"
+)
+"""How either engine begins a refusal within a message of Flux. The group is the policy. A rule of Prometheus has it."""
 
 
 @dataclass(frozen=True)
-class Answer:
+class Response:
     """An answer of the API server.
 
     Attributes:
-        status: the HTTP status.
         warnings: the `Warning` headers, as the client returns them.
         message: why the request was refused; empty if it was not.
     """
@@ -58,7 +62,6 @@ class Objection:
     """An objection of a policy to a request.
 
     Attributes:
-        policy: the policy.
         engine: the engine that evaluated it, `native` or `kyverno`.
         mode: `enforce` if the request was refused, `audit` if it was only warned about.
         message: the policy's message.
@@ -70,7 +73,13 @@ class Objection:
     message: str
 
 
-def objections(answer: Answer) -> list[Objection]:
+def refusing_policy(message: str) -> str:
+    """The policy that a message of Flux names first as the one that has refused; empty if it names none."""
+    found = re.search(REFUSED_BY, message)
+    return found[1] if found else ""
+
+
+def objections(answer: Response) -> list[Objection]:
     """The objections of this project's policies; other warnings and refusals are left out.
 
     A refusal ends a request, so there may be more: the API server evaluates ValidatingAdmissionPolicies before it calls

@@ -6,7 +6,9 @@ Source: https://kubernetes.io/docs/reference/using-api/api-concepts/#dry-run
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
+from typing import Any
 
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
@@ -15,8 +17,7 @@ from kubernetes.dynamic.exceptions import NotFoundError
 from flux_tenancy.components.cluster.client import answer_of, ask, get, items
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
-from flux_tenancy.operations.admission.answers import Answer
-from flux_tenancy.operations.admission.copies import copy_of
+from flux_tenancy.operations.admission.answers import Response
 
 
 @dataclass(frozen=True, order=True)
@@ -72,7 +73,7 @@ def objects(api: client.ApiClient, kind: Kind, namespaces: Mapping[str, str]) ->
             yield {"apiVersion": kind.api_version, "kind": kind.name, **each}
 
 
-def would_be_created(api: client.ApiClient, kind: Kind, manifest: Manifest) -> Answer:
+def would_be_created(api: client.ApiClient, kind: Kind, manifest: Manifest) -> Response:
     """The API server's answer to the creation of a copy of an object, as a dry run."""
     path = kind.path(manifest["metadata"]["namespace"])
     try:
@@ -80,8 +81,8 @@ def would_be_created(api: client.ApiClient, kind: Kind, manifest: Manifest) -> A
     except ApiException as error:
         if error.headers is None:  # no answer
             raise
-        return Answer(error.status, error.headers.getlist("Warning"), answer_of(error))
-    return Answer(response.status, response.headers.getlist("Warning"))
+        return Response(error.status, error.headers.getlist("Warning"), answer_of(error))
+    return Response(response.status, response.headers.getlist("Warning"))
 
 
 def _versions(api: client.ApiClient, group: str) -> list[str]:
@@ -92,3 +93,57 @@ def _versions(api: client.ApiClient, group: str) -> list[str]:
     except NotFoundError:
         return []
     return list(dict.fromkeys(each["groupVersion"] for each in (found["preferredVersion"], *found["versions"])))
+
+
+_KEPT = ("namespace", "labels", "annotations")
+# Labels by which the job controller finds its pods.
+_JOB_LABELS = ("controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name")
+
+
+def copy_of(manifest: Manifest) -> Manifest:
+    """A copy for which the API server generates another name, since the object's own name is taken."""
+    copy = as_created(manifest)
+    copy["metadata"]["generateName"] = f"{manifest['metadata']['name']}-"
+    return copy
+
+
+def as_created(manifest: Manifest) -> Manifest:
+    """The object as somebody would create it, without a name; the object itself is not changed."""
+    copy = deepcopy({key: value for key, value in manifest.items() if key not in ("metadata", "status")})
+    metadata = manifest["metadata"]
+    copy["metadata"] = {key: deepcopy(metadata[key]) for key in _KEPT if key in metadata}
+    spec = copy.get("spec")
+    if isinstance(spec, dict) and (strip := _STRIP.get(copy["kind"])):
+        strip(spec)
+    return copy
+
+
+def _strip_service(spec: dict[str, Any]) -> None:
+    # "None" is an input; an address is assigned by the cluster.
+    if spec.get("clusterIP") != "None":
+        spec.pop("clusterIP", None)
+        spec.pop("clusterIPs", None)
+    spec.pop("healthCheckNodePort", None)
+    for port in spec.get("ports", ()):
+        port.pop("nodePort", None)
+
+
+def _strip_pod(spec: dict[str, Any]) -> None:
+    spec.pop("nodeName", None)
+    # They can only be added to a running pod.
+    spec.pop("ephemeralContainers", None)
+
+
+def _strip_job(spec: dict[str, Any]) -> None:
+    if not spec.get("manualSelector"):
+        spec.pop("selector", None)
+        labels = spec["template"].get("metadata", {}).get("labels", {})
+        for label in _JOB_LABELS:
+            labels.pop(label, None)
+
+
+_STRIP = {
+    "Service": _strip_service,
+    "Pod": _strip_pod,
+    "Job": _strip_job,
+}

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from kubernetes import client
 
 from flux_tenancy.components.cluster.client import items
-from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.messages import Message, printable
 from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.policy import Policy
@@ -20,7 +19,7 @@ from flux_tenancy.components.tenant.annotations import KINDS, WITHOUT_GRANTS
 from flux_tenancy.components.tenant.kinds import flux_kinds_by_group, resources_of
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
-from flux_tenancy.operations.admission.answers import Answer, objections
+from flux_tenancy.operations.admission.answers import Response, objections
 from flux_tenancy.operations.admission.dry_run import Kind, objects, served_kinds, tenant_namespaces, would_be_created
 from flux_tenancy.operations.admission.policies import PolicyInForce
 from flux_tenancy.project.errors import OperationError
@@ -47,12 +46,11 @@ class Place:
 
 
 @dataclass(frozen=True, order=True)
-class Finding:
+class Violation:
     """An objection of a policy to an object.
 
     Attributes:
         place: the object, or its controller.
-        policy: the policy.
         message: the policy's message.
         mode: whether the policy already refuses, or only warns.
         engines: the engines that object.
@@ -93,7 +91,7 @@ class Findings:
     """
 
     asked: int
-    findings: list[Finding]
+    findings: list[Violation]
     others: list[OtherRefusal]
     granted: list[GrantedObject] = field(default_factory=list)
 
@@ -106,8 +104,6 @@ def find(
     Objects of tenants with grants are tried once more without the grants.
 
     Args:
-        api: a client for the cluster.
-        policies: the policies.
         relaxed: names of the policies that grants relax, by tenant.
 
     Raises:
@@ -136,15 +132,14 @@ def find(
                 without = objections(would_be_created(api, kind, _without_grants(manifest)))
                 only_without = {each.policy for each in without} - {each.policy for each in found}
                 granted += [GrantedObject(place, policy) for policy in policies_of & only_without]
-    findings = [Finding(*said, tuple(sorted(by))) for said, by in engines.items()]
+    findings = [Violation(*said, tuple(sorted(by))) for said, by in engines.items()]
     return Findings(asked, sorted(findings), sorted(others), sorted(granted))
 
 
-def closed_kinds(api: client.ApiClient, opened: Iterable[str], in_force: Sequence[PolicyInForce]) -> list[Finding]:
+def closed_kinds(api: client.ApiClient, opened: Iterable[str], in_force: Sequence[PolicyInForce]) -> list[Violation]:
     """Objections to objects of Flux's kinds that are not open: a dry run by the platform does not show them.
 
     Args:
-        api: a client for the cluster.
         opened: the kinds that the stack opens to all tenants.
         in_force: the policies that the cluster evaluates.
 
@@ -175,7 +170,7 @@ def closed_kinds(api: client.ApiClient, opened: Iterable[str], in_force: Sequenc
         for mode, by in engines.items():
             refused = refused_as(PolicyName.ALLOWED_KINDS, mode)
             message = KIND_NOT_OPEN(objects=shown, tenant=place.tenant, entry=entry, refused=refused)
-            found.append(Finding(place, PolicyName.ALLOWED_KINDS, message, mode, tuple(sorted(by))))
+            found.append(Violation(place, PolicyName.ALLOWED_KINDS, message, mode, tuple(sorted(by))))
     return found
 
 
@@ -231,7 +226,7 @@ def _place(manifest: Manifest, namespaces: Mapping[str, str]) -> Place:
     return Place(namespaces[metadata["namespace"]], metadata["namespace"], kind, name)
 
 
-def _check(answer: Answer, manifest: Manifest) -> None:
+def _check(answer: Response, manifest: Manifest) -> None:
     """Check that an answer comes from the whole admission chain."""
     message = printable(answer.message)
     what = f"{manifest['kind']} {manifest['metadata']['namespace']}/{manifest['metadata']['name']}"

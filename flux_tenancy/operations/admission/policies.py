@@ -28,7 +28,6 @@ class PolicyInForce:
     """A policy that an engine of the cluster evaluates.
 
     Attributes:
-        policy: which.
         engine: who evaluates it.
         mode: what happens to a request that it refuses.
         spec: of the policy, with what its binding selects.

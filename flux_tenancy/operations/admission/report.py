@@ -5,28 +5,38 @@ It sends the API server a dry run of every such object, so each engine answers f
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import replace
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import date
 from pathlib import Path
+from typing import Any
 
 import typer
 from kubernetes import client
+from rich.console import Group, RenderableType
+from rich.text import Text
 
 from flux_tenancy.components.cluster.client import ClusterUnavailable, explaining
 from flux_tenancy.components.config.decisions import today
+from flux_tenancy.components.config.messages import printable
+from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
 from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.policy import Policy, Requester
+from flux_tenancy.components.policies.table import is_needed, policies
+from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.files.names import stack_file_name
-from flux_tenancy.components.tenant.further_access import read_bindings, read_further_access, tenants_of
-from flux_tenancy.components.tenant.grants import relaxed_policies
+from flux_tenancy.components.stack.loading import load_offline
+from flux_tenancy.components.tenant.further_access import FurtherBinding, read_bindings, read_further_access, tenants_of
+from flux_tenancy.components.tenant.grants import Grant, has_expired, in_words, relaxed_policies
 from flux_tenancy.operations.admission.dry_run import tenant_namespaces
-from flux_tenancy.operations.admission.findings import closed_kinds, find
-from flux_tenancy.operations.admission.policies import check_in_force, policies_in_force
-from flux_tenancy.operations.admission.report_text import FurtherAccess, as_json, as_table, grant_lines
+from flux_tenancy.operations.admission.findings import Findings, Place, Violation, closed_kinds, find
+from flux_tenancy.operations.admission.policies import PolicyInForce, check_in_force, policies_in_force
 from flux_tenancy.operations.stack.connected import connect_to_read
-from flux_tenancy.operations.stack.described_cluster import applied_config, content_policies
-from flux_tenancy.project.errors import invalid
-from flux_tenancy.project.waiting import waiting
-from flux_tenancy.review.words.tables import report_console
+from flux_tenancy.project.described_stack import described_file
+from flux_tenancy.project.errors import invalid, reading_files, waiting
+from flux_tenancy.review.words import report_console, table_of
 
 
 def show_violations(stack: str, project: Path, is_json: bool = False) -> bool:
@@ -38,8 +48,7 @@ def show_violations(stack: str, project: Path, is_json: bool = False) -> bool:
     Raises:
         OperationError: the stack is not valid or has no policies, or the cluster does not evaluate them or answer.
     """
-    config = applied_config(stack, project)
-    content = content_policies(config)
+    config, content = _applied(stack, project)
     grants = {name: tenant.grants for name, tenant in config.tenants.items() if tenant.grants}
     try:
         api = connect_to_read(stack, project)
@@ -63,16 +72,46 @@ def show_violations(stack: str, project: Path, is_json: bool = False) -> bool:
 
 
 def count_violations(api: client.ApiClient, stack: str, project: Path) -> Counter[str]:
-    """Dry-run every object that a content policy matches, and count those that would be refused, by tenant.
+    """The number of objects that policies would refuse, by tenant.
+
+    Raises:
+        OperationError: as `refused_objects`.
+        ApiException: the API server refuses to list objects.
+    """
+    return Counter(place.tenant for place in {each.place for each in refused_objects(api, stack, project)})
+
+
+def refused_objects(api: client.ApiClient, stack: str, project: Path) -> list[Violation]:
+    """Dry-run every object that a content policy matches.
 
     Raises:
         OperationError: the stack has no policies, the cluster lacks some, or an answer does not come from them.
         ApiException: the API server refuses to list objects.
     """
-    config = applied_config(stack, project)
-    content = content_policies(config)
+    config, content = _applied(stack, project)
     check_in_force(stack_file_name(stack), config.policies, content, policies_in_force(api))
-    return Counter(place.tenant for place in {each.place for each in find(api, content).findings})
+    return find(api, content).findings
+
+
+def _applied(stack: str, project: Path) -> tuple[StackConfig, list[Policy]]:
+    """A stack with stand-ins for its secrets, and its policies about what tenants' objects contain.
+
+    Sections are not compared, since grants that have expired still apply.
+
+    Raises:
+        OperationError: the stack does not exist, or a section of it is not valid.
+    """
+    described_file(stack, project)  # An unknown stack is refused with the names of those that exist.
+    with reading_files():
+        config, _ = load_offline(stack, project, compare=False)
+    lanes = bool(config.flux.lanes)
+    needed = [
+        each
+        for each in policies(config.policies)
+        if each.subject is Requester.CONTENT
+        and is_needed(each, config.policies, developers=False, lanes=lanes, freezes=False)
+    ]
+    return config, needed
 
 
 def _further_access(api: client.ApiClient) -> FurtherAccess:
@@ -84,3 +123,153 @@ def _further_access(api: client.ApiClient) -> FurtherAccess:
         return FurtherAccess(read_further_access(api, tenants, bindings))
     except ClusterUnavailable as error:
         return FurtherAccess(unknown=str(error))
+
+
+@dataclass(frozen=True)
+class FurtherAccess:
+    """What tenants' accounts may do in addition to their role.
+
+    Attributes:
+        bindings: the bindings that grant it, by tenant.
+        unknown: why it cannot be read; empty if it can.
+    """
+
+    bindings: Mapping[str, Sequence[FurtherBinding]] = field(default_factory=dict)
+    unknown: str = ""
+
+
+@dataclass(frozen=True)
+class GrantLine:
+    """Something that a grant allows.
+
+    Attributes:
+        allows: what it allows.
+        expires: the last day on which it holds; None for no end.
+        expired: whether that day has passed.
+    """
+
+    tenant: str
+    allows: str
+    reason: str
+    expires: date | None
+    expired: bool
+
+    @property
+    def until(self) -> str:
+        """The last day for a table."""
+        day = "" if self.expires is None else self.expires.isoformat()
+        return f"{day} (expired)" if self.expired else day
+
+
+def grant_lines(grants: Mapping[str, Iterable[Grant]], today: date) -> list[GrantLine]:
+    """What the grants of tenants allow, a line for each part."""
+    return [
+        GrantLine(tenant, printable(allows), printable(grant.reason), grant.expires, has_expired(grant, today))
+        for tenant, given in grants.items()
+        for grant in given
+        for allows in in_words(grant)
+    ]
+
+
+@dataclass(frozen=True)
+class PolicyLine:
+    """The summary of one policy.
+
+    Attributes:
+        objects: number of objects that it objects to.
+    """
+
+    policy: PolicyName
+    mode: PolicyMode
+    engines: tuple[PolicyEngine, ...]
+    objects: int
+
+
+def summary(found: Findings, in_force: Sequence[PolicyInForce]) -> list[PolicyLine]:
+    """A line for each policy and mode, in the order of their names.
+
+    Policies that object without being in the list, such as Kyverno's image policies, are included.
+    """
+    engines: dict[tuple[PolicyName, PolicyMode], set[PolicyEngine]] = defaultdict(set)
+    for each in in_force:
+        engines[each.policy, each.mode].add(each.engine)
+    objects: dict[tuple[PolicyName, PolicyMode], set[Place]] = defaultdict(set)
+    for finding in found.findings:
+        engines[finding.policy, finding.mode] |= set(finding.engines)
+        objects[finding.policy, finding.mode].add(finding.place)
+    return [
+        PolicyLine(policy, mode, tuple(sorted(by)), len(objects[policy, mode]))
+        for (policy, mode), by in sorted(engines.items())
+    ]
+
+
+def as_table(
+    found: Findings, in_force: Sequence[PolicyInForce], further: FurtherAccess, grants: Sequence[GrantLine] = ()
+) -> RenderableType:
+    """For a terminal."""
+    parts: list[RenderableType] = []
+    if grants:
+        parts.append(Text("What tenants are granted:"))
+        granted = [(each.tenant, each.allows, each.reason, each.until) for each in grants]
+        parts.append(table_of(("tenant", "grant", "reason", "expires"), granted))
+    if found.granted:
+        parts.append(Text("What would be refused without a grant:"))
+        rows = [(*_where(each.place), each.policy) for each in found.granted]
+        parts.append(table_of(("tenant", "namespace", "object", "policy"), rows))
+    if further.bindings:
+        parts.append(Text("What tenants' accounts may do in addition to the platform's role:"))
+        bindings = [(tenant, each.summary) for tenant, given in further.bindings.items() for each in given]
+        parts.append(table_of(("tenant", "binding"), bindings))
+    if further.unknown:
+        parts.append(Text(f"Cannot read what tenants' accounts may do in addition to their role: {further.unknown}"))
+    if found.findings:
+        parts.append(table_of(("tenant", "namespace", "object", "policy", "engine", "message"), _rows(found.findings)))
+    if found.others:
+        parts.append(Text("Refused by something other than the policies:"))
+        others = [(*_where(each.place), each.reason) for each in found.others]
+        parts.append(table_of(("tenant", "namespace", "object", "reason"), others))
+    lines = [(line.policy, line.mode, ", ".join(line.engines), str(line.objects)) for line in summary(found, in_force)]
+    parts.append(table_of(("policy", "mode", "engine", "objects"), lines, right=("objects",)))
+    parts.append(Text(_sentence(found)))
+    return Group(*parts)
+
+
+def as_json(
+    found: Findings, in_force: Sequence[PolicyInForce], further: FurtherAccess, grants: Sequence[GrantLine] = ()
+) -> str:
+    """For programs."""
+    content: dict[str, Any] = {
+        "asked": found.asked,
+        "findings": [
+            asdict(each.place)
+            | {"policy": each.policy, "message": each.message, "mode": each.mode, "engines": each.engines}
+            for each in found.findings
+        ],
+        "refusedOtherwise": [asdict(each.place) | {"reason": each.reason} for each in found.others],
+        "policies": [asdict(line) for line in summary(found, in_force)],
+    }
+    bindings = [
+        {"tenant": tenant, **asdict(each)} for tenant, bindings in further.bindings.items() for each in bindings
+    ]
+    content["grants"] = [asdict(each) | {"expires": each.expires and each.expires.isoformat()} for each in grants]
+    content["onlyByGrant"] = [asdict(each.place) | {"policy": each.policy} for each in found.granted]
+    content["furtherAccess"] = {"bindings": bindings, "unknown": further.unknown}
+    return json.dumps(content, indent=2)
+
+
+def _rows(findings: Sequence[Violation]) -> list[tuple[str, ...]]:
+    return [(*_where(each.place), each.policy, ", ".join(each.engines), each.message) for each in findings]
+
+
+def _where(place: Place) -> tuple[str, str, str]:
+    return place.tenant, place.namespace, f"{place.kind}/{place.name}"
+
+
+def _sentence(found: Findings) -> str:
+    objects = len({each.place for each in found.findings})
+    if not objects:
+        return f"None of {found.asked} objects would be refused."
+    return (
+        f"{objects} of {found.asked} objects would be refused if they were created now or their spec changed. "
+        "Running objects are not affected."
+    )

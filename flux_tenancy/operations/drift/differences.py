@@ -115,16 +115,14 @@ class Difference:
         what: MISSING and CHANGED: an object, or a field of it, that the stack has applied. ADDED: a field of such an
             object that the stack does not set. FOREIGN: an object of nobody that grants something in a namespace of
             the stack. LEFT: an object that the stack has applied once and no longer knows.
-        kind: kind of the object.
         namespace: its namespace; empty for a cluster-scoped object.
-        name: its name.
         field: the field, e.g. `spec.replicas`; empty for a whole object.
         stack: the value in the stack, MISSING if it sets none; SECRET_VALUE for a secret.
         cluster: the value in the cluster, MISSING if there is none; SECRET_VALUE for a secret.
         by: the field manager that has made the difference, Pulumi's own if a killed update has; empty if the cluster
             does not record it.
         since: when that manager last wrote to the object, as an RFC 3339 time in UTC; empty if it is not recorded.
-        urn: the resource; empty for FOREIGN and LEFT.
+        urn: the resource; empty for FOREIGN and LEFT, and for what Kyverno's chart has created.
     """
 
     what: What
@@ -144,7 +142,6 @@ class Change:
     """A field that has another value than it should have.
 
     Attributes:
-        path: the field.
         before: its value as the stack has applied it; MISSING if it sets none, SECRET_VALUE for a secret.
         now: its value in the cluster; MISSING if there is none, SECRET_VALUE for a secret.
     """
@@ -163,7 +160,6 @@ def differences(recorded: Recorded, found: Manifest) -> Iterator[Difference]:
     """The differences of one object.
 
     Args:
-        recorded: the object in the state.
         found: the object in the cluster; of a Secret, only the metadata.
     """
     others, own = _others(recorded, found), _ahead(recorded, found)
@@ -181,7 +177,6 @@ def changes(recorded: Recorded, found: Manifest, inputs: Manifest) -> list[Chang
     """The fields of an object that differ from what the stack has applied, in order.
 
     Args:
-        recorded: the object in the state.
         found: the object in the cluster; of a Secret, only the metadata.
         inputs: the object as the stack applies it; after a refresh, the state no longer has it.
     """

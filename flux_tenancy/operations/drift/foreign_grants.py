@@ -21,7 +21,7 @@ from flux_tenancy.components.cluster.ownership import carries_marks
 from flux_tenancy.components.rbac import rights
 from flux_tenancy.components.rbac.subjects import in_words, subjects_of
 from flux_tenancy.components.tenant.further_access import CONTENT
-from flux_tenancy.components.vocabulary.manifests import RBAC_API, Manifest, name_of, selects
+from flux_tenancy.components.vocabulary.manifests import RBAC_API, Manifest, name_of, parse_quantity, selects
 from flux_tenancy.components.vocabulary.names import (
     BUCKET,
     GIT_REPOSITORY,
@@ -33,16 +33,16 @@ from flux_tenancy.components.vocabulary.names import (
     OCI_REPOSITORY,
     SOURCE_API,
 )
-from flux_tenancy.components.vocabulary.quantities import parse_quantity
 from flux_tenancy.operations.drift.differences import Difference, What, unowned
 from flux_tenancy.operations.drift.lists import SECRET
 
 EXCEPTION_TYPES = ("kubernetes:policies.kyverno.io/v1:PolicyException", "kubernetes:kyverno.io/v2:PolicyException")
 """The types of an exception from Kyverno's policies; one in any namespace may exempt objects in all."""
-BINDING, CLUSTER_BINDING, CLUSTER_ROLE = (
+ROLE_BINDING, CLUSTER_ROLE_BINDING, CLUSTER_ROLE = (
     f"kubernetes:{RBAC_API}:{kind}" for kind in ("RoleBinding", "ClusterRoleBinding", "ClusterRole")
 )
-APPLIERS = (f"kubernetes:{KUSTOMIZE_API}:{KUSTOMIZATION}", f"kubernetes:{HELM_API}:{HELM_RELEASE}")
+SYNC = f"kubernetes:{KUSTOMIZE_API}:{KUSTOMIZATION}"
+APPLIERS = (SYNC, f"kubernetes:{HELM_API}:{HELM_RELEASE}")
 _ADMISSION = "kubernetes:admissionregistration.k8s.io/v1"
 _MUTATING, _VALIDATING = (f"{_ADMISSION}:{kind}WebhookConfiguration" for kind in ("Mutating", "Validating"))
 _MUTATIONS = [
@@ -64,6 +64,12 @@ _ACTING = frozenset(
         "kubernetes:image.toolkit.fluxcd.io/v1:ImageUpdateAutomation",
     }
 )
+# The kinds that Kubernetes' controllers make objects of another kind from; these are looked at themselves.
+_MAKERS = {
+    "kubernetes:core/v1:Pod": ("DaemonSet", "Job", "ReplicaSet", "ReplicationController", "StatefulSet"),
+    "kubernetes:apps/v1:ReplicaSet": ("Deployment",),
+    "kubernetes:batch/v1:Job": ("CronJob",),
+}
 OF_PLATFORM = _ACTING | {_SERVICE, _INGRESS}
 """The types that are looked for in the platform's namespaces only."""
 _TOKEN_OF = "kubernetes.io/service-account.name"
@@ -156,7 +162,7 @@ def _judges(found: Manifest, reach: Reach, resources: Collection[str] = ()) -> b
 
 
 _RULES: Mapping[str, Callable[[Manifest, Reach], bool]] = {
-    BINDING: _binds,
+    ROLE_BINDING: _binds,
     "kubernetes:networking.k8s.io/v1:NetworkPolicy": _is_here,
     "kubernetes:core/v1:ResourceQuota": _starts_nothing,
     SECRET: _has_token,
@@ -246,31 +252,44 @@ def _entry(namespace: str, name: str, group: str, kind: str) -> str:
 
 
 def foreign_objects(
-    unknown: Mapping[str, Iterable[Manifest]], reach: Reach, by_anybody: Collection[str], by_platform: Collection[str]
+    lists: Mapping[str, Iterable[Manifest]],
+    known: Collection[tuple[str, str]],
+    reach: Reach,
+    by_anybody: Collection[str],
+    by_platform: Collection[str],
 ) -> Iterator[Difference]:
     """The objects that nobody explains, and that reach a tenant or the platform.
 
     Args:
-        unknown: the objects that the stack does not have, by type.
+        lists: objects by type.
+        known: type and `namespace/name` of those that the stack has.
         reach: what an object may reach.
         by_anybody: what the stack's syncs and charts have applied (`applied_by_stack`, `applied_by_charts`).
         by_platform: the same without what tenants' syncs have applied.
     """
+    by_uid = {each["metadata"].get("uid"): (type_, each) for type_ in _ACTING for each in lists.get(type_, ())}
+
+    def is_explained(type_: str, found: Manifest) -> bool:
+        namespace = found["metadata"].get("namespace")
+        of_tenant = namespace in reach.namespaces and namespace not in reach.platform
+        applied = by_anybody if of_tenant else by_platform
+        return (
+            (type_, name_of(found)) in known
+            or carries_marks(found["metadata"])
+            or (type_ not in EXCEPTION_TYPES and entry_of(type_, found) in applied)
+            or (type_ in _MAKERS and is_made(found, _MAKERS[type_]))
+        )
+
+    def is_made(found: Manifest, kinds: Collection[str]) -> bool:
+        """Whether a controller has made an object of another one, which it releases if that was forged."""
+        references = found["metadata"].get("ownerReferences") or ()
+        owners = [by_uid[each["uid"]] for each in references if each.get("controller") and each["uid"] in by_uid]
+        return any(type_.rpartition(":")[2] in kinds and is_explained(type_, owner) for type_, owner in owners)
+
     for type_, reaches in _RULES.items():
-        for each in unknown.get(type_, ()):
-            namespace = each["metadata"].get("namespace")
-            of_tenant = namespace in reach.namespaces and namespace not in reach.platform
-            applied = by_anybody if of_tenant else by_platform
-            explained = type_ not in EXCEPTION_TYPES and (
-                entry_of(type_, each) in applied or (type_ in _ACTING and _is_controlled(each))
-            )
-            if not explained and not carries_marks(each["metadata"]) and reaches(each, reach):
+        for each in lists.get(type_, ()):
+            if reaches(each, reach) and not is_explained(type_, each):
                 yield grant_of(type_, each)
-
-
-def _is_controlled(found: Manifest) -> bool:
-    """Whether a controller has made an object of another one, as a Deployment's pods; that one is looked at itself."""
-    return any(each.get("controller") for each in found["metadata"].get("ownerReferences") or ())
 
 
 def added_rights(roles: Iterable[Manifest], bound: Set[str], applied: Collection[str]) -> Iterator[Difference]:

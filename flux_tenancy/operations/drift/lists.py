@@ -10,7 +10,7 @@ from kubernetes.client.exceptions import ApiException
 
 from flux_tenancy.components.cluster.adoption import WORKERS
 from flux_tenancy.components.cluster.client import METADATA_LIST, collection_of, items
-from flux_tenancy.components.config.invariants import present
+from flux_tenancy.components.config.errors import present
 from flux_tenancy.components.vocabulary.manifests import Manifest
 
 SECRET = "kubernetes:core/v1:Secret"
@@ -26,8 +26,6 @@ def read_lists(
     """All objects of some types; none of a kind that the cluster does not know.
 
     Args:
-        api: a client for the cluster.
-        types: which types.
         unread: gets the types that this user may not list; without it, they are an error.
         namespaces: only the objects in these; if empty, in the whole cluster.
 

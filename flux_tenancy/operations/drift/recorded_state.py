@@ -33,8 +33,6 @@ class Recorded:
     """An object of the cluster in the state.
 
     Attributes:
-        urn: the resource.
-        type: its type token.
         manifest: the object as the API server had it after it was last applied.
         manager: the field manager by which Pulumi applies it.
         inputs: the object as Pulumi applies it.
@@ -53,7 +51,6 @@ class RecordedState:
 
     Attributes:
         cluster: the identity of the cluster; empty before the first update.
-        objects: the objects of the stack.
         pending: type and `namespace/name` of the objects that wait for their deletion.
         releases: the outputs of the releases of Helm.
         at_github: the resources of deploy keys and webhooks, and of the providers that register them.
@@ -74,8 +71,6 @@ def read_recorded(stack: str, project: Path, *options: str) -> RecordedState:
     """Read the state of a stack; it has no objects before the first update.
 
     Args:
-        stack: name of the stack.
-        project: folder of the Pulumi project.
         options: of `pulumi stack export`.
 
     Raises:

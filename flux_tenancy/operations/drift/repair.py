@@ -29,8 +29,7 @@ from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
 from flux_tenancy.components.cluster.client import APPLY_PATCH, ClusterUnavailable, ask, explaining, get, path_of
-from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.messages import Message, printable
 from flux_tenancy.components.recovery.field_owners import relinquish
 from flux_tenancy.components.vocabulary.manifests import Manifest, qualified
 from flux_tenancy.operations.drift.differences import (
@@ -90,8 +89,6 @@ def repair(stack: str, project: Path, *, update_follows: bool = False) -> Earlie
     approved.
 
     Args:
-        stack: name of the stack.
-        project: folder of the Pulumi project.
         update_follows: whether to leave to an update what a killed one has written: restored before, a path of a sync
             would change twice, and Flux prune what it applies.
 
@@ -117,10 +114,10 @@ def repair(stack: str, project: Path, *, update_follows: bool = False) -> Earlie
     earlier = Earlier(recorded.cluster, bool(ahead) or any(each.what is What.LEFT for each in found.differences))
     deferred = ahead if update_follows else frozenset()
     objects = {each.urn for each in recorded.objects}
-    different = {each.urn for each in found.differences if each.what in _RESTORED}
+    different = {each.urn for each in found.differences if each.what in _RESTORED and each.urn}
     changed = (different & objects) - deferred
     # An update registers again what differs at GitHub, as soon as the state has what is there.
-    gone = {each.urn for each in found.differences if each.what is What.MISSING} | (different - objects)
+    gone = {each.urn for each in found.differences if each.what is What.MISSING and each.urn} | (different - objects)
     if not gone | changed:
         return earlier
     if changed:
@@ -276,7 +273,6 @@ def correction(found: Manifest, changed: Iterable[Change], intended: Manifest) -
 
     Args:
         found: the object right after it was applied.
-        changed: what still differs.
         intended: the object as the stack applies it; none of its fields is removed.
     """
     rest, patch = copy.deepcopy(found), []

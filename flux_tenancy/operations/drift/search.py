@@ -1,29 +1,40 @@
-"""Reading from state and cluster what differs from the stack; nothing is changed, and no Secret's content is read."""
+"""Reading from state and cluster what differs from the stack; nothing is changed, and no Secret's content is read.
+
+Deploy keys and webhooks at GitHub are compared with what the last update has registered: a repository's admins can
+delete them there, register the key again with write access, or lead the webhook elsewhere.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from kubernetes import client
 
 from flux_tenancy.components.cluster.client import ClusterUnavailable, explaining, read_facts
 from flux_tenancy.components.cluster.ownership import carries_marks
-from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.messages import printable
+from flux_tenancy.components.git.config import GitHubConfig, GitHubRepository
+from flux_tenancy.components.git.github import PROVIDER_TYPE, WORKERS
+from flux_tenancy.components.git.github_gone import identity_of
+from flux_tenancy.components.installs.kyverno.config import KYVERNO
 from flux_tenancy.components.rbac.rights import role_of
 from flux_tenancy.components.rbac.subjects import subjects_of
 from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.tenant.further_access import TenantAccess, read_further_access, tenants_of
 from flux_tenancy.components.vocabulary.manifests import Manifest, name_of
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
-from flux_tenancy.operations.drift.differences import Difference, What, differences, missing, unowned
+from flux_tenancy.operations.drift.differences import SECRET_VALUE, Difference, What, differences, missing, unowned
 from flux_tenancy.operations.drift.foreign_grants import (
-    BINDING,
-    CLUSTER_BINDING,
     CLUSTER_ROLE,
+    CLUSTER_ROLE_BINDING,
     FOREIGN_TYPES,
     OF_PLATFORM,
+    ROLE_BINDING,
     Reach,
     added_rights,
     applied_by_charts,
@@ -32,11 +43,12 @@ from flux_tenancy.operations.drift.foreign_grants import (
     foreign_objects,
     grant_of,
 )
-from flux_tenancy.operations.drift.git_host import host_differences
+from flux_tenancy.operations.drift.kyverno_settings import left_out
 from flux_tenancy.operations.drift.lists import Lists, read_lists
-from flux_tenancy.operations.drift.recorded_state import RecordedState
+from flux_tenancy.operations.drift.managed_fields import MISSING
+from flux_tenancy.operations.drift.recorded_state import RecordedState, opened, read_recorded
 from flux_tenancy.operations.stack.connected import check_cluster_of, connect_described
-from flux_tenancy.project.errors import invalid
+from flux_tenancy.project.errors import OperationError, invalid
 
 _NAMESPACE = "kubernetes:core/v1:Namespace"
 _POLICY = "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy"
@@ -47,7 +59,6 @@ class Drift:
     """What differs from the stack.
 
     Attributes:
-        differences: by object.
         compared: number of objects of the stack that were compared.
         unread: kinds that this user may not list.
     """
@@ -59,11 +70,6 @@ class Drift:
 
 def find_drift(recorded: RecordedState, stack: str, project: Path) -> tuple[Drift, client.ApiClient]:
     """Compare cluster and GitHub with what the last update of a stack has applied; also returns the cluster's client.
-
-    Args:
-        recorded: the state of the stack.
-        stack: name of the stack.
-        project: folder of the Pulumi project.
 
     Raises:
         OperationError: the cluster is another one, or does not answer.
@@ -85,7 +91,7 @@ def drift_of(api: client.ApiClient, recorded: RecordedState) -> Drift:
         ClusterUnavailable: the cluster does not answer, or not to this user.
     """
     unread: list[str] = []
-    types = {each.type for each in recorded.objects} | FOREIGN_TYPES | {CLUSTER_BINDING, CLUSTER_ROLE}
+    types = {each.type for each in recorded.objects} | FOREIGN_TYPES | {CLUSTER_ROLE_BINDING, CLUSTER_ROLE}
     with explaining(api):
         lists = dict(read_lists(api, types, unread))
         platform = [
@@ -97,9 +103,13 @@ def drift_of(api: client.ApiClient, recorded: RecordedState) -> Drift:
             lists |= read_lists(api, OF_PLATFORM - types, unread, platform)
     unknown = _unknown(recorded, lists)
     found = [*_compared(recorded, lists), *_left(unknown), *_foreign(api, recorded, unknown, lists)]
+    if KYVERNO.namespace in platform:
+        tenants = [name for name, tenant in _tenant_of(lists.get(_NAMESPACE, ())).items() if tenant is not None]
+        with explaining(api):
+            found += left_out(api, tenants, unread, recorded.releases)
     found.sort(key=lambda each: (list(What).index(each.what), each.namespace, each.kind, each.name, each.field))
     compared = sum(each.type in lists for each in recorded.objects)
-    return Drift(tuple(found), compared, tuple(sorted(each.rpartition(":")[2] for each in unread)))
+    return Drift(tuple(found), compared, tuple(sorted({each.rpartition(":")[2] for each in unread})))
 
 
 def _compared(recorded: RecordedState, lists: Lists) -> Iterator[Difference]:
@@ -135,12 +145,11 @@ def _foreign(api: client.ApiClient, recorded: RecordedState, unknown: Lists, lis
     labels = {name_of(each): each["metadata"].get("labels") or {} for each in lists.get(_NAMESPACE, ())}
     groups = {each.type.split(":")[1].partition("/")[0] for each in recorded.objects} - {"core"}
     reach = Reach({name: labels.get(name, {}) for name in tenant_of}, of_platform, recorded.names(_POLICY), groups)
-    yield from foreign_objects(unknown, reach, of_charts | applied_by_stack(lists, known), applied)
-    others = {
-        each["metadata"]["name"]: {"kind": "ClusterRoleBinding", **each} for each in unknown.get(CLUSTER_BINDING, ())
-    }
+    explained = known | recorded.pending
+    yield from foreign_objects(lists, explained, reach, of_charts | applied_by_stack(lists, known), applied)
+    others = {name_of(each): each for each in unknown.get(CLUSTER_ROLE_BINDING, ())}
     tenants = tenants_of(of_tenants, {name: tenant for name, tenant in tenant_of.items() if tenant is not None})
-    by_hand = [each for each in others.values() if entry_of(CLUSTER_BINDING, each) not in applied]
+    by_hand = [each for each in others.values() if entry_of(CLUSTER_ROLE_BINDING, each) not in applied]
     reached = [
         *read_further_access(api, tenants, list(others.values())).values(),
         *read_further_access(api, {"": TenantAccess(of_platform, ())}, by_hand).values(),
@@ -151,9 +160,9 @@ def _foreign(api: client.ApiClient, recorded: RecordedState, unknown: Lists, lis
         for each in by_hand
         if any(subject.within in of_platform for subject, _ in subjects_of(each))
     }
-    yield from (grant_of(CLUSTER_BINDING, each) for name, each in others.items() if printable(name) in named)
-    here = [each for each in lists.get(BINDING, ()) if each["metadata"]["namespace"] in tenant_of]
-    bound = {role_of(each)[2] for each in (*here, *lists.get(CLUSTER_BINDING, ()))}
+    yield from (grant_of(CLUSTER_ROLE_BINDING, each) for name, each in others.items() if printable(name) in named)
+    here = [each for each in lists.get(ROLE_BINDING, ()) if each["metadata"]["namespace"] in tenant_of]
+    bound = {role_of(each)[2] for each in (*here, *lists.get(CLUSTER_ROLE_BINDING, ()))}
     yield from added_rights(unknown.get(CLUSTER_ROLE, ()), bound, applied)
 
 
@@ -168,3 +177,102 @@ def _known(recorded: RecordedState) -> set[tuple[str, str]]:
 def _unknown(recorded: RecordedState, lists: Lists) -> dict[str, list[Manifest]]:
     known = _known(recorded) | recorded.pending
     return {type_: [each for each in listed if (type_, name_of(each)) not in known] for type_, listed in lists.items()}
+
+
+UNREAD = "deploy keys and webhooks at GitHub"
+_PATHS = {"RepositoryDeployKey": "keys", "RepositoryWebhook": "hooks"}
+
+
+@dataclass(frozen=True)
+class _Registered:
+    """What is registered at GitHub.
+
+    Attributes:
+        github: GitHub with the credentials of the resource's provider.
+    """
+
+    urn: str
+    kind: str
+    name: str
+    outputs: Mapping[str, Any]
+    repository: GitHubRepository
+    github: GitHubConfig
+
+
+def host_differences(recorded: RecordedState, stack: str, project: Path) -> tuple[list[Difference], list[str]]:
+    """How GitHub differs from what the last update has registered, and what of that could not be read."""
+    if all(each["type"] == PROVIDER_TYPE for each in recorded.at_github):
+        return [], []
+    try:
+        registered = [*_registered(read_recorded(stack, project, "--show-secrets"))]
+    except OperationError:
+        return [], [UNREAD]
+    with ThreadPoolExecutor(WORKERS) as pool:
+        answers = [*pool.map(_found, registered)]
+    found = [
+        difference
+        for each, answer in zip(registered, answers, strict=True)
+        if answer is not None
+        for difference in _compared_at_host(each, answer)
+    ]
+    return found, [UNREAD] if None in answers else []
+
+
+def _registered(recorded: RecordedState) -> Iterator[_Registered]:
+    providers = {each["urn"]: opened(each["outputs"]) for each in recorded.at_github if each["type"] == PROVIDER_TYPE}
+    for each in recorded.at_github:
+        kind = each["type"].rpartition(":")[2]
+        provider = providers.get(each.get("provider", "").rpartition("::")[0])
+        if kind in _PATHS and provider:
+            owner, outputs = provider["owner"], opened(each["outputs"])
+            section = {"owners": {owner: identity_of(provider)}, "baseUrl": provider.get("baseUrl")}
+            github = GitHubConfig.model_validate({key: value for key, value in section.items() if value})
+            repository = GitHubRepository(repository=f"{owner}/{outputs['repository']}")
+            yield _Registered(each["urn"], kind, each["urn"].rpartition("::")[2], outputs, repository, github)
+
+
+def _found(each: _Registered) -> Mapping[str, Any] | None:
+    """What GitHub has; empty if it has no such thing any more, None if it does not say."""
+    # Importing GitHub's client takes a third of a second, which stacks without GitHub save.
+    from flux_tenancy.components.git.github_access import (
+        CANNOT_ADMINISTER,
+        GitHubUnavailable,
+        github_client,
+        refusal,
+    )
+
+    number = str(each.outputs["id"]).rpartition(":")[2]  # That of a deploy key is `repository:number`.
+    path = f"/repos/{each.repository.repository}/{_PATHS[each.kind]}/{number}"
+    try:
+        with github_client(each.github, each.repository) as client:
+            _, found = client.requester.requestJsonAndCheck("GET", path)
+            return dict(found)
+    except GitHubUnavailable as error:
+        if not error.is_not_found:
+            return None
+        reason = refusal(each.github, each.repository)
+        return None if reason is not None and reason.code == CANNOT_ADMINISTER.code else {}
+
+
+def _compared_at_host(each: _Registered, found: Mapping[str, Any]) -> Iterator[Difference]:
+    of = partial(
+        Difference, kind=each.kind, namespace="", name=f"{each.repository.repository}/{each.name}", urn=each.urn
+    )
+    if not found:
+        yield of(What.MISSING)
+        return
+    if each.kind == "RepositoryDeployKey":
+        if not found.get("read_only"):
+            yield of(What.CHANGED, field="readOnly", stack=True, cluster=False)
+        return
+    config, intended = found.get("config") or {}, each.outputs.get("configuration") or {}
+    if config.get("url") != intended.get("url"):
+        # The path of a Receiver is known to nobody else.
+        yield of(What.CHANGED, field="configuration.url", stack=SECRET_VALUE, cluster=config.get("url", MISSING))
+    for field, now, wanted in (
+        ("active", found.get("active"), True),
+        ("events", found.get("events"), ["push"]),
+        ("configuration.insecureSsl", str(config.get("insecure_ssl", "0")) not in ("0", "False"), False),
+    ):
+        if now != wanted:
+            yield of(What.CHANGED, field=field, stack=wanted, cluster=now)

@@ -17,15 +17,14 @@ from typing import Any
 
 import typer
 
-from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.config.printable import printable, without_passwords
+from flux_tenancy.components.config.messages import Message, printable, without_passwords
 from flux_tenancy.components.vocabulary.manifests import qualified
 from flux_tenancy.operations.drift.differences import Difference, What, is_former_manager
+from flux_tenancy.operations.drift.kyverno_settings import CREATE_KYVERNO, RESTORE_KYVERNO
 from flux_tenancy.operations.drift.managed_fields import MISSING
 from flux_tenancy.operations.drift.recorded_state import read_recorded
 from flux_tenancy.operations.drift.search import Drift, find_drift
-from flux_tenancy.project.errors import OperationError
-from flux_tenancy.project.waiting import waiting
+from flux_tenancy.project.errors import OperationError, waiting
 
 _LONGEST = 300
 # A role binding may have almost any name.
@@ -100,11 +99,15 @@ def _summary(drift: Drift, stack: str) -> Iterator[str]:
     objects = {(each.kind, each.namespace, each.name) for each in drift.differences}
     differ = "1 object differs" if len(objects) == 1 else f"{len(objects)} objects differ"
     yield f"{differ} from the stack, which has {drift.compared}."
-    if {each.what for each in drift.differences} & {What.MISSING, What.CHANGED, What.ADDED}:
+    if any(each.what in (What.MISSING, What.CHANGED, What.ADDED) and each.urn for each in drift.differences):
         yield (
             f"`flux-tenancy drift repair --stack {stack}` restores what is changed and removes what was added; "
             "the next `pulumi up` creates what is missing."
         )
+    if any(each.what is What.CHANGED and not each.urn for each in drift.differences):
+        yield f"A repair does not restore what is of Kyverno's chart. To restore it: `{RESTORE_KYVERNO}`."
+    if any(each.what is What.MISSING and not each.urn for each in drift.differences):
+        yield f"No update creates what is missing of Kyverno's chart. To create it: `{CREATE_KYVERNO}`."
     yield from _unowned(drift.differences)
 
 

@@ -24,7 +24,6 @@ class DescribedSource:
     Attributes:
         owner: what messages call its owner: `tenant dev-team`, or `the platform`.
         path: path of the source in the stack, e.g. `("tenants", "dev-team", "source")`.
-        file: the stack's file.
         url: URL of the repository; empty if neither file has one yet.
         repository: `owner/name` at GitHub, if the program registers keys there; otherwise None.
         has_deploy_key: whether it has a deploy key already.
@@ -72,7 +71,6 @@ class DescribedSync:
         owner: what messages call its owner: `tenant dev-team`, or `the platform`.
         option: the commands' argument for the owner: `dev-team`, or `--platform`.
         path: path of its decryption in the stack, e.g. `("tenants", "dev-team", "sync", "decryption")`.
-        file: the stack's file.
         folder: the folder of the repository that it applies.
         decryption: the section, with secrets encrypted; empty if there is none.
     """
@@ -128,16 +126,6 @@ def applied_paths(tenant: str, described: Mapping[str, Any]) -> list[Keys]:
     """The paths of all syncs and releases below the tenant."""
     releases = "releases"
     return [*sync_paths(tenant, described).values(), *((releases, name) for name in _names(described, releases))]
-
-
-def syncs_of(tenant: str, described: Mapping[str, Any], source: str = "") -> list[str]:
-    """The names of the Kustomizations that apply one of the tenant's sources; `source` itself if none is named."""
-    first = value_at(described, (_SYNC, "source")) or ""
-    return [
-        name
-        for name, path in sync_paths(tenant, described).items()
-        if (value_at(described, (*path, "source")) or first) == source
-    ]
 
 
 def _names(described: Mapping[str, Any], section: str) -> list[str]:

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import difflib
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import yaml
+from pydantic import TypeAdapter, ValidationError
 
-from flux_tenancy.components.config.errors import ConfigurationError, dotted, reason_of
+from flux_tenancy.components.config.errors import ConfigurationError, Problem, dotted, reason_of
 from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.stack.files.config_keys import section_of
+from flux_tenancy.components.config.types import NamespaceName, RepositoryPath, TenantName
+from flux_tenancy.components.git.config import GitHubRepositoryName, GitReference, GitUrl
 from flux_tenancy.components.stack.files.names import stack_file_name
+from flux_tenancy.components.stack.files.stack_file import section_of
+from flux_tenancy.components.stack.files.validation_errors import message
 from flux_tenancy.components.stack.loading import load_offline
 from flux_tenancy.operations.files.yaml_edits import Keys, NotEditable, with_value, without
-from flux_tenancy.operations.stack.pulumi_config import PulumiConfig
+from flux_tenancy.operations.stack.pulumi_cli import PulumiConfig
 from flux_tenancy.project.described_stack import described_file, described_project
 from flux_tenancy.project.errors import OperationError, invalid, run_all
 
@@ -27,11 +31,7 @@ _TENANT_DEPTH = 3
 
 
 class ProjectEdits:
-    """Changes to stack files and to base files of tenants, which `apply` writes.
-
-    Attributes:
-        project: folder of the Pulumi project.
-    """
+    """Changes to stack files and to base files of tenants, which `apply` writes."""
 
     def __init__(self, project: Path) -> None:
         self.project = project
@@ -182,3 +182,32 @@ def _write(path: Path, text: str) -> None:
         raise OperationError(
             Message("FT-OPS-316", f"{path.name} cannot be written: {reason_of(error)}", "correct it, and run it again")
         ) from None
+
+
+_TYPES: Mapping[str, TypeAdapter[str]] = {
+    "TENANT": TypeAdapter(TenantName),
+    "--repo": TypeAdapter(GitUrl),
+    "--namespace": TypeAdapter(NamespaceName),
+    "--github": TypeAdapter(GitHubRepositoryName),
+    "--branch": TypeAdapter(GitReference),
+    "--folder": TypeAdapter(RepositoryPath),
+}
+
+
+def value_checks(given: Mapping[str, str | Sequence[str]]) -> Iterator[Callable[[], None]]:
+    """A check of each value for `run_all`; empty ones have not been given.
+
+    Args:
+        given: by option, its value, or several.
+    """
+    for option, values in given.items():
+        for value in (values,) if isinstance(values, str) else values:
+            if value:
+                yield partial(_check, option, value)
+
+
+def _check(option: str, value: str) -> None:
+    try:
+        _TYPES[option].validate_python(value)
+    except ValidationError as error:
+        raise invalid(Problem(option, "", message(error.errors()[0], show_input=True))) from None

@@ -25,7 +25,6 @@ def with_value(text: str, path: Keys, value: Any) -> str:
     """A document with a value at a path; mappings on the way that do not exist are created.
 
     Args:
-        text: the document.
         path: at least one key.
         value: a string, number, boolean, or a mapping or list of such.
 
@@ -51,7 +50,6 @@ def without(text: str, path: Keys, at_least: int = 1) -> str:
     Comments above it stay. A document without such a value is not changed.
 
     Args:
-        text: the document.
         path: at least one key.
         at_least: number of keys of a mapping that stays even if it is empty, as `{}`.
 

@@ -15,7 +15,7 @@ from flux_tenancy.components.stack.files.names import tenant_file_name
 from flux_tenancy.components.stack.files.validation_errors import message
 from flux_tenancy.operations.files.described_flux import DescribedSource, platform_source, tenant_source
 from flux_tenancy.operations.files.project_edits import ProjectEdits
-from flux_tenancy.operations.stack.pulumi_config import PulumiConfig
+from flux_tenancy.operations.stack.pulumi_cli import PulumiConfig
 from flux_tenancy.project.described_stack import listed_tenants
 from flux_tenancy.project.errors import OperationError, check_one_owner
 
@@ -26,11 +26,9 @@ def deploy_key(stack: str, tenant: str, platform: bool, type_: KeyType, project:
     """Create a read-only deploy key for a repository and store it in the stack, encrypted.
 
     Args:
-        stack: name of the stack.
         tenant: name of the tenant; empty for the platform.
         platform: whether it is for the platform's own repository, `flux.sync`.
         type_: type of the new key.
-        project: folder of the Pulumi project.
 
     Raises:
         OperationError: both or neither of tenant and platform are named, the stack or the tenant does not exist, its

@@ -10,13 +10,11 @@ from flux_tenancy.components.config.errors import Problem, dotted
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.keys.types import AgeRecipient, OpenPgpFingerprint
-from flux_tenancy.components.sync.decryption import WorkloadIdentity
-from flux_tenancy.components.sync.sops_config import Environment
-from flux_tenancy.components.sync.sops_config import sops_config as rendered
-from flux_tenancy.components.sync.workload_identity import PROVIDERS
+from flux_tenancy.components.sync.decryption import KEY_SERVICES, Environment, WorkloadIdentity
+from flux_tenancy.components.sync.decryption import sops_config as rendered
 from flux_tenancy.operations.files.described_flux import DescribedSync, described_sync
-from flux_tenancy.operations.keys.sops_keys import AGE, OPENPGP
-from flux_tenancy.operations.stack.described_cluster import first_error
+from flux_tenancy.operations.keys.sops_key import AGE, OPENPGP
+from flux_tenancy.operations.stack.connected import first_error
 from flux_tenancy.project.described_stack import PLATFORM_SYNC, described_file, described_stacks, listed_tenants
 from flux_tenancy.project.errors import OperationError, check_one_owner, invalid
 
@@ -27,7 +25,6 @@ def sops_config(tenant: str, platform: bool, project: Path) -> str:
     Args:
         tenant: name of the tenant; empty for the platform.
         platform: whether they are for the platform's own repository, `flux.sync`.
-        project: folder of the Pulumi project.
 
     Raises:
         OperationError: both or neither of tenant and platform are named, no stack has keys for it, keys are not valid,
@@ -100,7 +97,7 @@ def _keys(sync: DescribedSync) -> dict[str, tuple[str, ...]]:
         if public:
             found[kind.option] = public
     if identity is not None and identity.keys:
-        found[PROVIDERS[identity.provider].rule] = identity.keys
+        found[KEY_SERVICES[identity.provider].rule] = identity.keys
     return found
 
 

@@ -1,26 +1,30 @@
 """Creates a key that decrypts for a tenant, or for the platform, in one environment.
 
 It is stored in the stack, encrypted, in front of the existing keys, which decrypt until they are withdrawn. Private
-keys are never shown.
+keys are never shown, and of the files that SOPS has encrypted in a checkout, only the recipients are read.
+
+Source: https://getsops.io/docs/#encryption-protocol; SOPS writes the same metadata in each of its formats.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
 from shlex import quote
 
 import typer
 
 from flux_tenancy.components.config.errors import dotted
-from flux_tenancy.components.config.messages import Message, Wording
-from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.messages import Message, Wording, printable
+from flux_tenancy.components.keys import age_keys, openpgp_keys
 from flux_tenancy.components.vocabulary.manifests import value_at
 from flux_tenancy.operations.files.described_flux import DescribedSync, described_sync
 from flux_tenancy.operations.files.project_edits import ProjectEdits
-from flux_tenancy.operations.keys.encrypted_files import EncryptedFile, encrypted_files
-from flux_tenancy.operations.keys.sops_keys import AGE, OPENPGP, KeyKind, SopsKey, kind_of
-from flux_tenancy.operations.stack.pulumi_config import PulumiConfig
+from flux_tenancy.operations.files.yaml_edits import Keys
+from flux_tenancy.operations.stack.pulumi_cli import PulumiConfig
 from flux_tenancy.project.errors import OperationError, check_one_owner
 
 
@@ -37,9 +41,7 @@ def sops_key(
     """Create an additional key that decrypts for a sync, or withdraw one of its keys.
 
     Args:
-        stack: name of the stack.
         tenant: name of the tenant; empty for the platform.
-        project: folder of the Pulumi project.
         platform: whether it is for the platform's own sync, `flux.sync`.
         openpgp: whether the new key is an OpenPGP key instead of an age identity.
         withdraw: recipient or fingerprint of the key to withdraw; empty creates one.
@@ -91,15 +93,13 @@ def _withdraw(public: str, sync: DescribedSync, files: Sequence[EncryptedFile] |
     keys = _stored(kind, sync, config)
     remaining = [key for key in keys if key.public != public]
     if len(remaining) == len(keys):
-        fields = {"owner": sync.owner, "key": public, "file": sync.file, "kind": kind.name}
+        stored = ", ".join(key.public for key in keys) or "none"
         raise OperationError(
-            (
-                Wording("FT-OPS-031", "{owner} has no key {key} in {file}", "use one of these: {keys}")
-                if keys
-                else Wording(
-                    "FT-OPS-032", "{owner} has no key {key} in {file}", "{file} has no {kind} of {owner} to withdraw"
-                )
-            )(**fields, keys=", ".join(key.public for key in keys))
+            Message(
+                "FT-OPS-031",
+                f"{sync.owner} has no key {public} in {sync.file}; its keys there: {stored}",
+                "name one of these, or another stack",
+            )
         )
     if not remaining:
         section = dotted((*sync.path, kind.secret[0]))
@@ -190,3 +190,145 @@ def _list_files(files: Sequence[EncryptedFile] | None, behind: Sequence[Encrypte
             typer.echo(f"    sops {command} {quote(printable(str(file.path)))}")
     else:
         typer.echo(f"  in the checkout, none of {len(files)} encrypted files has to be updated;")
+
+
+@dataclass(frozen=True)
+class SopsKey:
+    """One key.
+
+    Attributes:
+        private: what is stored, encrypted.
+        public: its name: the recipient or the fingerprint.
+    """
+
+    private: str = field(repr=False)
+    public: str
+
+
+@dataclass(frozen=True)
+class KeyKind:
+    """One kind.
+
+    Attributes:
+        name: what messages call it.
+        public_name: what messages call the public half.
+        secret: path below `decryption` of the private keys.
+        public: path below `decryption` of the list of public halves.
+        option: name of the option of `sops`.
+        read: reads the keys in a text, newest first, with the public halves that the stack lists; its ValueError
+            repeats nothing of the text.
+        generate: creates a key for the named owner.
+    """
+
+    name: str
+    public_name: str
+    secret: Keys
+    public: Keys
+    option: str
+    read: Callable[[str, Sequence[str]], list[SopsKey]]
+    generate: Callable[[str], SopsKey]
+
+    def joined(self, keys: list[SopsKey]) -> str:
+        """The keys as one text, in their order."""
+        return "".join(f"{key.private.strip()}\n" for key in keys)
+
+
+def _of_age(identity: age_keys.AgeIdentity) -> SopsKey:
+    return SopsKey(identity.private, identity.recipient)
+
+
+def _of_openpgp(key: openpgp_keys.OpenPgpKey) -> SopsKey:
+    return SopsKey(key.private, key.fingerprint)
+
+
+def _stored_identities(text: str, recipients: Sequence[str]) -> list[SopsKey]:
+    identities = age_keys.with_recipients(age_keys.read_identities(text), recipients)
+    age_keys.check_recipients(identities)
+    return [_of_age(each) for each in identities]
+
+
+AGE = KeyKind(
+    name="age identity",
+    public_name="Recipient",
+    secret=("age", "identities"),
+    public=("age", "recipients"),
+    option="age",
+    read=_stored_identities,
+    generate=lambda _: _of_age(age_keys.generate()),
+)
+OPENPGP = KeyKind(
+    name="OpenPGP key",
+    public_name="Fingerprint",
+    secret=("openpgp", "privateKeys"),
+    public=("openpgp", "fingerprints"),
+    option="pgp",
+    read=lambda text, _: [_of_openpgp(key) for key in openpgp_keys.read_private_keys(text)],
+    generate=lambda owner: _of_openpgp(openpgp_keys.generate(owner)),
+)
+
+
+def kind_of(public: str) -> KeyKind:
+    """The kind of the key with this public half."""
+    return AGE if public.startswith(age_keys.RECIPIENT) else OPENPGP
+
+
+_ENCRYPTED = "ENC[AES256_GCM,"
+# `recipient: age1…` in YAML, `"recipient": "age1…"` in JSON, `sops_age__list_0__map_recipient=age1…` in dotenv and INI.
+_KEY = re.compile(r"""(?:recipient|fp)["']?\s*[:=]\s*["']?(age1[a-z0-9]+|[0-9A-F]{40,64})\b""")
+
+
+@dataclass(frozen=True)
+class EncryptedFile:
+    """One file.
+
+    Attributes:
+        path: its path inside the checkout.
+        keys: age recipients and OpenPGP fingerprints that it is encrypted for.
+    """
+
+    path: PurePosixPath
+    keys: frozenset[str]
+
+    def is_below(self, folder: str) -> bool:
+        """Whether it is in a folder of the repository, such as `./staging`."""
+        return self.path.is_relative_to(PurePosixPath(folder))
+
+
+def encrypted_files(checkout: Path) -> list[EncryptedFile]:
+    """All of them, sorted by path.
+
+    Raises:
+        OperationError: the folder does not exist.
+        OSError: a file cannot be read.
+    """
+    if not checkout.is_dir():
+        raise OperationError(
+            Message(
+                "FT-OPS-008",
+                f"folder {checkout} does not exist",
+                "name the folder of a checkout, such as --repo ../apps",
+            )
+        )
+    found = []
+    for each in sorted(_files(checkout)):
+        text = each.read_bytes().decode(errors="replace")
+        if _ENCRYPTED in text:
+            path = PurePosixPath(each.relative_to(checkout).as_posix())
+            found.append(EncryptedFile(path, frozenset(_KEY.findall(text))))
+    return found
+
+
+def _files(checkout: Path) -> Iterator[Path]:
+    """All files but Git's own.
+
+    Raises:
+        OSError: a folder cannot be read; `Path.rglob` would leave it out.
+    """
+
+    def refuse(error: OSError) -> None:
+        raise error
+
+    for folder, folders, names in os.walk(checkout, onerror=refuse):
+        folders[:] = [each for each in folders if each != ".git"]
+        files = (Path(folder, name) for name in names if name != ".git")
+        yield from (each for each in files if each.is_file() and not each.is_symlink())

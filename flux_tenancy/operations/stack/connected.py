@@ -1,19 +1,26 @@
-"""A client for the cluster of a stack, and for no other one."""
+"""A client for the cluster of a stack, as its files or its state describe it, and for no other one."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from kubernetes import client
+from pydantic import ValidationError
 
 from flux_tenancy.components.cluster.client import connect, read_facts
+from flux_tenancy.components.cluster.config import ClusterConfig
+from flux_tenancy.components.config.errors import KeyPath, MisplacedValueError, Problem, dotted
 from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.stack.files.names import stack_file_name
-from flux_tenancy.operations.stack.described_cluster import described_cluster
-from flux_tenancy.operations.stack.pulumi_cli import run_pulumi
-from flux_tenancy.project.errors import OperationError
+from flux_tenancy.components.stack.files.stack_file import is_encrypted
+from flux_tenancy.components.stack.files.validation_errors import message
+from flux_tenancy.operations.stack.pulumi_cli import PulumiConfig, run_pulumi
+from flux_tenancy.project.described_stack import described_section
+from flux_tenancy.project.errors import OperationError, invalid
 
 
 def connect_described(stack: str, project: Path) -> client.ApiClient:
@@ -75,7 +82,6 @@ def check_cluster_of(stack: str, uid: str, recorded: str) -> None:
     """Raises OperationError if a kubeconfig leads to another cluster than the one that a stack was applied to.
 
     Args:
-        stack: name of the stack.
         uid: identity of the cluster that answers.
         recorded: identity of the stack's; empty before the first update.
     """
@@ -88,3 +94,35 @@ def check_cluster_of(stack: str, uid: str, recorded: str) -> None:
                 "correct cluster.kubeconfig or cluster.context",
             )
         )
+
+
+_Section = TypeVar("_Section", bound=Section)
+_CONTENT = "kubeconfigContent"
+
+
+def described_cluster(stack: str, project: Path) -> ClusterConfig:
+    """The cluster of a stack; Pulumi decrypts the kubeconfig if the stack contains it.
+
+    Raises:
+        OperationError: the stack does not exist, names no cluster, or Pulumi cannot decrypt it.
+    """
+    section = described_section(stack, "cluster", project)
+    if is_encrypted(section.get(_CONTENT)):
+        section = {**section, _CONTENT: PulumiConfig(stack, project).get(f"cluster.{_CONTENT}")}
+    return _section_of(ClusterConfig, section, stack, "cluster")
+
+
+def _section_of(model: type[_Section], section: Mapping[str, object], stack: str, name: str) -> _Section:
+    try:
+        return model.model_validate(section)
+    except ValidationError as error:
+        path, reason = first_error(error)
+        raise invalid(Problem(stack_file_name(stack), dotted((name, *path)), reason)) from None
+
+
+def first_error(error: ValidationError) -> tuple[KeyPath, Message]:
+    """The path and the message of the first error of a section; the message does not repeat the value."""
+    first = error.errors()[0]
+    reason = first.get("ctx", {}).get("error")
+    beside = reason.path if isinstance(reason, MisplacedValueError) else ()
+    return (*first["loc"], *beside), message(first, show_input=False)

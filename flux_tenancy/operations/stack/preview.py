@@ -1,4 +1,4 @@
-"""The preview of an update, shown at the end of commands that change the files of stacks."""
+"""The preview of an update, at the end of commands that change the files of stacks."""
 
 from __future__ import annotations
 

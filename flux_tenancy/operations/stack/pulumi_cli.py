@@ -1,15 +1,22 @@
-"""The `pulumi` command, run for one stack, and its errors with what to do about them."""
+"""The `pulumi` command, run for one stack, its errors with what to do about them, and the secrets that it decrypts.
+
+Values are passed on standard input, since other users of the machine can read a process's arguments.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from flux_tenancy.components.config.messages import Message, Wording
-from flux_tenancy.components.config.printable import printable
+import yaml
+
+from flux_tenancy.components.config.messages import Message, Wording, printable
+from flux_tenancy.project.described_stack import described_file, described_project
 from flux_tenancy.project.errors import OperationError
 
 PULUMI_NOT_FOUND = Wording(
@@ -29,8 +36,6 @@ def run_pulumi(arguments: Sequence[str], stack: str, project: Path, text: str = 
 
     Args:
         arguments: the command with its arguments, without the stack.
-        stack: name of the stack.
-        project: folder of the Pulumi project.
         text: what it reads from standard input.
 
     Raises:
@@ -125,3 +130,60 @@ def _without_notices(output: str) -> str:
     lines = output.splitlines()
     errors = [index for index, line in enumerate(lines) if line.startswith("error: ")]
     return "\n".join(lines[errors[0] :]) if errors else output
+
+
+# What a stack file says of its secrets provider, beside `config`.
+# Source: ProjectStack in sdk/go/common/workspace/project.go of Pulumi
+_PROVIDER_KEYS = ("secretsprovider", "encryptedkey", "encryptionsalt")
+_SCRATCH_KEY = "encrypted"
+
+
+@dataclass(frozen=True)
+class Encrypted:
+    """A value as a stack file has it.
+
+    Attributes:
+        provider: the keys beside `config` that belong to its encryption, e.g. `encryptionsalt`.
+    """
+
+    value: Mapping[str, str]
+    provider: Mapping[str, str] = field(default_factory=dict)
+
+
+class PulumiConfig:
+    """`pulumi config` for one stack."""
+
+    def __init__(self, stack: str, project: Path) -> None:
+        self.stack = stack
+        self.project = project
+
+    def get(self, path: str) -> str:
+        """The decrypted value at a path such as `tenants.dev-team.source.deployKey`.
+
+        Raises:
+            OperationError: Pulumi cannot be run, or refuses.
+        """
+        return self._run(["get"], path)
+
+    def encrypted(self, value: str) -> Encrypted:
+        """Encrypt a value without changing the stack file, which Pulumi would lay out anew.
+
+        Pulumi writes to a file of its own, which contains nothing but the encrypted value.
+
+        Raises:
+            OperationError: Pulumi cannot be run, or refuses.
+        """
+        name = described_file(self.stack, self.project).name
+        content = yaml.safe_load((described_project(self.project).stack_folder / name).read_text(encoding="utf-8"))
+        with TemporaryDirectory() as folder:
+            file = Path(folder, name)
+            provider = {key: each for key, each in (content or {}).items() if key in _PROVIDER_KEYS}
+            file.write_text(yaml.safe_dump(provider), encoding="utf-8")
+            self._run(["set", "--secret", "--config-file", str(file)], _SCRATCH_KEY, value)
+            written = yaml.safe_load(file.read_text(encoding="utf-8"))
+        secret = written["config"][f"{described_project(self.project).name}:{_SCRATCH_KEY}"]
+        return Encrypted(secret, {key: written[key] for key in _PROVIDER_KEYS if key in written})
+
+    def _run(self, action: list[str], path: str, value: str = "") -> str:
+        key = f"{described_project(self.project).name}:{path}"
+        return run_pulumi(["config", *action, "--path", key], self.stack, self.project, value)

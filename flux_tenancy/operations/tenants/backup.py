@@ -18,12 +18,11 @@ from kubernetes.client.exceptions import ApiException
 
 from flux_tenancy.components.cluster.client import METADATA_LIST, explaining, items
 from flux_tenancy.components.cluster.namespaced_kinds import NamespacedKind, read_namespaced_kinds
-from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.messages import Message, printable
 from flux_tenancy.components.config.yaml_files import Dumper
 from flux_tenancy.components.tenant.leaving.remaining_objects import goes_by_itself, read_namespaces
 from flux_tenancy.components.vocabulary.manifests import Manifest
-from flux_tenancy.operations.admission.copies import as_created
+from flux_tenancy.operations.admission.dry_run import as_created
 from flux_tenancy.project.errors import OperationError
 
 _SECRETS = "/api/v1", "secrets"
@@ -45,7 +44,6 @@ class Contents:
     """What a tenant has in a cluster.
 
     Attributes:
-        namespaces: its namespaces.
         objects: the objects by namespace and kind; Secrets without their data, unless they are asked for.
         unread: kinds that this user may not list, or that the cluster cannot list.
     """
@@ -105,7 +103,6 @@ def backup_files(contents: Contents, recipient: pyrage.x25519.Recipient | None) 
     """The content of each file by its path: one for each namespace and kind, since tenants choose names of objects.
 
     Args:
-        contents: what the tenant has.
         recipient: who can decrypt the Secrets; None leaves them out.
     """
     files = {}

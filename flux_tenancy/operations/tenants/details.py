@@ -8,17 +8,19 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+from kubernetes import client
+
 from flux_tenancy.components.cluster.client import ClusterUnavailable
-from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.messages import Message, printable
 from flux_tenancy.components.git.fetch_status import missing_remedy
 from flux_tenancy.components.stack.files.names import stack_file_name
-from flux_tenancy.components.sync.start_failures import read_start_failures
+from flux_tenancy.components.sync.flux_objects import read_own_syncs, read_start_failures
 from flux_tenancy.components.sync.status import status_of
 from flux_tenancy.components.tenant.config import TenantState
 from flux_tenancy.components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION
+from flux_tenancy.operations.admission.answers import refusing_policy
 from flux_tenancy.operations.files.described_flux import has_syncs
 from flux_tenancy.operations.stack.connected import connect_to_read
-from flux_tenancy.operations.tenants.live import namespaces_of
 from flux_tenancy.operations.tenants.overview import (
     Health,
     Observed,
@@ -44,11 +46,11 @@ class FluxObject:
 
     Attributes:
         kind: e.g. `Kustomization`.
-        namespace: its namespace.
-        name: its name.
         health: how it is: ready, failed, reconciling or suspended.
         revision: the revision that it has fetched, applied or deployed last; empty if none.
+        since: since when it has this revision (a source) or this state, RFC 3339; empty if unknown.
         message: why it is not ready, on one line.
+        refused_by: the policy that refuses what it applies; empty if none does.
     """
 
     kind: str
@@ -56,7 +58,9 @@ class FluxObject:
     name: str
     health: Health
     revision: str
+    since: str
     message: str
+    refused_by: str
 
 
 @dataclass(frozen=True)
@@ -64,10 +68,10 @@ class TenantDetails:
     """A tenant in one stack.
 
     Attributes:
-        stack: name of the stack.
         line: the tenant as `tenant list` shows it; without its number of violations.
         namespaces: its namespaces as the files describe them; the first is its home.
-        objects: its sources, syncs and releases in the cluster, sources first.
+        objects: its sources, syncs and releases in the cluster, sources first; of those that it has created itself, in
+            `read_details`, the ones that have failed.
         quotas: what each of its quotas limits and how much of it is used, fullest first.
         error: why nothing is known of it in the cluster; empty otherwise.
         next: how to go on, an instruction each; empty if nothing has to be done.
@@ -107,20 +111,34 @@ def _details(tenant: str, stack: str, project: Path) -> TenantDetails:
     except OperationError as error:
         line = TenantLine(tenant, Health.FAILED, message=said_of(error))
         return TenantDetails(stack, line, next=(error.message.remedy,))
-    namespaces = namespaces_of(described)
+    namespaces = _namespaces_of(described)
     try:
         try:
             api = connect_to_read(stack, project)
             found, _ = observe(api, stack, None)
-            details = tenant_details(tenant, stack, described, found)
-            if details.line.health in (Health.FAILED, Health.RECONCILING):
-                causes = ("; ".join(each) for each in read_start_failures(api, namespaces))
-                details = replace(details, next=(*details.next, *causes))
+            details = live_details(api, tenant, stack, described, found)
+            own = map(_flux_object, read_own_syncs(api, details.namespaces))
+            failed = [each for each in own if each.health is Health.FAILED]
+            return replace(details, objects=(*details.objects, *failed), next=(*details.next, *_corrections(failed)))
         except ClusterUnavailable as error:
             raise invalid(error.as_problem(stack_file_name(stack))) from None
     except OperationError as error:
         unknown = TenantLine(tenant, Health.ABSENT)
         return TenantDetails(stack, unknown, namespaces, error=said_of(error), next=(error.message.remedy,))
+
+
+def live_details(
+    api: client.ApiClient, tenant: str, stack: str, described: Mapping[str, Any], found: Observed
+) -> TenantDetails:
+    """As `tenant_details`, with the reasons why Pods do not start, if the tenant is not ready.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer, or not to this user.
+    """
+    details = tenant_details(tenant, stack, described, found)
+    if details.line.health in (Health.FAILED, Health.RECONCILING):
+        causes = ("; ".join(each) for each in read_start_failures(api, details.namespaces))
+        details = replace(details, next=(*details.next, *causes))
     return details
 
 
@@ -128,8 +146,6 @@ def tenant_details(tenant: str, stack: str, described: Mapping[str, Any], found:
     """A tenant by what the files and the cluster have.
 
     Args:
-        tenant: its name.
-        stack: name of the stack.
         described: the tenant as the files describe it.
         found: what the cluster has, by tenant.
     """
@@ -137,7 +153,7 @@ def tenant_details(tenant: str, stack: str, described: Mapping[str, Any], found:
     line = tenant_line(tenant, is_leaving, found, syncs=has_syncs(described))
     objects = tuple(map(_flux_object, found.objects.get(tenant, ())))
     quotas = sorted(quota_uses(found.quotas.get(tenant, ())), key=lambda use: -use.percent)
-    namespaces = namespaces_of(described)
+    namespaces = _namespaces_of(described)
     next_steps = tuple(_next_steps(line, stack, objects))
     return TenantDetails(stack, line, namespaces, objects, tuple(quotas), next=next_steps)
 
@@ -151,8 +167,16 @@ def _flux_object(found: Mapping[str, Any]) -> FluxObject:
         metadata["name"],
         Health.SUSPENDED if suspended else _HEALTH[status.ready],
         revision_of(found),
+        _since(found.get("status") or {}),
         "" if suspended else status.message,
+        "" if suspended else refusing_policy(status.message),
     )
+
+
+def _since(status: Mapping[str, Any]) -> str:
+    times = [(status.get("artifact") or {}).get("lastUpdateTime")]
+    times += [each.get("lastTransitionTime") for each in status.get("conditions") or () if each["type"] == "Ready"]
+    return printable(str(next(filter(None, times), "")))
 
 
 def _next_steps(line: TenantLine, stack: str, objects: Sequence[FluxObject]) -> list[str]:
@@ -169,19 +193,40 @@ def _next_steps(line: TenantLine, stack: str, objects: Sequence[FluxObject]) -> 
             return [f"end its access and its sync: `pulumi up {of_stack}`"]
         case Health.LEAVING:
             return [f"delete its namespaces, too: `flux-tenancy tenant offboard {line.name} {of_stack}`"]
-    failed = [each for each in objects if each.health is Health.FAILED]
+    return _corrections([each for each in objects if each.health is Health.FAILED])
+
+
+def _correction(failed: FluxObject) -> str:
+    name = f"{failed.kind} {failed.name}"
+    if missing := missing_remedy(failed.message):
+        return f"{name}: {missing}"
+    if failed.refused_by:
+        return (
+            f"policy {failed.refused_by} refuses an object of {name}: correct what its message says, or have the "
+            "platform team grant it (docs/grants.md)"
+        )
+    describe = f"kubectl describe {failed.kind.lower()} {quote(failed.name)} --namespace {quote(failed.namespace)}"
+    return f"correct what the message of {name} says; its events: `{describe}`"
+
+
+def _corrections(failed: Sequence[FluxObject]) -> list[str]:
+    """How to go on with objects that have failed."""
     # What waits for a source fails with it.
     sources = [each for each in failed if each.kind not in (KUSTOMIZATION, HELM_RELEASE)]
-    steps = [
-        f"{each.kind} {each.name}: {missing}"
-        if (missing := missing_remedy(each.message))
-        else f"correct what the message of {each.kind} {each.name} says; its events: `kubectl describe "
-        f"{each.kind.lower()} {quote(each.name)} --namespace {quote(each.namespace)}`"
-        for each in sources or failed
-    ]
+    steps = [_correction(each) for each in sources or failed]
     if any(each.kind == HELM_RELEASE and _DEFINITIONS in each.message for each in failed):
         steps.append(
             "leave the definitions in `crds/` of the chart to the platform team: `install: {crds: Skip}` and "
             "`upgrade: {crds: Skip}` in the HelmRelease"
         )
     return steps
+
+
+def _namespaces_of(described: Mapping[str, Any]) -> tuple[str, ...]:
+    """The namespaces of a tenant that need not be valid."""
+    listed = described.get("namespaces")
+    return tuple(
+        str(each["name"])
+        for each in (listed if isinstance(listed, list) else ())
+        if isinstance(each, Mapping) and "name" in each
+    )

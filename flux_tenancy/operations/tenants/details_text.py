@@ -18,8 +18,8 @@ from flux_tenancy.components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION
 from flux_tenancy.operations.tenants.details import FluxObject, TenantDetails, read_details
 from flux_tenancy.operations.tenants.overview import Health
 from flux_tenancy.operations.tenants.overview_text import STYLES, UNKNOWN, UNREACHABLE, short_revision
-from flux_tenancy.project.waiting import waiting
-from flux_tenancy.review.words.tables import WIDE, empty_table, report_console
+from flux_tenancy.project.errors import waiting
+from flux_tenancy.review.words import WIDE, empty_table, report_console
 
 _OBJECTS = ("kind", "namespace", "name", "state", "revision", "message")
 _QUOTAS = ("namespace", "resource", "used", "limit", "percent")
@@ -29,7 +29,6 @@ def details_table(details: Sequence[TenantDetails], width: int = WIDE) -> Render
     """For a terminal: a part for each stack.
 
     Args:
-        details: a tenant in each stack.
         width: columns of the terminal; messages follow the table where they have no room in it.
     """
     return Group(*(part for each in details for part in _parts(each, width >= WIDE)))
@@ -38,10 +37,11 @@ def details_table(details: Sequence[TenantDetails], width: int = WIDE) -> Render
 def details_json(details: Sequence[TenantDetails]) -> str:
     """For programs; docs/tenants.md#a-tenants-life describes the shape."""
     [tenant] = {each.line.name for each in details}
-    return json.dumps({"tenant": tenant, "stacks": [_entry(each) for each in details]}, indent=2)
+    return json.dumps({"tenant": tenant, "stacks": [details_entry(each) for each in details]}, indent=2)
 
 
-def _entry(each: TenantDetails) -> dict[str, Any]:
+def details_entry(each: TenantDetails) -> dict[str, Any]:
+    """A tenant in one stack, for programs."""
     line = each.line
     return {
         "stack": each.stack,
@@ -67,7 +67,9 @@ def _object(found: FluxObject) -> dict[str, str]:
         "name": found.name,
         "state": found.health,
         "revision": found.revision,
+        "since": found.since,
         "message": found.message,
+        "refusedBy": found.refused_by,
     }
 
 

@@ -1,4 +1,4 @@
-"""Onboards, suspends, resumes, moves and offboards a tenant, in the files of the project.
+"""Onboards, suspends, resumes and offboards a tenant, in the files of the project.
 
 Each function shows the preview of every stack that it changes, and changes no cluster.
 """
@@ -16,21 +16,24 @@ import typer
 from kubernetes import client
 
 from flux_tenancy.components.cluster.client import ClusterUnavailable
-from flux_tenancy.components.config.messages import Message, Wording
-from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.messages import Message, Wording, printable
 from flux_tenancy.components.stack.files.names import stack_file_name, tenant_file_name
+from flux_tenancy.components.sync.flux_objects import read_syncs
+from flux_tenancy.components.tenant.config import TenantState
+from flux_tenancy.components.tenant.leaving.blocked_namespaces import bindings_of
+from flux_tenancy.components.vocabulary.manifests import name_of, value_at
+from flux_tenancy.components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION, TENANT_LABEL
+from flux_tenancy.operations.files.described_flux import applied_paths
 from flux_tenancy.operations.files.project_edits import ProjectEdits
 from flux_tenancy.operations.stack.connected import connect_to
 from flux_tenancy.operations.stack.preview import show_preview
-from flux_tenancy.operations.tenants import changes as tenant_changes
-from flux_tenancy.operations.tenants.applied_place import not_applied
 from flux_tenancy.operations.tenants.backup import backup_files, read_contents, read_recipient, write_backup
-from flux_tenancy.operations.tenants.live import access_of, live_tenant
 from flux_tenancy.operations.tenants.new import NewTenant, Onboarded, onboard
-from flux_tenancy.project.described_stack import described_tenant
-from flux_tenancy.project.errors import OperationError, invalid, run_all
+from flux_tenancy.project.described_stack import TENANTS, check_listed, described_tenant, listed_tenants
+from flux_tenancy.project.errors import OperationError, run_all
 
 _BACKUPS = ".backup"
+_SUSPEND = "suspend"
 _NOT_BACKED_UP = Wording(
     "FT-OPS-310",
     "tenant {tenant} cannot be backed up: {reason}",
@@ -61,7 +64,7 @@ def suspend(tenant: str, stacks: Sequence[str], project: Path, preview: bool) ->
     Raises:
         OperationError: a stack does not list the tenant, its file cannot be changed, or Pulumi fails.
     """
-    if _change(stacks, project, partial(tenant_changes.suspend, tenant)):
+    if _change(stacks, project, partial(_suspend, tenant)):
         _preview(stacks, project, preview)
 
 
@@ -71,63 +74,7 @@ def resume(tenant: str, stacks: Sequence[str], project: Path, preview: bool) -> 
     Raises:
         OperationError: as of `suspend`.
     """
-    if _change(stacks, project, partial(tenant_changes.resume, tenant)):
-        _preview(stacks, project, preview)
-
-
-def move(tenant: str, to: tenant_changes.Move, stacks: Sequence[str], project: Path, preview: bool) -> None:
-    """Let Flux apply a tenant's manifests from another place, and delete nothing on the way.
-
-    Raises:
-        OperationError: as of `suspend`, nothing is to be moved, or the cluster of a stack does not answer.
-    """
-    moves: dict[str, tenant_changes.Moved] = {}
-
-    def change(each: str, edits: ProjectEdits) -> None:
-        def prunes(names: Sequence[str]) -> bool:
-            return bool(names) and live_tenant(tenant, each, project, names).prunes
-
-        moves[each] = tenant_changes.move(tenant, each, to, prunes, edits)
-
-    has_changed = _change(stacks, project, change)
-    if keys := {each: done.key for each, done in moves.items() if done.key}:
-        _tell_owners(Onboarded(to.url, to.repository or None, keys))
-    for each, done in moves.items():
-        typer.echo(
-            f"{each}: until `pulumi up`, Flux prunes; then run the same command again."
-            if done.first_keeps
-            else f"Once Flux has applied the new place: `flux-tenancy tenant moved {tenant} --stack {each}`; "
-            "Flux then prunes again."
-        )
-    if has_changed:
-        _preview(stacks, project, preview)
-
-
-def moved(tenant: str, stacks: Sequence[str], project: Path, preview: bool) -> None:
-    """Let Flux prune again after a move, and show what it will no longer update or delete.
-
-    Raises:
-        OperationError: as of `suspend`, or Flux has not applied the new place yet.
-    """
-    for each in stacks:
-        live = live_tenant(tenant, each, project, tenant_changes.kept_syncs(tenant, each, project))
-        described = described_tenant(each, tenant, project).value
-        try:
-            if reason := live.not_ready or not_applied(live, described):
-                raise OperationError(
-                    Message(
-                        "FT-OPS-309",
-                        f"tenant {tenant} has not moved yet in stack {each}: {reason}",
-                        f"run `pulumi up --stack {each}` and wait until Flux has applied the new location; pruning "
-                        "earlier could delete running objects",
-                    )
-                )
-            left_over = live.left_over()
-        except ClusterUnavailable as error:
-            raise invalid(error.as_problem(stack_file_name(each))) from None
-        for left in left_over:
-            typer.echo(f"{each}: {left} is not in the new place; it stays until somebody deletes it.")
-    if _change(stacks, project, partial(tenant_changes.settle, tenant)):
+    if _change(stacks, project, partial(_resume, tenant)):
         _preview(stacks, project, preview)
 
 
@@ -137,9 +84,7 @@ def offboard(tenant: str, stacks: Sequence[str], project: Path, backup: bool, ag
     The last step waits until the first is applied: one update of both would delete the namespaces before Flux prunes.
 
     Args:
-        tenant: name of the tenant.
         stacks: names of the stacks that it leaves.
-        project: folder of the Pulumi project.
         backup: whether its objects are written to `.backup/` first; otherwise, nothing is asked of the cluster.
         age: the recipient of age for whom the backup's Secrets are encrypted; empty leaves them out.
         preview: whether to show what the next update would do.
@@ -151,7 +96,7 @@ def offboard(tenant: str, stacks: Sequence[str], project: Path, backup: bool, ag
     edits, last = ProjectEdits(project), {}
 
     def leave(each: str) -> None:
-        last[each] = tenant_changes.leave(tenant, each, edits)
+        last[each] = _leave(tenant, each, edits)
 
     run_all(partial(leave, each) for each in stacks)
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H%M%SZ")
@@ -182,7 +127,7 @@ def _backing_up(tenant: str) -> Iterator[None]:
 
 def _check_has_left(tenant: str, stack: str, api: client.ApiClient) -> None:
     """Check that the first step is applied: the preview of the command that took it may have failed."""
-    if left := access_of(api, tenant):
+    if left := _access_of(api, tenant):
         raise OperationError(
             Message(
                 "FT-OPS-318",
@@ -190,6 +135,19 @@ def _check_has_left(tenant: str, stack: str, api: client.ApiClient) -> None:
                 f"run `pulumi up --stack {stack}` first, so that Flux prunes before the namespaces are deleted",
             )
         )
+
+
+def _access_of(api: client.ApiClient, tenant: str) -> list[str]:
+    """The syncs, releases and role bindings that the platform has created for a tenant, as `Kind namespace/name`.
+
+    `state: leaving` deletes them, the bindings last, since Flux needs them to prune.
+    """
+    syncs = read_syncs(api, (KUSTOMIZATION, HELM_RELEASE))
+    own = [each for each in syncs if (each["metadata"].get("labels") or {}).get(TENANT_LABEL) == tenant]
+    return [
+        *(f"{each['kind']} {name_of(each)}" for each in own),
+        *(f"RoleBinding {name_of(each)}" for each in bindings_of(api, tenant)),
+    ]
 
 
 def _back_up(
@@ -218,6 +176,38 @@ def _back_up(
     if files:
         without = "" if recipient else ", without Secrets"
         typer.echo(f"{stack}: backed up to {folder}{without} and without the data of volumes")
+
+
+def _suspend(tenant: str, stack: str, edits: ProjectEdits) -> None:
+    described = described_tenant(stack, tenant, edits.project)
+    for path in applied_paths(tenant, described.value):
+        edits.set(stack, (TENANTS, tenant, *path, _SUSPEND), True)
+
+
+def _resume(tenant: str, stack: str, edits: ProjectEdits) -> None:
+    described = described_tenant(stack, tenant, edits.project)
+    for path in applied_paths(tenant, described.value):
+        suspended = (*path, _SUSPEND)
+        if value_at(described.base, suspended) is True:
+            edits.set(stack, (TENANTS, tenant, *suspended), False)
+        else:
+            edits.remove(stack, (TENANTS, tenant, *suspended))
+
+
+def _leave(tenant: str, stack: str, edits: ProjectEdits) -> bool:
+    """Take the next step of an offboarding: `state: leaving`, and then no entry.
+
+    Returns:
+        whether it is the last step.
+    """
+    listed = listed_tenants(stack, edits.project)
+    check_listed(tenant, listed, stack_file_name(stack))
+    is_last = bool(value_at(listed, (tenant, "state")) == TenantState.LEAVING)
+    if is_last:
+        edits.remove(stack, (TENANTS, tenant))
+    else:
+        edits.set(stack, (TENANTS, tenant, "state"), TenantState.LEAVING.value)
+    return is_last
 
 
 def _change(stacks: Sequence[str], project: Path, change: Callable[[str, ProjectEdits], None]) -> bool:

@@ -16,8 +16,7 @@ from flux_tenancy.components.keys.ssh_keys import SshKey, generate
 from flux_tenancy.components.stack.files.names import stack_file_name, tenant_file_name
 from flux_tenancy.components.tenant.tenancy_config import TenancyMode
 from flux_tenancy.operations.files.described_flux import tenant_source
-from flux_tenancy.operations.files.given_values import value_checks
-from flux_tenancy.operations.files.project_edits import ProjectEdits
+from flux_tenancy.operations.files.project_edits import ProjectEdits, value_checks
 from flux_tenancy.project.described_stack import TENANTS, described_section, described_stacks, listed_tenants
 from flux_tenancy.project.errors import OperationError, run_all
 
@@ -32,7 +31,6 @@ class NewTenant:
     """A tenant as `flux-tenancy tenant new` describes it.
 
     Attributes:
-        name: its name.
         url: URL of its repository; empty if it has a base file already.
         namespaces: its namespaces; its own name if empty.
         repository: `owner/name` at GitHub, to register its deploy key there.
@@ -53,7 +51,6 @@ class Onboarded:
     """The repository and the keys of a new tenant.
 
     Attributes:
-        url: URL of its repository.
         repository: the same at GitHub, if keys are registered there; otherwise None.
         keys: its new deploy key by stack; without one for a URL that takes none.
     """
@@ -74,7 +71,6 @@ def base_text(tenant: NewTenant, webhook: bool, makes_namespaces: bool = False) 
     """The base file of a tenant.
 
     Args:
-        tenant: what is known of it.
         webhook: whether pushes are announced to Flux.
         makes_namespaces: whether the tenant makes namespaces itself. Flux would give them all, and what is in them, the
             name of `sync.targetNamespace`.

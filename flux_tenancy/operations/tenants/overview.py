@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from kubernetes import client
 from flux_tenancy.components.cluster.client import ClusterUnavailable, explaining, items
 from flux_tenancy.components.config.decisions import now
 from flux_tenancy.components.config.errors import Problem, coded
-from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.messages import printable
 from flux_tenancy.components.installs.flux.lanes import lane_of
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.rendering import object_name
@@ -24,8 +24,8 @@ from flux_tenancy.components.sync.flux_objects import ALL, read_syncs
 from flux_tenancy.components.sync.status import status_of
 from flux_tenancy.components.tenant.config import TenantState
 from flux_tenancy.components.tenant.freezes import InForce, freeze_in_force
+from flux_tenancy.components.vocabulary.manifests import parse_quantity
 from flux_tenancy.components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION, TENANT_LABEL
-from flux_tenancy.components.vocabulary.quantities import parse_quantity
 from flux_tenancy.operations.files.described_flux import has_syncs
 from flux_tenancy.operations.stack.connected import connect_to_read
 from flux_tenancy.project.described_stack import described_tenants
@@ -55,7 +55,6 @@ class QuotaUse:
         namespace: namespace of the quota.
         resource: e.g. `pods`.
         used: how much of it is used, as Kubernetes writes it.
-        hard: the limit.
         percent: used of hard, rounded down.
     """
 
@@ -71,7 +70,6 @@ class TenantLine:
     """A tenant in one stack.
 
     Attributes:
-        name: its name.
         health: how its sync is; `absent` if the cluster has none.
         revision: the revision that Flux has applied last; empty if it has applied none.
         changed: when Flux has applied other manifests for the last time, RFC 3339; empty if never.
@@ -79,6 +77,7 @@ class TenantLine:
         violations: number of its objects that policies would refuse; None if that is unknown.
         message: why it is not ready, on one line.
         lane: the lane whose controllers serve it; empty without lanes.
+        budget: share of its late minutes that is left, negative if there were more; None if that is unknown.
     """
 
     name: str
@@ -89,6 +88,7 @@ class TenantLine:
     violations: int | None = None
     message: str = ""
     lane: str = ""
+    budget: float | None = None
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,6 @@ class StackOverview:
     """The tenants of one stack.
 
     Attributes:
-        stack: its name.
         tenants: its tenants, in the order of its file.
         error: why nothing is known of them; empty otherwise.
         violations_error: why the violations are unknown; empty otherwise.
@@ -114,15 +113,16 @@ class Observed:
 
     Attributes:
         objects: what Flux fetches and applies for it, sources first.
-        quotas: ResourceQuotas.
         violations: number of objects that policies would refuse; None if it is unknown.
         freezes: the freezes that hold tenants now.
+        budgets: share of the late minutes that is left; without the tenants of which it is unknown.
     """
 
     objects: Mapping[str, Sequence[Mapping[str, Any]]]
     quotas: Mapping[str, Sequence[Mapping[str, Any]]]
     violations: Counter[str] | None
     freezes: Mapping[str, InForce] = field(default_factory=dict)
+    budgets: Mapping[str, float] = field(default_factory=dict)
 
 
 Violations = Callable[[client.ApiClient, str], Counter[str]]
@@ -134,19 +134,20 @@ def read_overview(
     project: Path,
     violations: Violations | None,
     connecting: Callable[[str, Path], client.ApiClient] = connect_to_read,
+    budgets: Mapping[str, float] | None = None,
 ) -> StackOverview:
     """The tenants of a stack; why nothing is known of them is part of the answer.
 
     Args:
-        stack: name of the stack.
-        project: folder of the Pulumi project.
         violations: how to count what policies would refuse; None leaves it out.
         connecting: makes a client for the stack's cluster.
+        budgets: as `read_budgets` returns them.
     """
     try:
         described = described_tenants(stack, project)
         api = connecting(stack, project)
         found, error = observe(api, stack, violations)
+        found = replace(found, budgets=budgets or {})
         lines = tuple(_line(name, merged, found) for name, merged in described.items())
     except ClusterUnavailable as failure:
         return StackOverview(stack, error=printable(str(failure.as_problem(stack_file_name(stack)))))
@@ -159,9 +160,7 @@ def tenant_line(name: str, is_leaving: bool, found: Observed, *, syncs: bool = T
     """One tenant, by what the cluster has; revision and last change are those of its first sync.
 
     Args:
-        name: its name.
         is_leaving: whether it is leaving.
-        found: what the cluster has.
         syncs: whether Flux applies folders for it; otherwise its first release stands for them.
     """
     objects = found.objects.get(name, ())
@@ -173,9 +172,10 @@ def tenant_line(name: str, is_leaving: bool, found: Observed, *, syncs: bool = T
     sync = next((each for each in objects if (each["kind"], each["metadata"]["name"]) == first), None)
     quota = fullest(found.quotas.get(name, ()))
     violations = found.violations[name] if found.violations is not None else None
+    budget = found.budgets.get(name)
     if sync is None:
         health = Health.LEAVING if is_leaving else Health.ABSENT
-        return TenantLine(name, health, quota=quota, violations=violations)
+        return TenantLine(name, health, quota=quota, violations=violations, budget=budget)
     status = sync.get("status") or {}
     health, message = _health(sync, objects)
     if freeze := found.freezes.get(name):
@@ -190,6 +190,7 @@ def tenant_line(name: str, is_leaving: bool, found: Observed, *, syncs: bool = T
         violations,
         message,
         lane_of(sync),
+        budget,
     )
 
 
@@ -269,8 +270,6 @@ def observe(api: client.ApiClient, stack: str, violations: Violations | None) ->
     """What the cluster has by tenant, and why violations are unknown; empty if they are known or not wanted.
 
     Args:
-        api: a client for the cluster.
-        stack: name of the stack.
         violations: how to count what policies would refuse; None leaves it out.
 
     Raises:

@@ -16,7 +16,7 @@ from flux_tenancy.components.installs.flux.profile import FEATURE_GATES
 from flux_tenancy.components.installs.flux.release import component_of, version_of
 from flux_tenancy.components.rbac.rights import CLUSTER
 from flux_tenancy.components.rbac.subjects import Subject, SubjectKind
-from flux_tenancy.components.sync.workload_identity import PROVIDERS
+from flux_tenancy.components.sync.decryption import KEY_SERVICES
 from flux_tenancy.components.tenant.annotations import LANE
 from flux_tenancy.components.tenant.namespaces import PodSecurity
 from flux_tenancy.components.vocabulary.manifests import Manifest
@@ -24,13 +24,13 @@ from flux_tenancy.components.vocabulary.names import DEFAULT_LANE, POD_SECURITY_
 from flux_tenancy.review.access.rules import Access
 from flux_tenancy.review.access.sentences import AccessChange, name_of
 from flux_tenancy.review.render.rendered import RenderedObject
-from flux_tenancy.review.words.lists import listed
+from flux_tenancy.review.words import listed
 
 # From the strictest; without a label nothing is enforced.
 _LEVELS = (*(level.value for level in PodSecurity), "")
 _APPLYING = ("Kustomization", "HelmRelease")
 _GATES = FEATURE_GATES.removeprefix("--").removesuffix("=")
-IDENTITIES = tuple(setting.annotation for provider in PROVIDERS.values() for setting in provider.settings.values())
+IDENTITIES = tuple(setting.annotation for provider in KEY_SERVICES.values() for setting in provider.settings.values())
 """The annotations of service accounts that name a cloud identity."""
 
 _Objects = Mapping[tuple[str, str, str], Manifest]
@@ -43,7 +43,6 @@ def boundary_statements(
     """What Pods may do and connect to, and with whose rights Flux acts, now and no longer.
 
     Args:
-        old_objects, new_objects: the objects of both renders.
         old, new: who may do what by RBAC in them.
     """
     before, after = _by_name(old_objects), _by_name(new_objects)

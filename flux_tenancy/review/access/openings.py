@@ -15,7 +15,7 @@ from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, TENANT_LABE
 from flux_tenancy.review.access.rules import ANYWHERE
 from flux_tenancy.review.access.sentences import AccessChange
 from flux_tenancy.review.render.rendered import RenderedObject
-from flux_tenancy.review.words.lists import listed
+from flux_tenancy.review.words import listed
 
 # The largest private networks are 10.0.0.0/8 and fc00::/7.
 # Source: https://www.rfc-editor.org/rfc/rfc1918 and https://www.rfc-editor.org/rfc/rfc4193
@@ -86,9 +86,6 @@ def opening_statements(
     """What tenants' Pods and Flux's controllers may connect to, and who may connect to the former, now and no longer.
 
     What a wider rule opens as well is no change.
-
-    Args:
-        old_objects, new_objects: the objects of both renders.
     """
     old, new = list(old_objects), list(new_objects)
     staying = _controllers(old) & _controllers(new)

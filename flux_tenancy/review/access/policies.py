@@ -38,10 +38,8 @@ from flux_tenancy.review.access.policy_settings import (
     values_of,
 )
 from flux_tenancy.review.access.rules import LABELED
-from flux_tenancy.review.access.sentences import AccessChange
-from flux_tenancy.review.access.words import all_of
-from flux_tenancy.review.render.rendered import Render
-from flux_tenancy.review.render.settings import AdmissionSettings
+from flux_tenancy.review.access.sentences import AccessChange, all_of
+from flux_tenancy.review.render.rendered import AdmissionSettings, Render
 
 _NATIVE, _BINDING = "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"
 _OF_KYVERNO = ("ImageValidatingPolicy", "ValidatingPolicy")

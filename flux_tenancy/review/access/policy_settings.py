@@ -19,7 +19,7 @@ from flux_tenancy.components.policies.table import policies
 from flux_tenancy.components.tenant.annotations import EXCEPTIONS
 from flux_tenancy.components.tenant.grants import ExceptedPolicy
 from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
-from flux_tenancy.review.access.words import counted
+from flux_tenancy.review.access.sentences import counted
 
 FACTOR = 4
 """A limit that grows less than this is an adjustment."""
@@ -34,7 +34,6 @@ class Setting:
 
     Attributes:
         key: its key, e.g. `policies.sources.allowed`.
-        words: what it allows.
         policy: the policy that decides by it.
     """
 
@@ -96,7 +95,6 @@ def changes_of(setting: Setting, old: tuple[Any, Lists], new: tuple[Any, Lists])
     """Words for what a setting allows only now, and for what it no longer allows; empty if nothing.
 
     Args:
-        setting: the setting.
         old, new: its value, and the lists of the namespace.
     """
     words = setting.words
@@ -170,7 +168,7 @@ def _allowed(words: Allows, value: Any, own: Lists) -> frozenset[str] | None:
         is_set = own[words.own] == ("true",) if words.own in own else value
         entries: frozenset[str] | None = frozenset({""} if is_set else ())
     elif value is None:
-        entries = further or None if words.unset is None else frozenset({words.unset[0]})
+        entries = further or None if words.unset is None else frozenset({words.unset[0]}) | further
     else:
         entries = frozenset(words.read(value)) | further
     if entries is None or words.anything and ANYTHING in entries or words.empty_is_anything and not entries:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 
 from flux_tenancy.components.rbac.kubernetes_roles import KNOWN, POWER, READ, KubernetesRole
-from flux_tenancy.components.rbac.rights import CLUSTER, NamedRole, Permission, Right, Rights
+from flux_tenancy.components.rbac.rights import CLUSTER, NamedRole, Permission, Right, Rights, in_words
 from flux_tenancy.components.rbac.subjects import Subject, SubjectKind
 from flux_tenancy.components.tenant.grants import VERBS
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, LANED
 from flux_tenancy.review.access.rules import Access, Gain, gains
 from flux_tenancy.review.access.sentences import PLACE, AccessChange
-from flux_tenancy.review.access.words import permissions
 
 _IMPERSONATE = "impersonate"
 # What of Kubernetes' roles is named; the rest is counted.
@@ -26,6 +26,8 @@ _TELLING = frozenset(
         ("list", "secrets"),
     }
 )
+# API groups whose resources are known by their names alone.
+_FAMILIAR, _FAMILIAR_DOMAINS = ("apps", "autoscaling", "batch", "policy"), (".k8s.io", ".fluxcd.io")
 _SECRETS = ("secrets", "serviceaccounts/token")
 
 
@@ -78,18 +80,18 @@ def _controller(subject: Subject) -> str | None:
 def _statements(
     gain: Gain, widened: bool, is_new: bool, is_onboarded: bool, taken: Collection[Right], had: Rights
 ) -> Iterator[AccessChange]:
-    may, has = ("may now", "now has") if widened else ("may no longer", "no longer has")
+    may, gains = ("may now", "gains") if widened else ("may no longer", "loses")
 
     def statement(words: str, high: bool, target: str = "") -> AccessChange:
         return AccessChange(words, widened, high, gain.subject, gain.place, target)
 
     for role, rights in gain.roles.items():
         hint = " (read only)" if all(right.verb in READ for right in rights) else ""
-        yield statement(f"{has} the role {role}{hint}", any(is_high(gain, right, is_new) for right in rights))
+        yield statement(f"{gains} the role {role}{hint}", any(is_high(gain, right, is_new) for right in rights))
     by_risk: dict[bool, list[Permission]] = {True: [], False: []}
     for right in gain.rights:
         if isinstance(right, NamedRole):
-            words = _becomes(right, had) if widened and had.all and right.name in KNOWN else _of_role(right, may, has)
+            words = _becomes(right, had) if widened and had.all and right.name in KNOWN else _of_role(right, may, gains)
             yield statement(words, is_high(gain, right))
         elif right.verb == _IMPERSONATE and right.resource == "serviceaccounts" and gain.place != CLUSTER:
             account = f"{gain.place}/{right.name}" if right.name else f"every service account of {gain.place}"
@@ -101,7 +103,7 @@ def _statements(
             by_risk[widened and right not in taken and is_high(gain, right, is_new)].append(right)
     for high, found in by_risk.items():
         if found:
-            yield statement(f"{may} {permissions(found)}", high)
+            yield statement(f"{may} {rights_in_words(found)}", high)
 
 
 def _becomes(role: NamedRole, had: Rights) -> str:
@@ -109,12 +111,24 @@ def _becomes(role: NamedRole, had: Rights) -> str:
     added = [right for each in KNOWN[role.name] if not had.allows(right := Permission(*each))]
     telling = [right for right in added if (right.verb, right.resource) in _TELLING]
     rest = f"{len(added) - len(telling)}{' more' if telling else ''} rights"
-    return f"becomes {role.name}{PLACE}: adds {', and '.join(filter(None, (permissions(telling), rest)))}"
+    return f"becomes {role.name}{PLACE}: adds {', and '.join(filter(None, (rights_in_words(telling), rest)))}"
 
 
-def _of_role(role: NamedRole, may: str, has: str) -> str:
+def _of_role(role: NamedRole, may: str, gains: str) -> str:
     if role.name == KubernetesRole.CLUSTER_ADMIN:
         return f"{may} do everything (cluster-admin)"
     if role.name in POWER:
-        return f"{has} Kubernetes' role {role.name}"
-    return f"{has} the role {role.name}, which this stack does not define,"
+        return f"{gains} Kubernetes' role {role.name}"
+    return f"{gains} the role {role.name}, which this stack does not define,"
+
+
+def rights_in_words(rights: Collection[Permission]) -> str:
+    """Rights after `may`: `read secrets; create pods/exec`; groups whose resources everybody knows are left out."""
+    found = in_words([replace(each, group="") if _is_familiar(each) else each for each in rights])
+    verbs = {"everything": "do ", "all verbs": "use "}
+    return "; ".join(next((verb for what, verb in verbs.items() if each.startswith(what)), "") + each for each in found)
+
+
+def _is_familiar(right: Permission) -> bool:
+    is_known = right.group in _FAMILIAR or right.group.endswith(_FAMILIAR_DOMAINS)
+    return is_known and "*" not in right.resource

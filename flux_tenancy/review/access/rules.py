@@ -1,8 +1,10 @@
 """Who may do what by RBAC, computed from the objects of a render, and what of it one render adds to another.
 
-Effective rights are compared: rewriting a role, or binding it under another name, is not a change.
+Effective rights are compared: rewriting a role, or binding it under another name, is not a change. What Capsule lets
+the owners of its Tenants do counts as the roles and bindings that it makes of them.
 
-Source: https://kubernetes.io/docs/reference/access-authn-authz/rbac/
+Source: https://kubernetes.io/docs/reference/access-authn-authz/rbac/, and internal/controllers/rbac/manager.go and
+internal/controllers/tenant/rolebindings.go of Capsule 0.14
 """
 
 from __future__ import annotations
@@ -13,10 +15,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from flux_tenancy.components.installs.capsule.objects import NAMESPACE_DELETER, NAMESPACE_PROVISIONER, generated_objects
 from flux_tenancy.components.installs.chart import RELEASE_TYPE
 from flux_tenancy.components.installs.kyverno.config import KYVERNO
 from flux_tenancy.components.rbac.kubernetes_roles import KNOWN
-from flux_tenancy.components.rbac.manifests import rbac_binding, rbac_role
 from flux_tenancy.components.rbac.rights import (
     BINDINGS,
     CLUSTER,
@@ -32,11 +34,11 @@ from flux_tenancy.components.rbac.rights import (
     rights_of,
     role_of,
 )
-from flux_tenancy.components.rbac.subjects import Subject, SubjectKind, subject_of
+from flux_tenancy.components.rbac.subjects import Subject, SubjectKind, rbac_binding, rbac_role, subject_of
 from flux_tenancy.components.tenant.annotations import SERVICE_ACCOUNT
+from flux_tenancy.components.tenant.capsule.names import CAPSULE_API, TENANT, TENANT_OWNER
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
-from flux_tenancy.review.access.capsule import of_capsule
 from flux_tenancy.review.render.rendered import RenderedObject
 
 ANYWHERE = "*"
@@ -122,11 +124,7 @@ class Gain:
 
 
 def rbac_access(objects: Iterable[RenderedObject]) -> Access:
-    """Who may do what by the roles and bindings of a render.
-
-    Args:
-        objects: all objects of the render.
-    """
+    """Who may do what by the roles and bindings of a render."""
     found = list(objects)
     manifests = [each.manifest for each in found if each.is_kubernetes]
     manifests += [each for manifest in manifests for each in (*_generated(manifest), *of_capsule(manifest))]
@@ -262,7 +260,7 @@ def _of_chart(release: Manifest) -> Iterator[Manifest]:
 def _of_kyverno(release: Manifest) -> Iterator[Manifest]:
     """What the stack lets Kyverno's background controller do in addition to what the chart itself does.
 
-    Source: components/installs/kyverno/values.py
+    Source: components/installs/kyverno/objects.py
     """
     properties = release["properties"]
     name = f"{properties['name']}-background-controller"
@@ -271,3 +269,32 @@ def _of_kyverno(release: Manifest) -> Iterator[Manifest]:
     account = {"kind": "ServiceAccount", "name": name, "namespace": properties["namespace"]}
     yield rbac_role("ClusterRole", {"name": name}, rules)
     yield rbac_binding("ClusterRoleBinding", {"name": name}, name, [account])
+
+
+def made_by(tenant: str) -> str:
+    """The name that stands for all namespaces that a tenant makes itself."""
+    return f"namespaces that {tenant} makes"
+
+
+def of_capsule(manifest: Manifest) -> Iterator[Manifest]:
+    """The namespaces that a Tenant may make as one, with the access in it; its owner's rights in the whole cluster."""
+    if manifest["apiVersion"] != CAPSULE_API:
+        return
+    name = manifest["metadata"]["name"]
+    if manifest["kind"] == TENANT_OWNER:
+        yield _role(NAMESPACE_PROVISIONER)
+        owner = {"kind": "User", "name": manifest["spec"]["name"]}
+        yield rbac_binding("ClusterRoleBinding", {"name": name}, NAMESPACE_PROVISIONER, [owner])
+    if manifest["kind"] == TENANT:
+        here = made_by(name)
+        yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": here, "labels": {TENANT_LABEL: name}}}
+        yield _role(NAMESPACE_DELETER)
+        for rule in manifest["spec"]["rules"]:
+            for each in rule.get("permissions", {}).get("bindings", ()):
+                metadata = {"name": "capsule", "namespace": here}
+                yield rbac_binding("RoleBinding", metadata, each["clusterRoleName"], each["subjects"])
+
+
+def _role(name: str) -> Manifest:
+    roles = {each["metadata"]["name"]: each for each in generated_objects() if each["kind"] == "ClusterRole"}
+    return roles[name]

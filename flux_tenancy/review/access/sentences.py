@@ -10,14 +10,13 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 from flux_tenancy.components.rbac.rights import CLUSTER
 from flux_tenancy.components.rbac.subjects import Subject, SubjectKind
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE
 from flux_tenancy.review.access.rules import ANYWHERE, LABELED, Tenants
-from flux_tenancy.review.access.words import counted
 from flux_tenancy.review.render.rendered import PLATFORM
+from flux_tenancy.review.words import listed
 
 # All namespaces of a tenant, whichever they are.
 _OWN = frozenset({"(own)"})
@@ -29,13 +28,6 @@ PLACE = " \N{SECTION SIGN}"
 _ALL, _BOTH, _EVERYONE = "All tenants", "Both tenants", "Everyone with Kubernetes' role "
 
 
-class RiskLevel(StrEnum):
-    """How closely a reviewer should look."""
-
-    HIGH = "high"
-    NORMAL = "normal"
-
-
 @dataclass(frozen=True)
 class AccessChange:
     """One thing that one subject may do, or may no longer do.
@@ -43,7 +35,6 @@ class AccessChange:
     Attributes:
         words: the sentence after its subject, e.g. `may now read Secrets`; without a subject the whole of it.
         widened: whether more is allowed than before.
-        high: whether the risk is high.
         subject: who; None if the words name it.
         place: the namespace; CLUSTER, or ANYWHERE if there is none.
         target: the object of the words, which names its place, e.g. `shop/dev-team` of `may now impersonate`.
@@ -58,36 +49,41 @@ class AccessChange:
 
 
 @dataclass(frozen=True)
-class Joined:
-    """Statements with the same words, joined.
+class AccessRow:
+    """What some may do, may do now, or may no longer do: statements with the same words, joined.
 
     Attributes:
         owner: the only tenant that it is about; PLATFORM if there are none or several.
         who: the subjects; empty if the words name them.
-        words: what they may do now, or no longer.
+        may: what they may do, with its verb: `gains the role view`, `may now run any image`.
         where: `in shop`, `in the whole cluster` and the like; empty if there is no place.
-        widened, high: as of the statements.
+        widened: whether more is allowed than before.
+        high: whether a reviewer has to look at it first. Of what is narrowed, nothing is.
     """
 
     owner: str
     who: str
-    words: str
+    may: str
     where: str
     widened: bool
     high: bool
 
     @property
+    def risk(self) -> str:
+        """`high` or `normal`."""
+        return "high" if self.high else "normal"
+
+    @property
     def text(self) -> str:
         """The sentence as plain text without a period."""
-        is_within = PLACE in self.words
-        words = [self.words.replace(PLACE, f" {self.where}")] if is_within else [self.words, self.where]
+        is_within = PLACE in self.may
+        words = [self.may.replace(PLACE, f" {self.where}")] if is_within else [self.may, self.where]
         return " ".join(filter(None, (self.who, *words))).removesuffix(",")
 
     @property
-    def risk(self) -> RiskLevel:
-        """HIGH for rights in the whole cluster, Secrets, wildcards, verbs such as `escalate` and `impersonate`, for
-        policies that no longer refuse and for flags of the lockdown that are gone. NORMAL for what is narrowed."""
-        return RiskLevel.HIGH if self.high and self.widened else RiskLevel.NORMAL
+    def cells(self) -> tuple[str, str, str]:
+        """The cells of a table: who, what they may do, and where."""
+        return self.who, self.may.replace(PLACE, "").removesuffix(","), self.where
 
 
 @dataclass(frozen=True)
@@ -102,7 +98,7 @@ class _Said:
     targets: frozenset[str]
 
 
-def join(statements: Iterable[AccessChange], tenants: Tenants, everyone: Collection[str]) -> list[Joined]:
+def join(statements: Iterable[AccessChange], tenants: Tenants, everyone: Collection[str]) -> list[AccessRow]:
     """The statements, the same for many joined, what widens most first, and Flux's own accounts last.
 
     Args:
@@ -136,7 +132,7 @@ def join(statements: Iterable[AccessChange], tenants: Tenants, everyone: Collect
         )
         for said in reach
     ]
-    return [each for _, each in sorted(ranked, key=lambda pair: (pair[0], pair[1].who, pair[1].words, pair[1].where))]
+    return [each for _, each in sorted(ranked, key=lambda pair: (pair[0], pair[1].who, pair[1].may, pair[1].where))]
 
 
 def name_of(subject: Subject) -> str:
@@ -159,27 +155,27 @@ def _is_routine(said: _Said, subjects: Collection[Subject]) -> bool:
 
 def _joined(
     said: _Said, subjects: Sequence[Subject], places: Collection[str], tenants: Tenants, everyone: Collection[str]
-) -> Joined:
+) -> AccessRow:
     named = {each.name for each in subjects if each.kind is SubjectKind.TENANT}
     owners = named or {tenants.namespaces.get(place, PLATFORM) for place in places}
     owner = next(iter(owners)) if len(owners) == 1 else PLATFORM
     is_one = len(subjects) < 2 and LABELED not in named
     words = said.words if is_one else _plural(said.words)
     targets = counted(sorted(said.targets), "", most=_MOST_TARGETS)
-    return Joined(
+    return AccessRow(
         PLATFORM if owner == LABELED else owner,
         _who(subjects, everyone),
         f"{words} {targets}".rstrip(),
         _where(said.places, subjects, tenants),
         said.widened,
-        said.high,
+        said.widened and said.high,
     )
 
 
 def _plural(words: str) -> str:
     for one, many in (("has", "have"), ("uses", "use")):
         words = re.sub(f"^(now|no longer) {one} ", rf"\1 {many} ", words)
-    return re.sub("^becomes ", "become ", words)
+    return re.sub("^(gain|lose|become)s ", r"\1 ", words)
 
 
 def _who(subjects: Sequence[Subject], everyone: Collection[str]) -> str:
@@ -206,3 +202,20 @@ def _where(places: frozenset[str], subjects: Sequence[Subject], tenants: Tenants
     if LABELED in places:
         names.append(f"the namespaces of {LABELED}")
     return f"in {counted(names, 'namespaces')}"
+
+
+MOST_ITEMS = 5
+"""How many items of a list are named; the rest is counted."""
+
+
+def counted(items: Iterable[str], noun: str, most: int = MOST_ITEMS) -> str:
+    """Items as a part of a sentence: `a, b and c`, or `a, b and 3 more namespaces`; empty if there are none."""
+    each = list(items)
+    if len(each) <= most + 1:
+        return all_of(each)
+    return f"{listed(each, most)} {noun}".rstrip()
+
+
+def all_of(items: Sequence[str]) -> str:
+    """All items as a part of a sentence, however many; empty if there are none."""
+    return listed(items, most=len(items)) if items else ""

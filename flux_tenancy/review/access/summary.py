@@ -1,42 +1,26 @@
-"""Who may do what by what a stack would apply, as tables for a terminal, and as JSON."""
+"""Who may do what by what a stack would apply, and what of it a change gives and takes."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from flux_tenancy.components.policies.config import PolicyMode
 from flux_tenancy.components.rbac.rights import CLUSTER
 from flux_tenancy.components.rbac.subjects import Subject, SubjectKind
-from flux_tenancy.review.access.policies import allowance_statements, read_admission
-from flux_tenancy.review.access.rights import rights_statements
+from flux_tenancy.review.access.boundaries import boundary_statements
+from flux_tenancy.review.access.openings import opening_statements
+from flux_tenancy.review.access.policies import allowance_statements, policy_statements, read_admission
+from flux_tenancy.review.access.rights import rights_in_words, rights_statements
 from flux_tenancy.review.access.rules import Access, gains, rbac_access
-from flux_tenancy.review.access.sentences import Joined, RiskLevel, join
-from flux_tenancy.review.access.words import permissions
+from flux_tenancy.review.access.sentences import AccessRow, join
 from flux_tenancy.review.render.rendered import Render
-from flux_tenancy.review.words.tables import empty_table
-
-
-@dataclass(frozen=True)
-class AccessRow:
-    """What some may do.
-
-    Attributes:
-        who: the subjects.
-        may: what they may do, with its verb: `may read Secrets`, `has the role view`.
-        where: the place; empty if it is everywhere.
-        risk: how closely an admin should look.
-    """
-
-    who: str
-    may: str
-    where: str
-    risk: RiskLevel
+from flux_tenancy.review.words import table_of
 
 
 @dataclass(frozen=True)
@@ -60,7 +44,6 @@ def who_may_what(render: Render, tenant: str = "") -> WhoMayWhat:
     """Who may do what.
 
     Args:
-        render: what a stack would apply.
         tenant: only what this tenant may do, and what others may do in its namespaces; empty for everything.
     """
     access = rbac_access(render.objects)
@@ -76,9 +59,9 @@ def who_may_what(render: Render, tenant: str = "") -> WhoMayWhat:
     rights = join(rights_statements(Access(), access), access.tenants, everyone)
     roles = {name: found for gain in gains(Access(), access) for name, found in gain.roles.items()}
     return WhoMayWhat(
-        tuple(map(_row, rights)),
-        {name: permissions(found) for name, found in sorted(roles.items())},
-        tuple(map(_row, join(allowance_statements(admission), access.tenants, everyone))),
+        tuple(map(_standing, rights)),
+        {name: rights_in_words(found) for name, found in sorted(roles.items())},
+        tuple(map(_standing, join(allowance_statements(admission), access.tenants, everyone))),
         {
             name.value: admission.mode_of(name).value
             for name in sorted(admission.policies)
@@ -89,24 +72,29 @@ def who_may_what(render: Render, tenant: str = "") -> WhoMayWhat:
 
 def as_table(found: WhoMayWhat) -> RenderableType:
     """For a terminal."""
-    rights = [(each.who, each.may, each.where, each.risk) for each in found.rights]
+    rights = [(*each.cells, each.risk) for each in found.rights]
     parts: list[RenderableType] = [
         Text("By roles and bindings:"),
-        _table(("who", "may", "where", "risk"), rights),
+        table_of(("who", "may", "where", "risk"), rights),
     ]
     if found.roles:
-        parts += [Text("Roles:"), _table(("role", "allows"), found.roles.items())]
+        parts += [Text("Roles:"), table_of(("role", "allows"), found.roles.items())]
     if found.allowances:
-        allowances = [(each.who, each.may, each.where) for each in found.allowances]
-        parts += [Text("What the policies leave to tenants:"), _table(("who", "may", "where"), allowances)]
+        allowances = [each.cells for each in found.allowances]
+        parts += [Text("What the policies leave to tenants:"), table_of(("who", "may", "where"), allowances)]
     if found.modes:
-        parts += [Text("Policies that refuse nothing:"), _table(("policy", "mode"), found.modes.items())]
+        parts += [Text("Policies that refuse nothing:"), table_of(("policy", "mode"), found.modes.items())]
     return Group(*parts)
 
 
 def as_json(found: WhoMayWhat) -> str:
     """For programs."""
-    return json.dumps(asdict(found), indent=2)
+    rows = {"rights": found.rights, "allowances": found.allowances}
+    named = {
+        key: [dict(zip(("who", "may", "where", "risk"), (*row.cells, row.risk), strict=True)) for row in each]
+        for key, each in rows.items()
+    }
+    return json.dumps({**named, "roles": found.roles, "modes": found.modes}, indent=2)
 
 
 def _of_tenant(access: Access, tenant: str, places: Collection[str]) -> Access:
@@ -115,14 +103,35 @@ def _of_tenant(access: Access, tenant: str, places: Collection[str]) -> Access:
     return replace(access, grants=grants)
 
 
-def _row(joined: Joined) -> AccessRow:
-    may = joined.words.removeprefix("now ").replace("may now ", "may ", 1)
-    return AccessRow(joined.who, may, joined.where, RiskLevel.HIGH if joined.high else RiskLevel.NORMAL)
+def _standing(row: AccessRow) -> AccessRow:
+    """What is so, in place of what is new."""
+    may = row.may.replace("may now ", "may ", 1)
+    has = "has" if may.startswith("gains ") else "have"
+    return replace(row, may=re.sub("^gains? ", f"{has} ", may))
 
 
-def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    table = empty_table(headings)
-    for row in rows:
-        # As text, so that square brackets are not markup.
-        table.add_row(*map(Text, row))
-    return table
+def access_changes(before: Render | None, after: Render | None) -> tuple[AccessRow, ...]:
+    """What a stack's subjects may do after a change that they may not do before it, and the reverse, widest first.
+
+    Rights come from roles and bindings; what narrows them from the policies, the namespaces and Flux's flags. Only
+    objects of the render count: what others have bound in the cluster is not in it.
+
+    Args:
+        before: what the stack applies now; None for a new stack.
+        after: what it would apply; None for a stack that is removed.
+    """
+    old, new = (rbac_access(each.objects if each else ()) for each in (before, after))
+    old_objects, new_objects = (
+        [o for o in each.objects if o.is_kubernetes] if each else [] for each in (before, after)
+    )
+    statements = [
+        *rights_statements(old, new),
+        *policy_statements(before, after),
+        *boundary_statements(old_objects, new_objects, old, new),
+        *opening_statements(old_objects, new_objects),
+    ]
+    staying = set(old.tenants.by_name) & set(new.tenants.by_name) or set(old.tenants.by_name)
+    return (
+        *join((each for each in statements if each.widened), new.tenants, set(new.tenants.by_name)),
+        *join((each for each in statements if not each.widened), old.tenants, staying),
+    )

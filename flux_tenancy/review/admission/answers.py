@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import tarfile
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import yaml
+
+from flux_tenancy.components.config.yaml_files import FastLoader
+from flux_tenancy.components.installs.chart import FOLDER
 from flux_tenancy.components.policies import native
 from flux_tenancy.components.policies.kyverno import KYVERNO_API
 from flux_tenancy.components.policies.rendering import PLATFORM_OBJECT, PLATFORM_VARIABLE, POLICIES
 from flux_tenancy.components.vocabulary.manifests import Manifest
-from flux_tenancy.review.admission.kyverno_kinds import kyverno_kinds
 from flux_tenancy.review.admission.program import Answer, Request, Surroundings, ask
 from flux_tenancy.review.render.recorder import GENERATED
 from flux_tenancy.review.render.rendered import Render, RenderedObject
@@ -18,7 +22,7 @@ from flux_tenancy.review.render.rendered import Render, RenderedObject
 Answers = Mapping[tuple[str, str], Answer]
 """The answers by `RenderedObject.key`."""
 
-_NATIVE = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
+_NATIVE = tuple(f"{kind}AdmissionPolicy{part}" for kind in ("Mutating", "Validating") for part in ("", "Binding"))
 # What the answer to another object depends on.
 _DECIDING = frozenset({*_NATIVE, "CustomResourceDefinition", "Namespace", "Release", "ValidatingPolicy"})
 # The parts of a specification that both engines have.
@@ -30,8 +34,6 @@ def admission_answers(program: Path, render: Render, project: Path, about: Rende
 
     Args:
         program: the program that answers (`review.admission.find_program`).
-        render: the render.
-        project: the project that it was rendered from.
         about: the render of before, to ask for what may be answered otherwise than there; None for every object.
 
     Raises:
@@ -113,3 +115,36 @@ def _without_generated(value: Any) -> Any:
     if isinstance(value, list):
         return [_without_generated(child) for child in value if child != GENERATED]
     return value
+
+
+_RELEASE = "kubernetes:helm.sh/v3:Release"
+_TEMPLATE = "{{"
+
+
+def kyverno_kinds(render: Render, project: Path, kinds: Collection[str]) -> Iterator[Manifest]:
+    """The definitions of some kinds, without the metadata that Helm would fill in.
+
+    Args:
+        render: the render, which names the chart by its digest.
+        project: the project that it was rendered from, which keeps the chart.
+        kinds: the kinds that are wanted; parsing all takes seconds.
+    """
+    for release in render.objects:
+        if release.type != _RELEASE or not kinds:
+            continue
+        digest = str(release.manifest["properties"]["chart"]).removeprefix("sha256:")
+        with tarfile.open(project / FOLDER / f"{digest}.tgz") as archive:
+            for member in archive:
+                file = archive.extractfile(member) if member.name.endswith(".yaml") else None
+                if file is not None and "/templates/" in member.name:
+                    yield from _definition(file.read().decode(), kinds)
+
+
+def _definition(template: str, kinds: Collection[str]) -> Iterator[Manifest]:
+    if "\nkind: CustomResourceDefinition\n" not in template:
+        return
+    if not any(f"\n    kind: {kind}\n" in template for kind in kinds):
+        return
+    # Only labels, annotations and conditions around the whole are templates, each on lines of its own.
+    lines = (line for line in template.splitlines() if _TEMPLATE not in line)
+    yield yaml.load("\n".join(lines), FastLoader)

@@ -1,23 +1,102 @@
 """Asks what an API server would answer to requests, without one: the program `offline-admission`, one call at a time.
 
 It is built from the packages of kube-apiserver (`flux_tenancy/admission`), so schemas, defaults and CEL are those of
-the pinned Kubernetes.
+the pinned Kubernetes; its go.sum pins every module. `go install` cannot build it, since Kubernetes itself needs
+`replace` directives in the go.mod.
+
+Source: https://go.dev/ref/mod#go-install
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
-from flux_tenancy.components.config.messages import Wording
+import flux_tenancy
+from flux_tenancy.components.config.errors import present
+from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.project.cache import CACHE_VARIABLE, cache_folder
 from flux_tenancy.project.errors import OperationError
-from flux_tenancy.review.admission.build import COMMAND, PROGRAM, built_program
+
+PROGRAM = "offline-admission"
+"""Its name."""
+SOURCES = Path(flux_tenancy.__file__).parent / "admission"
+"""Its Go module."""
+COMMAND = "flux-tenancy review build-admission"
+# An installed package may be inside of a project's Git repository. Debug information takes an eighth of the time.
+_FLAGS = ("-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false")
+_ENVIRONMENT = {"GOFLAGS": "-mod=readonly", "GOWORK": "off", "CGO_ENABLED": "0"}
+_FAILED = Wording("FT-REV-305", "{program} was not built: {reason}", "correct it and run `{command}` again")
+
+
+def built_program(environ: Mapping[str, str] = os.environ) -> Path | None:
+    """Where the program of these sources is, whether or not it is built; None if there is no folder for caches."""
+    own = cache_folder(environ)
+    return own / "admission" / _digest()[:16] / PROGRAM if own else None
+
+
+def build_admission(environ: Mapping[str, str] = os.environ) -> Path:
+    """Build the program, unless it is built; returns its path.
+
+    Raises:
+        OperationError: Go is missing or too old, or a module cannot be downloaded.
+    """
+    program = built_program(environ)
+    if program is None:
+        raise OperationError(
+            _FAILED(program=PROGRAM, reason=f"neither HOME nor {CACHE_VARIABLE} is set", command=COMMAND)
+        )
+    if program.is_file():
+        return program
+    unfinished = program.with_name(f"{PROGRAM}.{os.getpid()}")
+    command = ["go", "build", *_FLAGS, "-ldflags", linker_flags(), "-o", str(unfinished), "."]
+    try:
+        program.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run(
+            command, cwd=SOURCES, env={**environ, **_ENVIRONMENT}, check=True, stderr=subprocess.PIPE, text=True
+        )
+        unfinished.replace(program)
+    except FileNotFoundError:
+        raise OperationError(
+            Message("FT-REV-304", f"Go is not installed, and builds {PROGRAM}", f"install Go and run `{COMMAND}` again")
+        ) from None
+    except subprocess.CalledProcessError as error:
+        reason = (error.stderr.strip().splitlines() or [str(error)])[-1]
+        raise OperationError(_FAILED(program=PROGRAM, reason=reason, command=COMMAND)) from None
+    except OSError as error:
+        raise OperationError(_FAILED(program=PROGRAM, reason=error, command=COMMAND)) from None
+    return program
+
+
+def linker_flags() -> str:
+    """What makes the program answer as its version of Kubernetes; without, it would be an unknown one."""
+    version = kubernetes_version()
+    major, minor, _ = version.split(".")
+    package = "k8s.io/component-base/version"
+    fields = {"gitVersion": f"v{version}", "gitMajor": major, "gitMinor": minor}
+    return " ".join(["-s", "-w", *(f"-X {package}.{key}={value}" for key, value in fields.items())])
+
+
+def kubernetes_version() -> str:
+    """The version of Kubernetes as which it answers, e.g. `1.37.2`."""
+    found = re.search(r"^\tk8s\.io/kubernetes v(\S+)$", (SOURCES / "go.mod").read_text(), re.MULTILINE)
+    return present(found, "the program is built from this module")[1]
+
+
+@cache
+def _digest() -> str:
+    digests = (hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(SOURCES.iterdir()))
+    return hashlib.sha256("".join(digests).encode()).hexdigest()
+
 
 ADMISSION_FAILED = Wording("FT-REV-302", "{program} failed: {reason}", f"remove it and run `{COMMAND}`")
 
@@ -27,7 +106,7 @@ _TIMEOUT_SECONDS = 300
 # Go collects garbage whenever the heap has doubled, which is a sixth of the time of a large render. Here it may be four
 # times as large as what is in use.
 # Source: https://go.dev/doc/gc-guide
-_ENVIRONMENT = {"GOGC": "300"}
+_GO = {"GOGC": "300"}
 
 
 @dataclass(frozen=True)
@@ -35,7 +114,6 @@ class User:
     """Who asks.
 
     Attributes:
-        name: user name.
         groups: its groups; members of `system:masters` may do everything.
     """
 
@@ -52,7 +130,6 @@ class Request:
     """One request.
 
     Attributes:
-        operation: CREATE, UPDATE or DELETE.
         object: the object as the request leaves it; None for DELETE.
         old: the object before; None for CREATE, except of a subresource.
         subresource: the part of the object that it is for.
@@ -128,12 +205,9 @@ class Surroundings:
     """What of a cluster the answers depend on.
 
     Attributes:
-        definitions: CustomResourceDefinitions.
-        policies: ValidatingAdmissionPolicies and their bindings.
         namespaces: Namespaces; any other has neither labels nor annotations.
         access: roles and bindings of Kubernetes, by which policies judge users.
         quotas: ResourceQuotas; what is accepted counts, on top of `status.used`.
-        limits: LimitRanges.
     """
 
     definitions: Sequence[Manifest] = ()
@@ -170,7 +244,7 @@ def ask(program: Path, surroundings: Surroundings, requests: Iterable[Request]) 
         done = subprocess.run(
             [program],
             input=json.dumps(given),
-            env={**_ENVIRONMENT, **os.environ},
+            env={**_GO, **os.environ},
             capture_output=True,
             encoding="utf-8",
             timeout=_TIMEOUT_SECONDS,

@@ -11,11 +11,10 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from flux_tenancy.components.config.errors import ConfigurationError
-from flux_tenancy.components.config.messages import Message, Wording
-from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.messages import Message, Wording, printable
 from flux_tenancy.components.stack.files.names import StackName
 from flux_tenancy.project.errors import OperationError
-from flux_tenancy.review.render.digests import Digests, differences, is_digest
+from flux_tenancy.review.render.files import Digests, differences, is_digest
 from flux_tenancy.review.render.stack import render_stack
 
 NO_APPROVAL = Wording(
@@ -36,9 +35,7 @@ def check_approved(stack: str, approved: str, project: Path) -> str:
     """Compare what a stack would apply with what was approved; returns a sentence that says that both are the same.
 
     Args:
-        stack: name of the stack.
         approved: `sha256:…`, or the path of a file `digest.json`.
-        project: folder of the project.
 
     Raises:
         NotApproved: something else was approved.
@@ -58,7 +55,6 @@ def read_approved(text: str, stack: str) -> str | Digests:
 
     Args:
         text: `sha256:…`, or the path of a file `digest.json`.
-        stack: name of the stack.
 
     Raises:
         OperationError: it is neither, or about another stack.
@@ -93,7 +89,6 @@ def compare(approved: str | Digests, found: Digests) -> NotApproved | None:
 
     Args:
         approved: the approved digest, or all digests of the approved render, which tell what differs.
-        found: the digests of what would be applied.
     """
     digest = approved if isinstance(approved, str) else approved.digest
     if digest == found.digest:

@@ -48,12 +48,6 @@ UNAPPROVABLE = Wording(
 def refuse_unapproved(stack: str, project: Path, file: StackFile, environ: Mapping[str, str] = os.environ) -> None:
     """Refuse to go on unless the stack would apply what was approved; without the variable, everything is.
 
-    Args:
-        stack: name of the stack.
-        project: folder of the program.
-        file: the stack's file, as the program has read it.
-        environ: the environment of the `pulumi` command.
-
     Raises:
         RunError: something else was approved, or that cannot be told.
     """
@@ -83,9 +77,6 @@ def compare_with_approved(
     """Compare a stack's files with what was approved, in a process that fails if they differ.
 
     Args:
-        stack: name of the stack.
-        approved: the value of VARIABLE.
-        project: folder of the program.
         environ: the environment to run it in; the engine's own variables are left out.
     """
     return subprocess.run(

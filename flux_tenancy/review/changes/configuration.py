@@ -40,7 +40,6 @@ def configuration_documents(
     """The documents at the merge base and now.
 
     Args:
-        stack: name of the stack.
         before, after: the sections of the stack, by top-level key.
         old, new: the facts of both renders; None if their program does not record them.
     """

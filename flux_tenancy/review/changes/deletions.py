@@ -16,7 +16,7 @@ from flux_tenancy.components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE
 from flux_tenancy.components.installs.chart import RELEASE_TYPE
 from flux_tenancy.components.tenant.capsule.names import TENANT
 from flux_tenancy.components.tenant.leaving.remaining_objects import prunes
-from flux_tenancy.review.access.capsule import made_by
+from flux_tenancy.review.access.rules import made_by
 from flux_tenancy.review.changes.objects import Action, ObjectChange
 from flux_tenancy.review.render.rendered import PLATFORM, RenderedObject
 
@@ -30,7 +30,6 @@ class OwnerDeletion:
     """Everything that a change deletes of one owner in one stack.
 
     Attributes:
-        stack: name of the stack.
         owner: the tenant, or PLATFORM.
         objects: what is deleted.
         acknowledged: whether `review.acknowledge` lists it.
@@ -106,11 +105,6 @@ def deletions(stack: str, changes: Iterable[ObjectChange], acknowledged: Collect
     """What a change deletes in a stack, by owner.
 
     A deploy key that another one of the same repository replaces is rotated, and not listed.
-
-    Args:
-        stack: name of the stack.
-        changes: what differs in it.
-        acknowledged: the entries of `review.acknowledge`.
     """
     found = list(changes)
     replaced = {_registration(each.object) for each in found if each.action is Action.ADDED}

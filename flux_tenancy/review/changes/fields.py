@@ -12,7 +12,7 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Any
 
-from flux_tenancy.components.config.printable import HIDDEN, printable, without_passwords
+from flux_tenancy.components.config.messages import HIDDEN, printable, without_passwords
 from flux_tenancy.components.plan.registration import BACKGROUND, OWNERSHIP
 from flux_tenancy.components.policies.probe import PROBE_NAME
 from flux_tenancy.components.tenant.annotations import PREFIX
@@ -122,10 +122,7 @@ def _masked(
     """A value at a path.
 
     Args:
-        value: the value.
-        path: where it is.
         names: placeholders by name.
-        owner: the tenant that has it.
         siblings: the mapping that has the last key of the path, as far as it is known.
     """
     if isinstance(value, Mapping):
@@ -206,7 +203,6 @@ def is_descriptive(key: str, value: Any = None) -> bool:
     """Whether a label or an annotation only describes an object, or marks it as Pulumi's own.
 
     Args:
-        key: its key.
         value: its value; None for any.
     """
     if key in _OWNERSHIP and value in (None, _OWNERSHIP[key]):

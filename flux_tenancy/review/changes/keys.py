@@ -1,6 +1,8 @@
-"""Which keys of a stack's files differ between two versions, as they are written, each with its values.
+"""Which keys and secrets of a stack's files differ between two versions, as they are written, each with its values.
 
-Whatever is written otherwise is here, whether or not a sentence explains it.
+Whatever is written otherwise is here, whether or not a sentence explains it. Secrets stay encrypted: Pulumi encrypts a
+value anew whenever it is set, so a secret whose encrypted form is the same is the same. The reverse does not hold:
+`pulumi config set` with the same value, or another passphrase, gives another form.
 """
 
 from __future__ import annotations
@@ -9,12 +11,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from flux_tenancy.components.config.printable import HIDDEN, without_passwords
+from flux_tenancy.components.config.errors import KeyPath, dotted
+from flux_tenancy.components.config.messages import HIDDEN, without_passwords
 from flux_tenancy.components.config.sealed import SealedText
+from flux_tenancy.components.config.yaml_files import walk
 from flux_tenancy.components.engine.project import PROJECT_FILE
 from flux_tenancy.components.stack.files.names import tenant_file_name
 from flux_tenancy.components.stack.files.secrets import takes_a_secret
-from flux_tenancy.review.changes.objects import ABSENT, FieldChange, field_changes
+from flux_tenancy.components.stack.files.stack_file import StackFile, is_encrypted
+from flux_tenancy.review.changes.objects import ABSENT, Action, FieldChange, field_changes
 from flux_tenancy.review.render.rendered import PLATFORM
 from flux_tenancy.review.render.written import Written
 
@@ -46,12 +51,7 @@ class KeyChange:
 
 
 def key_changes(before: Written, after: Written) -> tuple[KeyChange, ...]:
-    """The keys that differ between two versions of a stack, in the order of their files and paths.
-
-    Args:
-        before: the files at the merge base.
-        after: the files now.
-    """
+    """The keys that differ between two versions of a stack, in the order of their files and paths."""
     return tuple(_key_changes(before, after))
 
 
@@ -69,9 +69,6 @@ def _in_file(file: str, before: Any, after: Any, at: _Path = ()) -> Iterator[Key
     """The keys of one file.
 
     Args:
-        file: its name.
-        before: its content.
-        after: its content.
         at: where that is in the configuration of a stack.
     """
     for change in field_changes(before, after):
@@ -104,3 +101,64 @@ def _readable(path: _Path, value: Any) -> Any:
     if takes_a_secret(path) and not isinstance(value, SealedText):
         return HIDDEN
     return without_passwords(value)
+
+
+@dataclass(frozen=True)
+class SecretChange:
+    """A secret that was set, set again, or removed.
+
+    Attributes:
+        owner: the tenant that it belongs to, or PLATFORM.
+        key: its key in the stack's file, e.g. `tenants.dev-team.source.deployKey`.
+        action: CHANGED for a secret that was set again.
+        copied: the key that had the same encrypted value before; empty if none had.
+    """
+
+    owner: str
+    key: str
+    action: Action
+    copied: str = ""
+
+
+def secret_changes(before: StackFile | None, after: StackFile | None) -> tuple[SecretChange, ...]:
+    """The secrets that differ between two versions of a stack's file, in the order of their keys.
+
+    Args:
+        before: the file at the merge base; None for a new stack.
+        after: the file now; None for a stack that is gone.
+    """
+    old, new = _secrets(before), _secrets(after)
+    keys = {value: path for path, value in old.items()}
+    return tuple(
+        SecretChange(_owner(path), dotted(path), _action(old.get(path), value), _copied(path, keys.get(value or "")))
+        for path in sorted({*old, *new}, key=dotted)
+        for value in [new.get(path)]
+        if old.get(path) != value
+    )
+
+
+def _copied(path: KeyPath, earlier: KeyPath | None) -> str:
+    """The key that a value comes from; an entry of a list may have moved in it."""
+    same = (
+        earlier is not None
+        and len(path) == len(earlier)
+        and all(one == other or {type(one), type(other)} == {int} for one, other in zip(path, earlier, strict=True))
+    )
+    return "" if earlier is None or same else dotted(earlier)
+
+
+def _secrets(file: StackFile | None) -> dict[KeyPath, str]:
+    if file is None:
+        return {}
+    found = walk(file.sections, lambda _, each: is_encrypted(each))
+    return {path: each["secure"] for path, each in found if is_encrypted(each)}
+
+
+def _owner(path: KeyPath) -> str:
+    return str(path[1]) if len(path) > 1 and path[0] == _TENANTS else PLATFORM
+
+
+def _action(before: str | None, after: str | None) -> Action:
+    if before is None:
+        return Action.ADDED
+    return Action.REMOVED if after is None else Action.CHANGED

@@ -67,7 +67,6 @@ class ObjectChange:
     """One object that differs between two renders.
 
     Attributes:
-        action: what happens to it.
         object: the object as it will be; a removed one as it was.
         fields: what changed in it; empty unless it is changed.
     """

@@ -8,13 +8,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import yaml
 
-from flux_tenancy.components.config.printable import without_passwords
-from flux_tenancy.components.config.yaml_files import FastLoader
+from flux_tenancy.components.config.messages import without_passwords
+from flux_tenancy.components.config.yaml_files import data_of
 from flux_tenancy.components.tenant.capsule.names import TENANT
 from flux_tenancy.components.vocabulary.names import (
     BUCKET,
@@ -24,11 +23,12 @@ from flux_tenancy.components.vocabulary.names import (
     KUSTOMIZATION,
     OCI_REPOSITORY,
 )
-from flux_tenancy.review.access.words import counted
+from flux_tenancy.review.access.sentences import counted
 from flux_tenancy.review.changes import comparisons, values
 from flux_tenancy.review.changes.fields import label, shortened
+from flux_tenancy.review.changes.objects import Action, ObjectChange
 from flux_tenancy.review.render.rendered import PLATFORM, PROTECT, RenderedObject
-from flux_tenancy.review.words.statement import Statement
+from flux_tenancy.review.words import Statement
 
 _OTHERS = ("kinds", "immutable", "keys", "objects")
 _VALUE = 160
@@ -49,7 +49,6 @@ class Risk:
     Attributes:
         matters: the way in which the change matters.
         kinds: the kinds of objects.
-        read: the values.
         when: which differences are said.
     """
 
@@ -73,8 +72,7 @@ def risks() -> tuple[Risk, ...]:
 
 @cache
 def _table() -> dict[str, Any]:
-    text = files(__package__).joinpath("risks.yaml").read_text(encoding="utf-8")
-    table: dict[str, Any] = yaml.load(text, FastLoader)
+    table: dict[str, Any] = data_of(__file__, "risks.yaml")
     return table
 
 
@@ -265,3 +263,30 @@ def _text(value: Any) -> str:
     # Before a password loses the @ at its end.
     text = value if isinstance(value, str) else json.dumps(value, default=str)
     return "none" if value is None else without_passwords(text)
+
+
+_IDENTITY = ("metadata.name", "metadata.namespace")
+
+
+def immutable_fields(change: ObjectChange) -> tuple[str, ...]:
+    """The changed fields because of which an object is replaced; empty if it is not."""
+    if change.action is not Action.CHANGED:
+        return ()
+    fields = (*_IDENTITY, *immutable(change.object.type).get("fields", ()))
+    changed = [field.name for field in change.fields]
+    return tuple(
+        key for key in fields if any(name == key or name.startswith((f"{key}.", f"{key}[")) for name in changed)
+    )
+
+
+def replacement_risks(changes: Iterable[ObjectChange]) -> Iterator[Statement]:
+    """A risk for each kind of object whose replacement loses something."""
+    found = Counter[tuple[str, str, str, tuple[str, ...]]]()
+    for change in changes:
+        loses = immutable(change.object.type).get("loses")
+        if loses and (fields := immutable_fields(change)):
+            found[change.object.owner, change.object.kind, loses, fields] += 1
+    for (owner, kind, loses, fields), count in found.items():
+        what = f"a {kind}" if count == 1 else f"{count} objects of kind {kind}"
+        text = f"replaces {what}, because {' and '.join(fields)} cannot change: {loses}"
+        yield Statement(owner, text, risk=True, matters="protection")

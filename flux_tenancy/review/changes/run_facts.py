@@ -10,18 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from flux_tenancy.review.changes.objects import ABSENT, FieldChange, field_changes
 from flux_tenancy.review.render.facts import KUBECONFIG, PACKAGES, PROGRAM, WORKFLOWS
 from flux_tenancy.review.render.rendered import PLATFORM, Render
-from flux_tenancy.review.words.lists import listed
-from flux_tenancy.review.words.statement import Statement
+from flux_tenancy.review.words import Statement, listed
 
 
 def fact_changes(before: Render, after: Render) -> tuple[FieldChange, ...]:
     """The facts that differ; none if one of the programs did not record them.
 
     Facts that repeat keys are left out (`review.changes.keys`).
-
-    Args:
-        before: the render at the merge base.
-        after: the render now.
     """
     if before.facts is None or after.facts is None:
         return ()

@@ -10,8 +10,7 @@ from urllib.parse import urlsplit
 
 from flux_tenancy.components.installs.flux.config import SELECTOR
 from flux_tenancy.components.installs.flux.lanes import lane_of, selector_of
-from flux_tenancy.components.installs.flux.lockdown_environment import PROXY_VARIABLES
-from flux_tenancy.components.installs.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS
+from flux_tenancy.components.installs.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS, PROXY_VARIABLES
 from flux_tenancy.components.installs.flux.profile import FEATURE_GATES
 from flux_tenancy.components.tenant.annotations import FREEZES
 from flux_tenancy.components.vocabulary.manifests import Manifest, value_at

@@ -55,13 +55,7 @@ _LONGEST_PATH = 1024
 
 
 def stack_facts(config: StackConfig, written: Written, project: Path) -> dict[str, Any]:
-    """What decides about the updates of a stack.
-
-    Args:
-        config: the stack.
-        written: what is written in its files.
-        project: folder of the Pulumi project.
-    """
+    """What decides about the updates of a stack."""
     found: dict[str, Any] = {
         PROGRAM: {
             "version": VERSION,

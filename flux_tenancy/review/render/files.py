@@ -1,20 +1,78 @@
-"""Writes a render to a folder, one YAML file for each object."""
+"""Writes a render to a folder, one YAML file for each object, with the digests of all of them."""
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import yaml
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.yaml_files import quoting
 from flux_tenancy.project.errors import OperationError
-from flux_tenancy.review.render.digests import DIGESTS, Digests
+from flux_tenancy.review.render.facts import digest_of
 from flux_tenancy.review.render.rendered import PROTECT, Render, RenderedObject
+
+DIGESTS = "digest.json"
+"""The file with the digests of a render and of each of its objects."""
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+
+Digest = Annotated[str, StringConstraints(pattern=rf"^{_DIGEST.pattern}$")]
+
+
+class Digests(BaseModel):
+    """What identifies a render, as its file `digest.json` has it.
+
+    Attributes:
+        digest: of the whole render.
+        objects: of each object, by its path below the stack's folder.
+        facts: of each fact that decides about an update besides the objects, by its name.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    stack: str
+    digest: Digest
+    objects: Mapping[str, Digest]
+    facts: Mapping[str, Digest] = Field(default_factory=dict)
+
+    @classmethod
+    def of(cls, render: Render) -> Digests:
+        """The digests of a render."""
+        return cls(
+            stack=render.stack,
+            digest=render.digest,
+            objects={str(each.path): each.digest for each in render.objects},
+            facts={name: digest_of(value) for name, value in (render.facts or {}).items()},
+        )
+
+    def as_json(self) -> str:
+        """The content of `digest.json`: the same text on every machine."""
+        return json.dumps(self.model_dump(), indent=2, sort_keys=True) + "\n"
+
+
+def is_digest(text: str) -> bool:
+    """Whether a text is a whole digest, `sha256:` with 64 hexadecimal digits."""
+    return _DIGEST.fullmatch(text) is not None
+
+
+def differences(approved: Digests, found: Digests) -> list[str]:
+    """What differs from an approved render, one line a fact and one an object, by names and paths."""
+    return [*_differences(approved.facts, found.facts), *_differences(approved.objects, found.objects)]
+
+
+def _differences(approved: Mapping[str, Digest], found: Mapping[str, Digest]) -> Iterator[str]:
+    for name in sorted({*approved, *found}):
+        before, after = approved.get(name), found.get(name)
+        if before != after:
+            word = "added" if before is None else "removed" if after is None else "changed"
+            yield f"{word} {name}"
 
 
 @quoting
@@ -45,7 +103,6 @@ def write_render(rendered: Render, out: Path) -> Path:
     """Write a render; returns its folder, which holds nothing else afterwards.
 
     Args:
-        rendered: the render.
         out: the folder of all renders.
 
     Raises:

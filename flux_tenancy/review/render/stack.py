@@ -12,7 +12,7 @@ from pathlib import Path
 from flux_tenancy.components.cluster.config import ClusterConfig
 from flux_tenancy.components.config.errors import ConfigurationError
 from flux_tenancy.components.engine.code import code_problems
-from flux_tenancy.components.stack.cluster.preflight import offline_preflight
+from flux_tenancy.components.stack.cluster.findings import offline_preflight
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.files.names import StackName
 from flux_tenancy.components.stack.files.project_file import read_project_file
@@ -23,8 +23,7 @@ from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from flux_tenancy.review.render.facts import stack_facts
 from flux_tenancy.review.render.recorder import GENERATED, Registered, record
-from flux_tenancy.review.render.rendered import PLATFORM, Render, RenderedObject
-from flux_tenancy.review.render.settings import AdmissionSettings
+from flux_tenancy.review.render.rendered import PLATFORM, AdmissionSettings, Render, RenderedObject
 from flux_tenancy.review.render.written import read_written
 
 TARGET = "pulumi:providers:kubernetes"
@@ -46,7 +45,6 @@ def load_and_render(project: Path, stack: str, tenant: str = "") -> tuple[Render
     """Render one stack; returns its configuration, too.
 
     Args:
-        project: folder of the Pulumi project.
         stack: name of the stack, which has a file in it; the render goes by its last part.
         tenant: the only tenant to render, as if the stack had no other; all by default.
 

@@ -15,11 +15,10 @@ from flux_tenancy.components.config.errors import Problem
 from flux_tenancy.components.config.yaml_files import read_mapping
 from flux_tenancy.components.engine.project import PROJECT_FILE
 from flux_tenancy.components.keys.known_hosts import read_known_hosts
-from flux_tenancy.components.stack.files.config_keys import section_of
 from flux_tenancy.components.stack.files.names import tenant_file_name
 from flux_tenancy.components.stack.files.project_file import read_project_file
 from flux_tenancy.components.stack.files.secrets import ENCRYPTION, sealed, sealing
-from flux_tenancy.components.stack.files.stack_file import read_stack_file, structured, with_shared
+from flux_tenancy.components.stack.files.stack_file import read_stack_file, section_of, structured, with_shared
 from flux_tenancy.components.stack.files.tenant_files import overlay
 
 _CONFIG = "config"
@@ -31,7 +30,6 @@ class Written:
     """What is written in the files of a stack. A file that cannot be read counts as empty.
 
     Attributes:
-        file: name of the stack's file.
         sections: this project's keys in it, without the project's name.
         values: these keys, completed by those that `Pulumi.yaml` sets for all stacks.
         others: its further keys: Pulumi's own configuration, environments, and how its secrets are encrypted.
@@ -64,7 +62,6 @@ def read_written(stack: str, project: Path) -> Written:
     """Read what is written in the files of a stack, of which at least the project's own is valid.
 
     Args:
-        stack: name of the stack.
         project: folder of the Pulumi project, which contains `tenants/`.
 
     Raises:

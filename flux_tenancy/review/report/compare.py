@@ -7,17 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from flux_tenancy.components.config.errors import ConfigurationError
-from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.messages import printable
 from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.stack.files.project_file import read_project_file
 from flux_tenancy.components.stack.files.stack_file import StackFile, read_stack_file
 from flux_tenancy.project.described_stack import UNKNOWN_STACK, described_name, described_stacks
 from flux_tenancy.project.errors import OperationError
 from flux_tenancy.review.admission.answers import admission_answers
-from flux_tenancy.review.admission.build import PROGRAM
-from flux_tenancy.review.admission.check import NOT_CHECKED
-from flux_tenancy.review.admission.program import VARIABLE, find_program
-from flux_tenancy.review.admission.verdict import refusals
+from flux_tenancy.review.admission.check import NOT_CHECKED, refusals
+from flux_tenancy.review.admission.program import PROGRAM, VARIABLE, find_program
 from flux_tenancy.review.changes.keys import key_changes
 from flux_tenancy.review.render.rendered import PLATFORM, Render
 from flux_tenancy.review.render.written import read_written
@@ -28,15 +26,13 @@ from flux_tenancy.review.rules.stacks import NO_STACKS, read_stacks
 from flux_tenancy.review.rules.table import findings
 from flux_tenancy.review.versions.rendering import Version, rendering
 from flux_tenancy.review.versions.trees import merge_base
-from flux_tenancy.review.words.lists import listed
-from flux_tenancy.review.words.statement import Statement
+from flux_tenancy.review.words import Statement, listed
 
 
 def compare(project: Path, base: str, only: Collection[str] = ()) -> Report:
     """Compare the working tree with the merge base.
 
     Args:
-        project: folder of the project.
         base: what the change is to be merged into.
         only: the only stacks to compare; empty for all, those that only the merge base has included.
 
@@ -86,8 +82,6 @@ def refusals_of(program: Path, before: Render | None, after: Render, project: Pa
     Args:
         program: the program that answers for an API server.
         before: the render at the merge base, or None.
-        after: the render now.
-        project: folder of the project.
 
     Raises:
         OperationError: the program fails.

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from flux_tenancy.components.stack.cluster.absence import deleted_tenants
 from flux_tenancy.components.stack.decisions import ReviewConfig
 from flux_tenancy.components.stack.files.stack_file import StackFile
-from flux_tenancy.review.access.changes import access_changes
-from flux_tenancy.review.access.sentences import Joined, RiskLevel
+from flux_tenancy.components.tenant.annotations import SOURCES
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.names import KUSTOMIZATION, POD_SECURITY_LABEL
+from flux_tenancy.review.access.sentences import AccessRow, all_of, counted
+from flux_tenancy.review.access.summary import access_changes
 from flux_tenancy.review.changes.configuration import configuration_documents, is_production_environment
 from flux_tenancy.review.changes.deletions import deletions
-from flux_tenancy.review.changes.keys import KeyChange
+from flux_tenancy.review.changes.keys import KeyChange, secret_changes
 from flux_tenancy.review.changes.objects import changes
-from flux_tenancy.review.changes.onboardings import onboardings
 from flux_tenancy.review.changes.releases import release_changes
-from flux_tenancy.review.changes.replacements import replacement_risks
-from flux_tenancy.review.changes.risks import risk_statements
+from flux_tenancy.review.changes.risks import replacement_risks, risk_statements
 from flux_tenancy.review.changes.run_facts import fact_changes
-from flux_tenancy.review.changes.secrets import secret_changes
 from flux_tenancy.review.render.facts import configuration
-from flux_tenancy.review.render.rendered import PLATFORM, Render
+from flux_tenancy.review.render.rendered import PLATFORM, Render, RenderedObject
 from flux_tenancy.review.report.model import StackReport
 from flux_tenancy.review.rules.findings import Finding
-from flux_tenancy.review.words.statement import Statement
+from flux_tenancy.review.words import Statement
 
 _GONE = "has no file of this production stack any more: nothing updates, repairs or reviews its objects"
 
@@ -35,7 +36,6 @@ class Side:
     """One of two versions of a stack.
 
     Attributes:
-        file: the stack's file.
         render: what it applies.
     """
 
@@ -56,12 +56,10 @@ def stack_report(
     """What a change does to one stack.
 
     Args:
-        stack: name of the stack.
         before: the stack at the merge base; None for a new one.
         after: the stack now; None for one that the change no longer describes.
         refusals: what this program's own policies newly refuse.
         findings: what in the stack breaks the rules, now or before.
-        note: why the comparison is incomplete.
         is_compared: whether the stack at the merge base can be rendered; otherwise its keys are compared alone.
         keys: the keys that differ in the stack's files.
     """
@@ -111,7 +109,6 @@ def same_cluster(side: Side, others: Mapping[str, Render]) -> list[str]:
     """The other stacks for the cluster of a new one, by its uid or by the context of its kubeconfig.
 
     Args:
-        side: the new stack.
         others: what the other stacks apply, by name.
     """
     own = _cluster(side.render)
@@ -149,8 +146,8 @@ def _sections(side: Side) -> dict[str, Any]:
     return configuration(side.render.facts)
 
 
-def _of_access(change: Joined) -> Statement:
-    return Statement(change.owner, change.text, change.risk is RiskLevel.HIGH, names_owner=True, matters="access")
+def _of_access(row: AccessRow) -> Statement:
+    return Statement(row.owner, row.text, row.high, names_owner=True, matters="access", access=row.cells)
 
 
 def _absent(before: Render, after: Render) -> tuple[str, ...]:
@@ -163,3 +160,49 @@ def _absent(before: Render, after: Render) -> tuple[str, ...]:
 def _tenants(render: Render | None) -> set[str]:
     owners: Collection[str] = {each.owner for each in render.objects} if render else ()
     return set(owners) - {PLATFORM}
+
+
+# What a quota limits of a node; how many objects there may be has safe defaults.
+_COMPUTE = re.compile(r"(requests\.|limits\.)?(cpu|memory|storage|ephemeral-storage)|pods")
+
+
+def onboardings(names: Collection[str], render: Render) -> Iterator[Statement]:
+    """Two sentences for each new tenant."""
+    policies = render.settings.stack.get("policies", {}) if render.settings else {}
+    of_all = tuple(policies.get("sources", {}).get("allowed", ()))
+    for name in names:
+        own = [each for each in render.objects if each.owner == name and each.is_kubernetes]
+        namespaces = [each.manifest["metadata"] for each in own if each.kind == "Namespace"]
+        homes = [
+            f"{each['name']} (Pod Security {each['labels'].get(POD_SECURITY_LABEL, 'none')})" for each in namespaces
+        ]
+        parts = [
+            f"runs in {counted(homes, 'namespaces')}",
+            *(_synced(each.manifest, own) for each in own if each.kind == KUSTOMIZATION),
+        ]
+        yield Statement(name, "; ".join(parts))
+        listed = [entry for each in namespaces for entry in each.get("annotations", {}).get(SOURCES, "").split()]
+        sources = counted(dict.fromkeys((*of_all, *listed)), "more") or "none but those of the stack"
+        yield Statement(name, f"has the allowed sources {sources}, and {_limits(own)}")
+
+
+def _synced(sync: Manifest, objects: Iterable[RenderedObject]) -> str:
+    spec, reference = sync["spec"], sync["spec"]["sourceRef"]
+    namespace = reference.get("namespace", sync["metadata"]["namespace"])
+    keys = reference["kind"], namespace, reference["name"]
+    source = next((each.manifest["spec"] for each in objects if (each.kind, each.namespace, each.name) == keys), None)
+    if source is None:
+        return f"syncs {spec['path']} of {reference['kind']} {namespace}/{reference['name']}"
+    place = source.get("url") or f"{source.get('endpoint', '')}/{source.get('bucketName', '')}"
+    reference_words = [f"{key} {value}" for key, value in source.get("ref", {}).items()]
+    signed = "signed" if source.get("verify") else "not verified by signature"
+    return f"syncs {spec['path']} of {place} ({', '.join([*reference_words, signed])})"
+
+
+def _limits(objects: Iterable[RenderedObject]) -> str:
+    """The limits of compute resources and storage."""
+    hard: dict[str, Mapping[str, str]] = {
+        each.name: each.manifest["spec"].get("hard", {}) for each in objects if each.kind == "ResourceQuota"
+    }
+    found = {f"{value} of {key}" for each in hard.values() for key, value in each.items() if _COMPUTE.fullmatch(key)}
+    return f"the limits {all_of(sorted(found))}" if found else "no limit of CPU and memory"

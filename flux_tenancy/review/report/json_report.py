@@ -10,12 +10,11 @@ from flux_tenancy.review.changes.fields import is_noise, shown_manifest, shown_v
 from flux_tenancy.review.changes.keys import KeyChange
 from flux_tenancy.review.changes.objects import ABSENT, Action, FieldChange, ObjectChange
 from flux_tenancy.review.changes.releases import ReleaseChange
-from flux_tenancy.review.changes.replacements import immutable_fields
-from flux_tenancy.review.changes.risks import matters_of_key, matters_of_kind
+from flux_tenancy.review.changes.risks import immutable_fields, matters_of_key, matters_of_kind
 from flux_tenancy.review.changes.run_facts import is_of_project
 from flux_tenancy.review.report.model import Report, StackReport
-from flux_tenancy.review.rules.findings_text import record
-from flux_tenancy.review.words.statement import Statement
+from flux_tenancy.review.rules.findings import record
+from flux_tenancy.review.words import Statement
 
 
 def as_json(report: Report) -> str:

@@ -30,8 +30,7 @@ from flux_tenancy.review.report.phrases import (
     violation,
     waiver,
 )
-from flux_tenancy.review.words.escaping import code, fenced, inline
-from flux_tenancy.review.words.lists import fitting, listed, size_of
+from flux_tenancy.review.words import code, fenced, fitting, inline, listed, size_of
 
 LIMIT = 60_000
 """Bytes of a comment. GitHub takes 65,536 characters, of which whoever posts it needs some for a marker and links."""
@@ -52,8 +51,6 @@ def as_markdown(report: Report, limit: int = LIMIT, whole_at: str = "") -> str:
     (`extensions.github_bot.report_comment`).
 
     Args:
-        report: the report.
-        limit: bytes of the result.
         whole_at: address of the whole report, for one that is shortened; empty if there is none.
     """
     top = [f"## {inline(report.headline)}", _sentence(compared(report))]
@@ -174,10 +171,14 @@ def _releases(report: Report) -> Iterator[str]:
             inline(release(each.after)),
             ", ".join(links),
         ]
-        rows.append(f"| {' | '.join(cells)} |")
+        rows.append(cells)
     if rows:
-        heads = "| Release | Stacks | Before | After | Upstream |\n| --- | --- | --- | --- | --- |\n"
-        yield f"### Releases\n\n{heads}" + "\n".join(rows)
+        yield f"### Releases\n\n{_table(('Release', 'Stacks', 'Before', 'After', 'Upstream'), rows)}"
+
+
+def _table(headings: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
+    """A table of cells that are Markdown already."""
+    return "\n".join(f"| {' | '.join(row)} |" for row in (headings, ["---"] * len(headings), *rows))
 
 
 def _section(section: ReportSection) -> str:
@@ -188,8 +189,10 @@ def _section(section: ReportSection) -> str:
 def _group(group: StackGroup) -> str:
     number_of = f": {counts(group)}" if group.entries else ""
     parts = [f"**On {inline(listed(group.stacks))}**{number_of}"]
-    if group.said:
-        parts.append("\n".join(f"- {_sentence(each.sentence)}" for each in group.said))
+    if texts := [each.sentence for each in group.said if not each.access]:
+        parts.append("\n".join(f"- {_sentence(text)}" for text in texts))
+    if rows := [each.access for each in group.said if each.access]:
+        parts.append(_table(("Who", "What", "Where"), (map(inline, row) for row in rows)))
     for summary in dict.fromkeys(map(keys_title, group.keys)):
         keys = [each for each in group.keys if keys_title(each) == summary]
         lines = diff_lines(keys)

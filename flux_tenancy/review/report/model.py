@@ -13,25 +13,21 @@ from functools import cached_property
 from itertools import chain
 from typing import TypeVar
 
-from flux_tenancy.components.config.printable import printable, without_passwords
+from flux_tenancy.components.config.messages import printable, without_passwords
 from flux_tenancy.components.stack.cluster.absence import ABSENT_TENANT
 from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.vocabulary.manifests import qualified
 from flux_tenancy.review.changes.deletions import OwnerDeletion
 from flux_tenancy.review.changes.fields import TENANT, Lines, as_yaml_lines, diff, is_noise, masked, without_digests
-from flux_tenancy.review.changes.keys import KeyChange
+from flux_tenancy.review.changes.keys import KeyChange, SecretChange
 from flux_tenancy.review.changes.objects import Action, FieldChange, ObjectChange
 from flux_tenancy.review.changes.releases import ReleaseChange
-from flux_tenancy.review.changes.replacements import immutable_fields
-from flux_tenancy.review.changes.risks import matters_of_key
+from flux_tenancy.review.changes.risks import immutable_fields, matters_of_key
 from flux_tenancy.review.changes.run_facts import fact_statements, is_of_project
-from flux_tenancy.review.changes.secrets import SecretChange
 from flux_tenancy.review.render.rendered import PLATFORM
 from flux_tenancy.review.report.shared_keys import shared_keys
 from flux_tenancy.review.rules.findings import Finding
-from flux_tenancy.review.words.letters import with_letters_named
-from flux_tenancy.review.words.lists import listed
-from flux_tenancy.review.words.statement import Statement
+from flux_tenancy.review.words import Statement, listed, with_letters_named
 
 _T = TypeVar("_T")
 _NAMED = 3
@@ -49,7 +45,6 @@ class StackReport:
     """What a change does to one stack.
 
     Attributes:
-        stack: name of the stack.
         digest: digest of what would be applied; empty for a stack that is gone.
         is_new: whether the merge base does not have it.
         is_gone: whether the change removes its file.
@@ -57,11 +52,8 @@ class StackReport:
         offboarded: tenants that it had.
         absent: those of them that were not leaving, so that the update refuses to delete them.
         onboardings: what the new tenants are.
-        changes: the objects that differ.
         keys: the keys of its files that differ.
         facts: what else decides about an update and differs (`review.changes.run_facts`).
-        releases: the upstream releases that differ.
-        secrets: the secrets that differ.
         deletions: what is deleted, by owner.
         access: who may do more or less than before.
         refusals: what this program's own policies newly refuse.
@@ -117,7 +109,8 @@ class StackReport:
         for each in self._statements():
             text = without_passwords(each.text)
             named = with_letters_named(text)
-            yield replace(each, text=named, risk=each.risk or named != text)
+            access = tuple(with_letters_named(without_passwords(cell)) for cell in each.access)
+            yield replace(each, text=named, risk=each.risk or named != text, access=access)
 
     def _statements(self) -> Iterator[Statement]:
         for name in self.absent:
@@ -142,10 +135,9 @@ class JoinedStatement:
 
     Attributes:
         owners: the tenants, or PLATFORM.
-        stacks: the stacks.
-        text: the sentence.
         risk: whether reviewers have to look at it first.
         names_owner: whether the sentence has its own subject.
+        access: of a sentence about access who, what and where; empty for any other.
     """
 
     owners: tuple[str, ...]
@@ -153,6 +145,7 @@ class JoinedStatement:
     text: str
     risk: bool
     names_owner: bool
+    access: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -195,21 +188,18 @@ class Entry:
         return printable(f"{self.kind} {listed(self.names, _NAMED)}{because}")
 
 
-@dataclass(frozen=True)
+@dataclass
 class StackGroup:
     """What a change does for some owners, the same in all of these stacks.
 
     Attributes:
-        stacks: the stacks.
         said: the statements that are no risks.
-        entries: the objects.
-        keys: the keys.
     """
 
     stacks: tuple[str, ...]
-    said: tuple[JoinedStatement, ...]
-    entries: tuple[Entry, ...]
-    keys: tuple[Entry, ...] = ()
+    said: list[JoinedStatement] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)
+    keys: list[Entry] = field(default_factory=list)
 
     def of(self, action: Action) -> tuple[Entry, ...]:
         """The objects with which this happens, without noise."""
@@ -221,25 +211,12 @@ class StackGroup:
         return tuple(each for each in self.entries if each.noise)
 
 
-@dataclass
-class _Gathered:
-    """What is found for a group."""
-
-    said: list[JoinedStatement] = field(default_factory=list)
-    entries: list[Entry] = field(default_factory=list)
-    keys: list[Entry] = field(default_factory=list)
-
-    def group(self, stacks: tuple[str, ...]) -> StackGroup:
-        return StackGroup(stacks, tuple(self.said), tuple(self.entries), tuple(self.keys))
-
-
 @dataclass(frozen=True)
 class ReportSection:
     """What a change does for some owners alike.
 
     Attributes:
         owners: the tenants, or PLATFORM alone.
-        groups: by stacks.
     """
 
     owners: tuple[str, ...]
@@ -252,7 +229,6 @@ class Report:
 
     Attributes:
         base: what it is to be merged into, e.g. `main`.
-        commit: the merge base.
         stacks: the stacks that it may concern, by name.
         notes: what the report lacks, of all stacks.
     """
@@ -304,16 +280,20 @@ class Report:
     @cached_property
     def sections(self) -> tuple[ReportSection, ...]:
         """What happens to whom: the platform first, then tenants by name. What is the same for several is said once."""
-        found: dict[tuple[str, ...], dict[tuple[str, ...], _Gathered]] = defaultdict(lambda: defaultdict(_Gathered))
+        found: dict[tuple[str, ...], dict[tuple[str, ...], StackGroup]] = defaultdict(dict)
+
+        def group(owners: tuple[str, ...], stacks: tuple[str, ...]) -> StackGroup:
+            return found[owners].setdefault(stacks, StackGroup(stacks))
+
         for said in _alike(self._statements(risk=False)):
-            found[said.owners][said.stacks].said.append(said)
+            group(said.owners, said.stacks).said.append(said)
         for owners, stacks, entry in _entries((each, stack.stack) for stack in self.stacks for each in stack.changes):
-            found[owners][stacks].entries.append(entry)
+            group(owners, stacks).entries.append(entry)
         keys = ((stack.stack, stack.of_owner(each.owner), each) for stack in self.stacks for each in stack.keys)
         for owners, stacks, action, files, parts in shared_keys(keys):
-            found[owners][stacks].keys.append(Entry(action, KEYS, files, parts))
+            group(owners, stacks).keys.append(Entry(action, KEYS, files, parts))
         return tuple(
-            ReportSection(owners, tuple(groups[stacks].group(stacks) for stacks in sorted(groups, key=_most_first)))
+            ReportSection(owners, tuple(groups[stacks] for stacks in sorted(groups, key=_most_first)))
             for owners, groups in sorted(found.items(), key=lambda item: (item[0] != (PLATFORM,), item[0]))
         )
 
@@ -417,7 +397,7 @@ def _said(statements: Iterable[tuple[Statement, str]]) -> Iterator[JoinedStateme
         for name, stacks in by_owner.items():
             by_stacks[tuple(dict.fromkeys(stacks))].append(name)
         for stacks_of, owners in by_stacks.items():
-            yield JoinedStatement(tuple(owners), stacks_of, each.text, each.risk, each.names_owner)
+            yield JoinedStatement(tuple(owners), stacks_of, each.text, each.risk, each.names_owner, each.access)
 
 
 def _alike(statements: Iterable[tuple[Statement, str]]) -> Iterator[JoinedStatement]:
@@ -433,13 +413,14 @@ def _alike(statements: Iterable[tuple[Statement, str]]) -> Iterator[JoinedStatem
             yield same[0]
         else:
             owners = tuple(owner for each in same for owner in each.owners)
-            yield replace(same[0], owners=owners, text=_masked(same[0].text, owners[0]))
+            access = tuple(_masked(each, owners[0]) for each in same[0].access)
+            yield replace(same[0], owners=owners, text=_masked(same[0].text, owners[0]), access=access)
 
 
 def _masked(text: str, owner: str) -> str:
     """A sentence with a placeholder for its tenant where that is its subject, its place, or has a secret."""
     name = re.escape(owner)
-    return re.sub(rf"^{name}(?= )|(?<= in ){name}$|(?<=^the secret tenants\.){name}(?=\.)", TENANT, text)
+    return re.sub(rf"^{name}(?= |$)|(?<=\bin ){name}$|(?<=^the secret tenants\.){name}(?=\.)", TENANT, text)
 
 
 def _entries(changes: Iterable[tuple[ObjectChange, str]]) -> Iterator[tuple[tuple[str, ...], tuple[str, ...], Entry]]:

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
-from flux_tenancy.components.config.invariants import present
+from flux_tenancy.components.config.errors import present
 from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.review.changes.deletions import OwnerDeletion
 from flux_tenancy.review.changes.objects import Action
 from flux_tenancy.review.changes.releases import Release
 from flux_tenancy.review.render.rendered import PLATFORM
 from flux_tenancy.review.report.model import Entry, Report, StackGroup, StackReport
-from flux_tenancy.review.rules.findings import Finding
-from flux_tenancy.review.rules.findings_text import described, waiver_text
-from flux_tenancy.review.words.lists import listed
+from flux_tenancy.review.rules.findings import Finding, described, waiver_text
+from flux_tenancy.review.words import listed
 
 _DIGITS = 12
 """Digits of a digest that are shown where it only tells one release from another."""

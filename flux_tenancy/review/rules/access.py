@@ -10,8 +10,7 @@ from base64 import b64decode
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.messages import Message, printable
 from flux_tenancy.components.config.types import is_reserved
 from flux_tenancy.components.git.github import DEPLOY_KEY_TYPE
 from flux_tenancy.components.keys.armor import has_private_key, is_single_block
@@ -35,7 +34,7 @@ from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from flux_tenancy.review.render.recorder import GENERATED
 from flux_tenancy.review.render.rendered import PLATFORM, RenderedObject
 from flux_tenancy.review.rules.findings import WAIVE, Finding, resource_of
-from flux_tenancy.review.rules.setting import RuleSetting
+from flux_tenancy.review.rules.stacks import RuleSetting
 
 _ALL_RIGHTS: Rules = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]
 # As `components.config.sealed` writes it; a render has it as text.

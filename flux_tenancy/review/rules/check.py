@@ -43,8 +43,6 @@ def check_stacks(project: Path, stacks: Sequence[str], base: str = "") -> Checke
     """Check stacks of the working tree against the rules.
 
     Args:
-        project: folder of the project.
-        stacks: names of the stacks.
         base: what the change is to be merged into, to check what it deletes; empty for no comparison.
 
     Raises:

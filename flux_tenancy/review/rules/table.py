@@ -7,15 +7,130 @@ damage would be great: rules see what the builders made of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from flux_tenancy.components.config.messages import Message, printable
+from flux_tenancy.components.installs.flux.lockdown_flags import FORBIDDEN_FLAGS, arguments_for, flags_for, unknown_to
+from flux_tenancy.components.installs.flux.profile import FEATURE_GATES
+from flux_tenancy.components.installs.flux.release import component_of, version_of
+from flux_tenancy.components.policies.config import PolicyEngine
+from flux_tenancy.components.stack.cluster.protection import TAKEN_ALONG
 from flux_tenancy.components.stack.decisions import RuleName
-from flux_tenancy.review.render.rendered import RenderedObject
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.names import Controller
+from flux_tenancy.review.render.rendered import PLATFORM, RenderedObject
 from flux_tenancy.review.rules.access import admin_bindings, plain_secrets, reserved_namespaces, writable_deploy_keys
-from flux_tenancy.review.rules.environment import missing_engine, policies_not_enforced, protected_deletions
-from flux_tenancy.review.rules.findings import Finding, waived
-from flux_tenancy.review.rules.flux import lockdown_flags
-from flux_tenancy.review.rules.setting import RuleSetting
+from flux_tenancy.review.rules.findings import WAIVE, Finding, resource_of, waived
+from flux_tenancy.review.rules.stacks import RuleSetting
+
+_GATES = FEATURE_GATES.strip("-=")
+
+
+def lockdown_flags(objects: Sequence[RenderedObject], setting: RuleSetting) -> Iterator[Finding]:
+    """Flags of the multi-tenant profile that a controller lacks or does not know, and those that undo it."""
+    for each in objects if setting.locked_down else ():
+        if each.kind != "Deployment" or (controller := component_of(each.manifest)) is None:
+            continue
+        version = version_of(each.manifest)
+        for message in _messages(controller, _flags(each.manifest), setting.default_account, version):
+            yield Finding(RuleName.LOCKDOWN_FLAGS, each.owner, resource_of(each), message)
+
+
+def _messages(controller: Controller, flags: dict[str, str], default_account: str, version: str) -> Iterator[Message]:
+    known = flags_for(controller, version)
+    gates = _gates(flags.get(_GATES, ""))
+    for flag, argument in zip(known, arguments_for(controller, default_account, version), strict=True):
+        name, _, value = argument.removeprefix("--").partition("=")
+        if name == _GATES:
+            gate, _, wanted = value.partition("=")
+            is_set = gates.get(gate) == wanted
+        else:
+            is_set = flags.get(name) == value
+        if not is_set:
+            yield Message(
+                "FT-REV-106",
+                f"lacks {argument}, without which a tenant could {flag.purpose}",
+                f"remove the argument that overrides it from flux.extraArgs.{controller} (docs/lockdown.md)",
+            )
+    for name in sorted(unknown_to(controller, version) & flags.keys()):
+        yield Message(
+            "FT-REV-107",
+            f"has --{name}, which {controller} does not support; it would not start",
+            f"remove it from flux.extraArgs.{controller} (docs/lockdown.md)",
+        )
+    for name in sorted(FORBIDDEN_FLAGS.keys() & flags.keys()):
+        if flags[name] not in ("", "false"):
+            yield Message(
+                "FT-REV-108",
+                f"has --{printable(name)}: {FORBIDDEN_FLAGS[name]}",
+                f"remove it from flux.extraArgs.{controller} (docs/lockdown.md)",
+            )
+
+
+def _flags(deployment: Manifest) -> dict[str, str]:
+    """The flags of a controller; the last value of each counts, as for the controller itself."""
+    containers = deployment["spec"]["template"]["spec"]["containers"]
+    return dict(_parsed(argument for container in containers for argument in container.get("args") or ()))
+
+
+def _parsed(arguments: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for argument in arguments:
+        name, separator, value = argument.lstrip("-").partition("=")
+        yield name, value if separator else "true"
+
+
+def _gates(value: str) -> dict[str, str]:
+    pairs = (gate.partition("=") for gate in value.split(","))
+    return {name.strip(): setting for name, _, setting in pairs}
+
+
+def missing_engine(objects: Sequence[RenderedObject], setting: RuleSetting) -> Iterator[Finding]:
+    """A production environment without a policy engine."""
+    if setting.production and setting.engine is PolicyEngine.NONE:
+        rule = RuleName.NO_POLICY_ENGINE
+        message = Message(
+            "FT-REV-109",
+            "is none in a production environment, so no admission policy applies to tenants",
+            f"set policies.engine to native, kyverno or both, {WAIVE} {rule}",
+        )
+        yield Finding(rule, PLATFORM, "policies.engine", message)
+
+
+def policies_not_enforced(objects: Sequence[RenderedObject], setting: RuleSetting) -> Iterator[Finding]:
+    """Policies of a production environment that are audited or off."""
+    rule = RuleName.POLICY_NOT_ENFORCED
+    for key, mode in setting.weakened.items() if setting.production else ():
+        message = Message(
+            "FT-REV-110",
+            f"is {mode} in a production environment, so violations are allowed",
+            f"set {key} to enforce, {WAIVE} {rule}",
+        )
+        yield Finding(rule, PLATFORM, key, message)
+
+
+def protected_deletions(before: Iterable[RenderedObject], after: Iterable[RenderedObject]) -> Iterator[Finding]:
+    """Protected namespaces and CRDs that a change would delete or replace.
+
+    Args:
+        before: what is applied now; what it protects counts, so that no change lifts a protection and uses it at once.
+    """
+    staying = {(each.kind, each.name): each.key for each in after if each.kind in TAKEN_ALONG}
+    rule = RuleName.PROTECTED_DELETION
+    for each in before:
+        key = staying.get((each.kind, each.name))
+        if each.protected and key != each.key:
+            taken = TAKEN_ALONG[each.kind]
+            message = (
+                Message("FT-REV-111", f"is protected and would be deleted, with {taken}", f"keep it, {WAIVE} {rule}")
+                if key is None
+                else Message(
+                    "FT-REV-112",
+                    f"is protected and would be replaced, which deletes {taken}",
+                    f"keep its name in the state and its API version, {WAIVE} {rule}",
+                )
+            )
+            yield Finding(rule, each.owner, resource_of(each), message)
+
 
 Rule = Callable[[Sequence[RenderedObject], RuleSetting], Iterable[Finding]]
 """Finds what breaks a rule among all objects of a stack."""
@@ -38,8 +153,6 @@ def findings(
     """Everything in a stack that breaks a rule, with the waiver that allows it.
 
     Args:
-        objects: all objects of the stack.
-        setting: the stack.
         before: all objects that it has now, to judge what is deleted.
     """
     found = [finding for rule in RULES.values() for finding in rule(objects, setting)]

@@ -1,13 +1,17 @@
 """The stacks of an earlier version of the project, rendered by its own program in another process.
 
-That is the version that its requirements pin (`base_program`) or, in the program's own repository, what is in the tree.
-Where the program is the same, a fork of this process renders, with what it has loaded already. If the earlier program
-cannot be installed or fails, today's renders the earlier files, and a note says that the upgrade is not compared.
+That is the version that its requirements pin, which is installed once for each set of requirements, or, in the
+program's own repository, what is in the tree. Where the program is the same, a fork of this process renders, with what
+it has loaded already. If the earlier program cannot be installed or fails, today's renders the earlier files, and a
+note says that the upgrade is not compared.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -22,12 +26,11 @@ from typing import Any, Protocol
 
 from pydantic import ValidationError
 
-from flux_tenancy.components.config.printable import printable
-from flux_tenancy.components.engine.code import PACKAGE
-from flux_tenancy.review.render.rendered import Render, RenderedObject
-from flux_tenancy.review.render.settings import AdmissionSettings
+from flux_tenancy.components.config.messages import printable
+from flux_tenancy.components.engine.code import PACKAGE, REQUIREMENTS, read_by_pip
+from flux_tenancy.project.cache import cache_folder
+from flux_tenancy.review.render.rendered import AdmissionSettings, Render, RenderedObject
 from flux_tenancy.review.versions import render_process
-from flux_tenancy.review.versions.base_program import NotInstalledError, installed_python
 from flux_tenancy.review.versions.trees import TODAY, Tree, pinned_version
 from flux_tenancy.version import VERSION
 
@@ -66,7 +69,7 @@ class Rendering:
         self._process: _Process
         # A fork has no other threads than the one that forked, so that what they held stays held.
         self._note, pinned = "", pinned_version(self._folder)
-        if (tree.has_todays_program or pinned == VERSION) and threading.active_count() == 1:
+        if pinned == VERSION and threading.active_count() == 1:
             self._process = _Fork(self._errors, str(TODAY), str(self._folder), str(self._renders), *stacks)
             return
         program, python = TODAY, Path(sys.executable)
@@ -173,15 +176,61 @@ def _render(errors: Path, *arguments: str) -> None:
 
 @contextmanager
 def rendering(tree: Tree, stacks: Sequence[str]) -> Iterator[Rendering]:
-    """Render stacks of an earlier version while something else is done; ends with the context.
-
-    Args:
-        tree: the earlier version.
-        stacks: names of its stacks.
-    """
+    """Render stacks of an earlier version while something else is done; ends with the context."""
     with tempfile.TemporaryDirectory(prefix="flux-tenancy-render-") as temporary:
         started = Rendering(tree, stacks, Path(temporary))
         try:
             yield started
         finally:
             started.stop()
+
+
+_PIP = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile", "--no-input")
+
+
+class NotInstalledError(Exception):
+    """What the merge base requires cannot be installed."""
+
+
+def installed_python(project: Path, environ: Mapping[str, str] = os.environ) -> Path:
+    """The Python of an environment with what a project requires; it is installed if it is not in the cache.
+
+    Args:
+        environ: the environment, with pip's own settings.
+
+    Raises:
+        NotInstalledError: pip fails, or there is no folder for caches.
+    """
+    cache = cache_folder(environ)
+    if cache is None:
+        raise NotInstalledError("there is no folder for caches")
+    required = b"".join(file.read_bytes() for file in read_by_pip(project))
+    digest = hashlib.sha256(required + sys.version.encode()).hexdigest()
+    folder = cache / "programs" / digest[:16]
+    python = folder / "bin" / "python"
+    if python.is_file():
+        return python
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    # An environment cannot be moved, so an unfinished one has no mark.
+    unfinished = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
+    try:
+        _run([sys.executable, "-m", "venv", str(unfinished)], project, environ)
+        _run([str(unfinished / "bin" / "python"), *_PIP, "-r", REQUIREMENTS], project, environ)
+        # Whoever is first wins.
+        folder.symlink_to(unfinished.name)
+    except FileExistsError:
+        shutil.rmtree(unfinished, ignore_errors=True)
+    except (NotInstalledError, OSError):
+        shutil.rmtree(unfinished, ignore_errors=True)
+        raise
+    return python
+
+
+def _run(command: list[str], folder: Path, environ: Mapping[str, str]) -> None:
+    try:
+        done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise NotInstalledError(str(error)) from None
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        raise NotInstalledError(printable(last.removeprefix("ERROR: "))[:_REASON_CHARACTERS])

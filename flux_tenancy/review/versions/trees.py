@@ -15,8 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from flux_tenancy.components.config.messages import Message, Wording
-from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.messages import Message, Wording, printable
 from flux_tenancy.components.engine.code import PACKAGE
 from flux_tenancy.components.engine.git import git
 from flux_tenancy.project.errors import OperationError
@@ -37,12 +36,10 @@ class Tree:
     Attributes:
         folder: the project's folder in it.
         commit: the commit that it is from.
-        has_todays_program: whether its program is that of the working tree, file by file.
     """
 
     folder: Path
     commit: str
-    has_todays_program: bool
 
 
 @contextmanager
@@ -50,7 +47,6 @@ def merge_base(project: Path, base: str) -> Iterator[Tree]:
     """The project at the merge base of a branch and the working tree's HEAD, as long as the context lasts.
 
     Args:
-        project: folder of the project in a clone.
         base: what the change is to be merged into, e.g. `main` or `origin/main`.
 
     Raises:
@@ -82,7 +78,7 @@ def merge_base(project: Path, base: str) -> Iterator[Tree]:
             )
         for path in _ignored(project):
             _link(project / path, folder / path)
-        yield Tree(folder, commit, _has_todays_program(project, commit))
+        yield Tree(folder, commit)
 
 
 def _merge_base(project: Path, base: str) -> str:
@@ -110,20 +106,8 @@ def _merge_base(project: Path, base: str) -> str:
     return common.stdout.decode().strip()
 
 
-def _has_todays_program(project: Path, commit: str) -> bool:
-    if project != TODAY:
-        return False
-    program = ("--", PACKAGE.name)
-    changed = run_git(project, "diff", "--quiet", commit, *program).returncode
-    return not changed and not run_git(project, "ls-files", "--others", "--exclude-standard", *program).stdout
-
-
 def pinned_version(project: Path) -> str | None:
-    """The version of this program that a project pins in `requirements.txt`; None if it pins none.
-
-    Args:
-        project: folder of the project.
-    """
+    """The version of this program that a project pins in `requirements.txt`; None if it pins none."""
     try:
         found = _PINNED.search((project / "requirements.txt").read_text(encoding="utf-8", errors="replace"))
     except OSError:

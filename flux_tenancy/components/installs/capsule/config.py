@@ -1,24 +1,21 @@
 """The `capsule` section: which release of Capsule is installed, how large, and who administrates it.
 
-Values that decide how safe the platform is cannot be configured (components/installs/capsule/values.py).
+Values that decide how safe the platform is cannot be configured (components/installs/capsule/component.py).
 """
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
 from flux_tenancy.components.cluster.subjects import Subject
-from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.config.resources import Resources
+from flux_tenancy.components.config.errors import NOT_A
 from flux_tenancy.components.config.section import Section
-from flux_tenancy.components.config.types import SEMANTIC_VERSION, Sha256, WebUrl, matching
-from flux_tenancy.components.installs.product import Product
+from flux_tenancy.components.config.types import SEMANTIC_VERSION, Sha256, matching
+from flux_tenancy.components.installs.product import ControllerResources, Product, UrlOrBundle
 
-CapsuleVersion = Annotated[
-    str, *matching(SEMANTIC_VERSION, Message("FT-CFG-800", "is not a Capsule release", "write it like 0.14.0"))
-]
+CapsuleVersion = Annotated[str, *matching(SEMANTIC_VERSION, NOT_A(what="a Capsule release", example="0.14.0"))]
 
 
 CAPSULE = Product(
@@ -33,47 +30,32 @@ CAPSULE = Product(
 CHART_URL = "https://projectcapsule.github.io/charts/capsule-{version}.tgz"
 
 
-class CapsuleChart(Section):
+class CapsuleChart(UrlOrBundle):
     """Where the archive of Capsule's Helm chart comes from, if not from Capsule's own repository."""
-
-    url: WebUrl | None = Field(None, description="URL to fetch it from instead.")
-    bundle: str | None = Field(
-        None,
-        description="Path of a local file, for clusters without internet access; relative to the project or absolute.",
-    )
-
-    @model_validator(mode="after")
-    def _at_most_one(self) -> CapsuleChart:
-        if self.url is not None and self.bundle is not None:
-            raise ValueError(Message("FT-CFG-802", "needs url or bundle, not both"))
-        return self
 
 
 class CapsuleConfig(Section):
     """The Capsule release that checks namespaces of tenants."""
 
     version: CapsuleVersion = Field(
-        description="The Capsule release to install, e.g. `0.14.0`; its chart has the same version. Changing it "
-        "upgrades a running cluster."
+        description="The Capsule release and chart, e.g. `0.14.0`; changing it upgrades a running cluster."
     )
-    sha256: Sha256 = Field(description="SHA-256 digest of the chart's archive; any other content is refused.")
+    sha256: Sha256 = Field(description="Digest of the chart's archive; any other content is refused.")
     chart: CapsuleChart = Field(
         default_factory=CapsuleChart,
-        description="Source of the chart; by default, Capsule's own repository.",
+        description="Source of the chart; Capsule's own by default.",
     )
     administrators: tuple[Subject, ...] = Field(
         min_length=1,
-        description="Users, groups and service accounts that apply this stack; they may add namespaces to any "
-        "tenant and remove them.",
+        description="Subjects that apply this stack; they may change the namespaces of any tenant.",
     )
     replicas: int = Field(
         2,
         ge=1,
         le=9,
-        description="Replicas of the controller; while none runs, namespaces cannot be created, changed or "
-        "deleted. With more than one, node drains leave one of them.",
+        description=("Replicas of the controller. While none runs, namespaces cannot be created, changed or deleted."),
     )
-    resources: Resources | None = Field(
+    resources: ControllerResources | None = Field(
         None, description="Compute resources of the controller, merged over the chart's."
     )
 
@@ -81,9 +63,7 @@ class CapsuleConfig(Section):
     @classmethod
     def _known_version(cls, version: str) -> str:
         if not CAPSULE.supports(version):
-            raise ValueError(
-                Message("FT-CFG-801", "is not a supported version of Capsule", f"use {CAPSULE.versions()}")
-            )
+            raise ValueError(CAPSULE.unsupported())
         return version
 
     @property

@@ -27,7 +27,6 @@ class CapsuleRelease:
     """What is installed of Capsule.
 
     Attributes:
-        chart: the chart, digest checked.
         definitions: its custom resource definitions, which Helm would neither upgrade nor remove.
     """
 

@@ -29,7 +29,6 @@ class FluxInstallArgs:
     """What FluxInstall needs.
 
     Attributes:
-        config: the `flux` section of the stack.
         release: the objects of that release, its digest already verified
             (`components.installs.flux.release.read_release`).
         before: resources that the controllers need in namespaces that already exist, as when an installation is
@@ -53,7 +52,6 @@ class FluxInstall(pulumi.ComponentResource):
     Attributes:
         last: the objects that are registered last, after all others.
         rights: the manifests that give the controllers their rights, and their service accounts.
-        version: the installed release.
         profile: the security profile in force.
     """
 

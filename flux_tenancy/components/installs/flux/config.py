@@ -8,10 +8,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from flux_tenancy.components.config.errors import MisplacedValueError
+from flux_tenancy.components.config.errors import TWICE, MisplacedValueError
 from flux_tenancy.components.config.messages import Message, joined
 from flux_tenancy.components.config.networks import NetworkRange
-from flux_tenancy.components.config.resources import Resources
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import RESERVED_PREFIXES, DnsLabel, Network, RepositoryPath, Sha256, WebUrl
 from flux_tenancy.components.git.config import GitSource
@@ -24,7 +23,7 @@ from flux_tenancy.components.installs.flux.release import (
     FluxVersion,
     reviewed_minor,
 )
-from flux_tenancy.components.installs.product import minor
+from flux_tenancy.components.installs.product import ControllerResources, UrlOrBundle, minor
 from flux_tenancy.components.sync.kustomization import Reconciliation
 from flux_tenancy.components.sync.notifications import Notification
 from flux_tenancy.components.vocabulary.names import (
@@ -54,20 +53,8 @@ class Profile(StrEnum):
     SINGLE_TENANT = "single-tenant"
 
 
-class ManifestSource(Section):
+class ManifestSource(UrlOrBundle):
     """Where a release's install manifest comes from. Either is checked against the same digest."""
-
-    url: WebUrl | None = Field(None, description="URL of the manifest; defaults to that of the published Flux release.")
-    bundle: str | None = Field(
-        None,
-        description="Path of a local file, for clusters without internet access; relative to the project or absolute.",
-    )
-
-    @model_validator(mode="after")
-    def _at_most_one(self) -> ManifestSource:
-        if self.url is not None and self.bundle is not None:
-            raise ValueError(Message("FT-CFG-305", "sets url and bundle", "keep one of them"))
-        return self
 
 
 class PlatformSyncConfig(Reconciliation):
@@ -77,9 +64,7 @@ class PlatformSyncConfig(Reconciliation):
     """
 
     source: Annotated[GitSource, Field(description="The platform's own repository.")]
-    path: RepositoryPath | None = Field(
-        None, description="Folder of the repository to apply; defaults to `./clusters/<stack>`."
-    )
+    path: RepositoryPath | None = Field(None, description="Folder to apply; defaults to `./clusters/<stack>`.")
 
 
 class VaultServer(Section):
@@ -88,7 +73,7 @@ class VaultServer(Section):
     Source: https://fluxcd.io/flux/components/kustomize/kustomizations/#openbaovault-kubernetes-auth
     """
 
-    address: WebUrl = Field(description="Its address, exactly as the encrypted files name it.")
+    address: WebUrl = Field(description="Its address, exactly as in the encrypted files.")
     login_path: str = Field(min_length=1, description="Login path of the auth method, e.g. `auth/kubernetes/login`.")
 
 
@@ -108,12 +93,9 @@ class Impersonation(Section):
     """Service accounts of the platform in one namespace."""
 
     namespace: DnsLabel = Field(
-        description="Their namespace: `flux-system`, a tenant's, or another existing one, except those of the "
-        "cluster's own components, like `kube-system`."
+        description="Their namespace; not one of the cluster's own components, like `kube-system`."
     )
-    service_accounts: tuple[DnsLabel, ...] = Field(
-        min_length=1, description="Their names; the platform team creates them and binds them to the roles they need."
-    )
+    service_accounts: tuple[DnsLabel, ...] = Field(min_length=1, description="Their names; create and bind them.")
 
     @field_validator("namespace")
     @classmethod
@@ -135,32 +117,36 @@ class FluxEgress(Section):
 
     hosts: tuple[EgressHost, ...] = Field(
         (),
-        description="Hosts that kustomize-controller and helm-controller may reach over HTTP: hosts of remote files in "
-        "kustomizations and of schemas that a chart's schema refers to, key management services, API servers of other "
-        "clusters; write them with their ports, e.g. "
-        "`files.example.com:443`. Every tenant can fetch files from them (docs/lockdown.md).",
+        description=(
+            "Hosts that kustomize-controller and helm-controller may reach over HTTP, with ports, e.g. "
+            "`files.example.com:443`. Every tenant can fetch files from them "
+            "(docs/lockdown.md#what-kustomize-controller-and-helm-controller-may-connect-to)."
+        ),
     )
     networks: tuple[Network, ...] = Field(
         (),
-        description="Networks that a NetworkPolicy lets kustomize-controller's pod connect to, in addition to DNS "
-        "and pods of `flux-system`: the endpoints of the API server (`kubectl get endpointslices kubernetes`) and "
-        "those of `hosts`. By default, it may connect to anything, as in the Flux release.",
+        description=(
+            "Networks that a NetworkPolicy opens for kustomize-controller, in addition to DNS and "
+            "`flux-system`: those of the API server and of `hosts`. Any by default."
+        ),
     )
     allowed: dict[Controller, tuple[NetworkRange, ...]] = Field(
         default_factory=dict,
-        description="Addresses that a NetworkPolicy lets the pods of a controller connect to, in addition to DNS, "
-        "pods of `flux-system` and `apiServer`. A controller that is not listed may connect to anything, as in the "
-        "Flux release (docs/grants.md#network).",
+        description=(
+            "Addresses that a NetworkPolicy opens for a controller, in addition to DNS, `flux-system` "
+            "and `apiServer`; any for controllers that are not listed (docs/grants.md#network)."
+        ),
     )
     api_server: tuple[NetworkRange, ...] = Field(
         (), description="Endpoints of the API server (`kubectl get endpointslices kubernetes`), for `allowed`."
     )
     proxy: WebUrl | None = Field(
         None,
-        description="A forward proxy, e.g. `http://proxy.example.com:3128`, through which all controllers send their "
-        "HTTP requests, except their own to the API server and to each other; without one, kustomize-controller "
-        "and helm-controller connect only to `hosts`, and the other controllers connect directly "
-        "(docs/grants.md#network).",
+        description=(
+            "Forward proxy for HTTP requests of all controllers, except to the API server and each other. "
+            "Without it, kustomize-controller and helm-controller connect only to `hosts`, others directly "
+            "(docs/grants.md#network)."
+        ),
     )
 
 
@@ -185,29 +171,28 @@ class Lane(Section):
     Source: https://fluxcd.io/flux/installation/configuration/sharding/
     """
 
-    resources: dict[Controller, Resources] = Field(
+    resources: dict[Controller, ControllerResources] = Field(
         default_factory=dict,
-        description="Compute resources of a controller of this lane, merged over those of `flux.resources`.",
+        description="Compute resources of a controller of this lane, merged over `flux.resources`.",
     )
     workers: int | None = Field(
         None,
         ge=1,
-        description="Number of objects that each controller of this lane reconciles at once; few of them limit what "
-        "its tenants take from the API server. By default, more than one tenant may have.",
+        description=("Objects that each controller reconciles at once; by default, more than one tenant may have."),
     )
 
 
 class FluxConfig(Section):
     """The Flux release and how it is locked down."""
 
-    version: FluxVersion = Field(description="The Flux release to install; changing it upgrades a running cluster.")
-    sha256: Sha256 = Field(
-        description="SHA-256 digest of the Flux release's `install.yaml`; any other content is refused."
-    )
+    version: FluxVersion = Field(description="The Flux release; changing it upgrades a running cluster.")
+    sha256: Sha256 = Field(description="Digest of the release's `install.yaml`; any other content is refused.")
     unreviewed_minor: FluxMinor | None = Field(
         None,
-        description="A minor version of Flux newer than those that this program supports, e.g. `2.11`, to install its "
-        "releases with the flags of the newest supported one (docs/support.md).",
+        description=(
+            "A newer minor version than supported, e.g. `2.11`, to install with the newest supported one's "
+            "flags (docs/support.md)."
+        ),
     )
     manifests: ManifestSource = Field(default_factory=ManifestSource, description="Source of the install manifest.")
     components: tuple[Controller, ...] = Field(DEFAULT_CONTROLLERS, description="The controllers to install.")
@@ -216,66 +201,71 @@ class FluxConfig(Section):
     )
     controller_rights: ControllerRights = Field(
         ControllerRights.IMPERSONATE,
-        description="The rights of Flux's controllers under the multi-tenant profile; under the single-tenant "
-        "profile they have those of the Flux release.",
+        description="Rights of Flux's controllers under the multi-tenant profile.",
     )
     impersonate: tuple[Impersonation, ...] = Field(
         (),
-        description="Service accounts that Kustomizations and HelmReleases of the platform use, in addition to those "
-        "of tenants and, with `flux.sync`, `kustomize-controller` (docs/lockdown.md#controllers-rights).",
+        description=(
+            "Service accounts of the platform's own Kustomizations and HelmReleases, except "
+            "`flux.sync`'s (docs/lockdown.md#controllers-rights)."
+        ),
     )
     default_service_account: DnsLabel = Field(
         "default",
-        description="Service account, in their own namespace, for Kustomizations and HelmReleases that name none; only "
-        "under the multi-tenant profile.",
+        description=(
+            "Service account, in their own namespace, of Kustomizations and HelmReleases that name "
+            "none; only under the multi-tenant profile."
+        ),
     )
     workload_identity: bool = Field(
         False,
-        description="Allow controllers to create service account tokens; required for workload identity of objects. "
-        "Since Flux 2.10, only of accounts that the stack or the tenant's `tokenAccounts` names.",
+        description=(
+            "Allow controllers to create service account tokens, for workload identity of objects. "
+            "Since Flux 2.10, only of accounts that the stack or `tokenAccounts` names."
+        ),
     )
     extra_args: dict[Controller, tuple[ControllerArgument, ...]] = Field(
         default_factory=dict,
-        description="Additional arguments of a controller, e.g. `--concurrent=8`; under the multi-tenant profile, "
-        "except those that the profile sets or refuses (docs/lockdown.md).",
+        description=("Additional arguments, e.g. `--concurrent=8`, as far as the profile allows (docs/lockdown.md)."),
     )
-    resources: dict[Controller, Resources] = Field(
+    resources: dict[Controller, ControllerResources] = Field(
         default_factory=dict,
-        description="Compute resources of a controller, merged over those of the Flux release; its volumes have the "
-        "limit for `ephemeral-storage` (docs/sizing.md#disks-of-nodes).",
+        description=(
+            "Compute resources of a controller, merged over the release's; its volumes have the limit "
+            "for `ephemeral-storage` (docs/sizing.md#disks-of-nodes)."
+        ),
     )
     lanes: dict[LaneName, Lane] = Field(
         default_factory=dict,
-        description="Lanes: further sets of source-controller, kustomize-controller and helm-controller, each for the "
-        f"tenants that name it in `lane`; `{DEFAULT_LANE}` is that of all others. By default, tenants share the "
-        "platform's controllers (docs/sizing.md#lanes).",
+        description="Further sets of controllers, each for the tenants that name it in `lane`; "
+        f"`{DEFAULT_LANE}` is that of all others (docs/sizing.md#lanes).",
     )
     set_lanes: bool = Field(
         False,
-        description="Label the Flux objects that tenants write with their lane, by a MutatingAdmissionPolicy, so that "
-        "tenants need not; needs Kubernetes 1.36 and Kubernetes' own admission policies.",
+        description=(
+            "Label tenants' Flux objects with their lane; needs Kubernetes 1.36 and `policies.engine` "
+            "`native` or `both`."
+        ),
     )
     webhook_url: WebUrl | None = Field(
         None,
-        description="URL at which Git hosts reach the Service `webhook-receiver` of this cluster, e.g. through an "
-        "Ingress; needed for sources with a `webhook`.",
+        description=(
+            "URL at which Git hosts reach the Service `webhook-receiver`; needed for sources with a `webhook`."
+        ),
     )
     vaults: tuple[VaultServer, ...] = Field(
         (),
-        description="OpenBao or Vault servers that tenants' service accounts may use for decryption; none by default.",
+        description="OpenBao or Vault servers that tenants' service accounts may use for decryption.",
     )
     egress: FluxEgress = Field(
         default_factory=FluxEgress,
-        description="Allowed connections of the controllers, in addition to those that they always need.",
+        description="Additional connections of the controllers.",
     )
-    sync: PlatformSyncConfig | None = Field(
-        None, description="The platform's own repository, applied after the controllers; none by default."
-    )
+    sync: PlatformSyncConfig | None = Field(None, description="The platform's own repository; none by default.")
 
     notifications: dict[DnsLabel, Notification] = Field(
         default_factory=dict,
-        description="Notifications about the platform's own sync, by name; for those about tenants, use "
-        "`tenancy.notifications` (docs/syncs.md#notifications).",
+        description=("Notifications about the platform's own sync, by name (docs/syncs.md#messages-to-the-platform)."),
     )
 
     @property
@@ -287,9 +277,9 @@ class FluxConfig(Section):
         """The lane of a tenant that names this one, or none; empty if the tenants share the platform's controllers."""
         return (lane or DEFAULT_LANE) if self.lanes else ""
 
-    def resources_of(self, controller: Controller, lane: str = "") -> list[Resources]:
+    def resources_of(self, controller: Controller, lane: str = "") -> list[ControllerResources]:
         """The resources of a controller of a lane, or of the platform; later ones are merged over earlier ones."""
-        several: list[Mapping[Controller, Resources]] = [self.resources]
+        several: list[Mapping[Controller, ControllerResources]] = [self.resources]
         several += [self.lanes[lane].resources] if lane else []
         return [found[controller] for found in several if controller in found]
 
@@ -326,7 +316,7 @@ class FluxConfig(Section):
                 f"use {FLUX.versions()}, or set flux.unreviewedMinor to {own} to install it like Flux {newest}",
             ).of(self.version)
             if newer
-            else Message("FT-CFG-301", "is not a supported version of Flux", f"use {FLUX.versions()}").of(self.version),
+            else FLUX.unsupported().of(self.version),
         )
 
     @field_validator("default_service_account")
@@ -351,7 +341,7 @@ class FluxConfig(Section):
                 Message("FT-CFG-307", f"must include {' and '.join(missing)}, without which no tenant is reconciled")
             )
         if len(set(components)) != len(components):
-            raise ValueError(Message("FT-CFG-308", "lists a controller twice", "keep one of them"))
+            raise ValueError(TWICE(what="a controller"))
         return components
 
     @model_validator(mode="after")

@@ -1,4 +1,5 @@
-"""Narrow rights of Flux's controllers, as plain manifests.
+"""Narrow rights of Flux's controllers, as plain manifests: RBAC, and admission that limits what they write where RBAC
+cannot, to some fields or to objects with a label.
 
 Upstream binds all controllers to a role that reads every Secret and writes every Flux object, and kustomize-controller
 and helm-controller to cluster-admin as well. Here each controller may write only the objects of its own kinds, and read
@@ -14,19 +15,22 @@ As themselves, the controllers read their own kinds and those that these refer t
 Secrets and ConfigMaps that an object refers to in its own namespace.
 Source: source-controller v1.9.5, kustomize-controller v1.9.5, helm-controller v1.6.4, notification-controller v1.9.3,
 image-reflector-controller v1.2.4, image-automation-controller v1.2.4, source-watcher v2.2.3, and their module
-github.com/fluxcd/pkg/runtime.
+github.com/fluxcd/pkg/runtime; for admission, which is Kubernetes' own in every stack,
+https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from flux_tenancy.components.allowlists.cel import mapping, text, unchanged
+from flux_tenancy.components.config.yaml_files import data_of
 from flux_tenancy.components.installs.flux.lanes import lease_of
 from flux_tenancy.components.installs.flux.release import COMPONENT_LABEL
-from flux_tenancy.components.rbac.manifests import rbac_binding, rbac_role, rbac_rule
+from flux_tenancy.components.rbac.subjects import rbac_binding, rbac_role, rbac_rule, rules_for
 from flux_tenancy.components.sync.decryption import decryption_account
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import (
@@ -35,6 +39,7 @@ from flux_tenancy.components.vocabulary.names import (
     LANED,
     PLATFORM_META,
     RECONCILERS,
+    SOURCE_API,
     Controller,
     account_of,
 )
@@ -42,6 +47,7 @@ from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 
 if TYPE_CHECKING:
     from flux_tenancy.components.installs.flux.config import FluxConfig, Impersonation, VaultServer
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 CONFIG_WATCHERS_OFF = "--feature-gates=DisableConfigWatchers=true"
 CONFIG_WATCHERS = (*RECONCILERS, Controller.NOTIFICATION)
@@ -56,6 +62,7 @@ IMPERSONATION = "flux-impersonation"
 SHARED_IMPERSONATION = "flux-tenancy-impersonation"
 """The ClusterRole that does so in namespaces onboarded by label, whose accounts are not known in advance."""
 
+_SOURCE_GROUP = SOURCE_API.partition("/")[0]
 WEBHOOKS = "flux-webhooks"
 """The Role that lets notification-controller annotate sources with a webhook of the stack, and its RoleBinding."""
 
@@ -67,75 +74,27 @@ TOKENS = "flux-tokens"
 
 _READ = ("get", "list", "watch")
 _CHANGE = ("get", "list", "patch", "update", "watch")
-_EVENTS = ("", ("events",), ("create", "patch"))
-_ACCOUNTS = ("", ("serviceaccounts",), _READ)
+_CREATE = ("create", "delete", *_CHANGE)
 
-_KUSTOMIZE_GROUP, _HELM_GROUP = "kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io"
-_SOURCE_GROUP, _EXTENSIONS_GROUP = "source.toolkit.fluxcd.io", "source.extensions.fluxcd.io"
-_IMAGE_GROUP, _NOTIFICATION_GROUP = "image.toolkit.fluxcd.io", "notification.toolkit.fluxcd.io"
-_SOURCES = ("buckets", "gitrepositories", "helmcharts", "helmrepositories", "ocirepositories")
-NOTIFYING: Mapping[str, tuple[str, ...]] = {
-    _SOURCE_GROUP: (*_SOURCES, "externalartifacts"),
-    _EXTENSIONS_GROUP: ("artifactgenerators",),
-    _KUSTOMIZE_GROUP: ("kustomizations",),
-    _HELM_GROUP: ("helmreleases",),
-    _IMAGE_GROUP: ("imagepolicies", "imagerepositories", "imageupdateautomations"),
-}
-"""The kinds that an Alert or a Receiver may name, by their API group.
-
-Source: api/v1/reference_types.go of notification-controller
-"""
-
+_FILE: Mapping[str, Any] = data_of(__file__, "controller_rights.yaml")
+NOTIFYING: Mapping[str, Sequence[str]] = _FILE["notifying"]
+"""The kinds that an Alert or a Receiver may name, by their API group."""
 LANED_RESOURCES: Mapping[str, tuple[str, ...]] = {
-    _SOURCE_GROUP: _SOURCES,
-    _KUSTOMIZE_GROUP: ("kustomizations",),
-    _HELM_GROUP: ("helmreleases",),
+    group: tuple(kinds) for each in LANED for group, kinds in _FILE["controllers"][each]["reconciles"].items()
 }
 """What the controllers of lanes reconcile, by API group."""
 
-_Rights = tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]
 
-
-def _own_kinds(group: str, *kinds: str) -> _Rights:
-    """The rights to reconcile objects: to change their finalizers, annotations and status."""
-    return (
-        (group, tuple(part for kind in kinds for part in (kind, f"{kind}/status")), _CHANGE),
-        (group, tuple(f"{kind}/finalizers" for kind in kinds), ("update",)),
-    )
-
-
-# What each controller may do as itself in the whole cluster: API group, resources, verbs.
-_OWN_RIGHTS: Mapping[Controller, _Rights] = {
-    Controller.SOURCE: _own_kinds(_SOURCE_GROUP, *_SOURCES),
-    Controller.KUSTOMIZE: (
-        *_own_kinds(_KUSTOMIZE_GROUP, "kustomizations"),
-        (_SOURCE_GROUP, ("buckets", "externalartifacts", "gitrepositories", "ocirepositories"), _READ),
-    ),
-    Controller.HELM: (
-        *_own_kinds(_HELM_GROUP, "helmreleases"),
-        # It creates one from `spec.chart` of each HelmRelease.
-        (_SOURCE_GROUP, ("helmcharts",), ("create", "delete", *_CHANGE)),
-        (_SOURCE_GROUP, ("externalartifacts", "ocirepositories"), _READ),
-    ),
-    # It reads the labels and annotations of what Alerts and Receivers may name, through a cache of the whole cluster.
-    Controller.NOTIFICATION: (
-        *_own_kinds(_NOTIFICATION_GROUP, "alerts", "providers", "receivers"),
-        *((group, kinds, _READ) for group, kinds in NOTIFYING.items()),
-    ),
-    Controller.IMAGE_REFLECTOR: _own_kinds(_IMAGE_GROUP, "imagepolicies", "imagerepositories"),
-    Controller.IMAGE_AUTOMATION: (
-        *_own_kinds(_IMAGE_GROUP, "imageupdateautomations"),
-        (_IMAGE_GROUP, ("imagepolicies",), _READ),
-        (_SOURCE_GROUP, ("gitrepositories",), _READ),
-    ),
-    Controller.SOURCE_WATCHER: (
-        *_own_kinds(_EXTENSIONS_GROUP, "artifactgenerators"),
-        # It creates them from ArtifactGenerators.
-        (_SOURCE_GROUP, ("externalartifacts", "externalartifacts/status"), ("create", "delete", *_CHANGE)),
-        (_SOURCE_GROUP, _SOURCES, _READ),
-    ),
-}
-_OF_ALL: _Rights = (_ACCOUNTS, _EVENTS)
+def _own_rules(controller: Controller) -> Iterator[Manifest]:
+    """What a controller may do as itself in the whole cluster."""
+    own = _FILE["controllers"][controller]
+    for group, kinds in own["reconciles"].items():
+        yield rbac_rule(group, [part for kind in kinds for part in (kind, f"{kind}/status")], _CHANGE)
+        yield rbac_rule(group, [f"{kind}/finalizers" for kind in kinds], ("update",))
+    yield from rules_for(own.get("creates", {}).items(), _CREATE)
+    yield from rules_for(own.get("reads", {}).items(), _READ)
+    yield rbac_rule("", ("serviceaccounts",), _READ)
+    yield rbac_rule("", ("events",), ("create", "patch"))
 
 
 def vault_config_map(servers: Sequence[VaultServer]) -> Manifest:
@@ -192,13 +151,9 @@ def impersonation_objects(
     """What lets the controllers impersonate accounts of a namespace and serve its Flux objects.
 
     Args:
-        meta: the namespace, and the labels of the objects.
-        accounts: the accounts.
-        config: the `flux` section of the stack.
         lane: the lane whose controllers these are; empty for the platform's.
         receivers: whether others than the stack may write Receivers there, which may name any Flux object.
         webhooks: the names of the GitRepositories whose Receivers the stack declares.
-        token_accounts: the accounts that log in to a cloud or another server.
     """
     impersonation = _impersonation(meta, accounts, config, lane)
     served = [*impersonation, *_serving_bindings(meta, config, lane, receivers=receivers)]
@@ -255,8 +210,6 @@ def _serving_bindings(
     """The RoleBindings to these roles in a namespace: `flux-secrets`, `flux-receivers`, `flux-tokens`.
 
     Args:
-        meta: the namespace, and the labels of the objects.
-        config: the `flux` section of the stack.
         lane: the lane whose controllers these are; empty for the platform's.
         receivers: whether others than the stack may write Receivers there.
         any_token: whether tokens are created for any account, though others are granted by name.
@@ -322,11 +275,10 @@ def _accounts_and_rights(controller: Controller, config: FluxConfig) -> list[Man
     """The accounts of a controller, one for each lane, with all their rights except those in tenants' namespaces."""
     lanes = ["", *(config.lanes if controller in LANED else ())]
     cluster: Manifest = {"name": f"flux-tenancy-{controller.value}", "labels": {COMPONENT_LABEL: controller.value}}
-    own = [rbac_rule(*row) for row in (*_OWN_RIGHTS[controller], *_OF_ALL)]
     first, *others = ([*_account_at_home(controller, config, lane)] for lane in lanes)
     return [
         first[0],
-        rbac_role("ClusterRole", cluster, own),
+        rbac_role("ClusterRole", cluster, _own_rules(controller)),
         _binding("ClusterRoleBinding", cluster, "ClusterRole", *(account_of(controller, lane) for lane in lanes)),
         *first[1:],
         *(each for several in others for each in several),
@@ -367,7 +319,6 @@ def _impersonation_rules(config: FluxConfig, accounts: Sequence[str], *, any_tok
     """Rules to impersonate accounts of a namespace and to read what its objects refer to.
 
     Args:
-        config: the `flux` section of the stack.
         accounts: the accounts to impersonate; any account of the namespace if empty.
         any_token: whether to create tokens for any account.
     """
@@ -407,3 +358,91 @@ def _binding(kind: str, metadata: Manifest, role_kind: str, *accounts: str) -> M
 
 def _subject(account: str) -> Manifest:
     return {"kind": "ServiceAccount", "name": account, "namespace": FLUX_NAMESPACE}
+
+
+_API = "admissionregistration.k8s.io/v1"
+_USER = "request.userInfo.username"
+
+
+def annotations_only() -> list[Manifest]:
+    """The policy by which notification-controller annotates what a Receiver names, and changes nothing else of it.
+
+    With the right to annotate the platform's GitRepository, whoever takes over the controller could otherwise have
+    another repository applied as cluster-admin.
+
+    Source: `requestReconciliation` in internal/server/receiver_handlers.go of notification-controller v1.9.3
+    """
+    rules = [
+        {"apiGroups": [group], "apiVersions": ["*"], "operations": ["UPDATE"], "resources": list(kinds)}
+        for group, kinds in NOTIFYING.items()
+    ]
+    return _policy(
+        "flux-tenancy-receivers",
+        {
+            "matchConstraints": {"resourceRules": rules},
+            "matchConditions": [
+                {
+                    "name": "by-notification-controller",
+                    "expression": f"{_USER} == '{_user(Controller.NOTIFICATION)}'",
+                }
+            ],
+        },
+        unchanged("?metadata"),
+        "notification-controller changes annotations of Flux's objects, and nothing else",
+    )
+
+
+def own_objects_only(config: FluxConfig) -> list[Manifest]:
+    """The policy by which the controllers of a lane write Flux objects of their lane only; nothing without lanes.
+
+    Whoever takes over a controller of a lane could otherwise change the platform's Kustomization, which is applied as
+    cluster-admin, or the objects of another lane.
+    """
+    if not config.lanes:
+        return []
+    users = {
+        _user(controller, lane): lane
+        for lane in config.lanes
+        for controller in LANED
+        if controller in config.components
+    }
+    lanes = mapping(users)
+    rules = [
+        {
+            "apiGroups": [group],
+            "apiVersions": ["*"],
+            "operations": ["CREATE", "UPDATE", "DELETE"],
+            "resources": ["*/*"],
+        }
+        for group in LANED_RESOURCES
+    ]
+    return _policy(
+        "flux-tenancy-lanes",
+        {
+            "matchConstraints": {"resourceRules": rules},
+            "matchConditions": [{"name": "by-a-lane", "expression": f"{_USER} in {lanes}"}],
+            "variables": [{"name": "lane", "expression": f"{lanes}[{_USER}]"}],
+        },
+        f"[object, oldObject].all(each, each == null || {_label('each')} == variables.lane)",
+        "controllers of a lane change only Flux's objects of their lane",
+    )
+
+
+def _policy(name: str, spec: dict[str, Any], expression: str, message: str) -> list[Manifest]:
+    """A policy that denies what does not fulfil an expression, and its binding."""
+    refusal = {"expression": expression, "message": message, "reason": "Forbidden"}
+    specs: dict[str, Manifest] = {
+        "ValidatingAdmissionPolicy": {"failurePolicy": "Fail", **spec, "validations": [refusal]},
+        "ValidatingAdmissionPolicyBinding": {"policyName": name, "validationActions": ["Deny"]},
+    }
+    return [
+        {"apiVersion": _API, "kind": kind, "metadata": {"name": name}, "spec": each} for kind, each in specs.items()
+    ]
+
+
+def _user(controller: Controller, lane: str = "") -> str:
+    return f"system:serviceaccount:{FLUX_NAMESPACE}:{account_of(controller, lane)}"
+
+
+def _label(part: str) -> str:
+    return f"{part}.metadata.?labels[?{text(LANE_LABEL)}].orValue('')"

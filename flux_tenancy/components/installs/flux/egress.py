@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from flux_tenancy.components.installs.flux.lanes import instance_of, lane_of
-from flux_tenancy.components.installs.flux.lockdown_environment import PROXY_VARIABLES
+from flux_tenancy.components.installs.flux.lockdown_flags import PROXY_VARIABLES
 from flux_tenancy.components.installs.flux.release import component_of
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, LANED, Controller
 
@@ -93,12 +93,7 @@ class ArtifactHost:
         return f"{NAME_RESOURCES}{self.name}"
 
     def service(self, name: Any, annotations: Mapping[str, str]) -> Manifest:
-        """The Service with this name, an alias of the server's own Service.
-
-        Args:
-            name: a string or an output of one.
-            annotations: its annotations.
-        """
+        """The Service with this name, an alias of the server's own Service."""
         return {
             "apiVersion": "v1",
             "kind": "Service",
@@ -150,10 +145,6 @@ def egress_variables(
     """The `env` entries of a controller that applies: names of artifact servers, and hosts exempt from the proxy.
 
     Args:
-        controller: kustomize-controller, which also decrypts, or helm-controller.
-        deployment: its Deployment.
-        hosts: the artifact servers.
-        config: the `flux` section of the stack.
         key_services: hosts of key management services that decrypt for the stack's syncs.
     """
     decrypting = [_host_of(server.address) for server in config.vaults]
@@ -178,8 +169,6 @@ def plain_http_variables(
 
     Args:
         controller: any that does not apply.
-        deployment: its Deployment.
-        hosts: the artifact servers.
         plain_http: the hosts to which the stack lets it connect without TLS; `*` for all.
     """
     return _exemptions([*_artifact_servers(controller, hosts), *_events_hosts(_arguments(deployment)), *plain_http])
@@ -197,11 +186,7 @@ def proxied(
     Go sends nothing for `localhost` or a loopback address through a proxy.
 
     Args:
-        controller: the controller.
         variables: the entries that the controller has without the proxy; exemptions among them stay.
-        deployment: its Deployment.
-        hosts: the artifact servers.
-        proxy: URL of the proxy.
     """
     given = {each["name"]: each for each in variables}
     exempt = _exemptions([_API_SERVER, *_artifact_servers(controller, hosts), *_events_hosts(_arguments(deployment))])
@@ -217,12 +202,7 @@ def _exemptions(hosts: Iterable[str]) -> list[Manifest]:
 
 
 def host_and_port(host: str, port: int = _HTTP) -> str:
-    """A host as an entry of `NO_PROXY`: without a port, requests to any port of it would be exempt.
-
-    Args:
-        host: a host, with or without a port.
-        port: the port of a host without one.
-    """
+    """A host as an entry of `NO_PROXY`: without a port, requests to any port of it would be exempt."""
     return host if _WITH_PORT.search(host) else f"{host}:{port}"
 
 

@@ -1,47 +1,49 @@
-"""The one table of the multi-tenant profile: which flag, on which controllers, and why.
-
-Sources: https://fluxcd.io/flux/installation/configuration/multitenancy/ and the change logs of the controllers.
-"""
+"""The multi-tenant profile, as `lockdown.yaml` has it: which variables and flags, on which controllers, and why."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.installs.flux.lockdown_environment import POD_ADDRESS
+from flux_tenancy.components.config.yaml_files import data_of
 from flux_tenancy.components.installs.flux.release import reviewed_minor
 from flux_tenancy.components.vocabulary.names import RECONCILERS, Controller
 
-_ALL = frozenset(Controller)
-_RECONCILERS = frozenset(RECONCILERS)
+POD_ADDRESS = "POD_IP"
+"""The variable with the address of the controller's pod, which its listeners are bound to."""
 # The feature gate with which a controller uses the cloud identity of an object instead of its own.
 OBJECT_IDENTITY = "ObjectLevelWorkloadIdentity"
-# The first version in which it is retired and always on. Its controllers log the retired gate and ignore it.
-_ALWAYS_OBJECT_IDENTITY = (2, 10)
 EXTERNAL_ARTIFACT = "ExternalArtifact"
 # The feature gate with which a controller keeps all Secrets and ConfigMaps of the cluster in its memory.
 SECRETS_CACHE = "CacheSecretsAndConfigMaps"
-# The feature gate with which a wait for health is given up for something newer.
-CANCEL_HEALTH_CHECK = "CancelHealthCheckOnNewRevision"
 # The flag, on the controllers that apply, for which `flux.defaultServiceAccount` has the value.
 DEFAULT_ACCOUNT = "default-service-account"
-_IMAGE = frozenset({Controller.IMAGE_REFLECTOR, Controller.IMAGE_AUTOMATION})
 # Where notification-controller listens for events; on the other controllers, the URL that they send events to.
 _EVENTS_ADDRESS = "events-addr"
-# The brackets are for IPv6; Go accepts an IPv4 address in them, too.
-_POD_ADDRESS = f"[$({POD_ADDRESS})]"
+_GROUPS: Mapping[str, Collection[Controller]] = {
+    "all": tuple(Controller),
+    "reconcilers": RECONCILERS,
+    "image": (Controller.IMAGE_REFLECTOR, Controller.IMAGE_AUTOMATION),
+}
+
+
+@dataclass(frozen=True)
+class LockdownVariable:
+    """One environment variable of the multi-tenant profile, with its value in place of any of the release."""
+
+    name: str
+    value: str
+    controllers: frozenset[Controller]
+    hole: str
 
 
 @dataclass(frozen=True)
 class LockdownFlag:
-    """One flag of the multi-tenant profile.
+    """One flag of the multi-tenant profile, its name without dashes.
 
     Attributes:
-        name: the flag without its dashes.
-        value: what the profile sets it to.
-        controllers: the controllers that support the flag; any other does not start with it.
-        purpose: what a tenant could do without it.
         since: the first reviewed (major, minor) of Flux whose controllers know it.
         before: the first one whose controllers do not need it any more; None if all do.
     """
@@ -50,8 +52,8 @@ class LockdownFlag:
     value: str
     controllers: frozenset[Controller]
     purpose: str
-    since: tuple[int, int] = (2, 9)
-    before: tuple[int, int] | None = None
+    since: tuple[int, int]
+    before: tuple[int, int] | None
 
     @property
     def argument(self) -> str:
@@ -63,106 +65,42 @@ class LockdownFlag:
         return self.since <= own and (self.before is None or own < self.before)
 
 
-LOCKDOWN_FLAGS = (
+def _controllers(row: Mapping[str, Any]) -> frozenset[Controller]:
+    """Those of a row of the file: `controllers` without `but`."""
+
+    def named(key: str) -> frozenset[Controller]:
+        return frozenset(one for name in row.get(key, ()) for one in _GROUPS.get(name) or (Controller(name),))
+
+    return named("controllers") - named("but")
+
+
+_FILE: Mapping[str, Any] = data_of(__file__, "lockdown.yaml")
+LOCKDOWN_ENVIRONMENT = tuple(
+    LockdownVariable(name, row["value"], _controllers(row), row["hole"])
+    for row in _FILE["variables"]
+    for name in row["names"]
+)
+LOCKDOWN_FLAGS = tuple(
     LockdownFlag(
-        "no-cross-namespace-refs",
-        "true",
-        _RECONCILERS | {Controller.NOTIFICATION} | _IMAGE,
-        "read another tenant's sources, subscribe to its events, make its objects reconcile",
-    ),
-    LockdownFlag(
-        "no-cross-namespace-refs",
-        "true",
-        frozenset({Controller.SOURCE_WATCHER}),
-        "assemble an artifact from another tenant's sources",
-    ),
-    LockdownFlag(
-        "no-remote-bases",
-        "true",
-        frozenset({Controller.KUSTOMIZE}),
-        "apply a base from a Git repository that is not a Flux source (a single remote file is still fetched)",
-    ),
-    LockdownFlag(
-        DEFAULT_ACCOUNT,
-        "default",
-        _RECONCILERS,
-        "apply with the controller's own rights by omitting serviceAccountName (`flux.defaultServiceAccount` sets "
-        "another account)",
-    ),
-    # The remaining flags keep a tenant from using the controller's own cloud identity. Those of Flux 2.9 accept
-    # them only together with the feature gate for object-level identity, or stop with "cannot set default service
-    # accounts".
-    LockdownFlag(
-        DEFAULT_ACCOUNT,
-        "default",
-        frozenset({Controller.SOURCE, Controller.NOTIFICATION}) | _IMAGE,
-        "fetch or notify with the controller's cloud identity",
-    ),
-    # An artifact in another namespace and a namespace that an ArtifactGenerator manages are written as this account.
-    LockdownFlag(
-        DEFAULT_ACCOUNT,
-        "default",
-        frozenset({Controller.SOURCE_WATCHER}),
-        "write artifacts into other namespaces, and namespaces, with the controller's own rights",
-        since=(2, 10),
-    ),
-    LockdownFlag(
-        "default-decryption-service-account",
-        "default",
-        frozenset({Controller.KUSTOMIZE}),
-        "decrypt with the controller's access to a key management service",
-    ),
-    LockdownFlag(
-        "default-kubeconfig-service-account",
-        "default",
-        _RECONCILERS,
-        "reach other clusters with the controller's cloud identity",
-    ),
-    LockdownFlag(
-        "feature-gates",
-        f"{OBJECT_IDENTITY}=true",
-        _ALL - {Controller.SOURCE_WATCHER},
-        "use the controller's identity for objects that name none",
-        before=_ALWAYS_OBJECT_IDENTITY,
-    ),
-    # Health checks end as soon as there is a newer revision to apply, instead of at their timeout.
-    LockdownFlag(
-        "feature-gates",
-        f"{CANCEL_HEALTH_CHECK}=true",
-        frozenset({Controller.KUSTOMIZE}),
-        "keep a worker of the controller waiting for health checks of an outdated revision",
-    ),
-    LockdownFlag(
-        "feature-gates",
-        f"{CANCEL_HEALTH_CHECK}=true",
-        frozenset({Controller.HELM}),
-        "keep a worker of the controller waiting for an outdated release",
-    ),
-    # Go sends requests to loopback addresses past every proxy. On the pod's address, the ports answer the kubelet and
-    # Services as before.
-    *(
-        LockdownFlag(name, f"{_POD_ADDRESS}:{port}", controllers, f"reach {what} through the controller's own loopback")
-        for name, port, controllers, what in (
-            ("metrics-addr", 8080, _ALL, "metrics and profiles"),
-            ("health-addr", 9440, _ALL, "health checks"),
-            (
-                "storage-addr",
-                9090,
-                frozenset({Controller.SOURCE, Controller.SOURCE_WATCHER}),
-                "the artifacts of all tenants",
-            ),
-            (_EVENTS_ADDRESS, 9090, frozenset({Controller.NOTIFICATION}), "the receiver of events"),
-            ("receiverAddr", 9292, frozenset({Controller.NOTIFICATION}), "the receiver of webhooks"),
-        )
-    ),
+        row["name"],
+        row.get("value", "true"),
+        _controllers(row),
+        row["hole"],
+        tuple(row.get("since", (2, 9))),
+        tuple(row["before"]) if "before" in row else None,
+    )
+    for row in _FILE["flags"]
+)
+FORBIDDEN_FLAGS: Mapping[str, str] = _FILE["forbidden"]
+"""Why each flag that would undo the profile is refused with it."""
+PROXY_VARIABLES = tuple(
+    dict.fromkeys(each.name for each in LOCKDOWN_ENVIRONMENT if each.name.lower().endswith("_proxy"))
 )
 
-# Flags that would undo the profile; they are refused with it.
-FORBIDDEN_FLAGS = {
-    "insecure-kubeconfig-exec": "a tenant's kubeconfig could run any program inside the controller",
-    "insecure-kubeconfig-tls": "a tenant's kubeconfig could turn off certificate checks",
-    "sops-age-secret": "every tenant could decrypt with the cluster-wide fallback key",
-}
+
+def variables_for(controller: Controller) -> tuple[LockdownVariable, ...]:
+    """The variables of a controller."""
+    return tuple(variable for variable in LOCKDOWN_ENVIRONMENT if controller in variable.controllers)
 
 
 # Each HelmRepository and HelmChart that is reconciled holds an index in memory. The controller's default is 50 MiB.
@@ -176,13 +114,7 @@ def flags_for(controller: Controller, version: str) -> tuple[LockdownFlag, ...]:
 
 
 def arguments_for(controller: Controller, default_account: str, version: str) -> list[str]:
-    """The arguments that the profile adds to a controller.
-
-    Args:
-        controller: the controller.
-        default_account: the service account that is used for objects that name none.
-        version: the release of Flux.
-    """
+    """The arguments that the profile adds to a controller."""
     return [
         f"--{flag.name}={default_account}"
         if flag.name == DEFAULT_ACCOUNT and controller in RECONCILERS
@@ -215,8 +147,8 @@ def refusal(controller: Controller, argument: str, version: str) -> Message | No
 
 def has_object_identity(arguments: Iterable[str], version: str) -> bool:
     """Whether a controller with these arguments uses the cloud identity of an object."""
-    always = reviewed_minor(version) >= _ALWAYS_OBJECT_IDENTITY
-    return always or any(enables(OBJECT_IDENTITY, argument) for argument in arguments)
+    gate = next(flag for flag in LOCKDOWN_FLAGS if flag.value == f"{OBJECT_IDENTITY}=true")
+    return not gate.holds_for(version) or any(enables(OBJECT_IDENTITY, argument) for argument in arguments)
 
 
 def caches_secrets(argument: str) -> bool:

@@ -16,7 +16,7 @@ from flux_tenancy.components.plan.planned import Planned, Registered, Stage
 from flux_tenancy.components.plan.registration import register_planned
 from flux_tenancy.components.sync.decryption import decryption_objects
 from flux_tenancy.components.sync.kustomization import kustomization
-from flux_tenancy.components.sync.notifications import BETA_PROVIDER_API, Notification, planned_notification
+from flux_tenancy.components.sync.notifications import Notification, planned_notification
 from flux_tenancy.components.vocabulary.names import PLATFORM_META, Controller
 
 if TYPE_CHECKING:
@@ -60,16 +60,13 @@ def planned_platform_sync(
     path: str,
     access: GitAccess,
     notifications: Mapping[str, Notification],
-    provider_api: str = BETA_PROVIDER_API,
+    provider_api: str,
 ) -> Iterator[Planned]:
     """All objects of the platform's own sync.
 
     Args:
         config: the `flux.sync` section of the stack.
-        path: the folder of the repository to apply.
-        access: what all Git sources of the stack share.
         notifications: the messages about it, by name.
-        provider_api: the API of Alerts and Providers.
     """
     yield from planned_source(PLATFORM_META, config.source, access)
     decryption = decryption_objects(PLATFORM_META, config.decryption)

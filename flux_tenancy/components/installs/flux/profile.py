@@ -1,38 +1,139 @@
 """Security profiles as pure functions over a release's manifests.
 
 Source: Flux RFC-0003 and https://fluxcd.io/flux/installation/configuration/multitenancy/
+
+The release's own network policies let only pods of flux-system connect to source-controller's artifacts, and let every
+pod of flux-system connect to anything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from flux_tenancy.components.config.networks import egress_rules
 from flux_tenancy.components.installs.flux.config import CONCURRENT, FluxConfig, Profile
-from flux_tenancy.components.installs.flux.controller_admission import annotations_only, own_objects_only
 from flux_tenancy.components.installs.flux.controller_rights import (
     CONFIG_WATCHERS,
     CONFIG_WATCHERS_OFF,
     VAULT_ARGUMENT,
+    annotations_only,
     is_powerful,
+    own_objects_only,
     restricted,
     token_objects,
     vault_config_map,
 )
 from flux_tenancy.components.installs.flux.egress import artifact_hosts, egress_variables, plain_http_variables, proxied
-from flux_tenancy.components.installs.flux.lanes import lane_of, with_lanes
-from flux_tenancy.components.installs.flux.lockdown_environment import POD_ADDRESS, variables_for
-from flux_tenancy.components.installs.flux.lockdown_flags import HELM_INDEX_LIMIT, arguments_for
-from flux_tenancy.components.installs.flux.network_policies import restrict_egress, separate_lanes
+from flux_tenancy.components.installs.flux.lanes import APP_LABEL, instances_of, lane_of, with_lanes
+from flux_tenancy.components.installs.flux.lockdown_flags import (
+    HELM_INDEX_LIMIT,
+    POD_ADDRESS,
+    arguments_for,
+    variables_for,
+)
 from flux_tenancy.components.installs.flux.release import component_of
 from flux_tenancy.components.sync.decryption import decryption_account
-from flux_tenancy.components.vocabulary.names import PLATFORM_META, RECONCILERS, Controller, account_of
-from flux_tenancy.components.vocabulary.quantities import DISK, parse_quantity
+from flux_tenancy.components.vocabulary.manifests import DISK, Manifest, parse_quantity
+from flux_tenancy.components.vocabulary.names import (
+    FLUX_NAMESPACE,
+    LANE_LABEL,
+    PLATFORM_META,
+    RECONCILERS,
+    Controller,
+    account_of,
+)
 
 if TYPE_CHECKING:
-    from flux_tenancy.components.vocabulary.manifests import Manifest
+    from flux_tenancy.components.installs.flux.config import FluxEgress
+
+_APP = APP_LABEL
+_ALL_OF_FLUX: Manifest = {"podSelector": {}}
+PLATFORM_PODS: Manifest = {"podSelector": {"matchExpressions": [{"key": LANE_LABEL, "operator": "DoesNotExist"}]}}
+"""Flux's pods that belong to no lane."""
+# Events of all lanes go to one, and ArtifactGenerators of all lanes are served by the other.
+_SHARED_SERVERS = (Controller.NOTIFICATION, Controller.SOURCE_WATCHER)
+_DNS = [{"protocol": protocol, "port": 53} for protocol in ("UDP", "TCP")]
+
+
+def restrict_egress(manifests: list[Manifest], egress: FluxEgress, lanes: Collection[str] = ()) -> None:
+    """Let the controllers that have a list connect to DNS, to pods of flux-system, and to what is listed.
+
+    NetworkPolicies are additive, so the release's policies that allow all egress are changed to select the other pods.
+    """
+    if not (allowed := _allowed(egress)):
+        return
+    names = [name for controller in allowed for name in instances_of(controller, lanes)]
+    others = {"matchExpressions": [{"key": _APP, "operator": "NotIn", "values": names}]}
+    for manifest in manifests:
+        if manifest["kind"] == "NetworkPolicy" and _allows_all_egress(manifest["spec"]):
+            manifest["spec"]["podSelector"] = others
+    manifests += [_policy(controller, rules, lanes) for controller, rules in allowed.items()]
+
+
+def separate_lanes(manifests: list[Manifest], lanes: Collection[str]) -> None:
+    """Let pods of a lane be reached only by their own lane and the platform's pods; lanes reach what serves them all.
+
+    Without it, every pod of flux-system may read the artifacts of all lanes.
+    """
+    if not lanes:
+        return
+    for manifest in manifests:
+        if manifest["kind"] == "NetworkPolicy":
+            for rule in manifest["spec"].get("ingress") or ():
+                rule["from"] = [PLATFORM_PODS if each == _ALL_OF_FLUX else each for each in rule.get("from", ())]
+    shared = [each.value for each in _SHARED_SERVERS]
+    in_lanes = {"podSelector": {"matchExpressions": [{"key": LANE_LABEL, "operator": "Exists"}]}}
+    manifests.append(_ingress("lanes", {"matchExpressions": [_in(_APP, shared)]}, in_lanes))
+    for lane in lanes:
+        pods = {"matchLabels": {LANE_LABEL: lane}}
+        manifests.append(_ingress(f"lane-{lane}", pods, {"podSelector": pods}))
+
+
+def _allowed(egress: FluxEgress) -> Mapping[Controller, Sequence[Manifest]]:
+    """The egress rules of each controller that has a list, without those that all of them have."""
+    rules: dict[Controller, list[Manifest]] = {}
+    if egress.networks:
+        rules[Controller.KUSTOMIZE] = [{"to": [{"ipBlock": {"cidr": network}} for network in egress.networks]}]
+    for controller, ranges in egress.allowed.items():
+        rules.setdefault(controller, []).extend(egress_rules(ranges))
+    return {controller: [*egress_rules(egress.api_server), *rules[controller]] for controller in sorted(rules)}
+
+
+def _allows_all_egress(spec: Manifest) -> bool:
+    return not spec.get("podSelector") and {} in (spec.get("egress") or ())
+
+
+def _in(key: str, values: Sequence[str]) -> Manifest:
+    return {"key": key, "operator": "In", "values": list(values)}
+
+
+def _ingress(name: str, pods: Manifest, sender: Manifest) -> Manifest:
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": {"name": name, "namespace": FLUX_NAMESPACE},
+        "spec": {"podSelector": pods, "policyTypes": ["Ingress"], "ingress": [{"from": [sender]}]},
+    }
+
+
+def _policy(controller: Controller, rules: Sequence[Manifest], lanes: Collection[str]) -> Manifest:
+    flux: list[Manifest] = [dict(_ALL_OF_FLUX)]
+    names = instances_of(controller, lanes)
+    pods: Manifest = {"matchExpressions": [_in(_APP, names)]} if lanes else {"matchLabels": {_APP: controller.value}}
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": {"name": f"{controller}-egress", "namespace": FLUX_NAMESPACE},
+        "spec": {
+            "podSelector": pods,
+            "policyTypes": ["Ingress", "Egress"],
+            "ingress": [{"from": flux}],
+            "egress": [{"to": flux}, {"ports": _DNS}, *rules],
+        },
+    }
 
 
 @dataclass(frozen=True)
@@ -100,13 +201,7 @@ NO_TENANTS = StackFacts()
 
 
 def configured(manifests: Iterable[Manifest], config: FluxConfig, facts: StackFacts = NO_TENANTS) -> list[Manifest]:
-    """The release's manifests with this configuration applied; the manifests passed in are not changed.
-
-    Args:
-        manifests: the release.
-        config: the `flux` section of the stack.
-        facts: what the profile needs to know about the rest of the stack.
-    """
+    """The release's manifests with this configuration applied; the manifests passed in are not changed."""
     result = with_lanes([deepcopy(manifest) for manifest in manifests], config.lanes)
     for manifest in result:
         controller = component_of(manifest)
@@ -211,7 +306,6 @@ def _bound_disk(pod: Manifest, most: str) -> None:
     """Limit what a controller, and each volume of it, takes of the node's disk, where the user has not.
 
     Args:
-        pod: its PodSpec.
         most: the limit; the kubelet evicts a pod above it, instead of other pods of the node.
     """
     resources = pod["containers"][0].setdefault("resources", {})

@@ -1,17 +1,23 @@
-"""A Flux release as a pinned input: fetched from the configured URL or bundle and verified by its digest."""
+"""A Flux release as a pinned input: fetched from the configured URL or bundle and verified by its digest.
+
+What its objects may say is checked by the CustomResourceDefinitions of the release: structure, types, enumerations and
+patterns. The rules in CEL (`x-kubernetes-validations`) are checked by the API server, in the dry run of a preview.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import yaml
 from pydantic import AfterValidator
 
-from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.errors import NOT_A, KeyPath
+from flux_tenancy.components.config.messages import Message, printable
 from flux_tenancy.components.config.pinned_input import PinnedInput, read_pinned
-from flux_tenancy.components.config.printable import printable
 from flux_tenancy.components.config.types import SEMANTIC_VERSION, matching
 from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.installs.product import Product, minor, parse_version
@@ -19,6 +25,8 @@ from flux_tenancy.components.sync.notifications import BETA_PROVIDER_API, PROVID
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, Controller
 
 if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator, ValidationError
+
     from flux_tenancy.components.installs.flux.config import FluxConfig
     from flux_tenancy.components.vocabulary.manifests import Manifest
 
@@ -40,27 +48,23 @@ def _not_flux(value: str) -> str:
 
 FluxMinor = Annotated[
     str,
-    *matching(r"^[0-9]+\.[0-9]+$", Message("FT-FLX-010", "is not a minor version of Flux", 'write it like "2.11"')),
+    *matching(r"^[0-9]+\.[0-9]+$", NOT_A(what="a minor version of Flux", example='"2.11"')),
 ]
-FluxVersion = Annotated[
-    str, *matching(SEMANTIC_VERSION, Message("FT-CFG-300", "is not a Flux release", "write it like 2.9.5"))
-]
+FluxVersion = Annotated[str, *matching(SEMANTIC_VERSION, NOT_A(what="a Flux release", example="2.9.5"))]
 # With its value: an argument without one would take the next as its value, which may be one of the lockdown.
 ControllerArgument = Annotated[
     str,
     *matching(
         r"^--[a-z][a-z0-9-]*=.*$",
-        Message("FT-CFG-302", "is not a controller argument with its value", "write it like --concurrent=8"),
+        NOT_A(what="a controller argument with its value", example="--concurrent=8"),
     ),
 ]
 EgressHost = Annotated[
     str,
     *matching(
         r"^(\.?[a-z0-9]([-a-z0-9.]*[a-z0-9])?\.?(:[0-9]{1,5})?|[0-9a-f.:]+/[0-9]{1,3}|\[[0-9a-f:]+\](:[0-9]{1,5})?)$",
-        Message(
-            "FT-CFG-303",
-            "is not a host as in a URL, a domain or a network",
-            "write it like files.example.com, .example.com or 192.0.2.0/24",
+        NOT_A(
+            what="a host as in a URL, a domain or a network", example="files.example.com, .example.com or 192.0.2.0/24"
         ),
     ),
     AfterValidator(_not_flux),
@@ -128,7 +132,6 @@ def labelled(manifest: Manifest, version: str) -> Manifest:
     `flux install` labels pods as well. They stay as they are: another label would restart every controller.
 
     Args:
-        manifest: the object.
         version: of the release, e.g. `2.9.5`.
     """
     metadata = manifest["metadata"]
@@ -237,3 +240,82 @@ def _without_absent_subjects(manifest: Manifest, config: FluxConfig) -> Manifest
     absent = {controller.value for controller in Controller} - {component.value for component in config.components}
     subjects = [subject for subject in manifest.get("subjects", ()) if subject["name"] not in absent]
     return manifest | {"subjects": subjects}
+
+
+_TYPES = {
+    "array": "a list",
+    "boolean": "true or false",
+    "integer": "a whole number",
+    "number": "a number",
+    "object": "a mapping",
+    "string": "a string",
+}
+_FOUND = {bool: "true or false", int: "a number", float: "a number", str: "a string", list: "a list", dict: "a mapping"}
+
+
+class Definitions:
+    """The definitions of a release."""
+
+    def __init__(self, release: Iterable[Manifest], version: str) -> None:
+        self._definitions = [each for each in release if each["kind"] == "CustomResourceDefinition"]
+        self._version = version
+
+    @cached_property
+    def _validators(self) -> Mapping[tuple[str, str], Draft202012Validator]:
+        # Only stacks that are checked read it.
+        from jsonschema import Draft202012Validator
+
+        return {
+            (f"{each['spec']['group']}/{version['name']}", each["spec"]["names"]["kind"]): Draft202012Validator(
+                _closed(version["schema"]["openAPIV3Schema"]["properties"]["spec"])
+            )
+            for each in self._definitions
+            for version in each["spec"].get("versions", ())
+        }
+
+    def problems(self, manifest: Manifest, keys: Iterable[str] = ()) -> Iterator[tuple[KeyPath, Message]]:
+        """Where an object's `spec` is not valid, by paths in it; nothing where the release has no such kind.
+
+        A message repeats no value: it may be a secret.
+        """
+        validator = self._validators.get((manifest["apiVersion"], manifest["kind"]))
+        for error in validator.iter_errors(manifest["spec"]) if validator is not None else ():
+            path: KeyPath = tuple(error.absolute_path)
+            if error.validator == "additionalProperties":
+                fields = cast("dict[str, Any]", error.schema)["properties"]
+                for key in error.instance.keys() - fields.keys():
+                    yield (*path, key), self._unknown(key, [*fields, *(keys if not path else ())], manifest["kind"])
+            elif error.validator == "required":
+                for key in cast("list[str]", error.validator_value):
+                    if key not in error.instance:
+                        yield (*path, key), Message("FT-FLX-031", f"is required by Flux {self._version} and missing")
+            else:
+                yield path, self._invalid(error)
+
+    def _unknown(self, key: str, known: Iterable[str], kind: str) -> Message:
+        fields = sorted(known)
+        close = get_close_matches(str(key), fields, n=1, cutoff=0.7)
+        remedy = f"did you mean {close[0]!r}?" if close else f"use one of {', '.join(fields)}"
+        return Message("FT-FLX-030", f"is not a field of a {kind} in Flux {self._version}", f"{remedy}")
+
+    def _invalid(self, error: ValidationError) -> Message:
+        rule, wanted = str(error.validator), error.validator_value
+        if rule == "type":
+            found = _FOUND.get(type(error.instance), "nothing")
+            return Message("FT-FLX-032", f"must be {_TYPES.get(str(wanted), wanted)}, got {found}")
+        said = {"enum": "one of", "pattern": "of the pattern"}.get(rule, f"of the {rule}")
+        listed = ", ".join(map(str, wanted)) if isinstance(wanted, list) else wanted
+        return Message("FT-FLX-033", f"must be {said} {listed}", f"Flux {self._version} accepts nothing else")
+
+
+def _closed(schema: Any) -> Any:
+    """The same schema, which refuses fields that it does not know: the API server drops them without a word."""
+    if isinstance(schema, list):
+        return [_closed(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if schema.get("x-kubernetes-int-or-string"):
+        return {"type": ["integer", "string"]}
+    found = {key: _closed(value) for key, value in schema.items()}
+    closes = isinstance(schema.get("properties"), dict) and not schema.get("x-kubernetes-preserve-unknown-fields")
+    return {"additionalProperties": False} | found if closes else found

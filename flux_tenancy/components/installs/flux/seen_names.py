@@ -74,11 +74,7 @@ def replaced_names(state: State) -> frozenset[str]:
 
 
 def read_seen_names(api: client.ApiClient, state: State) -> frozenset[str]:
-    """The resources whose names are in a status or an Event.
-
-    Raises:
-        ClusterUnavailable: the cluster does not answer, or not to this user.
-    """
+    """The resources whose names are in a status or an Event. Raises ClusterUnavailable."""
     names = {str(each["name"]): resource for resource, each in _recorded(state).items()}
     if not names:
         return frozenset()
@@ -98,10 +94,6 @@ def restarted(deployment: Manifest, entries: Sequence[pulumi.Output[str]]) -> Ma
     """A controller whose pods are replaced when one of these names is; as it is if there are none.
 
     Pods read the names when they start.
-
-    Args:
-        deployment: the controller.
-        entries: the entries of the Secret for the names that were replaced.
     """
     if not entries:
         return deployment

@@ -15,11 +15,11 @@ from flux_tenancy.components.installs.chart import Chart, release
 from flux_tenancy.components.installs.kyverno.config import KYVERNO
 from flux_tenancy.components.installs.kyverno.objects import (
     POLICIES_PATH,
+    helm_values,
     namespace,
     wait_until_serving,
     webhook_configurations,
 )
-from flux_tenancy.components.installs.kyverno.values import helm_values
 from flux_tenancy.components.plan.registration import register
 
 if TYPE_CHECKING:
@@ -34,11 +34,11 @@ class KyvernoInstallArgs:
     """What KyvernoInstall needs.
 
     Attributes:
-        config: the `kyverno` section of the stack.
         chart: the chart of that release, digest already checked (`components.installs.kyverno.objects.kyverno_chart`).
         api: a client for the cluster, to check whether Kyverno serves.
         background_rules: RBAC rules for what the platform's policies generate and mutate in the background.
         further_kinds: whether the stack installs further kinds while Kyverno serves.
+        largest_object: size in KiB of the largest pod that tenants may create; None keeps the chart's memory limit.
     """
 
     config: KyvernoConfig
@@ -46,6 +46,7 @@ class KyvernoInstallArgs:
     api: client.ApiClient
     background_rules: Sequence[Manifest] = ()
     further_kinds: bool = False
+    largest_object: int | None = None
 
 
 class KyvernoInstall(pulumi.ComponentResource):
@@ -54,11 +55,6 @@ class KyvernoInstall(pulumi.ComponentResource):
     Whatever needs Kyverno to serve depends on `release` and has the hook `serving`:
 
         pulumi.ResourceOptions(depends_on=[kyverno.release], hooks=before_changes([kyverno.serving]))
-
-    Attributes:
-        version: the installed release.
-        release: the installed chart.
-        serving: waits until Kyverno serves.
     """
 
     version: pulumi.Output[str]
@@ -75,7 +71,7 @@ class KyvernoInstall(pulumi.ComponentResource):
         self.release = release(
             KYVERNO,
             args.chart,
-            helm_values(args.config, args.background_rules, args.further_kinds),
+            helm_values(args.config, args.background_rules, args.further_kinds, args.largest_object),
             pulumi.ResourceOptions(parent=self, depends_on=[home], hooks=after_changes(self.serving)),
         )
         self.version = pulumi.Output.from_input(args.config.version)

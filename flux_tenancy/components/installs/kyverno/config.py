@@ -1,6 +1,6 @@
 """The `kyverno` section: which release of Kyverno is installed, and how large.
 
-Values that decide how safe the platform is cannot be configured (components/installs/kyverno/values.py).
+Values that decide how safe the platform is cannot be configured (components/installs/kyverno/objects.py).
 """
 
 from __future__ import annotations
@@ -10,19 +10,16 @@ from typing import Annotated
 
 from pydantic import Field, field_validator, model_validator
 
-from flux_tenancy.components.config.errors import MisplacedValueError
+from flux_tenancy.components.config.errors import EXACTLY_ONE, NOT_A, MisplacedValueError
 from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.config.resources import Resources
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import SEMANTIC_VERSION, Sha256, WebUrl, matching
-from flux_tenancy.components.installs.product import Product
+from flux_tenancy.components.installs.product import ControllerResources, Product
 
-KyvernoVersion = Annotated[
-    str, *matching(SEMANTIC_VERSION, Message("FT-CFG-450", "is not a Kyverno release", "write it like 1.19.1"))
-]
+KyvernoVersion = Annotated[str, *matching(SEMANTIC_VERSION, NOT_A(what="a Kyverno release", example="1.19.1"))]
 ChartVersion = Annotated[
     str,
-    *matching(SEMANTIC_VERSION, Message("FT-CFG-451", "is not a version of Kyverno's chart", "write it like 3.9.1")),
+    *matching(SEMANTIC_VERSION, NOT_A(what="a version of Kyverno's chart", example="3.9.1")),
 ]
 
 
@@ -54,18 +51,18 @@ class ChartSource(Section):
 
     version: ChartVersion | None = Field(
         None,
-        description="Version of the published chart, e.g. `3.9.1`; it differs from Kyverno's own version.",
+        description="Version of the published chart, e.g. `3.9.1`, which differs from Kyverno's.",
     )
     url: WebUrl | None = Field(None, description="URL to fetch it from instead.")
     bundle: str | None = Field(
         None,
-        description="Path of a local file, for clusters without internet access; relative to the project or absolute.",
+        description=("Local file instead, relative to the project or absolute."),
     )
 
     @model_validator(mode="after")
     def _exactly_one(self) -> ChartSource:
         if [self.version, self.url, self.bundle].count(None) != 2:
-            raise ValueError(Message("FT-CFG-453", "needs exactly one of version, url and bundle"))
+            raise ValueError(EXACTLY_ONE(keys="version, url and bundle"))
         return self
 
     @property
@@ -77,24 +74,21 @@ class ChartSource(Section):
 class KyvernoConfig(Section):
     """The Kyverno release that checks requests of tenants."""
 
-    version: KyvernoVersion = Field(
-        description="The Kyverno release to install; changing it upgrades a running cluster."
-    )
-    sha256: Sha256 = Field(description="SHA-256 digest of the chart's archive; any other content is refused.")
+    version: KyvernoVersion = Field(description="The Kyverno release; changing it upgrades a running cluster.")
+    sha256: Sha256 = Field(description="Digest of the chart's archive; any other content is refused.")
     chart: ChartSource = Field(description="Source of the chart.")
     replicas: int = Field(
         3,
         ge=1,
         le=9,
-        description="Replicas of the admission controller; while none runs, requests that a policy matches are "
-        f"refused. With more than one, the other controllers have {STANDBY_REPLICAS}, and node drains leave one of "
-        "each.",
+        description="Replicas of the admission controller; while none runs, matching requests are refused. With more "
+        f"than one, the other controllers have {STANDBY_REPLICAS}.",
     )
     reports: bool = Field(
         False,
-        description="Install the reports controller, which reports existing objects that violate a policy.",
+        description="Install the reports controller, which lists objects that violate a policy.",
     )
-    resources: dict[KyvernoController, Resources] = Field(
+    resources: dict[KyvernoController, ControllerResources] = Field(
         default_factory=dict, description="Compute resources of a controller, merged over the chart's."
     )
 
@@ -102,9 +96,7 @@ class KyvernoConfig(Section):
     @classmethod
     def _known_version(cls, version: str) -> str:
         if not KYVERNO.supports(version):
-            raise ValueError(
-                Message("FT-CFG-452", "is not a supported version of Kyverno", f"use {KYVERNO.versions()}")
-            )
+            raise ValueError(KYVERNO.unsupported())
         return version
 
     @model_validator(mode="after")

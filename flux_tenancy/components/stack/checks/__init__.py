@@ -1,4 +1,42 @@
 """Checks across sections: values that are valid by themselves, but do not go together.
 
-Put here what the configuration alone can decide, one module a feature; what needs the cluster is in `cluster`.
+A check gets a stack whose sections are all valid. Put here what the configuration alone can decide, one module a
+feature; what needs the cluster is in `cluster`.
 """
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
+
+from flux_tenancy.components.config.errors import KeyPath
+from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.stack.config import StackConfig
+
+Finding = tuple[KeyPath, Message]
+"""The path of a value and what is wrong with it."""
+Check = Callable[[StackConfig], Iterable[Finding]]
+"""Compares values of several sections."""
+
+
+_Place = TypeVar("_Place")
+_Thing = TypeVar("_Thing")
+
+
+def of_each(
+    things: Callable[[StackConfig], Mapping[_Place, _Thing]],
+    *checks: Callable[[_Place, _Thing, StackConfig], Iterable[Finding]],
+) -> tuple[Check, ...]:
+    """Checks of one tenant, source or decryption at a time, as checks of the stack.
+
+    Args:
+        things: what is checked, by name or path.
+        checks: what is wrong with one of them, given its name or path, itself and the stack.
+    """
+
+    def of_all(check: Callable[[_Place, _Thing, StackConfig], Iterable[Finding]]) -> Check:
+        return lambda config: (
+            finding for place, thing in things(config).items() for finding in check(place, thing, config)
+        )
+
+    return tuple(map(of_all, checks))

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.stack.checks.sources import NO_TOKENS
 from flux_tenancy.components.tenant.capsule.names import KEYS_OF_CAPSULE, made_prefix
 from flux_tenancy.components.tenant.capsule.objects import capsule_limits
 
 if TYPE_CHECKING:
-    from flux_tenancy.components.stack.checks.check import Check, Finding
+    from flux_tenancy.components.stack.checks import Check, Finding
     from flux_tenancy.components.stack.config import StackConfig
     from flux_tenancy.components.tenant.config import TenantConfig
 
@@ -146,11 +147,7 @@ def _proxy(config: StackConfig) -> Iterator[Finding]:
     if proxy is not None and proxy.address is not None and not config.flux.workload_identity:
         yield (
             path,
-            Message(
-                "FT-CFG-827",
-                "needs tokens of the tenants' service accounts, which Flux may not create",
-                "set flux.workloadIdentity to true",
-            ),
+            NO_TOKENS(),
         )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from flux_tenancy.components.config.passed import owned_fields
-from flux_tenancy.components.installs.flux.definitions import Definitions
+from flux_tenancy.components.installs.flux.release import Definitions
 from flux_tenancy.components.stack.checks.syncs import sync_paths
 from flux_tenancy.components.stack.plan import stack_plan
 from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY, HELM_RELEASE, KUSTOMIZATION, PLATFORM_META
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from flux_tenancy.components.config.errors import KeyPath, Problem
     from flux_tenancy.components.config.messages import Message
     from flux_tenancy.components.config.section import Section
-    from flux_tenancy.components.stack.checks.check import Check
+    from flux_tenancy.components.stack.checks import Check
     from flux_tenancy.components.stack.config import StackConfig
     from flux_tenancy.components.vocabulary.manifests import Manifest
 
@@ -27,14 +27,7 @@ _WITHIN: Mapping[str, tuple[KeyPath, ...]] = {
 
 
 def spec_problems(config: StackConfig, release: Iterable[Manifest], stack: str, stack_file: str) -> list[Problem]:
-    """What the release's definitions refuse of a stack's Flux objects, with the file and the key of each.
-
-    Args:
-        config: the stack.
-        release: the objects of the Flux release.
-        stack: name of the stack.
-        stack_file: name of its file.
-    """
+    """What the release's definitions refuse of a stack's Flux objects, with the file and the key of each."""
     definitions = Definitions(release, config.flux.version)
     plan = stack_plan(config, stack)
     objects = [("", each) for each in plan.platform]

@@ -1,4 +1,4 @@
-"""Checks of freezes: whether something holds tenants, and the tenants that a freeze of the stack leaves out."""
+"""Checks of freezes: the tenants that they hold or leave out, their policy, and their end."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from flux_tenancy.components.config.decisions import now
 from flux_tenancy.components.config.errors import KeyPath
-from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.messages import Message, printable
 from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
 from flux_tenancy.components.policies.names import PolicyName
-from flux_tenancy.components.stack.checks.check import Finding
+from flux_tenancy.components.stack.checks import Finding
+from flux_tenancy.components.stack.checks.sources import NOT_A_TENANT
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.tenant.freezes import Freeze, freezes_of, in_utc
 from flux_tenancy.components.vocabulary.names import Controller
@@ -24,7 +24,7 @@ def _unknown_tenants(config: StackConfig) -> Iterator[Finding]:
             if name not in config.tenants:
                 yield (
                     ("tenancy", "freeze", index, "except", position),
-                    Message("FT-TEN-433", "is not a tenant of this stack", "name one of them, or remove it").of(name),
+                    NOT_A_TENANT(tenants=", ".join(config.tenants) or "`tenants`").of(name),
                 )
 
 

@@ -1,4 +1,4 @@
-"""Checks of tenants' grants: their API groups, their time, and whether what they name is cluster-scoped."""
+"""Checks of grants: their last day, and the objects that they name."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from flux_tenancy.components.config.decisions import today
-from flux_tenancy.components.config.errors import Problem, dotted
-from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.errors import KeyPath, Problem, dotted
+from flux_tenancy.components.config.messages import Message, printable
+from flux_tenancy.components.stack.checks import Finding
+from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.tenant.grants import Grant, has_expired, refused_group
 from flux_tenancy.components.tenant.role import READ, PolicyRule
 
 if TYPE_CHECKING:
     from flux_tenancy.components.cluster.namespaced_kinds import NamespacedKind
-    from flux_tenancy.components.config.errors import KeyPath
-    from flux_tenancy.components.stack.checks.check import Finding
-    from flux_tenancy.components.stack.config import StackConfig
 
 WARNING = timedelta(days=14)
 """How long before its last day a grant is warned about."""
@@ -96,9 +94,7 @@ def namespaced_objects(
     A ClusterRole would allow objects of this name in all namespaces, those of other tenants included.
 
     Args:
-        config: the stack.
         read_kinds: reads the namespaced kinds of the cluster; it is called only if a tenant has such a grant.
-        stack_file: name of the stack's file.
     """
     named = {
         (*path, "clusterObjects", index, "resource"): each

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.stack.checks.sources import NOT_A_TENANT
 from flux_tenancy.components.tenant.network import METADATA_NETWORKS
 from flux_tenancy.components.tenant.tenancy_config import TenantNetwork
 
 if TYPE_CHECKING:
     from flux_tenancy.components.config.errors import KeyPath
     from flux_tenancy.components.config.networks import NetworkRange
-    from flux_tenancy.components.stack.checks.check import Check, Finding
+    from flux_tenancy.components.stack.checks import Check, Finding
     from flux_tenancy.components.stack.config import StackConfig
     from flux_tenancy.components.tenant.config import TenantConfig
 
@@ -53,9 +54,7 @@ def _one_sided(config: StackConfig) -> Iterator[Finding]:
                 elif (there := config.tenants.get(other)) is None:
                     yield (
                         where,
-                        Message(
-                            "FT-TEN-522", "is not a tenant of this stack", "correct the name, or remove the opening"
-                        ).of(other),
+                        NOT_A_TENANT(tenants=", ".join(config.tenants)).of(other),
                     )
                 else:
                     agreed = there.network.tenants

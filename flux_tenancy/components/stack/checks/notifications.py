@@ -16,7 +16,7 @@ from flux_tenancy.components.vocabulary.object_meta import SecretPurpose
 
 if TYPE_CHECKING:
     from flux_tenancy.components.config.errors import KeyPath
-    from flux_tenancy.components.stack.checks.check import Check, Finding
+    from flux_tenancy.components.stack.checks import Check, Finding
     from flux_tenancy.components.stack.config import StackConfig
     from flux_tenancy.components.tenant.config import TenantConfig
 
@@ -27,6 +27,8 @@ PROVIDERS_WITHOUT_LIST = Wording(
 )
 
 PROVIDER = "Provider"
+
+NO_CONTROLLER = Wording("FT-CFG-661", "needs {controller}, but flux.components does not list it", "add it there")
 
 
 def _without_controller(config: StackConfig) -> Iterator[Finding]:
@@ -41,9 +43,7 @@ def _without_controller(config: StackConfig) -> Iterator[Finding]:
         if found:
             yield (
                 path,
-                Message(
-                    "FT-MSG-060", f"need {Controller.NOTIFICATION}, but flux.components does not list", "add it there"
-                ),
+                NO_CONTROLLER(controller=Controller.NOTIFICATION),
             )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from flux_tenancy.components.allowlists.source_patterns import is_comparable, problem_of
@@ -14,12 +14,13 @@ from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.sources.config import BucketSource, ExternalArtifactSource
 from flux_tenancy.components.sources.objects import FetchedSource, fetched_url, is_encrypted
-from flux_tenancy.components.stack.checks.check import of_each
+from flux_tenancy.components.stack.checks import of_each
 from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY
 
 if TYPE_CHECKING:
     from flux_tenancy.components.config.errors import KeyPath
-    from flux_tenancy.components.stack.checks.check import Check, Finding
+    from flux_tenancy.components.policies.config import PoliciesConfig
+    from flux_tenancy.components.stack.checks import Check, Finding
     from flux_tenancy.components.stack.config import StackConfig
     from flux_tenancy.components.tenant.config import TenantConfig
     from flux_tenancy.components.tenant.syncs import TenantSync
@@ -238,26 +239,42 @@ def _syncs(tenant: TenantConfig) -> dict[KeyPath, TenantSync]:
 
 def _unguarded_delegation(owner: str, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
     """A tenant that may write role bindings where no policy protects the platform's and restricts their subjects."""
-    policies = config.policies
-    needed = (PolicyName.PLATFORM_OBJECTS, PolicyName.TENANT_ACCESS, PolicyName.TENANT_SERVICE_ACCOUNT)
-    enforced = policies.engine is not PolicyEngine.NONE
-    lacking = [each for each in needed if not (enforced and policies.mode_of(each) is PolicyMode.ENFORCE)]
+    lacking = _not_enforced(_NEEDED_FOR_ROLES, config.policies)
     for index, namespace in enumerate(tenant.namespaces if lacking else ()):
         if namespace.delegated_to is not None:
-            yield (
-                ("tenants", owner, "namespaces", index, "delegatedTo"),
-                Message(
-                    "FT-TEN-421",
-                    f"needs the admission policies {', '.join(lacking)}, which are not enforced",
-                    "set policies.engine, and enforce them in policies.mode and policies.modes",
-                ),
-            )
+            yield ("tenants", owner, "namespaces", index, "delegatedTo"), _UNGUARDED(lacking=", ".join(lacking))
+
+
+def _unguarded_openings(config: StackConfig) -> Iterator[Finding]:
+    """The same for all tenants of the stack, and network policies that no policy judges."""
+    policies = config.policies
+    openings = {
+        "roles": (policies.roles, _NEEDED_FOR_ROLES),
+        "networkPolicies": (policies.network_policies, (PolicyName.PLATFORM_OBJECTS, PolicyName.TENANT_LIMITS)),
+    }
+    for key, (is_open, needed) in openings.items():
+        if is_open and (lacking := _not_enforced(needed, policies)):
+            yield ("policies", key), _UNGUARDED(lacking=", ".join(lacking))
+
+
+_NEEDED_FOR_ROLES = (PolicyName.PLATFORM_OBJECTS, PolicyName.TENANT_ACCESS, PolicyName.TENANT_SERVICE_ACCOUNT)
+_UNGUARDED = Wording(
+    "FT-TEN-421",
+    "needs the admission policies {lacking}, which are not enforced",
+    "set policies.engine, and enforce them in policies.mode and policies.modes",
+)
+
+
+def _not_enforced(needed: Iterable[PolicyName], policies: PoliciesConfig) -> list[PolicyName]:
+    enforced = policies.engine is not PolicyEngine.NONE
+    return [each for each in needed if not (enforced and policies.mode_of(each) is PolicyMode.ENFORCE)]
 
 
 POLICY_CHECKS: tuple[Check, ...] = (
     _not_installed,
     _without_kyverno,
     _signatures_under_other_names,
+    _unguarded_openings,
     *of_each(
         lambda config: config.active_tenants,
         _refused_source,

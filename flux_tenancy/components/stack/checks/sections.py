@@ -12,35 +12,75 @@ from flux_tenancy.components.installs.flux.config import Profile
 from flux_tenancy.components.installs.flux.lockdown_flags import OBJECT_IDENTITY, has_object_identity
 from flux_tenancy.components.keys.known_hosts import address_of, keys_for, rivals
 from flux_tenancy.components.keys.ssh_keys import read_private_key
+from flux_tenancy.components.stack.checks import Check, Finding, of_each
 from flux_tenancy.components.stack.checks.capsule import CAPSULE_CHECKS, INSTALLATION_CHECKS
-from flux_tenancy.components.stack.checks.check import Check, Finding, of_each
 from flux_tenancy.components.stack.checks.flux_specs import SPEC_CHECKS
 from flux_tenancy.components.stack.checks.freezes import FREEZE_CHECKS
 from flux_tenancy.components.stack.checks.grants import expired_grants, ungrantable_groups
-from flux_tenancy.components.stack.checks.lanes import LANE_CHECKS
-from flux_tenancy.components.stack.checks.limits import LIMIT_CHECKS
+from flux_tenancy.components.stack.checks.limits import LIMIT_CHECKS, limits_without_effect, too_small_namespaces
 from flux_tenancy.components.stack.checks.network import NETWORK_CHECKS
-from flux_tenancy.components.stack.checks.notifications import NOTIFICATION_CHECKS
+from flux_tenancy.components.stack.checks.notifications import NO_CONTROLLER, NOTIFICATION_CHECKS
 from flux_tenancy.components.stack.checks.policies import POLICY_CHECKS
-from flux_tenancy.components.stack.checks.releases import RELEASE_CHECKS
-from flux_tenancy.components.stack.checks.sources import SOURCE_CHECKS
-from flux_tenancy.components.stack.checks.store import too_small_namespaces
+from flux_tenancy.components.stack.checks.sources import NO_TOKENS, SOURCE_CHECKS
 from flux_tenancy.components.stack.checks.syncs import SYNC_CHECKS
+from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.sync.decryption import Decryption, decryption_account, key_service_hosts
 from flux_tenancy.components.tenant.capsule.names import made_prefix
+from flux_tenancy.components.tenant.tenancy_config import TenancyMode
 from flux_tenancy.components.vocabulary.names import Controller
 
 if TYPE_CHECKING:
     from flux_tenancy.components.cluster.subjects import Subject
     from flux_tenancy.components.config.errors import KeyPath, Problem
     from flux_tenancy.components.git.config import GitSource
-    from flux_tenancy.components.stack.config import StackConfig
     from flux_tenancy.components.stack.files.names import Origins
 
-PREVIEWER_OF_TENANT = Wording(
-    "FT-CFG-679",
-    "belongs to the tenant {tenant}, whose pods could then read the objects of all tenants",
-    "use a service account in a namespace of the platform team",
+
+def _unknown_lanes(config: StackConfig) -> Iterator[Finding]:
+    """Lanes without controllers: nobody would serve the tenant. So no lane is removed while it has tenants."""
+    known = ", ".join(config.flux.lanes) or "none"
+    for name, tenant in config.tenants.items():
+        if tenant.lane is not None and tenant.lane not in config.flux.lanes:
+            yield (
+                ("tenants", name, "lane"),
+                Message(
+                    "FT-CFG-865",
+                    f"is not one of the lanes of this stack: {known}",
+                    "choose one of them, or add it to flux.lanes",
+                ).of(tenant.lane),
+            )
+
+
+def _made_namespaces(config: StackConfig) -> Iterator[Finding]:
+    """Syncs label everything that they apply with their lane, and tenants may not label the namespaces they make."""
+    if config.flux.lanes and config.tenancy.mode is TenancyMode.CAPSULE:
+        yield (
+            ("flux", "lanes"),
+            Message(
+                "FT-CFG-866",
+                "does not go together with tenancy.mode: capsule, whose tenants may not label their namespaces",
+                "remove the lanes, or use another mode",
+            ),
+        )
+
+
+def _mutation_without_policies(config: StackConfig) -> Iterator[Finding]:
+    if config.flux.set_lanes and not config.policies.engine.native:
+        yield (
+            ("flux", "setLanes"),
+            Message(
+                "FT-CFG-868",
+                "needs Kubernetes' own admission policies",
+                "set policies.engine to native or both, or remove it",
+            ),
+        )
+
+
+LANE_CHECKS = (_unknown_lanes, _made_namespaces, _mutation_without_policies)
+
+
+OF_A_TENANT = Wording(
+    "FT-CFG-679", "belongs to the tenant {tenant}, which could then {danger}", "use a namespace of the platform team"
 )
 
 
@@ -81,33 +121,35 @@ def _taken_accounts(config: StackConfig) -> Iterator[Finding]:
             )
 
 
+def _tenant_of(config: StackConfig, namespace: str) -> str | None:
+    """The tenant of a namespace, which the stack describes or the tenant can make."""
+    making = config.tenants if config.makes_namespaces else ()
+    made = (tenant for tenant in making if namespace.startswith(made_prefix(tenant)))
+    return config.tenant_of_namespaces.get(namespace) or next(made, None)
+
+
+def _alerts_of_tenants(config: StackConfig) -> Iterator[Finding]:
+    """Alerts and dashboards in the namespace of a tenant."""
+    namespace = config.monitoring.namespace
+    if config.monitoring.operator and (tenant := _tenant_of(config, namespace)) is not None:
+        message = OF_A_TENANT(tenant=tenant, danger="change the alerts of all tenants")
+        yield ("monitoring", "namespace"), message.of(namespace)
+
+
 def _rights_of_tenants(config: StackConfig) -> Iterator[Finding]:
     """Service accounts in tenants' namespaces with rights of the platform: whoever runs pods there would have them."""
-    owners = config.tenant_of_namespaces
-    prefixes = {made_prefix(tenant): tenant for tenant in config.tenants if config.makes_namespaces}
-    given: list[tuple[KeyPath, Sequence[Subject], Wording]] = [
-        (("cluster", "previewers"), config.cluster.previewers, PREVIEWER_OF_TENANT),
-        (("cluster", "auditors"), config.cluster.auditors, PREVIEWER_OF_TENANT),
+    read = "read the objects of all tenants"
+    given: list[tuple[KeyPath, Sequence[Subject], str]] = [
+        (("cluster", "previewers"), config.cluster.previewers, read),
+        (("cluster", "auditors"), config.cluster.auditors, read),
     ]
     if config.capsule is not None:
-        given.append(
-            (
-                ("capsule", "administrators"),
-                config.capsule.administrators,
-                Wording(
-                    "FT-CFG-829",
-                    "belongs to the tenant {tenant}, whose pods could then add namespaces of the platform to any "
-                    "tenant",
-                    "use a service account in a namespace of the platform team",
-                ),
-            )
-        )
-    for path, subjects, wording in given:
+        added = "add namespaces of the platform to any tenant"
+        given.append((("capsule", "administrators"), config.capsule.administrators, added))
+    for path, subjects, danger in given:
         for index, subject in enumerate(subjects):
-            place = subject.namespace or ""
-            made = (tenant for prefix, tenant in prefixes.items() if place.startswith(prefix))
-            if (tenant := owners.get(place) or next(made, None)) is not None:
-                yield (*path, index, "namespace"), wording(tenant=tenant)
+            if (tenant := _tenant_of(config, subject.namespace or "")) is not None:
+                yield (*path, index, "namespace"), OF_A_TENANT(tenant=tenant, danger=danger)
 
 
 def _shared_deploy_keys(config: StackConfig) -> Iterator[Finding]:
@@ -162,11 +204,7 @@ def _unusable_identity(path: KeyPath, decryption: Decryption, config: StackConfi
     if not config.flux.workload_identity and config.flux.profile is Profile.MULTI_TENANT:
         yield (
             key,
-            Message(
-                "FT-CFG-654",
-                "needs tokens of its service account, which Flux may not create",
-                "set flux.workloadIdentity to true",
-            ),
+            NO_TOKENS(),
         )
     if config.flux.profile is Profile.SINGLE_TENANT and not has_object_identity(arguments, config.flux.version):
         yield (
@@ -236,9 +274,7 @@ def _webhook_without_controller(path: KeyPath, source: GitSource, config: StackC
     if source.webhook is not None and Controller.NOTIFICATION not in config.flux.components:
         yield (
             (*path, "webhook"),
-            Message(
-                "FT-CFG-661", f"needs {Controller.NOTIFICATION}, but flux.components does not list", "add it there"
-            ),
+            NO_CONTROLLER(controller=Controller.NOTIFICATION),
         )
 
 
@@ -254,6 +290,7 @@ CHECKS: tuple[Check, ...] = (
     _shared_namespaces,
     _taken_accounts,
     _rights_of_tenants,
+    _alerts_of_tenants,
     _shared_deploy_keys,
     _shared_decryption_keys,
     _rival_host_keys,
@@ -267,8 +304,8 @@ CHECKS: tuple[Check, ...] = (
     *SYNC_CHECKS,
     *SPEC_CHECKS,
     *LANE_CHECKS,
-    *RELEASE_CHECKS,
     *LIMIT_CHECKS,
+    limits_without_effect,
     too_small_namespaces,
     *CAPSULE_CHECKS,
     *INSTALLATION_CHECKS,

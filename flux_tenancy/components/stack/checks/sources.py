@@ -13,9 +13,14 @@ from flux_tenancy.components.sources.config import ExternalArtifactSource
 from flux_tenancy.components.vocabulary.names import APPLIED_SOURCES, Controller
 
 if TYPE_CHECKING:
-    from flux_tenancy.components.stack.checks.check import Check, Finding
+    from flux_tenancy.components.stack.checks import Check, Finding
     from flux_tenancy.components.stack.config import StackConfig
 
+NO_TOKENS = Wording(
+    "FT-CFG-654", "needs tokens of a service account, which Flux may not create", "set flux.workloadIdentity to true"
+)
+NO_SOURCE = Wording("FT-SRC-040", "is required, because the tenant has no `source`", "name one of {names}")
+NOT_A_TENANT = Wording("FT-SRC-044", "is not a tenant of this stack", "name one of {tenants}, or remove it")
 UNKNOWN_SOURCE = Wording("FT-SRC-041", "is not a source of the tenant", "name one of {names}")
 
 
@@ -29,7 +34,7 @@ def _without_source(config: StackConfig) -> Iterator[Finding]:
             names = ", ".join(applied or tenant.sources)
             yield (
                 ("tenants", name, "sync", "source"),
-                Message("FT-SRC-040", "is required, because the tenant has no `source`", f"name one of {names}"),
+                NO_SOURCE(names=names),
             )
         else:
             yield ("tenants", name, "source"), MISSING()
@@ -76,7 +81,7 @@ def _unknown_tenants(config: StackConfig) -> Iterator[Finding]:
                 tenants = ", ".join(config.tenants) or "`tenants`"
                 yield (
                     ("shared", name, "tenants", index),
-                    Message("FT-SRC-044", "is not a tenant of this stack", f"name one of {tenants}").of(tenant),
+                    NOT_A_TENANT(tenants=tenants).of(tenant),
                 )
 
 
@@ -105,11 +110,7 @@ def _without_tokens(config: StackConfig) -> Iterator[Finding]:
         if getattr(source, "service_account_name", None) is not None:
             yield (
                 (*path, "serviceAccountName"),
-                Message(
-                    "FT-SRC-052",
-                    "needs tokens of its service account, which Flux may not create",
-                    "set flux.workloadIdentity to true",
-                ),
+                NO_TOKENS(),
             )
 
 

@@ -1,18 +1,34 @@
-"""Checks of what Flux applies for a tenant: names, dependencies and numbers of its syncs."""
+"""Checks of what Flux applies for a tenant: names, dependencies and numbers of its syncs and Helm releases."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.stack.checks.check import Finding, of_each
+from flux_tenancy.components.config.errors import dotted
+from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.stack.checks import Finding, of_each
+from flux_tenancy.components.stack.checks.policies import is_in_use
+from flux_tenancy.components.stack.checks.sources import NO_SOURCE, UNKNOWN_SOURCE
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.tenant.config import FOREIGN_TARGET_NAMESPACE, TenantConfig
+from flux_tenancy.components.tenant.releases import CHART_KINDS, OF_CHARTS, ReleaseConfig
 from flux_tenancy.components.tenant.syncs import circle
+from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY, HELM_CHART, HELM_REPOSITORY, OCI_REPOSITORY
 
 if TYPE_CHECKING:
     from flux_tenancy.components.config.errors import KeyPath
+
+TOO_MANY = Wording(
+    "FT-TEN-313",
+    "has {count} entries, but the tenant may have {most} {what}",
+    "remove entries, or raise limits.{key} of the tenant",
+)
+
+
+def release_path(tenant: str, release: str) -> KeyPath:
+    return "tenants", tenant, "releases", release
 
 
 def sync_paths(tenant: str, config: TenantConfig) -> dict[str, KeyPath]:
@@ -34,32 +50,41 @@ def _dependencies(tenant: str, config: TenantConfig, _: StackConfig) -> Iterator
     paths = sync_paths(tenant, config)
     needed = {name: sync.depends_on for name, sync in config.all_syncs(tenant).items()}
     yield from unusable_dependencies(needed, {name: (*path, "dependsOn") for name, path in paths.items()}, "syncs")
+    needed = {name: release.depends_on for name, release in config.releases.items()}
+    paths = {name: (*release_path(tenant, name), "dependsOn") for name in needed}
+    yield from unusable_dependencies(needed, paths, "releases")
 
 
 def _own_namespaces(tenant: str, config: TenantConfig, _: StackConfig) -> Iterator[Finding]:
     """Namespaces that are not the tenant's; the one of `sync.targetNamespace` is checked with its section."""
     own = config.namespace_names
     paths = sync_paths(tenant, config)
+    given: dict[KeyPath, object] = {}
     for name, sync in config.all_syncs(tenant).items():
-        given: dict[KeyPath, object] = {("targetNamespace",): sync.target_namespace} if name != tenant else {}
+        given |= {(*paths[name], "targetNamespace"): sync.target_namespace} if name != tenant else {}
         checks = enumerate(sync.health_checks)
-        given |= {("healthChecks", at, "namespace"): each.get("namespace") for at, each in checks}
-        for key, namespace in given.items():
-            if namespace is not None and namespace not in own:
-                yield (*paths[name], *key), foreign_namespace(namespace, own)
+        given |= {(*paths[name], "healthChecks", at, "namespace"): each.get("namespace") for at, each in checks}
+    for name, release in config.releases.items():
+        given[*release_path(tenant, name), "targetNamespace"] = release.target_namespace
+    for path, namespace in given.items():
+        if namespace is not None and namespace not in own:
+            yield path, FOREIGN_TARGET_NAMESPACE(namespaces=", ".join(own)).of(namespace)
 
 
 def _numbers(tenant: str, config: TenantConfig, stack: StackConfig) -> Iterator[Finding]:
-    """More syncs than the quota of the home namespace admits, so that an update would fail half way."""
-    limit = config.limits_in(config.home, stack.tenancy.limits).most_kustomizations
-    if len(config.syncs) > limit:
+    """More syncs or releases than the quota of the home namespace admits, so that an update would fail half way."""
+    limits = config.limits_in(config.home, stack.tenancy.limits)
+    if len(config.syncs) > (most := limits.most_kustomizations):
         yield (
             ("tenants", tenant, "syncs"),
-            Message(
-                "FT-TEN-313",
-                f"has {len(config.syncs)} entries, but the tenant may have {limit} Kustomizations besides its own sync",
-                "remove entries, or raise limits.kustomizations of the tenant",
+            TOO_MANY(
+                count=len(config.syncs), most=most, what="Kustomizations besides its own sync", key="kustomizations"
             ),
+        )
+    if len(config.releases) > (most := limits.most_helm_releases):
+        yield (
+            ("tenants", tenant, "releases"),
+            TOO_MANY(count=len(config.releases), most=most, what="HelmReleases", key="helmReleases"),
         )
 
 
@@ -71,7 +96,6 @@ def unusable_dependencies(
     Args:
         needed: name -> the names that it depends on.
         paths: name -> the path of these names.
-        kind: what all of them are, in the plural.
     """
     for name, several in needed.items():
         for index, each in enumerate(several):
@@ -90,9 +114,91 @@ def unusable_dependencies(
         )
 
 
-def foreign_namespace(namespace: object, own: Sequence[str]) -> Message:
-    """What is said of a namespace that is not the tenant's."""
-    return FOREIGN_TARGET_NAMESPACE(namespaces=", ".join(own)).of(namespace)
+def _sources(tenant: str, config: TenantConfig, stack: StackConfig) -> Iterator[Finding]:
+    """Sources that do not exist; what is shared with the tenant has errors of its own."""
+    for name, release in config.releases.items():
+        path, wanted = (*release_path(tenant, name), "source"), release.source
+        known = ", ".join(config.sources) or "`sources`"
+        if wanted is None and config.source is None:
+            yield (
+                path,
+                NO_SOURCE(names=known),
+            )
+        elif wanted is not None and _kind(config, release) is None and wanted not in stack.shared:
+            yield path, UNKNOWN_SOURCE(names=known).of(wanted)
 
 
-SYNC_CHECKS = of_each(lambda config: config.active_tenants, _own_names, _dependencies, _own_namespaces, _numbers)
+def _charts(tenant: str, config: TenantConfig, _: StackConfig) -> Iterator[Finding]:
+    """Keys that do not go with the kind of source that has the chart."""
+    for name, release in config.releases.items():
+        path, kind = release_path(tenant, name), _kind(config, release)
+        if kind in CHART_KINDS:
+            own = {"chart": release.chart, "version": release.version, "valuesFiles": release.values_files}
+            given = {key: value for key, value in own.items() if value} | release.further
+            for key in (*own, *OF_CHARTS):
+                if key in given:
+                    yield (
+                        (*path, key),
+                        Message("FT-TEN-316", f"is ignored, because a {kind} is the chart itself", "remove it"),
+                    )
+        elif kind is not None:
+            if release.chart is None:
+                yield (
+                    (*path, "chart"),
+                    Message("FT-TEN-315", f"is required, because a {kind} can contain several charts"),
+                )
+            elif ".." in release.chart.split("/"):
+                yield (
+                    (*path, "chart"),
+                    Message("FT-TEN-318", "is outside of its source", "name a chart inside of the source").of(
+                        release.chart
+                    ),
+                )
+            if release.version is not None and kind != HELM_REPOSITORY:
+                yield (
+                    (*path, "version"),
+                    Message(
+                        "FT-TEN-317",
+                        f"is ignored by Flux for charts from a {kind}",
+                        "remove it, and select the revision in the source",
+                    ),
+                )
+
+
+def _unverified(tenant: str, config: TenantConfig, stack: StackConfig) -> Iterator[Finding]:
+    """Charts that admission would refuse, because charts must be signed."""
+    verified = {*stack.policies.sources.verified, *config.policies.verified}
+    if not is_in_use(PolicyName.VERIFIED_SOURCES, stack) or HELM_CHART not in verified:
+        return
+    for name, release in config.releases.items():
+        kind = _kind(config, release)
+        if kind is not None and not (kind == OCI_REPOSITORY and kind in verified):
+            yield (
+                (*release_path(tenant, name), "source"),
+                Message(
+                    "FT-TEN-319",
+                    "has charts that Flux does not verify here, but charts of this tenant must be verified "
+                    f"(policies.sources.verified, or policies.verified of {dotted(('tenants', tenant))})",
+                    "take the chart from an OCIRepository with verify, and list OCIRepository there, too",
+                ),
+            )
+
+
+def _kind(config: TenantConfig, release: ReleaseConfig) -> str | None:
+    """The kind of source that has the chart; None if there is no such source."""
+    if release.source is None:
+        return GIT_REPOSITORY if config.source is not None else None
+    source = config.sources.get(release.source)
+    return source.kind if source is not None else None
+
+
+SYNC_CHECKS = of_each(
+    lambda config: config.active_tenants,
+    _own_names,
+    _dependencies,
+    _own_namespaces,
+    _numbers,
+    _sources,
+    _charts,
+    _unverified,
+)

@@ -1,4 +1,5 @@
-"""Updates that would delete a tenant because the files no longer have it, or that come from older files.
+"""Updates that would delete a tenant because the files no longer have it, or that come from older files or an older
+program; and tenants with a base file that no stack lists.
 
 A tenant leaves in two steps: `state: leaving` removes its access, and then its entry goes. Files that simply lack a
 tenant are older ones, or a mistake.
@@ -9,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,17 +18,74 @@ from typing import Any
 
 import pulumi
 
-from flux_tenancy.components.cluster.component import applied_before
-from flux_tenancy.components.config.errors import Problem
-from flux_tenancy.components.config.messages import Message, Wording
-from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.cluster.component import applied_before, program_before
+from flux_tenancy.components.config.errors import ConfigurationError, Problem
+from flux_tenancy.components.config.messages import Message, Wording, printable
 from flux_tenancy.components.engine.git import git
 from flux_tenancy.components.engine.project import PROJECT_FILE
 from flux_tenancy.components.engine.state import State
+from flux_tenancy.components.installs.product import parse_version
 from flux_tenancy.components.stack.config import StackConfig
-from flux_tenancy.components.stack.files.names import tenant_file_name
+from flux_tenancy.components.stack.files.names import TENANTS_FOLDER, stack_names, tenant_file_name
+from flux_tenancy.components.stack.files.project_file import ProjectFile, read_project_file
+from flux_tenancy.components.stack.files.stack_file import StackFile, is_encrypted, read_stack_file, structured
 from flux_tenancy.components.tenant.component import TENANT_COMPONENT
 from flux_tenancy.components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION, TENANT_LABEL
+from flux_tenancy.version import VERSION
+
+
+def unlisted_tenants(listed: Collection[str], file: StackFile, project: Path) -> list[Message]:
+    """A warning for each base file that neither this stack nor another one of the project lists."""
+    found = sorted({each.stem for each in (project / TENANTS_FOLDER).glob("*.yaml")} - {*listed})
+    if found:
+        found = _listed_nowhere(found, read_project_file(project))
+    return [
+        Message(
+            "FT-CFG-638",
+            f"{tenant_file_name(printable(name))}: no stack lists this tenant",
+            f"list it below `tenants` in {file.name}, or remove the file",
+        )
+        for name in found
+    ]
+
+
+def _listed_nowhere(names: list[str], project: ProjectFile) -> list[str]:
+    """Those of the names that no stack lists; none if the tenants of a stack are not in its file."""
+    try:
+        stacks = stack_names(project.stack_folder)
+    except ConfigurationError:
+        return []
+    for stack in stacks if names else ():
+        file = read_stack_file(stack, project)
+        tenants = file.merged.get("tenants")
+        tenants = structured(tenants) if isinstance(tenants, str) else tenants or {}
+        if file.unreadable or file.imports or is_encrypted(tenants) or not isinstance(tenants, Mapping):
+            return []
+        names = [name for name in names if name not in map(str, tenants)]
+    return names
+
+
+def version_problems(state: State, stack_file: str, version: str = VERSION) -> list[Problem]:
+    """The error that a program of a newer minor version has applied the stack; patch versions go both ways.
+
+    A version that cannot be read is newer than all others.
+    """
+    applied = program_before(state)
+    if applied is None or () < parse_version(applied)[:2] <= parse_version(version)[:2]:
+        return []
+    return [
+        Problem(
+            stack_file,
+            "",
+            Message(
+                "FT-CFG-850",
+                f"the stack was applied by flux-tenancy {printable(applied)}, and this is the older {version}, which "
+                "could delete objects that it does not know",
+                "set the newer version in `requirements.txt` and run `pulumi install`",
+            ),
+        )
+    ]
+
 
 OLDER = "FLUX_TENANCY_OLDER"
 """Set, it applies files that do not descend from the applied ones."""
@@ -57,13 +115,7 @@ _NOT_COMPARED = Wording(
 
 
 def absent_tenants(config: StackConfig, state: State, stack_file: str) -> Iterator[Problem]:
-    """A problem for each tenant that the last update had, that was not leaving, and that the stack no longer lists.
-
-    Args:
-        config: the stack.
-        state: the stack's state.
-        stack_file: name of the stack's file.
-    """
+    """A problem for each tenant that the last update had, that was not leaving, and that the stack no longer lists."""
     absent = state.names(TENANT_COMPONENT) - config.tenants.keys()
     if not absent:
         return
@@ -122,14 +174,7 @@ class Applied:
 
 
 def applied_files(config: StackConfig, project: Path, stack_file: Path, state: State) -> tuple[Applied, Applied | None]:
-    """The files of this update, and those of the last one; the time stays as long as the files do.
-
-    Args:
-        config: the stack.
-        project: folder of the Pulumi project.
-        stack_file: path of the stack's file.
-        state: the stack's state.
-    """
+    """The files of this update, and those of the last one; the time stays as long as the files do."""
     digest = hashlib.sha256()
     for file in (project / PROJECT_FILE, stack_file, *(project / tenant_file_name(name) for name in config.tenants)):
         digest.update(file.read_bytes() if file.is_file() else b"")
@@ -156,15 +201,7 @@ def _parsed(recorded: Mapping[str, Any] | None) -> Applied | None:
 def older_files(
     now: Applied, before: Applied | None, project: Path, stack_file: str, environ: Mapping[str, str] = os.environ
 ) -> tuple[list[Problem], list[Message]]:
-    """That the files do not descend from those of the last update, as a problem or, in a preview, as a warning.
-
-    Args:
-        now: the files of this update.
-        before: those of the last one.
-        project: folder of the Pulumi project.
-        stack_file: name of the stack's file.
-        environ: the environment.
-    """
+    """That the files do not descend from those of the last update, as a problem or, in a preview, as a warning."""
     if before is None or now == before:
         return [], []
     is_same = now.configuration == before.configuration

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Set
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from flux_tenancy.components.cluster.client import (
     ClusterFacts,
     ClusterUnavailable,
     connect,
+    find_object,
     read_facts,
     read_identity,
     read_names,
@@ -26,80 +26,49 @@ from flux_tenancy.components.config.errors import Problem
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.engine.pulumi_command import refreshes
 from flux_tenancy.components.engine.state import State
+from flux_tenancy.components.installs.capsule.component import administrator_problems
 from flux_tenancy.components.installs.capsule.config import CAPSULE
-from flux_tenancy.components.installs.capsule.values import administrator_problems
 from flux_tenancy.components.installs.flux.release import needed_kubernetes
 from flux_tenancy.components.installs.flux.seen_names import SeenNames, read_seen_names, replaced_names
 from flux_tenancy.components.installs.kyverno.config import KYVERNO
 from flux_tenancy.components.installs.kyverno.objects import WEBHOOK_LABEL
 from flux_tenancy.components.installs.product import Product, minor
-from flux_tenancy.components.recovery.field_owners import CoOwner, co_owners
+from flux_tenancy.components.recovery.field_owners import co_owners
 from flux_tenancy.components.recovery.github_leftovers import receivers_by_hand
-from flux_tenancy.components.recovery.leftover_objects import read_leftover_objects
-from flux_tenancy.components.recovery.leftover_releases import unfinished_release
-from flux_tenancy.components.recovery.missing_namespaces import LostNamespaces
+from flux_tenancy.components.recovery.leftover_objects import read_leftover_objects, unfinished_release
 from flux_tenancy.components.stack.checks.grants import namespaced_objects
 from flux_tenancy.components.stack.cluster.closed_objects import closed_objects, read_unmarked
-from flux_tenancy.components.stack.cluster.foreign_installations import foreign_flux, foreign_product, read_capsules
+from flux_tenancy.components.stack.cluster.findings import ClusterFindings
 from flux_tenancy.components.stack.cluster.made_namespaces import TENANTS_PATH, capsule_problems, surplus_namespaces
 from flux_tenancy.components.stack.cluster.missing_objects import missing_objects
-from flux_tenancy.components.stack.cluster.name_conflicts import NameConflict, name_conflicts
+from flux_tenancy.components.stack.cluster.name_conflicts import (
+    foreign_flux,
+    foreign_product,
+    name_conflicts,
+    read_capsules,
+)
 from flux_tenancy.components.stack.cluster.namespaces import (
     NAMESPACE_TYPE,
     held_namespaces,
-    lost_namespaces,
     namespace_problems,
     terminating,
 )
 from flux_tenancy.components.stack.config import StackConfig
+from flux_tenancy.components.stack.monitoring import MONITORING_API, POD_MONITOR, PROMETHEUS_RULE
 from flux_tenancy.components.stack.plan import stack_plan
 from flux_tenancy.components.sync.flux_objects import read_syncs
 from flux_tenancy.components.tenant.leaving.blocked_namespaces import read_namespace_holds
 from flux_tenancy.components.tenant.leaving.deletion import held_message
+from flux_tenancy.components.vocabulary.manifests import Find, Manifest, plural_of
 
 if TYPE_CHECKING:
     from kubernetes import client
 
 
-@dataclass(frozen=True)
-class ClusterFindings:
-    """What was found in the cluster.
-
-    Attributes:
-        api: a client for it.
-        facts: its identity, version and namespaces.
-        lost: namespaces of earlier updates that are missing.
-        warnings: what the user should know and does not stop the update.
-        co_owners: field managers that own fields of the stack's objects.
-        leftovers: API paths of objects with generated names that a killed update has left.
-        receivers_by_hand: URL paths of Receivers that this program registers nowhere; only read if the stack has a
-            URL for webhooks.
-        taken: names of the stack's objects that objects of others have.
-        names: names of artifact servers that are replaced.
-    """
-
-    api: client.ApiClient
-    facts: ClusterFacts
-    lost: LostNamespaces
-    warnings: tuple[Message, ...]
-    co_owners: list[CoOwner]
-    leftovers: list[str]
-    receivers_by_hand: Set[str] = frozenset()
-    taken: tuple[NameConflict, ...] = ()
-    names: SeenNames = SeenNames()
-
-
 def check_cluster(
     config: StackConfig, state: State, stack_file: str, project: Path
 ) -> tuple[ClusterFindings | None, list[Problem]]:
-    """Read the cluster and check it; returns no findings if it does not answer.
-
-    Args:
-        config: the stack.
-        state: the stack's state.
-        stack_file: name of the stack's file.
-        project: folder of the Pulumi project.
-    """
+    """Read the cluster and check it; returns no findings if it does not answer."""
     problems: list[Problem] = []
     try:
         api = connect(config.cluster, project)
@@ -117,6 +86,7 @@ def check_cluster(
         tenants = if_readable(partial(read_names, api, TENANTS_PATH), set()) if config.makes_namespaces else ()
         problems += capsule_problems(config, facts, state, tenants, stack_file)
         problems += namespaced_objects(config, partial(read_namespaced_kinds, api), stack_file)
+        problems += missing_operator(config, facts, partial(find_object, api), stack_file)
         closed = (
             tuple(closed_objects(config, read_unmarked(api), facts.namespaces))
             if config.tenants or config.policies.onboarding
@@ -142,9 +112,8 @@ def check_cluster(
     names = SeenNames(seen, replaced_names(state))
     warnings = (*warnings, *surplus_namespaces(config, facts), *closed, *names.warnings())
     warnings = (*warnings, *(each.message for each in taken))
-    lost = lost_namespaces(facts, state)
     owners = list(co_owners(syncs, state))
-    return ClusterFindings(api, facts, lost, warnings, owners, leftovers, receivers, tuple(taken), names), problems
+    return ClusterFindings(api, facts, state, warnings, owners, leftovers, receivers, tuple(taken), names), problems
 
 
 def _unfinished_release(
@@ -165,9 +134,9 @@ def cluster_problems(config: StackConfig, cluster: ClusterFacts, state: State, s
     return [
         *_wrong_cluster(config, cluster, state, stack_file),
         *_too_old(config, cluster, stack_file),
-        *_cannot_set_lanes(config, cluster, stack_file),
+        *_cannot_mutate(config, cluster, stack_file),
         *(foreign_flux(cluster, state, stack_file) if not config.cluster.adopt else ()),
-        *namespace_problems(config, cluster, state, stack_file),
+        *namespace_problems(config, cluster, stack_file),
     ]
 
 
@@ -214,6 +183,39 @@ def _too_old(config: StackConfig, cluster: ClusterFacts, stack_file: str) -> lis
     return [Problem(stack_file, "flux.version", message)]
 
 
+def missing_operator(config: StackConfig, cluster: ClusterFacts, find: Find, stack_file: str) -> list[Problem]:
+    """What the objects of the `monitoring` section need and the cluster does not have.
+
+    Args:
+        config: the stack.
+        cluster: what was found in the cluster.
+        find: looks up an object of the cluster.
+        stack_file: name of the stack's file.
+    """
+    if not config.monitoring.operator:
+        return []
+    group = MONITORING_API.partition("/")[0]
+    problems = []
+    kinds = [each for each in (POD_MONITOR, PROMETHEUS_RULE) if not if_readable(partial(find, _definition(each)), True)]
+    if kinds:
+        message = Message(
+            "FT-CLU-131",
+            f"the cluster does not have the kinds {' and '.join(kinds)} of {group}",
+            "install Prometheus Operator first, or remove it and use `flux-tenancy monitoring export`",
+        )
+        problems.append(Problem(stack_file, "monitoring.operator", message))
+    if config.monitoring.namespace not in cluster.namespaces:
+        message = Message("FT-CLU-132", "does not exist in the cluster", "name the namespace of Prometheus Operator")
+        problems.append(Problem(stack_file, "monitoring.namespace", message.of(config.monitoring.namespace)))
+    return problems
+
+
+def _definition(kind: str) -> Manifest:
+    """What identifies the definition of a kind of Prometheus Operator."""
+    name = f"{plural_of(kind)}.{MONITORING_API.partition('/')[0]}"
+    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": name}}
+
+
 OLDEST_MUTATING = (1, 36)
 """The Kubernetes (major, minor) in which MutatingAdmissionPolicies became generally available.
 
@@ -221,16 +223,27 @@ Source: https://kubernetes.io/docs/reference/access-authn-authz/mutating-admissi
 """
 
 
-def _cannot_set_lanes(config: StackConfig, cluster: ClusterFacts, stack_file: str) -> list[Problem]:
+def _cannot_mutate(config: StackConfig, cluster: ClusterFacts, stack_file: str) -> list[Problem]:
     """A Kubernetes without MutatingAdmissionPolicies."""
-    if not config.flux.set_lanes or minor(cluster.version) >= OLDEST_MUTATING:
+    if minor(cluster.version) >= OLDEST_MUTATING:
         return []
-    message = Message(
-        "FT-CLU-130",
-        f"needs Kubernetes {_dotted(OLDEST_MUTATING)} or later; the cluster runs {cluster.version}",
-        "remove it, and have tenants label their Flux objects (docs/sizing.md#lanes), or upgrade the cluster",
-    )
-    return [Problem(stack_file, "flux.setLanes", message)]
+    wanted = {
+        "flux.setLanes": (config.flux.set_lanes, "have tenants label their Flux objects (docs/sizing.md#lanes)"),
+        "policies.podDefaults": (config.policies.pod_defaults, "have tenants write the fields (docs/tenant-guide.md)"),
+    }
+    return [
+        Problem(
+            stack_file,
+            key,
+            Message(
+                "FT-CLU-130",
+                f"needs Kubernetes {_dotted(OLDEST_MUTATING)} or later; the cluster runs {cluster.version}",
+                f"remove it, and {instead}, or upgrade the cluster",
+            ),
+        )
+        for key, (is_set, instead) in wanted.items()
+        if is_set
+    ]
 
 
 def _dotted(version: tuple[int, int]) -> str:

@@ -8,18 +8,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from flux_tenancy.components.allowlists.source_patterns import read_pattern
 from flux_tenancy.components.cluster.client import explaining, items
 from flux_tenancy.components.cluster.namespaced_kinds import read_namespaced_kinds
 from flux_tenancy.components.cluster.readable import if_readable
-from flux_tenancy.components.config.messages import Message, Wording
-from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.messages import Message, Wording, printable
 from flux_tenancy.components.policies.config import PolicyMode
-from flux_tenancy.components.policies.fields import unlisted_fields
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.notifications import is_secret_of, unlisted_host
+from flux_tenancy.components.policies.policy_files import policy_text
 from flux_tenancy.components.stack.checks.policies import is_in_use
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.tenant.config import TenantPolicies
@@ -37,6 +36,25 @@ from flux_tenancy.components.vocabulary.names import (
 if TYPE_CHECKING:
     from kubernetes import client
 
+_FIELDS = policy_text(PolicyName.ALLOWED_FIELDS).values
+FIELDS: Mapping[str, list[str]] = _FIELDS["fields"]
+"""The fields of `spec`, by kind."""
+BELOW: Mapping[str, Mapping[str, list[str]]] = _FIELDS["below"]
+"""The fields that a part of `spec` may have, by kind and path."""
+
+
+def unlisted_fields(kind: str, spec: Mapping[str, Any]) -> list[str]:
+    """The paths in `spec` that the policy refuses to a tenant."""
+    found = [name for name in spec if name not in FIELDS[kind]]
+    for path, names in BELOW.get(kind, {}).items():
+        part: Any = spec
+        for step in path.removesuffix("[]").split("."):
+            part = part.get(step) or {}
+        items = part if path.endswith("[]") else [part]
+        found += [f"{path}.{name}" for item in items for name in item if name not in names]
+    return sorted(set(found))
+
+
 KIND_NOT_OPEN = Wording(
     "FT-CFG-680",
     "{objects}: not open to tenant {tenant}, and {refused} at the next change",
@@ -53,11 +71,7 @@ _OF_A_RELEASE = "helm.toolkit.fluxcd.io/name"
 
 
 def read_unmarked(api: client.ApiClient) -> list[Manifest]:
-    """Flux's objects in all namespaces that are not the platform's own.
-
-    Raises:
-        ClusterUnavailable: the cluster does not answer.
-    """
+    """Flux's objects in all namespaces that are not the platform's own. Raises ClusterUnavailable."""
     return [
         {**each, "kind": kind} for kind, path in _served(api) for each in if_readable(partial(_items, api, path), [])
     ]
@@ -74,7 +88,6 @@ def closed_objects(
     """A warning for each tenant and each entry that would allow some of its objects.
 
     Args:
-        config: the stack.
         objects: Flux's objects that are not the platform's own.
         namespaces: the labels of each namespace of the cluster: tenants make some, and others are onboarded by label.
     """

@@ -6,8 +6,7 @@ from collections.abc import Collection, Iterator
 
 from flux_tenancy.components.cluster.client import ClusterFacts
 from flux_tenancy.components.config.errors import Problem
-from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.messages import Message, printable
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.stack.cluster.namespaces import NAMESPACE_TYPE
 from flux_tenancy.components.stack.config import StackConfig
@@ -23,11 +22,7 @@ def capsule_problems(
     """Why Capsule's tenants in the cluster cannot become those of the stack.
 
     Args:
-        config: the stack.
-        cluster: facts of the cluster.
-        state: the stack's state.
         tenants: the names of Capsule's Tenants in the cluster; not needed where tenants make no namespaces.
-        stack_file: name of the stack's file.
     """
     own = state.names(TENANT_TYPE)
     if not config.makes_namespaces:
@@ -73,23 +68,12 @@ def owned_namespaces(cluster: ClusterFacts) -> dict[str, str]:
 
 
 def made_namespaces(cluster: ClusterFacts, tenant: str, listed: Collection[str]) -> list[str]:
-    """The namespaces that a tenant has made itself, by name.
-
-    Args:
-        cluster: facts of the cluster.
-        tenant: name of the tenant.
-        listed: the namespaces of the stack.
-    """
+    """The namespaces that a tenant has made itself, by name."""
     return sorted(name for name, owner in owned_namespaces(cluster).items() if owner == tenant and name not in listed)
 
 
 def surplus_namespaces(config: StackConfig, cluster: ClusterFacts) -> Iterator[Message]:
-    """Says which tenants have more namespaces than they may: Capsule counts late, so requests at once pass its quota.
-
-    Args:
-        config: the stack.
-        cluster: facts of the cluster.
-    """
+    """Says which tenants have more namespaces than they may: Capsule counts late; requests at once pass its quota."""
     owners = owned_namespaces(cluster)
     for name, tenant in config.tenants.items() if config.makes_namespaces else ():
         owned, most = (

@@ -1,8 +1,8 @@
-"""Objects that are in the stack's state but missing from the cluster, as after a killed `pulumi destroy`.
+"""Objects that are in the stack's state but missing from the cluster: a killed `pulumi destroy`, or somebody by hand.
 
 The engine records a deletion after the object is gone. If it is killed before that, the next update assumes that the
-object still exists and builds on it. `pulumi up --refresh` reads the cluster first. Usually only the syncs are checked,
-which the preflight reads anyway: they are deleted first and created last.
+object still exists and builds on it. `pulumi up --refresh` reads the cluster first. Usually only namespaces and syncs
+are checked, which the preflight reads anyway: syncs are deleted first and created last.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from typing import Any
 from flux_tenancy.components.cluster.client import ClusterFacts, collection_of
 from flux_tenancy.components.cluster.ownership import names_cluster
 from flux_tenancy.components.config.errors import Problem
-from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.messages import Message, printable
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.stack.cluster.namespaces import NAMESPACE_TYPE, OF_PLATFORM
 from flux_tenancy.components.stack.config import StackConfig
@@ -46,22 +45,16 @@ def missing_objects(
     *,
     refreshed: bool = False,
 ) -> list[Problem]:
-    """A problem if objects are in the state but missing from the cluster, since a deletion may have been killed.
+    """A problem if objects are in the state but missing from the cluster.
 
     Args:
-        config: the stack.
-        plan: what it wants.
-        cluster: facts of the cluster.
-        state: the stack's state.
-        syncs: the sources and Kustomizations in the cluster.
         names_at: returns the objects at a path of the API, as `namespace/name`, or `name` for cluster-scoped ones; None
             if a preview may not read them.
-        stack_file: name of the stack's file.
         refreshed: whether the engine knows what is missing, since it has refreshed the state.
     """
     if refreshed or not names_cluster(state, cluster.uid):
         return []
-    own = [name for name in OF_PLATFORM if name in state.names(NAMESPACE_TYPE)]
+    own = [name for name in (*OF_PLATFORM, *_listed(config)) if name in state.names(NAMESPACE_TYPE)]
     if cluster.terminating.intersection(own):  # `held_namespaces` refuses it.
         return []
     wanted = {sync.applied for sync in plan.syncs.values()}
@@ -79,8 +72,8 @@ def missing_objects(
             "cluster",
             Message(
                 "FT-CLU-113",
-                f"{len(missing)} of the objects in this stack's state are missing in the cluster ({shown}), as after "
-                "an interrupted `pulumi destroy`",
+                f"{len(missing)} of the objects in this stack's state are missing in the cluster ({shown}): an "
+                "interrupted `pulumi destroy` or somebody else has deleted them",
                 "run `pulumi up --refresh`, which creates them again",
             ),
         )
@@ -91,23 +84,25 @@ def _missing(
     config: StackConfig, cluster: ClusterFacts, state: State, names_at: Callable[[str], Collection[str] | None]
 ) -> Iterable[str]:
     """Kind and name of each missing object, except those of tenants that leave or are no longer listed."""
-    listed = {name for tenant in config.active_tenants.values() for name in tenant.namespace_names}
-    # A lost namespace is reported or re-created as a whole (`components.recovery.missing_namespaces`).
-    kept = {name for name in cluster.namespaces if name not in state.names(NAMESPACE_TYPE)} | listed
-    kept |= {*OF_PLATFORM}
+    kept = {name for name in cluster.namespaces if name not in state.names(NAMESPACE_TYPE)}
+    kept |= {*_listed(config), *OF_PLATFORM}
     found: dict[str, Collection[str] | None] = {}
     for (kind, _), outputs in state.resources.items():
         if (path := collection_of(kind)) is None or "metadata" not in outputs:
             continue
         metadata: Mapping[str, Any] = outputs["metadata"]
         namespace = metadata["name"] if kind == NAMESPACE_TYPE else metadata.get("namespace", "")
-        if namespace and (namespace not in kept or (namespace in listed and namespace not in cluster.namespaces)):
+        if namespace and namespace not in kept:
             continue
         if path not in found:
             found[path] = names_at(path)
         name = name_of({"metadata": metadata})
         if (names := found[path]) is not None and name not in names:
             yield f"{kind.rpartition(':')[2]} {printable(name)}"
+
+
+def _listed(config: StackConfig) -> list[str]:
+    return [name for tenant in config.active_tenants.values() for name in tenant.namespace_names]
 
 
 def _is_terminating(manifest: Manifest) -> bool:

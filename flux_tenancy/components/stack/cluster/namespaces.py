@@ -1,17 +1,15 @@
-"""The namespaces that the stack needs: whose they are, whether they are being deleted, and whether they were lost."""
+"""The namespaces that the stack needs: whose they are, and whether they are being deleted."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from flux_tenancy.components.cluster.client import ClusterFacts
-from flux_tenancy.components.cluster.component import known_cluster_uid
 from flux_tenancy.components.config.errors import Problem
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.installs.capsule.config import CAPSULE
 from flux_tenancy.components.installs.kyverno.config import KYVERNO
-from flux_tenancy.components.recovery.missing_namespaces import LostNamespaces
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.tenant.capsule.names import CAPSULE_TENANT_LABEL, TENANT_TYPE
 from flux_tenancy.components.tenant.leaving.blocked_namespaces import NamespaceHolds
@@ -22,19 +20,9 @@ OF_PLATFORM = (FLUX_NAMESPACE, KYVERNO.namespace, CAPSULE.namespace)
 """The platform's own namespaces, as far as a stack has them."""
 
 
-def namespace_problems(config: StackConfig, cluster: ClusterFacts, state: State, stack_file: str) -> list[Problem]:
+def namespace_problems(config: StackConfig, cluster: ClusterFacts, stack_file: str) -> list[Problem]:
     """What is wrong with the namespaces, except for those that are being deleted (`held_namespaces`)."""
-    return [
-        *_unknown(config, cluster, stack_file),
-        *_lost(config, lost_namespaces(cluster, state), stack_file),
-        *_foreign(config, cluster, stack_file),
-    ]
-
-
-def lost_namespaces(cluster: ClusterFacts, state: State) -> LostNamespaces:
-    """The namespaces that are in the state and missing in the cluster; none if the state is of another cluster."""
-    known_uid = known_cluster_uid(state)
-    return LostNamespaces(state, cluster.namespaces.keys() if known_uid in (None, cluster.uid) else None)
+    return [*_unknown(config, cluster, stack_file), *_foreign(config, cluster, stack_file)]
 
 
 def terminating(config: StackConfig, cluster: ClusterFacts, state: State) -> set[str]:
@@ -51,10 +39,8 @@ def held_namespaces(config: StackConfig, holds: Mapping[str, NamespaceHolds | No
     """Namespaces of the platform and of listed tenants that are still being deleted: nothing can be created in them.
 
     Args:
-        config: the stack.
         holds: what blocks the deletion of each namespace that is being deleted; None for one that is gone by now, which
             the facts of the cluster still have.
-        stack_file: name of the stack's file.
     """
     paths = {name: f"tenants.{tenant}" for name, tenant in config.tenant_of_namespaces.items()}
     return [
@@ -96,24 +82,6 @@ def _unknown(config: StackConfig, cluster: ClusterFacts, stack_file: str) -> lis
         )
         for index, entry in enumerate(config.flux.impersonate)
         if entry.namespace not in known
-    ]
-
-
-def _lost(config: StackConfig, lost: LostNamespaces, stack_file: str) -> list[Problem]:
-    """Namespaces that are gone together with objects of the stack; an offboarding leaves none of these in the state."""
-    tenants = config.tenant_of_namespaces
-    return [
-        Problem(
-            stack_file,
-            f"tenants.{tenants[name]}",
-            Message(
-                "FT-CLU-111",
-                f"namespace {name!r} is gone from the cluster, with {len(contents)} of this stack's objects",
-                "if that was intended, run `pulumi refresh` and then `pulumi up`, which creates them again",
-            ),
-        )
-        for name in lost.among(tenants)
-        if (contents := lost.contents(name))
     ]
 
 

@@ -1,100 +1,58 @@
-"""What must hold before the first resource exists: a verified release, the right cluster, accessible repositories."""
+"""What must hold before the first resource exists, and what is done then in the cluster and at GitHub: clean-up, access
+of teams, and adoption.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
-from dataclasses import dataclass, field
-from functools import partial
+import os
+from collections.abc import Container, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import pulumi
 
-from flux_tenancy.components.cluster.client import ClusterFacts
-from flux_tenancy.components.cluster.component import ProtectedResource
+from flux_tenancy.components.cluster.adoption import adopt
+from flux_tenancy.components.cluster.component import known_cluster_uid
 from flux_tenancy.components.cluster.ownership import names_cluster
 from flux_tenancy.components.config.errors import ConfigurationError, Problem
 from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.config.pinned_input import PinnedInputError
+from flux_tenancy.components.engine import log
 from flux_tenancy.components.engine.pulumi_command import creates_nothing, ignores_protection
 from flux_tenancy.components.engine.state import State
-from flux_tenancy.components.git.github import Registration
-from flux_tenancy.components.git.github_identity import identity_problems, unneeded_owners
 from flux_tenancy.components.git.github_preflight import (
+    identity_problems,
     lost_repositories,
     new_registrations,
     repository_problems,
+    unneeded_owners,
     unregistered,
 )
 from flux_tenancy.components.git.host_keys import host_key_warnings
 from flux_tenancy.components.git.sources import Sources, github_key_path
-from flux_tenancy.components.installs.capsule.objects import CapsuleRelease, read_capsule
-from flux_tenancy.components.installs.chart import Chart
-from flux_tenancy.components.installs.flux.release import read_release
-from flux_tenancy.components.installs.kyverno.objects import kyverno_chart
-from flux_tenancy.components.recovery.github_leftovers import Leftover, github_leftovers
-from flux_tenancy.components.recovery.missing_namespaces import LostNamespaces
+from flux_tenancy.components.recovery.field_owners import take_back
+from flux_tenancy.components.recovery.github_leftovers import Leftover, clear_github, github_leftovers
+from flux_tenancy.components.recovery.leftover_objects import clear_objects
 from flux_tenancy.components.stack.checks.flux_specs import spec_problems
 from flux_tenancy.components.stack.checks.freezes import freeze_warnings
 from flux_tenancy.components.stack.checks.grants import expiring_grants
-from flux_tenancy.components.stack.checks.store import overfull_store
-from flux_tenancy.components.stack.checks.unlisted import unlisted_tenants
-from flux_tenancy.components.stack.cluster.absence import absent_tenants, applied_files, older_files
-from flux_tenancy.components.stack.cluster.checks import ClusterFindings, check_cluster
-from flux_tenancy.components.stack.cluster.program_version import version_problems
+from flux_tenancy.components.stack.checks.limits import overfull_store
+from flux_tenancy.components.stack.cluster.absence import (
+    absent_tenants,
+    applied_files,
+    older_files,
+    unlisted_tenants,
+    version_problems,
+)
+from flux_tenancy.components.stack.cluster.checks import check_cluster
+from flux_tenancy.components.stack.cluster.findings import Preflight, read_releases
 from flux_tenancy.components.stack.cluster.protection import deletion_problems, protected_resources
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.files.stack_file import StackFile
-from flux_tenancy.components.vocabulary.manifests import Manifest
-
-if TYPE_CHECKING:
-    from kubernetes import client
-
-_T = TypeVar("_T")
-
-
-class _NoCluster:
-    """Stands for the client of a cluster; to use it is a fault of this program."""
-
-    def __getattr__(self, name: str) -> NoReturn:
-        raise AssertionError("a program that runs offline must not ask a cluster")
-
-
-@dataclass(frozen=True)
-class Preflight:
-    """What was found before the first resource.
-
-    Attributes:
-        release: the objects of the Flux release, digest verified.
-        chart: Kyverno's chart, digest verified; None if the stack has no Kyverno.
-        cluster: what was found in the cluster.
-        leftovers: what a killed update has left at GitHub.
-        warnings: what the user should know and does not stop the update.
-        protected: the resources that this update protects.
-        capsule: Capsule's chart and definitions, digest verified; None if the stack has no Capsule.
-        lost: what cannot be registered at GitHub, since a repository is gone that was there before.
-        applied: the files from which the stack is applied, as the state has them.
-    """
-
-    release: list[Manifest]
-    chart: Chart | None
-    cluster: ClusterFindings
-    leftovers: list[Leftover]
-    warnings: tuple[Message, ...]
-    protected: frozenset[ProtectedResource] = frozenset()
-    capsule: CapsuleRelease | None = None
-    lost: frozenset[Registration] = frozenset()
-    applied: Mapping[str, Any] = field(default_factory=dict)
+from flux_tenancy.components.stack.plan import stack_plan
+from flux_tenancy.components.tenant.delegation import end_team_access
 
 
 def preflight(config: StackConfig, state: State, file: StackFile, project: Path) -> Preflight:
     """Check the releases, the cluster, and the repositories where something is to be registered.
-
-    Args:
-        config: the stack.
-        state: the stack's state.
-        file: the stack's file.
-        project: folder of the Pulumi project.
 
     Raises:
         ConfigurationError: with every problem of any of them.
@@ -132,55 +90,6 @@ def preflight(config: StackConfig, state: State, file: StackFile, project: Path)
     return Preflight(release, chart, cluster, leftovers, warnings, protected, capsule, unregistrable, applied.outputs)
 
 
-def offline_preflight(config: StackConfig, stack: str, stack_file: str, project: Path) -> Preflight:
-    """The part of the preflight that needs neither cluster nor GitHub: the pinned releases, and what is protected.
-
-    What only a cluster can tell is as it is before the first update: no namespace exists, and the state is empty.
-
-    Args:
-        config: the stack.
-        stack: its name.
-        stack_file: name of the stack's file.
-        project: folder of the Pulumi project.
-
-    Raises:
-        ConfigurationError: a release cannot be read, has another digest, or refuses a field of a Flux object.
-    """
-    release, chart, capsule, problems = read_releases(config, stack_file, project)
-    problems += spec_problems(config, release or (), stack, stack_file)
-    if problems or release is None:  # One that is missing is a problem.
-        raise ConfigurationError(problems)
-    facts = ClusterFacts(uid=config.cluster.uid or "", version="", namespaces={})
-    nothing = State({})
-    lost = LostNamespaces(nothing, existing=None)
-    api = cast("client.ApiClient", _NoCluster())
-    cluster = ClusterFindings(api, facts, lost, (), [], [])
-    objects = [*release, *(capsule.definitions if capsule else ())]
-    protected = protected_resources(config, objects, stack, facts, nothing)
-    return Preflight(release, chart, cluster, [], (), protected, capsule)
-
-
-def read_releases(
-    config: StackConfig, stack_file: str, project: Path
-) -> tuple[list[Manifest] | None, Chart | None, CapsuleRelease | None, list[Problem]]:
-    """The objects of the Flux release, Kyverno's chart and Capsule's, digests verified, and what is wrong with each.
-
-    Args:
-        config: the stack; without Kyverno or Capsule, there is no chart.
-        stack_file: name of the stack's file.
-        project: folder of the Pulumi project.
-    """
-    problems: list[Problem] = []
-    release = _pinned(partial(read_release, config.flux, project), stack_file, problems)
-    chart = None
-    if config.kyverno is not None:
-        chart = _pinned(partial(kyverno_chart, config.kyverno, project), stack_file, problems)
-    capsule = None
-    if config.capsule is not None:
-        capsule = _pinned(partial(read_capsule, config.capsule, project), stack_file, problems)
-    return release, chart, capsule, problems
-
-
 def existing_only(config: StackConfig) -> StackConfig:
     """The stack without what is still to be created, which must not stop `pulumi destroy` and `pulumi refresh`.
 
@@ -190,17 +99,10 @@ def existing_only(config: StackConfig) -> StackConfig:
         update={
             "cluster": config.cluster.model_copy(update={"adopt": True}),
             "flux": config.flux.model_copy(update={"sync": None, "impersonate": ()}),
+            "monitoring": config.monitoring.model_copy(update={"operator": False}),
             "tenants": {},
         }
     )
-
-
-def _pinned(read: Callable[[], _T], stack_file: str, problems: list[Problem]) -> _T | None:
-    try:
-        return read()
-    except PinnedInputError as error:
-        problems.append(error.as_problem(stack_file))
-        return None
 
 
 def _check_github(
@@ -216,3 +118,40 @@ def _check_github(
     reported = {problem.path for problem in problems}
     problems += [problem for problem in taken if problem.path not in reported]
     return lost, leftovers, problems + identity_problems(sources, new, stack_file)
+
+
+_MANY_TENANTS = 20
+# Source: SkipCheckpoints in sdk/go/common/env/env.go of Pulumi
+_STATE_AT_THE_END = "PULUMI_SKIP_CHECKPOINTS"
+
+
+def slow_first_update(tenants: int, state: State, environ: Mapping[str, str]) -> Message | None:
+    """That the first update of many tenants writes the state again and again, if it does."""
+    if tenants < _MANY_TENANTS or known_cluster_uid(state) is not None or environ.get(_STATE_AT_THE_END):
+        return None
+    return Message(
+        "FT-CFG-874",
+        f"the first update of {tenants} tenants by `pulumi up` writes the whole state twice for each object; "
+        "`flux-tenancy up` writes it once, which takes a quarter of the time with 100 tenants (docs/sizing.md)",
+    )
+
+
+async def prepare(config: StackConfig, found: Preflight, state: State) -> None:
+    """Log what the preflight warns about, remove what killed updates have left, and adopt what exists already.
+
+    The teams of a tenant that is leaving lose their access with it.
+
+    A preview only logs. Raises pulumi.RunError: the cluster or GitHub refuses, or does not answer.
+    """
+    if (hint := slow_first_update(len(config.tenants), state, os.environ)) is not None:
+        log.info(hint)
+    for warning in found.warnings:
+        log.warn(warning)
+    cluster = found.cluster
+    take_back(cluster.api, cluster.co_owners)
+    clear_github(config.github, found.leftovers)
+    clear_objects(cluster.api, cluster.leftovers)
+    end_team_access(cluster.api, config.tenants)
+    if config.cluster.adopt:
+        named = (planned.manifest for _, planned in stack_plan(config, pulumi.get_stack()).named_in_tenants)
+        await adopt(cluster.api, state, [*found.release, *named])

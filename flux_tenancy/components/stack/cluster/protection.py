@@ -22,7 +22,7 @@ from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.installs.capsule.objects import CAPSULE_GROUP
 from flux_tenancy.components.installs.chart import RELEASE_TYPE
 from flux_tenancy.components.installs.kyverno.config import KYVERNO
-from flux_tenancy.components.stack.cluster.namespaces import NAMESPACE_TYPE, lost_namespaces
+from flux_tenancy.components.stack.cluster.namespaces import NAMESPACE_TYPE
 from flux_tenancy.components.stack.config import StackConfig, is_production
 from flux_tenancy.components.vocabulary.manifests import Manifest, resource_type
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
@@ -44,22 +44,12 @@ _KYVERNO = frozenset(
 
 
 def is_protected(config: StackConfig, stack: str) -> bool:
-    """Whether a stack is protected: as `cluster.protect` says, or by default if it is a production environment.
-
-    Args:
-        config: the stack.
-        stack: its name.
-    """
+    """Whether a stack is protected: as `cluster.protect` says, or by default if it is a production environment."""
     return config.cluster.protect if config.cluster.protect is not None else is_production(stack, config)
 
 
 def protectable_resources(config: StackConfig, release: Iterable[Manifest]) -> frozenset[ProtectedResource]:
-    """The resources of a stack that take others along when they are deleted.
-
-    Args:
-        config: the stack.
-        release: the objects of its releases of Flux and Capsule.
-    """
+    """The resources of a stack that take others along when they are deleted."""
     of_releases = {
         ProtectedResource(resource_type(manifest), manifest["metadata"]["name"])
         for manifest in release
@@ -74,37 +64,19 @@ def protected_resources(
 ) -> frozenset[ProtectedResource]:
     """The resources that this update protects: all that are protectable, except for namespaces of leaving tenants.
 
-    A resource that has to be replaced is protected by the next update: the engine replaces one only if its protection
-    ends in the same update. Namespaces are replaced if they are lost, and everything if the cluster was replaced, which
-    `cluster.uid` has to say.
-
-    Args:
-        config: the stack.
-        release: the objects of its releases of Flux and Capsule.
-        stack: its name.
-        cluster: facts of the cluster.
-        state: the stack's state.
+    If the cluster was replaced, which `cluster.uid` has to say, the next update protects them: the engine replaces a
+    resource only if its protection ends in the same update.
     """
     if not is_protected(config, stack) or known_cluster_uid(state) not in (None, cluster.uid):
         return frozenset()
     leaving = [name for tenant in config.tenants.values() if tenant.is_leaving for name in tenant.namespace_names]
-    lost = lost_namespaces(cluster, state).among(config.tenant_of_namespaces)
-    unprotected = {ProtectedResource(NAMESPACE_TYPE, name) for name in (*leaving, *lost)}
-    return protectable_resources(config, release) - unprotected
+    return protectable_resources(config, release) - {ProtectedResource(NAMESPACE_TYPE, name) for name in leaving}
 
 
 def deletion_problems(
     config: StackConfig, release: Iterable[Manifest], cluster: ClusterFacts, state: State, stack_file: str
 ) -> Iterator[Problem]:
-    """A problem for each protected resource that an update would delete.
-
-    Args:
-        config: the stack.
-        release: the objects of its releases of Flux and Capsule.
-        cluster: facts of the cluster.
-        state: the stack's state.
-        stack_file: name of the stack's file.
-    """
+    """A problem for each protected resource that an update would delete."""
     if not names_cluster(state, cluster.uid):
         return
     known = protected_before(state) & state.resources.keys()

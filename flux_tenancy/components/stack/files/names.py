@@ -9,8 +9,7 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
 from flux_tenancy.components.config.errors import ConfigurationError, KeyPath, Problem, dotted
-from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.messages import Message, printable
 
 if TYPE_CHECKING:
     from flux_tenancy.components.stack.files.tenant_files import MergedTenant
@@ -37,7 +36,6 @@ class StackName:
     Only the backend has organizations: files, renders and approvals go by the last part.
 
     Attributes:
-        stack: the last part.
         project: name of the project; empty for the one of the folder.
         organization: owner of the stack; empty for the user's default.
 
@@ -50,11 +48,7 @@ class StackName:
 
     @classmethod
     def parse(cls, name: str) -> StackName:
-        """The parts of a name.
-
-        Raises:
-            ConfigurationError: no stack may have this name.
-        """
+        """The parts of a name. Raises ConfigurationError: no stack may have this name."""
         parts = name.split("/")
         if len(parts) > 3 or not all(map(is_stack_name, parts)):
             raise ConfigurationError([_not_a_name(name)])

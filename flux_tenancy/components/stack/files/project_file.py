@@ -32,7 +32,6 @@ class ProjectFile:
         name: the project's name, the namespace of its keys in a stack's file.
         stack_folder: folder of the stacks' files.
         config: the values that it sets for all stacks; none of them is encrypted.
-        content: the whole file.
     """
 
     name: str

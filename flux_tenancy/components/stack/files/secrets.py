@@ -38,7 +38,6 @@ def sops_values(sections: Mapping[str, Any], origins: Origins) -> list[Problem]:
 
     Args:
         sections: the configuration before it is checked, each tenant merged over its base.
-        origins: the tenants' bases, and which values come from them.
     """
     problems = [origins.problem(path, _reason(dotted(path))) for path in _paths(sections)]
     for tenant, merged in origins.tenants.items():
@@ -141,8 +140,6 @@ def exposed(sections: Mapping[str, Any], secrets: SecretValues, origins: Origins
 
     Args:
         sections: the configuration before it is checked: decrypted, each tenant merged over its base.
-        secrets: knows which values of the stack are encrypted.
-        origins: the tenants' bases, and which values come from them.
     """
     problems = []
     option = secrets.file.option
@@ -250,11 +247,7 @@ def _encrypted_paths(value: Any) -> list[KeyPath]:
 
 
 def sealing(document: Mapping[str, Any]) -> partial[SealedText]:
-    """Makes the stand-ins for the encrypted values of a stack's file.
-
-    Args:
-        document: the whole file.
-    """
+    """Makes the stand-ins for the encrypted values of a stack's file."""
     # What is particular to the stack's encryption, whichever secrets provider it has.
     return partial(SealedText.of, salt=str(next(filter(None, map(document.get, ENCRYPTION)), "")))
 
@@ -263,10 +256,6 @@ def sealed(value: Any, path: KeyPath, seal: partial[SealedText], file: str, prob
     """A value with a stand-in for each encrypted string; dates, and what else only YAML has, are strings.
 
     Args:
-        value: the value of a key, as its file has it.
-        path: the path of the key.
-        seal: makes the stand-ins.
-        file: name of the file, for messages.
         problems: gets a problem for each value that is encrypted but is not a secret.
     """
     if is_encrypted(value):

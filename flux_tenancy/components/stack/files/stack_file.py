@@ -6,27 +6,111 @@ A review reads the file alone. So what Pulumi passed has to be what the file say
 changed or left out comes from elsewhere, which nobody has reviewed.
 
 Source: https://www.pulumi.com/docs/iac/concepts/config/#structured-configuration
+
+Source: `ParseKey` of pulumi/sdk/go/common/resource/config/key.go, and `stackConfigNamespacedWithProject` of
+pulumi/sdk/go/common/workspace/loaders.go, by which a key without a namespace is the project's.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import date
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flux_tenancy.components.config.errors import KeyPath, Problem
+from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.yaml_files import read_mapping
-from flux_tenancy.components.stack.files.config_keys import check_keys, section_of
 from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.stack.files.project_file import SharedValues
+from flux_tenancy.components.stack.files.validation_errors import whole_stack
 
 if TYPE_CHECKING:
     from flux_tenancy.components.stack.files.project_file import ProjectFile
+
+_PULUMI = "pulumi"
+# What Pulumi itself reads in a stack file. Source: ProjectStack in sdk/go/common/workspace/project.go of Pulumi
+_OF_PULUMI = frozenset({"config", "encryptedkey", "encryptionsalt", "environment", "secretsprovider"})
+# The program configures its providers itself.
+_PROVIDERS = {
+    "kubernetes": Wording("FT-CFG-624", "is not used: the cluster is configured by {project}:cluster", "remove it"),
+    "github": Wording(
+        "FT-CFG-625", "is not used: GitHub's credentials are configured by {project}:github", "remove it"
+    ),
+}
+
+
+def section_of(key: str, project: str) -> str | None:
+    """The section of this project that a key sets, by Pulumi's rules; None for a key of another namespace."""
+    match key.split(":"):
+        case [section]:
+            return section
+        case [namespace, section] | [namespace, "config", section] if namespace == project:
+            return section
+    return None
+
+
+def check_keys(keys: Iterable[str], file: str, project: str) -> list[Problem]:
+    """Errors in the top-level keys: keys that this project does not use, and other spellings of its own.
+
+    Args:
+        keys: the top-level keys below `config`.
+    """
+    problems = []
+    written: dict[str, str] = {}
+    for key in keys:
+        section = section_of(key, project)
+        if section is None:
+            if key.partition(":")[0] != _PULUMI:
+                problems.append(Problem(file, key, _foreign(key, project)))
+            continue
+        if ":" not in key:
+            problems.append(
+                Problem(file, key, Message("FT-CFG-621", "lacks the project's name", f"write {project}:{key}"))
+            )
+        if other := written.get(section):
+            problems.append(
+                Problem(file, key, Message("FT-CFG-622", f"is also set as {other}", f"keep only {project}:{section}"))
+            )
+        written.setdefault(section, key)
+    return problems
+
+
+def misplaced_sections(keys: Iterable[str], file: str, project: str) -> list[Problem]:
+    """Errors in the keys beside `config`: sections of this project there, which Pulumi ignores."""
+    return [
+        Problem(
+            file, key, Message("FT-CFG-639", "is ignored beside `config`", "indent it, so that it is below `config`")
+        )
+        for key in keys
+        if key not in _OF_PULUMI and section_of(key, project) in _sections()
+    ]
+
+
+def _foreign(key: str, project: str) -> Message:
+    namespace, _, name = key.partition(":")
+    name = name.removeprefix("config:")
+    if name.partition(".")[0].partition("[")[0] in _sections():
+        return Message(
+            "FT-CFG-623",
+            f"belongs to the project {namespace}, but this project is {project}",
+            f"write {project}:{name}",
+        )
+    if namespace in _PROVIDERS:
+        return _PROVIDERS[namespace](project=project)
+    if close := get_close_matches(namespace, [project, _PULUMI], n=1, cutoff=0.7):
+        suggestion = f"{close[0]}:{name}"
+        return Message("FT-CFG-626", f"is not used by the project {project}", f"did you mean {suggestion}?")
+    return Message("FT-CFG-627", f"is not used by the project {project}", "remove it")
+
+
+def _sections() -> set[str]:
+    return {field.alias or name for name, field in whole_stack().model_fields.items()}
 
 
 ADDED, CHANGED, MISSING = "added", "changed", "missing"
@@ -43,11 +127,9 @@ class StackFile:
 
     Attributes:
         name: its path relative to the project's folder, for messages.
-        path: its path.
         sections: its values by top-level key without the project; empty if there is no such file.
         problems: errors in its top-level keys.
         shared: the values that `Pulumi.yaml` sets for all stacks.
-        content: the whole file.
         others: its keys of other projects and of Pulumi itself, with those that `Pulumi.yaml` sets.
         imports: whether Pulumi has values from elsewhere as well: its service, or environments of ESC.
         option: the option that names the file to `pulumi`, with a space in front; empty for the stack's own.
@@ -92,9 +174,6 @@ class StackFile:
         """Where what Pulumi passed is not what is written: the path, and `added`, `changed` or `missing`.
 
         Values from Pulumi's service and its environments are added by definition.
-
-        Args:
-            sections: the values that Pulumi passed.
         """
         for path, how in _differences(self.merged, sections, ()):
             if how != ADDED or not self.imports:
@@ -109,8 +188,6 @@ def read_stack_file(
     One that cannot be read counts as empty: Pulumi reports it.
 
     Args:
-        stack: name of the stack.
-        project: the project's own file.
         given: the file that `--config-file` names, absolute; None for the stack's own.
         is_all_that_was_read: whether Pulumi is known to have read no other file; then the values of a stack without a
             file come from Pulumi's service.
@@ -129,7 +206,10 @@ def read_stack_file(
     for key, value in config.items():
         if (section := section_of(str(key), project.name)) is not None:
             sections[section] = value
-    problems = check_keys([str(key) for key in config], name, project.name)
+    problems = [
+        *misplaced_sections(map(str, content), name, project.name),
+        *check_keys([str(key) for key in config], name, project.name),
+    ]
     is_remote = is_all_that_was_read and given is None and not file.exists()
     imports = bool(content.get("environment")) or is_remote
     unreadable = (document,) if isinstance(document, Problem) else ()

@@ -23,7 +23,6 @@ class MergedTenant:
     """A merged mapping and its origins.
 
     Attributes:
-        value: the merged mapping.
         origins: the file that each path of `value` came from; for a path that is not listed, see its nearest parent.
         base: the base before the merge.
     """
@@ -74,9 +73,7 @@ def read_tenant(name: str, entry: Any, stack_file: str, project: Path) -> Merged
     """The tenant `name` of the stack, or what is wrong with it as a whole.
 
     Args:
-        name: the tenant's name.
         entry: the stack's entry; None and the string `{}` stand for an empty mapping.
-        stack_file: the stack's file, for messages.
         project: folder of the Pulumi project, which contains `tenants/`.
     """
     try:

@@ -16,7 +16,6 @@ from flux_tenancy.components.config.errors import MISSING, KeyPath, SecretValueE
 from flux_tenancy.components.config.messages import Message, Wording, message_of
 from flux_tenancy.components.config.section import KIND, REMOVED_KEY, Section, kind_of, section_of_kind, sections_in
 from flux_tenancy.components.config.types import EMPTY
-from flux_tenancy.components.stack.config import StackConfig
 
 UNKNOWN_KEY_LIKE = Wording("FT-CFG-602", "is an unknown key", "did you mean {suggestion!r}?")
 
@@ -47,7 +46,6 @@ def message(error: ErrorDetails, show_input: bool) -> Message:
     """What to say about one error.
 
     Args:
-        error: the error.
         show_input: whether the message may repeat the value; False where it may be a secret.
     """
     kind, value, context = error["type"], value_of(error), error.get("ctx", {})
@@ -92,8 +90,15 @@ def value_of(error: ErrorDetails) -> Any:
     return error["ctx"]["tag"] if error["type"] == _UNKNOWN_KIND else error.get("input")
 
 
+def whole_stack() -> type[Section]:
+    """The section that has all others: importing it takes longer than most commands without an error."""
+    from flux_tenancy.components.stack.config import StackConfig
+
+    return StackConfig
+
+
 def _walk(path: KeyPath) -> tuple[type[Section] | None, KeyPath]:
-    section: type[Section] | None = StackConfig
+    section: type[Section] | None = whole_stack()
     several = False
     choices: tuple[type[Section], ...] = ()
     plain: list[str | int] = []
@@ -179,7 +184,7 @@ def _unknown_key(key: str, section: type[Section] | None) -> Message:
         return UNKNOWN_KEY_LIKE(suggestion=close[0])
     return (
         Message("FT-CFG-601", "is an unknown key", f"the keys here are {', '.join(here)}")
-        if here and section is not StackConfig
+        if here and section is not whole_stack()
         else Message("FT-CFG-600", "is an unknown key", "remove it; docs/configuration.md has all keys")
     )
 
@@ -201,7 +206,7 @@ def _paths_of(section: type[Section]) -> Iterator[tuple[str, ...]]:
 def _places() -> Mapping[str, tuple[str, ...]]:
     """The places of each key of a stack as messages name them, the shortest first."""
     found: dict[str, list[str]] = defaultdict(list)
-    for path, kind in _everywhere(StackConfig, ()):
+    for path, kind in _everywhere(whole_stack(), ()):
         place = dotted(path) if len(path) > 1 else "the stack itself"
         found[path[-1]].append(f"{place} of the kind {kind}" if kind else place)
     return {key: tuple(sorted(dict.fromkeys(places), key=len)) for key, places in found.items()}

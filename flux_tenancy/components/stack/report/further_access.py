@@ -1,4 +1,4 @@
-"""What tenants and Flux's controllers may do in addition: a warning for each binding, and an output for each tenant."""
+"""What tenants and Flux's controllers may do in addition, and what is left of leaving tenants, each with a warning."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from flux_tenancy.components.plan.planned import Stage, of_stage
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.platform import Platform
 from flux_tenancy.components.sync.status import Progress
+from flux_tenancy.components.tenant.config import TenantConfig
 from flux_tenancy.components.tenant.further_access import FurtherBinding, TenantAccess
+from flux_tenancy.components.tenant.leaving.remaining_objects import Remains
 from flux_tenancy.components.vocabulary.manifests import Manifest
 
 FurtherAccess = dict[str, list[str]]
@@ -34,13 +36,6 @@ def report_further_access(
     """What tenants may do in addition to their role, with a warning for each binding that lets them or a controller.
 
     A preview reads it at once; an update after the syncs have settled, since they may apply bindings, too.
-
-    Args:
-        config: the stack.
-        platform: its components.
-        progress: progress of each sync.
-        read_further_access: reads the further bindings of tenants, given what the platform grants them.
-        read_further_controller_access: reads those of Flux's controllers, given what the stack grants them.
     """
     tenants = {
         name: TenantAccess(
@@ -91,3 +86,45 @@ def report_further_access(
         return {name: [binding.summary for binding in further] for name, further in found.items()}
 
     return (pulumi.Output.from_input({}) if pulumi.runtime.is_dry_run() else progress).apply(look)
+
+
+LeavingTenants = dict[str, dict[str, str]]
+"""By tenant and namespace, what is left in it, e.g. `1 PersistentVolumeClaim, 2 Secret`."""
+
+
+def report_leaving(
+    config: StackConfig, read_remains: Callable[[Mapping[str, TenantConfig]], Mapping[str, Mapping[str, Remains]]]
+) -> pulumi.Output[LeavingTenants]:
+    """What is left of the tenants that are leaving, with a warning that says what comes next.
+
+    Args:
+        read_remains: reads what is left of tenants, by namespace.
+    """
+    leaving = {name: tenant for name, tenant in config.tenants.items() if tenant.is_leaving}
+
+    async def look() -> LeavingTenants:
+        try:
+            found = await asyncio.to_thread(read_remains, leaving)
+        except ClusterUnavailable as error:
+            # Nothing depends on it, so it does not fail the update.
+            unknown = Message(
+                "FT-TEN-106",
+                f"cannot read the remaining objects of leaving tenants: {error}",
+                "the next update reads them again",
+            )
+            log.warn(unknown)
+            return {name: dict.fromkeys(tenant.namespace_names, str(unknown)) for name, tenant in leaving.items()}
+        for name, namespaces in found.items():
+            for namespace, remains in namespaces.items():
+                log.warn(
+                    Message(
+                        "FT-TEN-105",
+                        f"tenant {name} is leaving: its sync and its access are removed; remaining in namespace "
+                        f"{namespace}: {remains}",
+                        f"to delete the namespace with everything in it, remove tenants.{name} from the stack; to "
+                        "take the tenant back, remove its `state` (docs/tenants.md)",
+                    )
+                )
+        return {name: {each: str(left) for each, left in namespaces.items()} for name, namespaces in found.items()}
+
+    return pulumi.Output.from_input(look() if leaving else {})

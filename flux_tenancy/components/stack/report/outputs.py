@@ -2,35 +2,40 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import pulumi
+from pulumi.output import UNKNOWN
 
-from flux_tenancy.components.cluster.client import ClusterFacts
+from flux_tenancy.components.cluster.client import ClusterFacts, ClusterUnavailable
 from flux_tenancy.components.config.types import seconds
 from flux_tenancy.components.engine.state import unplanned
 from flux_tenancy.components.git.config import GitSource
+from flux_tenancy.components.git.fetch_status import not_fetched
 from flux_tenancy.components.git.rotation import Rotations
 from flux_tenancy.components.git.source import webhook_url
 from flux_tenancy.components.installs.flux.config import PlatformSyncConfig
 from flux_tenancy.components.installs.flux.platform_sync import PlatformSync, platform_path
 from flux_tenancy.components.keys.ssh_keys import read_private_key
 from flux_tenancy.components.plan.planned import Registered
-from flux_tenancy.components.sources.config import ExternalArtifactSource, Source
-from flux_tenancy.components.sources.fetched import fetched, has_status
+from flux_tenancy.components.sources.config import ExternalArtifactSource, Source, has_status
 from flux_tenancy.components.sources.objects import fetched_url
 from flux_tenancy.components.stack.cluster.made_namespaces import made_namespaces
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.platform import Platform
-from flux_tenancy.components.stack.report.further_access import FurtherAccess, report_further_access
-from flux_tenancy.components.stack.report.leaving import LeavingTenants, report_leaving
+from flux_tenancy.components.stack.report.further_access import (
+    FurtherAccess,
+    LeavingTenants,
+    report_further_access,
+    report_leaving,
+)
 from flux_tenancy.components.stack.report.progress import settled
 from flux_tenancy.components.sync.changes import Changes
-from flux_tenancy.components.sync.decryption import Decryption
+from flux_tenancy.components.sync.decryption import Decryption, Environment, sops_config
 from flux_tenancy.components.sync.flux_objects import FluxObjects
-from flux_tenancy.components.sync.sops_config import Environment, sops_config
 from flux_tenancy.components.sync.status import Progress
 from flux_tenancy.components.tenant.config import TenantConfig
 from flux_tenancy.components.tenant.further_access import FurtherBinding, TenantAccess
@@ -76,14 +81,7 @@ class Look:
 
 
 def report(config: StackConfig, cluster: ClusterFacts, platform: Platform, look: Look) -> dict[str, Any]:
-    """Wait for the syncs, warn about what an operator has to know, and return the outputs of the stack.
-
-    Args:
-        config: the stack.
-        cluster: facts of the cluster.
-        platform: the components of the stack.
-        look: how the cluster is looked at.
-    """
+    """Wait for the syncs, warn about what an operator has to know, and return the outputs of the stack."""
     timeout = seconds(config.tenancy.settle_timeout)
     namespaces = {name: tenant.namespace_names for name, tenant in config.tenants.items()}
     progress = settled(timeout, platform, look.objects, look.changes, config.git_sources, namespaces)
@@ -106,9 +104,6 @@ def stack_outputs(
     """All outputs of the stack.
 
     Args:
-        config: the stack.
-        cluster: facts of the cluster.
-        platform: the components of the stack.
         progress: progress of each sync (`settled`).
         further: what tenants may do in addition to their role (`report_further_access`).
         rotating: the previous deploy keys that stay (`rotations`).
@@ -304,3 +299,38 @@ def _status(name: str, progress: pulumi.Output[dict[str, Progress]]) -> pulumi.O
         return output
 
     return progress.apply(shown)
+
+
+FETCHED = "yes"
+"""What is said of a source that has been fetched."""
+
+
+def fetched(
+    sources: Mapping[str, Manifest], progress: pulumi.Output[dict[str, Progress]], find: Find
+) -> pulumi.Output[dict[str, str]]:
+    """By name, `yes` for each further source that has been fetched as it is now, or why it is not proven.
+
+    Until it is, the previous credentials must stay valid. Deploy keys are removed by the same proof
+    (`components.git.fetch_status`); logins at registries and object stores are revoked by their owners.
+
+    In a preview the value is unknown: it depends on what the update finds, and a saved plan would fix it.
+
+    Args:
+        sources: the sources' objects by name.
+    """
+
+    async def look(_: Any) -> dict[str, str]:
+        return {name: await asyncio.to_thread(_state, manifest, find) for name, manifest in sources.items()}
+
+    if not sources:
+        return pulumi.Output.from_input({})
+    if pulumi.runtime.is_dry_run():
+        return pulumi.Output.from_input(cast(dict[str, str], UNKNOWN))
+    return progress.apply(look)
+
+
+def _state(manifest: Manifest, find: Find) -> str:
+    try:
+        return not_fetched(find(manifest)) or FETCHED
+    except ClusterUnavailable as error:
+        return str(error)

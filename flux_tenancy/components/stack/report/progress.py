@@ -42,11 +42,6 @@ def settled(
 
     Args:
         timeout: how long an update waits, in seconds.
-        platform: the components of the stack.
-        objects: Flux's objects in the cluster.
-        changes: what this update has changed.
-        sources: the Git sources of the stack.
-        namespaces: the namespaces of each tenant.
     """
     updating = not (pulumi.runtime.is_dry_run() or creates_nothing())
     timeout = timeout if updating else 0.0

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from flux_tenancy.components.installs.capsule.config import CAPSULE
 from flux_tenancy.components.installs.capsule.objects import CAPSULE_GROUP, NAMESPACE_DELETER
 from flux_tenancy.components.plan.planned import Planned, Stage
-from flux_tenancy.components.rbac.manifests import rbac_binding, rbac_role, rbac_rule, rules_for, table
+from flux_tenancy.components.rbac.subjects import rbac_binding, rbac_role, rbac_rule, rules_for, table
 from flux_tenancy.components.tenant.annotations import account_annotations, namespace_annotations
 from flux_tenancy.components.tenant.capsule.names import (
     CAPSULE_API,
@@ -72,12 +72,7 @@ def replication_objects() -> list[Manifest]:
 
 
 def planned_capsule(tenant: TenantScope, others: Sequence[Planned]) -> Iterator[Planned]:
-    """The tenant's Tenant, the limits in the namespaces that it makes, and its owner; nothing in another mode.
-
-    Args:
-        tenant: the tenant.
-        others: everything else that is planned for it.
-    """
+    """The tenant's Tenant, the limits in the namespaces that it makes, and its owner; nothing in another mode."""
     for each in proxy_objects(tenant.name, tenant.home, tenant.account, tenant.tenancy.capsule.proxy):
         yield Planned(Stage.ACCESS, each, room={})
     if tenant.tenancy.mode is TenancyMode.CAPSULE:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flux_tenancy.components.rbac.manifests import rbac_binding, rbac_role, rbac_rule
+from flux_tenancy.components.rbac.subjects import rbac_binding, rbac_role, rbac_rule
 from flux_tenancy.components.vocabulary.manifests import Manifest
 
 if TYPE_CHECKING:
@@ -39,9 +39,6 @@ def proxy_objects(tenant: str, meta: ObjectMeta, account: str, proxy: CapsulePro
     """The address of the proxy, without any credential, and the right that a login there needs.
 
     Args:
-        tenant: name of the tenant.
-        meta: the tenant's home.
-        account: its service account.
         proxy: the proxy, or None. The addon gives the right itself.
     """
     if proxy is None or proxy.addon:

@@ -9,32 +9,43 @@ set there it would otherwise remove as soon as the namespace is the stack's, wit
 
 Source: internal/webhook/namespace/mutation/assignment.go, internal/controllers/tenant/namespaces.go and
 internal/controllers/rulestatus/managed_metadata.go of Capsule 0.14
+
+A policy refuses what is created in a namespace that a tenant has made as long as a limit is missing
+(`components.policies.capsule_limits`). So where a limit is new or has a new label, as after an update of this program,
+the policy waits for the limit, which Capsule writes once the same update has changed the replication.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pulumi
 
-from flux_tenancy.components.cluster.client import explaining, get, patch_current
-from flux_tenancy.components.cluster.hooks import before_changes
-from flux_tenancy.components.cluster.waiting import NotReady, in_thread, wait_for
+from flux_tenancy.components.cluster.client import collection_of, explaining, get, items, patch_current
+from flux_tenancy.components.cluster.hooks import NotReady, before_changes, in_thread, wait_for
 from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.engine import log
 from flux_tenancy.components.installs.capsule.objects import CAPSULE_GROUP
 from flux_tenancy.components.tenant.capsule.names import (
     CAPSULE_API,
     CAPSULE_TENANT_LABEL,
     KEYS_OF_CAPSULE,
+    LIMIT_LABEL,
     OWNER,
+    SELF_MADE,
     SETTINGS,
     TENANT,
 )
+from flux_tenancy.components.tenant.capsule.objects import required_limits
+from flux_tenancy.components.vocabulary.manifests import resource_type
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 
 if TYPE_CHECKING:
     from kubernetes import client
 
+    from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
     from flux_tenancy.components.vocabulary.manifests import Manifest
 
 _TIMEOUT_SECONDS = 60
@@ -45,9 +56,7 @@ class Releases:
     """The hook that takes a namespace out of its Tenant before it is applied without Capsule's label, or first of all.
 
     Args:
-        api: a client for the cluster.
         owned: the namespaces that a Tenant of this stack owns in the cluster, each with the Tenant's name.
-        made: those of them that the tenant has made.
     """
 
     def __init__(self, api: client.ApiClient, owned: Mapping[str, str], made: Collection[str] = ()) -> None:
@@ -121,3 +130,49 @@ def _found(api: client.ApiClient, path: str) -> Manifest:
         return get(api, f"/apis/{CAPSULE_API}/{path}")
     except NotFoundError:
         return {}
+
+
+# The update changes the replications meanwhile, and Capsule writes them as soon as it has.
+_LIMITS_SECONDS = 60.0
+
+
+def wait_until_replicated(api: client.ApiClient, tenants: Collection[str], tenancy: TenancyConfig) -> None:
+    """Wait until each namespace that a tenant has made has all of its limits.
+
+    A namespace that does not get them in time is named and stops nobody: nothing can be created there until it does.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer, or not to this user.
+    """
+    if missing := wait_for(partial(_without_limits, api, tenants, tenancy), _LIMITS_SECONDS):
+        log.warn(
+            Message(
+                "FT-CAP-054",
+                f"after {_LIMITS_SECONDS:.0f} s, the namespaces {missing} still lack limits; nothing can be "
+                "created there until the limits exist",
+                "check that Capsule is healthy (`kubectl get globaltenantresources.capsule.clastix.io`)",
+            )
+        )
+
+
+def _without_limits(api: client.ApiClient, tenants: Collection[str], tenancy: TenancyConfig) -> str | None:
+    """The namespaces without all limits, for a message; None if there are none."""
+    with explaining(api):
+        made = {
+            each["metadata"]["name"]
+            for each in items(api, "/api/v1/namespaces", labelSelector=_selector(SELF_MADE.items()))
+            if each["metadata"]["labels"].get(TENANT_LABEL) in tenants and "deletionTimestamp" not in each["metadata"]
+        }
+        limited = [
+            {
+                each["metadata"]["namespace"]
+                for each in items(api, path, labelSelector=_selector([(LIMIT_LABEL, limit)]))
+            }
+            for api_version, kind, limit in required_limits(tenancy)
+            if (path := collection_of(resource_type({"apiVersion": api_version, "kind": kind})))
+        ]
+    return ", ".join(sorted(made - set.intersection(*limited))) or None
+
+
+def _selector(labels: Iterable[tuple[str, str]]) -> str:
+    return ",".join(f"{key}={value}" for key, value in labels)

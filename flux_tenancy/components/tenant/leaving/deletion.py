@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 
 from flux_tenancy.components.cluster.client import ClusterUnavailable, explaining, find_object, items, path_of
-from flux_tenancy.components.cluster.waiting import in_thread
+from flux_tenancy.components.cluster.hooks import in_thread
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.types import seconds
 from flux_tenancy.components.engine import log
@@ -30,11 +30,13 @@ from flux_tenancy.components.installs.flux.lanes import instance_of, lane_of
 from flux_tenancy.components.plan.planned import Deletion, Planned
 from flux_tenancy.components.sync.flux_objects import request_reconciliation
 from flux_tenancy.components.tenant.capsule.names import CAPSULE_TENANT_LABEL, TENANT
-from flux_tenancy.components.tenant.leaving.blocked_namespaces import Held, NamespaceHolds, read_namespace_holds
-from flux_tenancy.components.tenant.leaving.forced_removal import (
+from flux_tenancy.components.tenant.leaving.blocked_namespaces import (
     FLUX_FINALIZER,
     DeletedSync,
+    Held,
+    NamespaceHolds,
     end_pods,
+    read_namespace_holds,
     remove_access,
     remove_finalizer,
 )
@@ -79,7 +81,6 @@ class Offboarding:
     The state of each resource names its hooks, so they are registered in every run.
 
     Args:
-        api: a client for the cluster.
         listed: the tenants that the stack lists and that are not leaving; these keep their access.
         context: kubectl's context for the cluster; None for the current one.
         register: creates a hook from a name and a function.
@@ -108,7 +109,6 @@ class Offboarding:
         """How long the deletion of a tenant's object may take, and what the engine runs if it takes longer.
 
         Args:
-            planned: the object.
             patience: how long a deletion may take that waits for others, in seconds.
         """
         match planned.deletion:
@@ -211,7 +211,6 @@ class Offboarding:
         """What blocks the deletion of an object, with the command that removes its finalizers.
 
         Args:
-            manifest: the object.
             tenant: the tenant whose access is removed already; empty if none is.
         """
         try:
@@ -242,9 +241,7 @@ class Offboarding:
         """Do what ends a namespace whose deletion has taken too long, or say what blocks it.
 
         Args:
-            namespace: its name.
             stays: whether its tenant does.
-            times: how often its deletion has been tried.
 
         Returns:
             Whether to delete it again.
@@ -315,11 +312,7 @@ def _deleted_within(timeout: float, hooks: pulumi.ResourceHookBinding | None) ->
 
 
 def _ending_namespaces(api: client.ApiClient, tenant: str) -> list[str]:
-    """The namespaces of a Tenant of Capsule whose deletion has begun and not ended.
-
-    Raises:
-        ClusterUnavailable: the cluster does not answer, or not to this user.
-    """
+    """The namespaces of a Tenant of Capsule whose deletion has begun and not ended. Raises ClusterUnavailable."""
     with explaining(api):
         found = items(api, "/api/v1/namespaces", labelSelector=f"{CAPSULE_TENANT_LABEL}={tenant}")
         return [each["metadata"]["name"] for each in found if _is_ending(each)]

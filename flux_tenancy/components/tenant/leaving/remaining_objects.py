@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from flux_tenancy.components.cluster.client import METADATA_LIST, explaining, find_object, items
 from flux_tenancy.components.cluster.namespaced_kinds import NamespacedKind, read_namespaced_kinds
 from flux_tenancy.components.cluster.ownership import carries_marks
-from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.messages import printable
 from flux_tenancy.components.tenant.capsule.names import MADE_BY_TENANT
 from flux_tenancy.components.vocabulary.names import KUSTOMIZE_API, MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 
@@ -62,11 +62,7 @@ def read_namespaces(api: client.ApiClient, tenant: str) -> list[str]:
 
 
 def read_remains(api: client.ApiClient, tenants: Mapping[str, TenantConfig]) -> dict[str, dict[str, Remains]]:
-    """What is left of tenants that are leaving, by tenant and namespace.
-
-    Raises:
-        ClusterUnavailable: the cluster does not answer, or not to this user.
-    """
+    """What is left of tenants that are leaving, by tenant and namespace. Raises ClusterUnavailable."""
     kinds = read_namespaced_kinds(api)
     found: dict[str, dict[str, Remains]] = {}
     for name, tenant in tenants.items():
