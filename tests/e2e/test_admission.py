@@ -54,6 +54,8 @@ GRANTS = [
         "exceptions": [{"policy": policy.value} for policy in ExceptedPolicy],
     }
 ]
+OWN_LISTS = {"csiDrivers": ["csi.example.com"], "priorityClasses": ["gold"], "storageClasses": ["slow"]}
+"""The policies read such lists where a tenant has one."""
 
 
 def rows() -> Iterator[Any]:
@@ -123,7 +125,7 @@ def in_force(lab: Lab, stack: Environment, api: ApiClient) -> Callable[[PolicyEn
     current: tuple[PolicyEngine, str] | None = None
     charts = {"kind": "HelmRepository", "url": "https://charts.example.com"}
     certified = charts | {"certificateAuthority": lab.git.certificate_authority.read_text()}
-    relaxing = {"grants": GRANTS, "sources": {"charts": certified}}
+    relaxing = {"grants": GRANTS, "sources": {"charts": certified}, "policies": OWN_LISTS}
 
     def put(engine: PolicyEngine, config: str) -> None:
         nonlocal current

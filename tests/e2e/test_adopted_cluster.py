@@ -277,7 +277,7 @@ def released(cluster: RunningCluster) -> dict[str, str]:
 
 
 def reconcile_platform(cluster: RunningCluster) -> None:
-    """Fetch and apply the platform's repository now."""
-    cluster.reconcile("gitrepository", "flux-system", "flux-system")
-    cluster.reconcile("kustomization", "flux-system", "flux-system")
+    """Fetch and apply the platform's repository now, after whatever is being applied."""
+    for kind in ("gitrepository", "kustomization"):
+        cluster.reconciled(kind, "flux-system", "flux-system", timeout=120)
     eventually(lambda: cluster.ready("kustomization", "flux-system", "flux-system")[0] == "True", timeout=120)

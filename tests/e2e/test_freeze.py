@@ -23,8 +23,8 @@ from tests.support.project import Project
 
 TENANT, OWNER, NAME = "frozen", "frozen", "apps"
 ACCOUNT = f"system:serviceaccount:{TENANT}:{TENANT}"
-BEFORE, DURING = timedelta(seconds=60), timedelta(seconds=120)
-"""Long enough for an update, and for Flux to fetch and try a commit."""
+BEFORE, DURING = timedelta(seconds=110), timedelta(seconds=150)
+"""Long enough for an update, and for Flux to fetch and try a commit, on a busy machine."""
 LATE_SECONDS = 10.0
 """How late the clock of the policy may be."""
 

@@ -348,7 +348,11 @@ class TestGuardedPlatform:
         assert done.returncode == 0, done.stderr
         eventually(lambda: cluster.find("namespace", "tools") is None)
         stack.config["tenancy"] = tenancy
-        stack.up()
+        stack.write()
+        # The offboarding has not ended, so the state still has the namespace.
+        assert "(FT-CLU-113)" in stack.project.up(NAME).text
+        recovered = stack.project.run("up", "--yes", "--skip-preview", "--refresh", "--stack", NAME)
+        assert recovered.succeeded, recovered.text
         eventually(lambda: cluster.ready("kustomization", "ops-team", "tools")[0] == "True")
         assert stack.changes() == {}
 

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from flux_tenancy.components.cluster.client import connect, refusal
+from flux_tenancy.components.cluster.config import ClusterConfig
+from flux_tenancy.components.installs.kyverno.objects import admission_memory
+from flux_tenancy.components.vocabulary.manifests import parse_quantity
 from tests.support.admission import Asking
 from tests.support.environment import Environment
 from tests.support.killing import kill_at
 from tests.support.lab import Lab, RunningCluster, eventually
+from tests.support.largest_pod import SIZES, largest_pod
 from tests.support.policy_cases import APPS, NAMESPACE_OBJECTS
 from tests.support.project import Project
 
@@ -107,6 +114,24 @@ def pods(cluster: RunningCluster) -> set[str]:
     return {item["metadata"]["name"] for item in found if "admission-controller" in item["metadata"]["name"]}
 
 
+def admission_containers(cluster: RunningCluster) -> dict[str, dict[str, Any]]:
+    """The status of the container of each pod of the admission controller."""
+    found = cluster.get("pods", namespace="kyverno")["items"]
+    named = {each["metadata"]["name"]: each["status"]["containerStatuses"][0] for each in found}
+    return {name: each for name, each in named.items() if "admission-controller" in name}
+
+
+def restarts(cluster: RunningCluster) -> dict[str, int]:
+    return {name: each["restartCount"] for name, each in admission_containers(cluster).items()}
+
+
+def most_memory(cluster: RunningCluster) -> int:
+    """The highest resident memory in bytes that a process of the admission controller has had."""
+    pids = [each["containerID"].removeprefix("process://") for each in admission_containers(cluster).values()]
+    found = [re.search(r"VmHWM:\s+(\d+) kB", Path("/proc", pid, "status").read_text()) for pid in pids]
+    return max(int(each[1]) * 1024 for each in found if each)
+
+
 @pytest.mark.scenario
 class TestKyverno:
     """Installed, disturbed and removed."""
@@ -135,6 +160,27 @@ class TestKyverno:
         # Kyverno looks at its own health by this one.
         open_ones = {webhook["name"] for webhook in webhooks if webhook["failurePolicy"] != "Fail"}
         assert open_ones == {"monitor-webhooks.kyverno.svc"}
+
+    def test_the_largest_pods_in_parallel_do_not_end_kyverno_and_larger_ones_never_reach_it(
+        self, guarded: Environment
+    ) -> None:
+        cluster = guarded.cluster
+        api = connect(ClusterConfig(kubeconfig=str(cluster.kubeconfig)), guarded.project.folder)
+        before = restarts(cluster)
+        path = f"/api/v1/namespaces/{APPS}/pods"
+        assert refusal(api, path, largest_pod()) is None
+
+        # Each takes half a second of two cores, and more of them than this outlast a timeout beside other tests;
+        # dev/docs/measurements.md has 50.
+        with ThreadPoolExecutor(5) as pool:
+            done = list(pool.map(lambda _: refusal(api, path, largest_pod()), range(5)))
+
+        assert set(done) == {None}
+        assert restarts(cluster) == before
+        assert 0 < most_memory(cluster) < parse_quantity(admission_memory(SIZES.object))
+        eventually(lambda: cluster.create(LEGITIMATE, DRY_RUN) == "")
+        refused = cluster.create(largest_pod(containers=SIZES.containers + 1), DRY_RUN)
+        assert "ValidatingAdmissionPolicy 'flux-tenancy-pod-size'" in refused
 
     def test_no_request_fails_during_the_end_of_a_replica_or_a_rolling_restart(self, guarded: Environment) -> None:
         cluster = guarded.cluster

@@ -24,6 +24,7 @@ from tests.support.stolen import Stolen, touching
 NAME, ORGANIZATION = "lanes", "lanes"
 SHOP, REPORTS = "shop", "reports"
 # What fails while controllers and rights change, Flux tries again after its retry interval.
+_RETRY_INTERVAL = "30s"
 _SETTLED_SECONDS = 200
 LANES: dict[str, Any] = {"tenants": {}, "batch": {}}
 CONTROLLERS = ("source-controller", "kustomize-controller", "helm-controller")
@@ -39,7 +40,9 @@ def note(name: str, namespace: str, text: str = "1") -> dict[str, Any]:
 def repository(lab: Lab, tenant: str, text: str = "1") -> dict[str, str]:
     """A tenant's repository: an object, and a sync of another folder from a source of its own."""
     source = git_repository("child", lab.git.url(ORGANIZATION, tenant), tenant)
-    child = kustomization("child", "child", place=tenant, path="./child", serviceAccountName=tenant)
+    child = kustomization(
+        "child", "child", place=tenant, path="./child", serviceAccountName=tenant, retryInterval=_RETRY_INTERVAL
+    )
     files = {"staging/all.yaml": [note("parent", tenant, text), source, child], "child/all.yaml": [note("kid", tenant)]}
     return {path: yaml.safe_dump_all(manifests) for path, manifests in files.items()}
 

@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from dev.reference.dashboard_picture import page, screenshot
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.stack.loading import load_offline
+from flux_tenancy.extensions.monitoring.objects import objects as objects_of
 from tests.e2e.manifests import kustomization
 from tests.support.environment import Environment
 from tests.support.flux_tenancy import flux_tenancy
-from tests.support.lab import Lab, eventually
-from tests.support.monitoring import Prometheus, monitored
+from tests.support.lab import Lab, RunningCluster, eventually
+from tests.support.monitoring import AlertReceiver, Prometheus, monitored
 from tests.support.project import CHECKOUT, Project
+from tests.support.schemas import prometheus_operator_definitions
 
 NAME, ORGANIZATION = "monitoring", "monitoring"
-FAST, SLOW, REFUSED, BLOCKED = "fast", "slow", "refused", "blocked"
+FAST, SLOW, REFUSED, BLOCKED, MENDED, QUEUED = TENANTS = ("fast", "slow", "refused", "blocked", "mended", "queued")
+# One for each sync that waits for health, of the slow tenant and the blocked one, and one for everything else.
+WORKERS = 3
 
 
 def deployment(name: str) -> dict[str, Any]:
@@ -41,7 +51,7 @@ def objects(tenant: str) -> list[dict[str, Any]]:
     note = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "note"}, "data": {"of": tenant}}
     if tenant == SLOW:
         return [note, deployment("app")]
-    if tenant == REFUSED:
+    if tenant in (REFUSED, MENDED):
         return [{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "app"},
                  "spec": {"type": "NodePort", "ports": [{"port": 80}]}}]  # fmt: skip
     if tenant == BLOCKED:
@@ -53,35 +63,44 @@ def objects(tenant: str) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def running(lab: Lab, project: Project, folder: Path) -> Iterator[tuple[Environment, Prometheus, Path]]:
+def running(
+    lab: Lab, project: Project, folder: Path, receiver: AlertReceiver
+) -> Iterator[tuple[Environment, Prometheus, Path]]:
     """A stack with Kyverno and a tenant for each reason to wait, and a Prometheus that reads it."""
-    for tenant in (FAST, SLOW, REFUSED, BLOCKED):
+    for tenant in TENANTS:
         files = {"staging/all.yaml": yaml.safe_dump_all(objects(tenant))}
         url = lab.repository(ORGANIZATION, tenant, files, folder / "repositories")
         namespace = {"name": tenant, "annotations": {"contact": f"{tenant}@example.com"}}
-        sync = {"path": "./staging", "targetNamespace": tenant, "wait": True}
+        sync = {"path": "./staging", "targetNamespace": tenant, "wait": True, "timeout": "20m"}
         project.tenant(tenant, {"namespaces": [namespace], "source": {"url": url, "interval": "30s"}, "sync": sync})
     with lab.cluster(NAME) as cluster:
         kyverno = lab.kyverno_chart("1.19.1") | {"replicas": 1}
         stack = Environment(lab, project, cluster, flux=lab.bundle(), kyverno=kyverno)
         stack.config["policies"] = {"engine": "both", "sources": {"allowed": ["*"], "plainHttp": True}}
-        stack.config["tenants"] = {FAST: {}, SLOW: {}, REFUSED: {}, BLOCKED: {}}
+        stack.config["flux"] |= {"extraArgs": {"kustomize-controller": [f"--concurrent={WORKERS}"]}}
+        stack.config["monitoring"] = {"objective": {"within": "10s"}}
+        stack.config["tenants"] = {tenant: {} for tenant in TENANTS}
         stack.write()
         stack.project.up(NAME)
         exported = folder / "exported"
         done = flux_tenancy(project.folder, "monitoring", "export", str(exported), "--stack", NAME)
         assert done.returncode == 0, done.stderr
-        with monitored(lab.tools, exported, cluster.kubeconfig, folder) as prometheus:
+        with monitored(lab.tools, exported, cluster.kubeconfig, folder, receiver) as prometheus:
             yield stack, prometheus, exported
 
 
 @pytest.fixture(scope="module")
+def receiver() -> AlertReceiver:
+    return AlertReceiver()
+
+
+@pytest.fixture(scope="module")
 def monitoring(
-    lab: Lab, project: Project, tmp_path_factory: pytest.TempPathFactory
+    lab: Lab, project: Project, tmp_path_factory: pytest.TempPathFactory, receiver: AlertReceiver
 ) -> Iterator[tuple[Environment, Prometheus, Path]]:
-    with running(lab, project, tmp_path_factory.mktemp("monitoring")) as found:
+    with running(lab, project, tmp_path_factory.mktemp("monitoring"), receiver) as found:
         waits = 'flux_tenancy:waiting_seconds:max{tenant="%s"}'
-        for tenant, late in ((FAST, False), (SLOW, True), (REFUSED, True), (BLOCKED, True)):
+        for tenant, late in ((FAST, False), (SLOW, True), (REFUSED, True), (BLOCKED, True), (QUEUED, False)):
 
             def seen(tenant: str = tenant, late: bool = late) -> bool:
                 value = found[1].value(waits % tenant)
@@ -92,10 +111,15 @@ def monitoring(
         durations = f'flux_tenancy:reconcile_duration_seconds:p95{{tenant="{SLOW}"}}'
         eventually(lambda: found[1].query(durations), timeout=120, what=durations)
         yield found
+        # The pictures of docs/monitoring.md.
+        if folder := os.environ.get("DASHBOARD_PICTURES"):
+            for name, variables in (("platform", {}), ("tenant", {"tenant": SLOW, "namespace": SLOW})):
+                dashboard = (found[2] / f"dashboard-{name}.json").read_text()
+                screenshot(page(dashboard, found[1].ask, variables), Path(folder, f"dashboard-{name}.png").absolute())
 
 
-# With both engines, the API server refuses first, and Kyverno does not see the request.
-EMPTY = {"dashboard-tenant: Refusals by Kyverno, by policy"}
+# No policy refuses the tenant that waits for its health check.
+EMPTY = {"dashboard-tenant: Syncs and releases that a policy refuses, by policy"}
 
 
 def queries(exported: Path) -> dict[str, str]:
@@ -166,6 +190,86 @@ def test_a_sync_that_waits_has_the_reason(
     [(metric, _)] = prometheus.query(f"gotk_resource_info{{{labels}}}")
 
     assert metric["reason"] in reasons
+    assert waits_for(prometheus, tenant) & reasons
+
+
+def test_a_refused_sync_is_counted_with_its_tenant_and_the_policy(
+    monitoring: tuple[Environment, Prometheus, Path],
+) -> None:
+    _, prometheus, _ = monitoring
+
+    def refused() -> dict[str, str]:
+        found = prometheus.query("flux_tenancy:refused:count == 1")
+        return {metric["tenant"]: metric["policy"] for metric, _ in found}
+
+    both = dict.fromkeys((REFUSED, MENDED), PolicyName.SERVICE_EXPOSURE.value)
+    eventually(lambda: refused() == both, timeout=60, what="refusals by tenant and policy")
+
+
+def test_the_list_of_tenants_has_their_budgets(monitoring: tuple[Environment, Prometheus, Path]) -> None:
+    stack, prometheus, _ = monitoring
+    options = ("--stack", NAME, "--no-policies", "--prometheus", prometheus.url, "-o", "json")
+    done = flux_tenancy(stack.project.folder, "tenant", "list", *options)
+
+    assert done.returncode == 0, done.stderr
+    [listed] = json.loads(done.stdout)["stacks"]
+    budgets = {each["tenant"]: each["budget"] for each in listed["tenants"]}
+    assert budgets.keys() == set(TENANTS)
+    assert budgets[REFUSED] < budgets[FAST] <= 1
+
+
+def push(lab: Lab, cluster: RunningCluster, tenant: str, *manifests: dict[str, Any]) -> float:
+    """Commit these objects as all that a tenant has, and have Flux fetch them; returns when."""
+    files = {"staging/all.yaml": yaml.safe_dump_all(manifests)}
+    lab.git.commit_files(ORGANIZATION, tenant, files, "Change everything")
+    cluster.reconcile("gitrepository", tenant, tenant)
+    return time.time()
+
+
+def waits_for(prometheus: Prometheus, tenant: str) -> set[str]:
+    """What the syncs of a tenant wait for, by the series of which the dashboards show."""
+    found = prometheus.query(f'flux_tenancy:sync:waiting_reason{{exported_namespace="{tenant}"}}')
+    return {metric["reason"] for metric, _ in found}
+
+
+def test_a_commit_that_no_worker_has_begun_with_is_queued(
+    lab: Lab, monitoring: tuple[Environment, Prometheus, Path]
+) -> None:
+    """The fast tenant gets the last worker."""
+    stack, prometheus, _ = monitoring
+    busy = 'controller_runtime_active_workers{controller="kustomization", pod=~"kustomize-controller.*"}'
+    note, *_ = objects(QUEUED)
+    push(lab, stack.cluster, FAST, *objects(FAST), deployment("app"))
+    eventually(lambda: prometheus.value(busy) == WORKERS, timeout=120, what="busy workers")
+
+    pushed = push(lab, stack.cluster, QUEUED, note | {"data": {"of": "the queue"}})
+
+    eventually(lambda: waits_for(prometheus, QUEUED) == {"Queued"}, timeout=60, what="the reason Queued")
+    shown = time.time() - pushed
+    assert waits_for(prometheus, FAST) == {"Progressing"}
+    push(lab, stack.cluster, FAST, *objects(FAST))
+    eventually(lambda: waits_for(prometheus, QUEUED) == set(), timeout=120, what="a free worker")
+    print(f"from push to the reason on the dashboard: {shown:.0f} s")
+
+
+def test_the_contact_of_a_tenant_gets_an_alert_that_stops_when_the_tenant_is_mended(
+    lab: Lab, monitoring: tuple[Environment, Prometheus, Path], receiver: AlertReceiver
+) -> None:
+    stack, prometheus, _ = monitoring
+    for tenant in (REFUSED, MENDED):
+        labels = {"alertname": "TenantObjectNotReady", "tenant": tenant, "contact": f"{tenant}@example.com"}
+        eventually(partial(receiver.states, **labels), timeout=120, what=f"an alert of {tenant}")
+        assert {each["annotations"]["runbook_url"] for _, each in receiver.alerts} >= {
+            "docs/monitoring.md#why-a-commit-waits"
+        }
+
+    pushed = push(lab, stack.cluster, MENDED, *objects(FAST))
+
+    eventually(lambda: receiver.states(**labels)[-1] == "resolved", timeout=180, what="the end of the alert")
+    print(f"from push to the end of the alert: {time.time() - pushed:.0f} s")
+    still = {"alertname": "TenantObjectNotReady", "tenant": REFUSED}
+    assert "resolved" not in receiver.states(**still)
+    assert receiver.states(alertname="TenantObjectNotReady", tenant=BLOCKED, name="second") == []
 
 
 def test_a_tenant_costs_as_many_series_as_the_documentation_says(
@@ -181,7 +285,38 @@ def test_a_tenant_costs_as_many_series_as_the_documentation_says(
     of_rules = f'{{__name__=~"flux_tenancy:.+", tenant="{FAST}"}} or {{__name__=~"flux_tenancy:.+", {own}}}'
     assert series(f'{{job="flux", namespace="{FAST}"}}') == 26
     assert series(f'{{job="kube-state-metrics", {own}}}') == 3
+    # Each attempt gives the same message, so the same series.
+    assert series(f'last_over_time(gotk_resource_apply_failure_info{{exported_namespace="{REFUSED}"}}[1h])') == 1
     # The time of a reconciliation is there for a kind that was reconciled in the last ten minutes.
-    assert series(of_rules) in (12, 13, 14)
+    assert series(of_rules) in (13, 14, 15)
     documented = " ".join((CHECKOUT / "docs" / "monitoring.md").read_text().split())
-    assert "26 series of Flux's controllers, 3 of kube-state-metrics and at most 14 of the rules" in documented
+    assert "26 series of Flux's controllers, 3 of kube-state-metrics and at most 15 of the rules" in documented
+
+
+def test_the_definitions_of_prometheus_operator_accept_what_the_stack_applies(
+    monitoring: tuple[Environment, Prometheus, Path], tmp_path: Path
+) -> None:
+    """Strict validation refuses unknown fields, which the API server otherwise drops with a warning."""
+    stack, _, _ = monitoring
+    for definition in prometheus_operator_definitions(CHECKOUT, tmp_path):
+        done = stack.cluster.kubectl("apply", "--server-side", "--filename", str(definition))
+        assert done.returncode == 0, done.stderr
+    stack.cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "monitoring"}})
+    stack.config["monitoring"] |= {"operator": True}
+    stack.write()
+    config, _ = load_offline(NAME, stack.project.folder)
+    intended = {(each["kind"], each["metadata"]["name"]): each for each in objects_of(config)}
+
+    for each in intended.values():
+        assert stack.cluster.create(each, "--dry-run=server", "--validate=strict") == ""
+    [monitor] = [each for (_, name), each in intended.items() if name == "flux-tenancy-kyverno"]
+    unknown = monitor | {"spec": monitor["spec"] | {"selectors": {}}}
+    assert 'unknown field "spec.selectors"' in stack.cluster.create(unknown, "--dry-run=server", "--validate=strict")
+    stack.project.up(NAME)
+
+    # The definition of PodMonitors has defaults, which the live ones have in addition.
+    for name in ("flux-tenancy-flux", "flux-tenancy-kyverno"):
+        live = stack.cluster.get("PodMonitor", name, "monitoring")["spec"]
+        assert live["selector"] == intended["PodMonitor", name]["spec"]["selector"]
+    rules = stack.cluster.get("PrometheusRule", "flux-tenancy", "monitoring")["spec"]
+    assert rules == intended["PrometheusRule", "flux-tenancy"]["spec"]

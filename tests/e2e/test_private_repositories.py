@@ -267,7 +267,7 @@ def test_a_tenant_that_fails_blocks_neither_platform_nor_tenants(started: Starte
 
 def test_keys_and_webhooks_of_a_killed_update_are_replaced(started: Started) -> None:
     """The key that is wanted, which the host would refuse again, one that is not wanted any more, and a webhook."""
-    left = r"the (?:deploy key|webhook) .* of shop-team/shop .* \(FT-GIT-022\)"
+    left = r"the (?:deploy key|webhook) .* of shop-team/shop .* \(FT-GIT-021\)"
     told = set(re.findall(left, started.said))
     assert len(told) == 3
     assert any(f"flux-tenancy {NAME}/shop {started.first_key}" in each for each in told)

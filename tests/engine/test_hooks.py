@@ -21,7 +21,7 @@ import pulumi
 
 from flux_tenancy.components.tenant.quotas import NotCounting, QuotaHooks, QuotaStatus
 from flux_tenancy.components.cluster.hooks import hooked
-from flux_tenancy.components.stack.current import read_stack, stack_file
+from flux_tenancy.components.stack.loading import read_stack, stack_file
 from flux_tenancy.components.stack.plan import stack_plan
 
 HERE = Path(__file__).parent

@@ -41,14 +41,26 @@ ALERTS: dict[str, tuple[dict[str, str], int, tuple[int, ...], dict[str, str]]] =
         (4, 40),
         TENANT,
     ),
+    "TenantSyncBudgetBurns": (
+        {
+            FETCHED: "0x300",
+            f'gotk_resource_info{{{SYNC}, ready="False", revision="old"}}': "1x119",
+            f'gotk_resource_info{{{SYNC}, ready="True", revision="new"}}': "_x119 1x180",
+        },
+        60,
+        (15, 130),
+        TENANT,
+    ),
+    # Each retry is in progress for a while.
     "TenantObjectNotReady": (
         {
-            f'gotk_resource_info{{{RELEASE}, ready="False", reason="InstallFailed"}}': "1x60",
-            f'gotk_resource_info{{{RELEASE}, ready="True"}}': "_x60 1x60",
+            f'gotk_resource_info{{{RELEASE}, ready="False", reason="InstallFailed"}}': "1 stale " * 30,
+            f'gotk_resource_info{{{RELEASE}, ready="Unknown", reason="Progressing"}}': "stale 1 " * 30 + "stale",
+            f'gotk_resource_info{{{RELEASE}, ready="True"}}': "_x59 1x60",
         },
         45,
         (20, 70),
-        TENANT | {"customresource_kind": "HelmRelease", "reason": "InstallFailed"},
+        TENANT | {"customresource_kind": "HelmRelease", "namespace": "shop", "name": "shop"},
     ),
     "FluxTargetMissing": ({f"up{{{POD}}}": "1x10 0x20 1x30"}, 25, (9, 15, 40), {"pod": "kustomize-controller-1"}),
     "FluxBuildsStuck": (
@@ -141,12 +153,68 @@ def test_an_alert_fires_and_stops(promtool: Path, exported: Path, alert: str) ->
     def asked(minute: int, *samples: dict[str, Any]) -> dict[str, Any]:
         return {"expr": expr, "eval_time": f"{minute}m", "exp_samples": [*samples]}
 
+    evaluate(promtool, exported, series, asked(fires, {"labels": f"{{{shown}}}", "value": 1}), *map(asked, quiet))
+
+
+def evaluate(promtool: Path, exported: Path, series: dict[str, str], *expected: dict[str, Any]) -> None:
+    """Have promtool evaluate the exported rules for samples a minute from the epoch on."""
     test = {
         "interval": "1m",
         "input_series": [{"series": name, "values": values} for name, values in series.items()],
-        "promql_expr_test": [asked(fires, {"labels": f"{{{shown}}}", "value": 1}), *map(asked, quiet)],
+        "promql_expr_test": [*expected],
     }
     file = exported / "test.yaml"
     file.write_text(yaml.safe_dump({"rule_files": ["rules.yaml"], "evaluation_interval": "1m", "tests": [test]}))
 
     run(promtool, "test", "rules", file)
+
+
+@pytest.mark.parametrize(
+    ("state", "reason"),
+    [
+        ('ready="True", reason="ReconciliationSucceeded", revision="old"', "Queued"),
+        ("", "Queued"),
+        ('ready="Unknown", reason="Progressing", revision="old"', "Progressing"),
+        ('ready="False", reason="BuildFailed", revision="old"', "BuildFailed"),
+        ('ready="True", reason="ReconciliationSucceeded", revision="new"', None),
+        ('ready="False", reason="BuildFailed", revision="old", suspended="true"', None),
+    ],
+)
+def test_a_sync_that_waits_has_the_reason(promtool: Path, exported: Path, state: str, reason: str | None) -> None:
+    series = {FETCHED: "0x10", f"gotk_resource_info{{{SYNC}, {state}}}": "1x10"}
+    labels = f'{SHOP}, reason="{reason}", source_kind="GitRepository", source_name="shop"'
+    name = "flux_tenancy:sync:waiting_reason"
+    samples = [] if reason is None else [{"labels": f"{name}{{{labels}}}", "value": 300}]
+
+    evaluate(promtool, exported, series, {"expr": name, "eval_time": "5m", "exp_samples": samples})
+
+
+NATIVE = (
+    "Service/shop/web dry-run failed (Forbidden): services 'web' is forbidden: ValidatingAdmissionPolicy "
+    "'flux-tenancy-{0}' with binding 'flux-tenancy-{0}' denied request: no\\nmore"
+)
+KYVERNO = (
+    "admission webhook denied the request: Policy flux-tenancy-{} failed: no; Policy flux-tenancy-pod-size failed: no"
+)
+
+
+@pytest.mark.parametrize(
+    ("message", "policy"),
+    [
+        (NATIVE.format("service-exposure"), "service-exposure"),
+        (KYVERNO.format("allowed-hosts"), "allowed-hosts"),
+        # What a tenant writes must not become a label.
+        (NATIVE.format("anything"), None),
+        ("ValidatingAdmissionPolicy 'own-service-exposure' with binding 'x' denied request: no", None),
+        ("Service/shop/web not found", None),
+    ],
+)
+def test_a_refused_object_is_counted_for_its_tenant_and_the_policy(
+    promtool: Path, exported: Path, message: str, policy: str | None
+) -> None:
+    failures = {f'gotk_resource_apply_failure_info{{{SHOP}, message="{message}"}}': "1x10"}
+    name = "flux_tenancy:refused:count"
+    labels = f'{name}{{tenant="shop", policy="{policy}"}}'
+    samples = [] if policy is None else [{"labels": labels, "value": 1}]
+
+    evaluate(promtool, exported, failures, {"expr": name, "eval_time": "5m", "exp_samples": samples})

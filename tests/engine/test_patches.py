@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from flux_tenancy.components.sync.kustomization import Reconciliation
-from flux_tenancy.components.sync.patches import patches
+from flux_tenancy.components.sync.kustomization import Reconciliation, patches
 from tests.support.lab import KUBECTL
 
 SETTINGS = {

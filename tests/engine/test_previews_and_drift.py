@@ -294,11 +294,10 @@ def drifted() -> dict[str, dict[str, Any]]:
 @pytest.mark.scenario
 class TestReview:
     def test_a_previewer_previews_an_empty_cluster_as_an_admin_does(self, stack: Reviewed, tmp_path: Path) -> None:
-        manifests = tmp_path / "previewers.yaml"
-        code, printed = run("review", "previewer-role")
-        assert code == 0
-        manifests.write_text(printed)
-        stack.kubectl("apply", "-f", str(manifests))
+        assert run("review", "render", "--out", str(tmp_path))[0] == 0
+        for kind in ("clusterrole", "clusterrolebinding"):
+            [manifest] = tmp_path.glob(f"{NAME}/platform/cluster/{kind}-{PREVIEWER}.yaml")
+            stack.kubectl("apply", "-f", str(manifest))
 
         with stack.as_previewer():
             seen = stack.preview()

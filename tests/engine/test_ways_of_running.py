@@ -163,7 +163,7 @@ class TestWaysOfRunning:
     def test_a_half_deleted_stack_is_destroyed_by_the_program(self, stack: Ways) -> None:
         stack.cluster.kubectl("delete", "namespace", "new-team")
         refused = stack.project.up(NAME)
-        assert not refused.succeeded and "(FT-CLU-111)" in refused.text
+        assert not refused.succeeded and "(FT-CLU-113)" in refused.text
 
         stack.run("destroy", "--yes", "--skip-preview", "--run-program")
 

@@ -92,6 +92,10 @@ class ApiClient:
         found: dict[str, Any] = response.json()
         return found
 
+    def text(self, path: str) -> str:
+        """What stands at a path that is not JSON, e.g. `/metrics`."""
+        return self._http.get(path).raise_for_status().text
+
     def is_ready(self) -> bool:
         try:
             return self._http.get("/readyz").is_success

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import yaml
 from sample_project import rendered
 
 from dev.reference.moving_in import Shape
+from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.tenant.kinds import owner_of
 from flux_tenancy.components.vocabulary.manifests import merge_patch
 from flux_tenancy.extensions.tenant_check.envelope import envelope_of
@@ -19,24 +21,37 @@ from tests.support.offline_requests import PROGRAM, definitions, tool
 from tests.support.policy_cases import Object
 from tests.support.policy_requests import definition
 
+TEMPLATE = Path(__file__).parents[2] / "flux_tenancy" / "template"
 TEAM = "team"
 _TENANT: Object = {"namespaces": [{"name": TEAM}], "source": {"url": "https://git.example.com/team/apps"}}
 _CLUSTER_SCOPED = ("ClusterIssuer", "ClusterSecretStore")
 
 
+def _new_project() -> Object:
+    """The sections of a new project that are about tenants."""
+    written = yaml.load((TEMPLATE / "Pulumi.stack.example").read_text(), FastLoader)["config"]
+    found = {name.partition(":")[2]: section for name, section in written.items()}
+    release = {"version", "sha256"}
+    return {
+        "flux": {key: value for key, value in found["flux"].items() if key not in release},
+        "tenancy": found["tenancy"],
+        "policies": found["policies"],
+    }
+
+
 class Platform:
-    """A stack with one tenant, as the program renders it."""
+    """A stack of a new project with one tenant, as the program renders it."""
 
     def __init__(self, folder: Path, opening: Mapping[str, Any]) -> None:
         """Render it.
 
         Args:
             folder: an empty folder for its project.
-            opening: what it has in addition to the defaults, as a shape has it.
+            opening: what it has in addition to the settings of a new project, as a shape has it.
         """
-        stack = opening.get("stack", {})
+        stack = merge_patch(_new_project(), opening.get("stack", {}))
         tenants = {TEAM: merge_patch(_TENANT, opening.get("tenant", {}))}
-        rendered(folder, **{"policies": ..., **stack}, tenants=tenants)
+        rendered(folder, **stack, tenants=tenants)
         self._rendered = load_and_render(folder, "staging", TEAM)
 
     def verdicts(self, shape: Shape) -> dict[str, Verdict]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.support.environment import Environment
 from tests.support.project import CHECKOUT
 
-COMMIT = "ab6bd5352e2fb533f7ffc2dac0c0daac8d4d0fc1"
+COMMIT = "689d4f68d56b3c938c07d36f7a5d26de22ba7542"
 """The last one that changed applied stacks on purpose. After a further one, use that."""
 
 

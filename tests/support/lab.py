@@ -93,17 +93,22 @@ class RunningCluster:
         """Create an object; returns what the API server says against it or warns of."""
         return self.kubectl("create", "-f", "-", *options, user=user, stdin=json.dumps(manifest)).stderr
 
-    def reconcile(self, kind: str, name: str, namespace: str) -> None:
-        """Ask Flux to look now, as `flux reconcile` does."""
-        self.kubectl(
-            "annotate",
-            "--overwrite",
-            kind,
-            name,
-            "-n",
-            namespace,
-            f"reconcile.fluxcd.io/requestedAt={time.time_ns()}",
-        )
+    def reconcile(self, kind: str, name: str, namespace: str) -> str:
+        """Ask Flux to look now, as `flux reconcile` does; returns the request, which Flux copies to the status."""
+        asked = str(time.time_ns())
+        request = f"reconcile.fluxcd.io/requestedAt={asked}"
+        self.kubectl("annotate", "--overwrite", kind, name, "-n", namespace, request)
+        return asked
+
+    def reconciled(self, kind: str, name: str, namespace: str, timeout: float = 60.0) -> None:
+        """Ask Flux to look now, and wait until it has."""
+        asked = self.reconcile(kind, name, namespace)
+
+        def handled() -> bool:
+            status = self.get(kind, name, namespace).get("status", {})
+            return bool(status.get("lastHandledReconcileAt") == asked)
+
+        eventually(handled, timeout=timeout, what=f"{kind} {namespace}/{name} as requested")
 
     def ready(self, kind: str, name: str, namespace: str) -> tuple[str, str]:
         """Status and message of an object's Ready condition; `Unknown` for one of an older generation."""

@@ -1,12 +1,16 @@
-"""A real Prometheus and a real kube-state-metrics that read a cluster of the lab as the exported files say."""
+"""A real Prometheus, kube-state-metrics and Alertmanager that use a cluster of the lab as the exported files say."""
 
 from __future__ import annotations
 
 import base64
+import json
 import subprocess
+import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -78,15 +82,49 @@ def _api_server(kubeconfig: Path) -> dict[str, Any]:
     }
 
 
+class AlertReceiver:
+    """What Alertmanager posts to a loopback address, until the process ends.
+
+    Attributes:
+        url: where it posts to.
+        alerts: each alert, as in its webhook's messages, with the time of arrival by `time.time`.
+    """
+
+    def __init__(self) -> None:
+        self.alerts: list[tuple[float, dict[str, Any]]] = []
+        alerts = self.alerts
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                posted = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                alerts.extend((time.time(), each) for each in posted["alerts"])
+                self.send_response(200)
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        server = ThreadingHTTPServer((LOOPBACK, 0), Handler)
+        self.url = f"http://{LOOPBACK}:{server.server_port}"
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+
+    def states(self, **labels: str) -> list[str]:
+        """The states of the alert with these labels, in the order in which they came."""
+        return [each["status"] for _, each in self.alerts if labels.items() <= each["labels"].items()]
+
+
 @contextmanager
-def monitored(tools: Mapping[str, Path], exported: Path, kubeconfig: Path, folder: Path) -> Iterator[Prometheus]:
-    """Both programs, reading a cluster until the end of the block.
+def monitored(
+    tools: Mapping[str, Path], exported: Path, kubeconfig: Path, folder: Path, receiver: AlertReceiver
+) -> Iterator[Prometheus]:
+    """The programs, until the end of the block. Alerts wait for seconds instead of minutes.
 
     Args:
         tools: the lab's tools.
         exported: what `flux-tenancy monitoring export` has written.
         kubeconfig: of the cluster; in a cluster, Prometheus uses its service account.
         folder: an empty folder for data and logs.
+        receiver: where Alertmanager posts alerts that have a contact.
     """
     port = free_port_base(1)
     scrape = yaml.safe_load((exported / "scrape.yaml").read_text())
@@ -97,10 +135,26 @@ def monitored(tools: Mapping[str, Path], exported: Path, kubeconfig: Path, folde
     targets = {"static_configs": [{"targets": [f"{LOOPBACK}:{port + 1}"]}]}
     configuration = {
         "global": {"scrape_interval": INTERVAL, "evaluation_interval": INTERVAL},
-        "rule_files": [str(exported / "rules.yaml")],
+        "rule_files": [str(folder / "rules.yaml")],
+        "alerting": {"alertmanagers": [{"static_configs": [{"targets": [f"{LOOPBACK}:{port + 3}"]}]}]},
         "scrape_configs": [*scrape["scrape_configs"], state | targets, _api_server(kubeconfig)],
     }
-    (folder / "prometheus.yaml").write_text(yaml.safe_dump(configuration))
+    rules = yaml.safe_load((exported / "rules.yaml").read_text())
+    for rule in (each for group in rules["groups"] for each in group["rules"] if "for" in each):
+        rule["for"] = "6s"
+    webhook = {"url": receiver.url, "send_resolved": True}
+    routing = {
+        "route": {
+            "receiver": "nobody",
+            "group_by": ["alertname", "tenant"],
+            "group_wait": "1s",
+            "group_interval": "2s",
+            "routes": [{"receiver": "contact", "matchers": ['contact!=""']}],
+        },
+        "receivers": [{"name": "nobody"}, {"name": "contact", "webhook_configs": [webhook]}],
+    }
+    for name, content in {"rules": rules, "prometheus": configuration, "alertmanager": routing}.items():
+        (folder / f"{name}.yaml").write_text(yaml.safe_dump(content))
     with ExitStack() as running:
         running.enter_context(
             _process(
@@ -121,6 +175,16 @@ def monitored(tools: Mapping[str, Path], exported: Path, kubeconfig: Path, folde
                 f"--storage.tsdb.path={folder / 'data'}",
                 f"--web.listen-address={LOOPBACK}:{port}",
                 log=folder / "prometheus.log",
+            )
+        )
+        running.enter_context(
+            _process(
+                tool(tools, "alertmanager"),
+                f"--config.file={folder / 'alertmanager.yaml'}",
+                f"--storage.path={folder / 'alertmanager'}",
+                f"--web.listen-address={LOOPBACK}:{port + 3}",
+                "--cluster.listen-address=",
+                log=folder / "alertmanager.log",
             )
         )
         found = Prometheus(f"http://{LOOPBACK}:{port}")

@@ -14,7 +14,7 @@ from kubernetes.utils import DEFAULT_BACKOFF, retry_on_conflict
 
 from flux_tenancy.components.cluster.client import ask, connect, get, path_of
 from flux_tenancy.components.cluster.config import ClusterConfig
-from flux_tenancy.components.cluster.waiting import wait_for
+from flux_tenancy.components.cluster.hooks import wait_for
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 from flux_tenancy.isolation.inventory.intent import Intent

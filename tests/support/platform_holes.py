@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 from kubernetes import client
 
-from flux_tenancy.components.cluster.client import ask, path_of
+from flux_tenancy.components.cluster.client import ask, get, path_of
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.operations.drift.differences import What
 
@@ -57,7 +57,7 @@ class PlatformHole:
             ask(api, "PATCH", path, self.change, content_type=_JSON_PATCH)
         else:
             for each in (*self.around, self.object):
-                ask(api, "POST", path_of(each).rpartition("/")[0], each)
+                ask(api, "POST", path_of(each).rpartition("/")[0], _with_owners(api, each))
 
     @contextmanager
     def made(self, api: client.ApiClient, restore: Callable[[Manifest], None]) -> Iterator[None]:
@@ -71,6 +71,16 @@ class PlatformHole:
                     ask(api, "DELETE", path_of(each), {"gracePeriodSeconds": 0})
             else:
                 restore(self.object)
+
+
+def _with_owners(api: client.ApiClient, manifest: Manifest) -> Manifest:
+    """An object whose owners have the uid that they have in the cluster."""
+    metadata = manifest["metadata"]
+    owners = [
+        each | {"uid": get(api, path_of({**each, "metadata": {**metadata, "name": each["name"]}}))["metadata"]["uid"]}
+        for each in metadata.get("ownerReferences", ())
+    ]
+    return {**manifest, "metadata": metadata | {"ownerReferences": owners}}
 
 
 def _hole(row: Mapping[str, Any]) -> PlatformHole:

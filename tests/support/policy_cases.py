@@ -23,6 +23,7 @@ from flux_tenancy.components.policies.names import POLICIES_FOLDER, PolicyName
 from flux_tenancy.components.sync.notifications import PROVIDER_TYPES
 from flux_tenancy.components.tenant.annotations import (
     BLOCKING_BUDGETS,
+    CSI_DRIVERS,
     EXCEPTIONS,
     FREEZES,
     HOSTS,
@@ -37,9 +38,12 @@ from flux_tenancy.components.tenant.annotations import (
     MINIMUM_INTERVAL,
     NAMESPACES,
     NOTIFICATIONS,
+    PRIORITY_CLASSES,
     SERVICE_ACCOUNT,
     SERVICE_TYPES,
     SOURCES,
+    STORAGE_CLASSES,
+    TOLERATIONS,
     VERIFIED,
 )
 from flux_tenancy.components.tenant.capsule.objects import REPLICATOR
@@ -144,6 +148,10 @@ _ANNOTATIONS: Mapping[str, Mapping[str, str]] = {
         MAXIMUM_GRACE_PERIOD: "6h",
         MAXIMUM_TOKEN_LIFETIME: "48h",
         BLOCKING_BUDGETS: "true",
+        CSI_DRIVERS: "csi.example.com",
+        PRIORITY_CLASSES: "bronze gold",
+        STORAGE_CLASSES: "slow",
+        TOLERATIONS: "node-role.kubernetes.io/edge",
     },
     NARROWER: {
         MINIMUM_INTERVAL: "10m",
@@ -218,6 +226,7 @@ CONFIGS: Mapping[str, PoliciesConfig] = {
             "minimumInterval": "5m",
             "maximumTokenLifetime": "1h",
             "maximumTimeout": "30m",
+            "networkPolicies": True,
             "serviceTypes": ["ClusterIP", "LoadBalancer", "ExternalName"],
             "serviceAnnotations": ["lb.example.com/*", "service.example.com/size"],
             "loadBalancerClasses": ["example.com/internal"],
@@ -248,8 +257,14 @@ CONFIGS: Mapping[str, PoliciesConfig] = {
     ),
 }
 """The configurations that the cases are about, by name."""
+_WITH_OWN_LISTS = (
+    PolicyName.POD_VOLUMES,
+    PolicyName.PRIORITY_CLASSES,
+    PolicyName.VOLUME_CLAIMS,
+    PolicyName.VOLUME_CLASSES,
+)
 RELAXED: Mapping[str, frozenset[str]] = {
-    "granted": frozenset({*ExceptedPolicy, SERVICE_EXPOSURE, PolicyName.SOURCE_OPTIONS})
+    "granted": frozenset({*ExceptedPolicy, SERVICE_EXPOSURE, PolicyName.SOURCE_OPTIONS, *_WITH_OWN_LISTS})
 }
 """The policies that tenants relax, by the name of the configuration."""
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any
 
-from flux_tenancy.components.vocabulary.quantities import parse_quantity
+from flux_tenancy.components.vocabulary.manifests import parse_quantity
 from flux_tenancy.review.render.stack import render_stack
 from tests.support.project import Project
 

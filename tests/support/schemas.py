@@ -38,11 +38,29 @@ def kyverno_policies(checkout: Path, work: Path) -> dict[str, Draft202012Validat
         checkout: the checkout, whose go.mod pins Kyverno.
         work: a folder for what Go needs while it runs.
     """
-    go = Go(build_cache=work, work=work)
-    [module] = go.download(checkout / "dev" / "lab" / "tools" / "kyverno", ["github.com/kyverno/kyverno"])
-    files = sorted(Path(module["Dir"], "config", "crds", "policies.kyverno.io").glob("*.yaml"))
-    definitions = [yaml.load(file.read_text(), FastLoader) for file in files]
+    folder = (
+        _module(checkout, work, "kyverno", "github.com/kyverno/kyverno") / "config" / "crds" / "policies.kyverno.io"
+    )
+    definitions = [yaml.load(file.read_text(), FastLoader) for file in sorted(folder.glob("*.yaml"))]
     return {
         definition["spec"]["names"]["kind"]: Draft202012Validator(strict(spec_schema(definition, "v1")))
         for definition in definitions
     }
+
+
+def prometheus_operator_definitions(checkout: Path, work: Path) -> list[Path]:
+    """The CustomResourceDefinitions of the Prometheus Operator that the lab pins.
+
+    Args:
+        checkout: the checkout, whose go.mod pins it.
+        work: a folder for what Go needs while it runs.
+    """
+    name = "prometheus-operator"
+    folder = _module(checkout, work, name, f"github.com/{name}/{name}") / "example" / f"{name}-crd"
+    return sorted(folder.glob("*.yaml"))
+
+
+def _module(checkout: Path, work: Path, tool: str, module: str) -> Path:
+    """The files of a module that the go.mod of a tool of the lab pins, verified with its go.sum."""
+    [found] = Go(build_cache=work, work=work).download(checkout / "dev" / "lab" / "tools" / tool, [module])
+    return Path(found["Dir"])

@@ -126,7 +126,7 @@ def test_each_threat_is_in_a_layer():
         int(each) for each in re.findall(r"^\| (\d+) \|", (PROJECT / "docs/policies.md").read_text(), re.MULTILINE)
     }
     page = (PROJECT / "docs/security.md").read_text("utf-8")
-    layers = page[page.index("## Layers") : page.index("## What a tenant sees")]
+    layers = page[page.index("## Layers") : page.index("## Limits")]
     listed: set[int] = set()
     for part in re.findall(r"\(([\d, to]+)\)", layers):
         for first, last in re.findall(r"(\d+)(?: to (\d+))?", part):

@@ -18,8 +18,8 @@ import pytest
 import yaml
 
 from flux_tenancy.components.keys import age_keys, openpgp_keys
-from flux_tenancy.components.sync.sops_config import Environment as Folder
-from flux_tenancy.components.sync.sops_config import sops_config as sops_rules
+from flux_tenancy.components.sync.decryption import Environment as Folder
+from flux_tenancy.components.sync.decryption import sops_config as sops_rules
 from tests.support import post_quantum_key
 from tests.support.environment import Environment
 from tests.support.flux_tenancy import flux_tenancy

@@ -280,14 +280,7 @@ def test_waiting_kustomizations_do_not_block_other_tenants(
     waiting = "Running health checks"
     eventually(lambda: all(waiting in str(cluster.get("kustomization", name, "apps")["status"]) for name in names))
 
-    request = "reconcile.fluxcd.io/requestedAt=while-others-wait"
-    cluster.kubectl("annotate", "kustomization", "dev-team", "-n", "apps", "--overwrite", request)
-
-    def handled() -> bool:
-        status = cluster.get("kustomization", "dev-team", "apps")["status"]
-        return bool(status.get("lastHandledReconcileAt") == "while-others-wait")
-
-    eventually(handled)
+    cluster.reconciled("kustomization", "dev-team", "apps")
 
 
 def test_a_cluster_role_in_the_repository_is_refused_and_the_tenant_sees_why(

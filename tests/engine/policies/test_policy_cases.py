@@ -11,12 +11,12 @@ from operator import attrgetter
 import pytest
 
 from flux_tenancy.components.policies.config import PolicyMode
-from flux_tenancy.components.policies.exceptions import may_be_excepted, with_exceptions
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.native import native
-from flux_tenancy.components.policies.policy import Policy, Subject
+from flux_tenancy.components.policies.policy import Policy, Requester
 from flux_tenancy.components.policies.policy_files import PolicyText, filled_policy, has_file, joined_lines, policy_text
 from flux_tenancy.components.policies.rendering import object_name
+from flux_tenancy.components.policies.table import may_be_excepted, with_exceptions
 from flux_tenancy.components.policies.values import Condition, conditions, places
 from flux_tenancy.review.admission.program import Answer, ask
 from tests.support.capsule_cases import given
@@ -108,7 +108,7 @@ def mutants(name: PolicyName, config: str) -> Iterator[tuple[str, Policy]]:
 
 
 def without_parts(said: PolicyText) -> Iterator[tuple[str, PolicyText]]:
-    other = Subject.CONTENT if said.subject is Subject.TENANTS else Subject.TENANTS
+    other = Requester.CONTENT if said.subject is Requester.TENANTS else Requester.TENANTS
     yield "subject", said.model_copy(update={"subject": other})
     for key, validation in said.validations.items():
         for part, cel in without_operands(validation.expression, otherwise="true"):

@@ -15,7 +15,7 @@ from dev.bench.admission import ENGINES, measure_admission
 from dev.bench.rig import Rig
 from dev.bench.tenant_requests import OUTSIDE, VERBS, targets
 from flux_tenancy.components.policies.config import PolicyEngine
-from flux_tenancy.operations.admission.answers import Answer
+from flux_tenancy.operations.admission.answers import Response
 
 NATIVE, KYVERNO = PolicyEngine.NATIVE, PolicyEngine.KYVERNO
 REFUSALS = {
@@ -83,15 +83,15 @@ class FakeClient:
         self.rig.requests.append((self.rig.engines[-1], method, path))
         return float(len(self.rig.requests))
 
-    def ask(self, method: str, path: str, body: Any = None) -> Answer:
+    def ask(self, method: str, path: str, body: Any = None) -> Response:
         assert path.endswith("?dryRun=All")
         engine, before = [*[PolicyEngine.NATIVE], *self.rig.engines][-2:][::-1]
         self.rig.looks += 1
         # The previous engine stays for a moment.
         now = before if self.rig.looks == 1 else engine
         if now in (PolicyEngine.NONE, self.rig.silent):
-            return Answer(201)
-        return Answer(422, (), REFUSALS[KYVERNO if now is KYVERNO else NATIVE])
+            return Response(201)
+        return Response(422, (), REFUSALS[KYVERNO if now is KYVERNO else NATIVE])
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import pytest
 
 from dev.bench.attacks import ATTACKS, LARGE_BRANCH, PATTERNS_BRANCH, Attack, Site, attackers_files
 from flux_tenancy.components.tenant.tenancy_config import TenantLimits
+from tests.support.largest_pod import SIZES, largest_pod
 
 SITE = Site("busy", "https://git.example.com/busy.git", "https://silent.example.com")
 
@@ -25,3 +26,17 @@ def test_an_attack_fits_the_quota_and_the_repository(attack: Attack) -> None:
         path = spec.get("path") or spec.get("chart", {}).get("spec", {}).get("chart", "./staging")
         assert any(name.startswith(f"{path.removeprefix('./')}/") for name in files)
         assert spec.get("ref", {}).get("branch", LARGE_BRANCH) in (LARGE_BRANCH, PATTERNS_BRANCH)
+    assert manifests or attack.asked(SITE) or attack.ends
+    assert {each["metadata"]["namespace"] for each in attack.asked(SITE)} <= {SITE.tenant}
+
+
+def test_the_largest_pod_has_as_much_of_everything_as_the_policies_allow() -> None:
+    spec = largest_pod("busy")["spec"]
+    projected = [source for volume in spec["volumes"] for source in volume["projected"]["sources"]]
+
+    assert (len(spec["containers"]), len(spec["volumes"]), len(projected)) == (
+        SIZES.containers,
+        SIZES.volumes,
+        SIZES.projected_sources,
+    )
+    assert len(largest_pod("busy", SIZES.containers + 1)["spec"]["containers"]) == SIZES.containers + 1

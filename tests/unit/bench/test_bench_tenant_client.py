@@ -9,21 +9,21 @@ import pytest
 from dev.bench.tenant_client import TenantClient
 from dev.lab.errors import LabError
 from flux_tenancy.components.vocabulary.manifests import Manifest
-from flux_tenancy.operations.admission.answers import Answer
+from flux_tenancy.operations.admission.answers import Response
 
-CREATED = Answer(201)
-CONFLICT = Answer(409, message='Operation cannot be fulfilled on resourcequotas "a": the object has been modified')
-FORBIDDEN = Answer(403, message="no")
+CREATED = Response(201)
+CONFLICT = Response(409, message='Operation cannot be fulfilled on resourcequotas "a": the object has been modified')
+FORBIDDEN = Response(403, message="no")
 
 
 class Answering(TenantClient):
     """A client with given answers, each a second after the request."""
 
-    def __init__(self, clock: Iterator[float], *answers: Answer) -> None:
+    def __init__(self, clock: Iterator[float], *answers: Response) -> None:
         self.clock = clock
         self.answers = list(answers)
 
-    def ask(self, method: str, path: str, body: Manifest | None = None) -> Answer:
+    def ask(self, method: str, path: str, body: Manifest | None = None) -> Response:
         next(self.clock)
         return self.answers.pop(0)
 
@@ -44,7 +44,7 @@ def test_a_request_that_conflicts_is_repeated_and_the_last_attempt_is_timed(cloc
 
 @pytest.mark.parametrize("answers", [(FORBIDDEN, CREATED), (CONFLICT,) * 6])
 def test_a_refusal_and_a_lasting_conflict_end_the_benchmark(
-    clock: Iterator[float], answers: tuple[Answer, ...]
+    clock: Iterator[float], answers: tuple[Response, ...]
 ) -> None:
     client = Answering(clock, *answers)
 

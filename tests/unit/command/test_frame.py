@@ -10,9 +10,8 @@ from typer.testing import CliRunner
 
 from flux_tenancy.command import app as module
 from flux_tenancy.command.exits import MEANINGS, ExitCode
-from flux_tenancy.command.options import ChangedStacks, Stack, Stacks
+from flux_tenancy.command.options import ChangedStacks, Stack, Stacks, find_project
 from flux_tenancy.command.program import Program, found
-from flux_tenancy.command.project import find_project
 from flux_tenancy.components.config.errors import ConfigurationError, Problem
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.project.errors import OperationError

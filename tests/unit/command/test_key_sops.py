@@ -255,13 +255,13 @@ def test_the_only_key_cannot_be_withdrawn(project, arguments, out_of):
 
 
 def test_an_unknown_key_cannot_be_withdrawn(project):
-    assert "(FT-OPS-032)" in project.refused("sops", "dev-team", "--stack", "staging", "--withdraw", STRANGER)
+    assert "(FT-OPS-031)" in project.refused("sops", "dev-team", "--stack", "staging", "--withdraw", STRANGER)
     make(project)
 
     said = project.refused("sops", "dev-team", "--stack", "staging", "--withdraw", STRANGER)
 
     assert "(FT-OPS-031)\n" in said and "tenant dev-team" in said and STRANGER in said
-    assert said.endswith(f"{recipients(project)[0]}\n")
+    assert recipients(project)[0] in said
 
 
 def test_a_value_that_is_not_a_key_is_an_error_that_does_not_repeat_it(project):
@@ -279,7 +279,7 @@ def test_a_value_that_is_not_a_key_is_an_error_that_does_not_repeat_it(project):
     ("arguments", "code", "field"),
     [
         ((), "FT-OPS-006", "`flux-tenancy key sops TENANT`"),
-        (("dev-team", "--platform"), "FT-OPS-007", "`flux-tenancy key sops TENANT`"),
+        (("dev-team", "--platform"), "FT-OPS-006", "`flux-tenancy key sops TENANT`"),
         (("dev-taem",), "FT-OPS-004", "it has dev-team, ops-team"),
         (("dev-team", "--repo", "nowhere"), "FT-OPS-008", "nowhere"),
     ],

@@ -6,7 +6,7 @@ import pytest
 import yaml
 from sops_project import Project
 
-from flux_tenancy.operations.stack.pulumi_config import PulumiConfig
+from flux_tenancy.operations.stack.pulumi_cli import PulumiConfig
 
 DECRYPTION = ("tenants", "dev-team", "sync", "decryption")
 
@@ -137,7 +137,7 @@ def test_what_is_not_valid_is_an_error_of_the_file(project, decryption, code, pa
     ("arguments", "code", "field"),
     [
         ((), "FT-OPS-006", "`flux-tenancy key sops-config TENANT`"),
-        (("dev-team", "--platform"), "FT-OPS-007", "`flux-tenancy key sops-config TENANT`"),
+        (("dev-team", "--platform"), "FT-OPS-006", "`flux-tenancy key sops-config TENANT`"),
         (("dev-team",), "FT-OPS-036", "`flux-tenancy key sops dev-team --stack STACK`"),
         (("--platform",), "FT-OPS-036", "the platform"),
     ],

@@ -11,13 +11,12 @@ from typing import Any
 
 import pytest
 import yaml
+from commands import invoke
 from loopback import closed_port, serving
 from message_codes import codes
-from typer.testing import CliRunner
 
-from flux_tenancy.command.app import app
 from flux_tenancy.command.exits import ExitCode
-from flux_tenancy.operations.releases.upstream import UpstreamRelease, newest
+from flux_tenancy.operations.releases import UpstreamRelease, newest
 from tests.support.releases import FLUX_VERSION, OLDER_FLUX_VERSION
 
 OLDER, NEWER = OLDER_FLUX_VERSION, FLUX_VERSION
@@ -83,9 +82,7 @@ class Upstream:
         place = index or str(self.folder)
         files = {"--flux-index": "flux.json", "--kyverno-index": "kyverno.yaml", "--capsule-index": "capsule.yaml"}
         indexes = [part for option, file in files.items() for part in (option, f"{place}/{file}")]
-        done = CliRunner().invoke(app, ["releases", "update", *indexes, *arguments])
-        assert done.exception is None or isinstance(done.exception, SystemExit)
-        return done.exit_code, done.stdout, done.stderr
+        return invoke("releases", "update", *indexes, *arguments)
 
     def stack(self, name: str, text: str) -> Path:
         file = self.project / f"Pulumi.{name}.yaml"

@@ -32,9 +32,3 @@ def test_the_command_renders_a_stack(project):
     assert found.exit_code == 0, found.output
     assert "has the role flux-tenancy-tenant" in found.output
     assert json.loads(run("--output", "json").output)["roles"][TENANT_ROLE]
-
-
-def test_the_command_refuses_what_does_not_exist(project):
-    assert "FT-OPS-004" in run("shop").output
-    assert run("shop").exit_code == 2
-    assert "FT-OPS-002" in run("--stack", "prod").output

@@ -35,3 +35,25 @@ print(*sorted({{*{CLIENTS}}} & {{*sys.modules}}))
     done = subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == ""
+
+
+def test_a_look_at_the_cluster_does_not_load_every_section_of_a_stack(tmp_path: Path) -> None:
+    """Of a stack's file, `drift show` needs the cluster; importing all sections takes longer than its comparison."""
+    project = write_project(tmp_path / "project")
+    write_stack(project)
+    program = f"""
+import sys
+from pathlib import Path
+sys.path.insert(0, {str(CHECKOUT)!r})
+from flux_tenancy.operations.drift import text
+from flux_tenancy.operations.stack.connected import described_cluster
+described_cluster("staging", Path({str(project)!r}))
+own = {{name: each for name, each in sys.modules.items() if name.startswith("flux_tenancy.")}}
+loaded = [name for name, each in own.items() if not hasattr(each, "__path__")]
+print(len(loaded), "flux_tenancy.components.stack.config" in loaded)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    count, everything = done.stdout.split()
+    assert everything == "False"
+    assert int(count) <= 80

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from fake_cluster import FakeCluster, served
 from rich.console import Console
-from sample_tenants import QUOTAS, RELEASES, REVISION, SOURCES, SYNCS, flux_object, quota
+from sample_tenants import QUOTAS, RELEASES, REVISION, SOURCES, SYNCS, flux_object, quota, sources_and_syncs
 from tenants_project import TenantsProject, tenants_project
 
 from flux_tenancy.components.tenant.annotations import FREEZES
@@ -30,14 +30,7 @@ def cluster(project) -> Iterator[FakeCluster]:
     """That of both stacks."""
     cluster = FakeCluster()
     cluster.objects = {
-        SOURCES: [
-            flux_object("GitRepository", "apps", "dev-team", "True"),
-            flux_object("GitRepository", "tools", "ops-team", "False", "no such \x1b[31mbranch"),
-        ],
-        SYNCS: [
-            flux_object("Kustomization", "apps", "dev-team", "True", "Applied revision"),
-            flux_object("Kustomization", "tools", "ops-team", "False", "Source is not ready"),
-        ],
+        **sources_and_syncs("no such \x1b[31mbranch"),
         QUOTAS: [
             quota("apps", "dev-team", {"pods": "10", "cpu": "1"}, {"pods": "4", "cpu": "500m"}),
             quota("tools", "ops-team", {"pods": "10"}, {"pods": "9"}),
@@ -53,6 +46,12 @@ def shown(project: TenantsProject, tenant: str, *arguments: str) -> dict[str, An
     return dict(entry)
 
 
+def entry_of(kind: str, name: str, state: str = "ready", revision: str = REVISION) -> dict[str, str]:
+    """What is shown of an object in the namespace apps that has nothing to say."""
+    silent = dict.fromkeys(("since", "message", "refusedBy"), "")
+    return {"kind": kind, "namespace": "apps", "name": name, "state": state, "revision": revision, **silent}
+
+
 def test_a_program_gets_all_that_is_known_of_a_tenant(project, cluster):
     cluster.objects[RELEASES] = [flux_object("HelmRelease", "apps", "web", "Unknown", "installs", suspend=True)]
     cluster.objects[RELEASES][0]["status"] |= {"lastAppliedRevision": "", "history": [{"chartVersion": "6.5.1"}]}
@@ -66,42 +65,56 @@ def test_a_program_gets_all_that_is_known_of_a_tenant(project, cluster):
         "revision": REVISION,
         "changed": "2026-11-20T08:00:00Z",
         "namespaces": ["apps"],
-        "sources": [
-            {
-                "kind": "GitRepository",
-                "namespace": "apps",
-                "name": "dev-team",
-                "state": "ready",
-                "revision": REVISION,
-                "message": "",
-            }
-        ],
-        "syncs": [
-            {
-                "kind": "Kustomization",
-                "namespace": "apps",
-                "name": "dev-team",
-                "state": "ready",
-                "revision": REVISION,
-                "message": "",
-            }
-        ],
-        "releases": [
-            {
-                "kind": "HelmRelease",
-                "namespace": "apps",
-                "name": "web",
-                "state": "suspended",
-                "revision": "6.5.1",
-                "message": "",
-            }
-        ],
+        "sources": [entry_of("GitRepository", "dev-team")],
+        "syncs": [entry_of("Kustomization", "dev-team")],
+        "releases": [entry_of("HelmRelease", "web", "suspended", "6.5.1")],
         "quotas": [
             {"namespace": "apps", "resource": "cpu", "used": "500m", "hard": "1", "percent": 50},
             {"namespace": "apps", "resource": "pods", "used": "4", "hard": "10", "percent": 40},
         ],
         "next": [],
     }
+
+
+def test_what_a_tenant_has_created_itself_is_shown_if_it_has_failed(project, cluster):
+    refused = 'Service "web" is forbidden: spec.type NodePort is not allowed'
+    cluster.objects["/apis/kustomize.toolkit.fluxcd.io/v1/namespaces/apps/kustomizations"] = [
+        flux_object("Kustomization", "apps", "extra", "False", refused),
+        flux_object("Kustomization", "apps", "fine", "True"),
+    ]
+
+    found = shown(project, "dev-team")
+
+    assert found["state"] == "ready"
+    assert [(each["name"], each["state"], each["message"]) for each in found["syncs"]] == [
+        ("dev-team", "ready", ""),
+        ("extra", "failed", refused),
+    ]
+    assert found["next"] == [
+        "correct what the message of Kustomization extra says; its events: `kubectl describe kustomization extra "
+        "--namespace apps`"
+    ]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        'Service/apps/web dry-run failed (Forbidden): services "web" is forbidden: ValidatingAdmissionPolicy '
+        "'flux-tenancy-service-exposure' with binding 'flux-tenancy-service-exposure' denied request: no",
+        'Helm install failed for release apps/web with chart web@1.0.0: admission webhook "validate.kyverno.svc-fail" '
+        "denied the request: Policy flux-tenancy-service-exposure failed: no; Policy flux-tenancy-pod-size failed: no",
+    ],
+)
+def test_a_sync_has_the_policy_that_refuses_it(project, cluster, message):
+    cluster.objects[SYNCS][0] = flux_object("Kustomization", "apps", "dev-team", "False", message)
+
+    found = shown(project, "dev-team")
+
+    assert [each["refusedBy"] for each in found["syncs"]] == ["service-exposure"]
+    assert found["next"] == [
+        "policy service-exposure refuses an object of Kustomization dev-team: correct what its message says, or have "
+        "the platform team grant it (docs/grants.md)"
+    ]
 
 
 def test_people_get_a_part_for_each_stack_that_lists_the_tenant(project, cluster):
@@ -206,6 +219,11 @@ START_FAILURES = [
         event("Failed", "Pod", "web-1", 'Failed to pull image "example.com/a:1": not found'),
         "Pod apps/web-1: its image cannot be pulled: ",
         "`imagePullSecrets`",
+    ),
+    (
+        event("Failed", "Pod", "web-1", "Error: container has runAsNonRoot and image will run as root (pod: ...)"),
+        "Pod apps/web-1: its image runs as root, or names its user without a number: ",
+        "`runAsUser` in the Pod template",
     ),
     (
         event("FailedScheduling", "Pod", "web-1", "0/3 nodes are available: 3 Insufficient cpu."),

@@ -6,26 +6,27 @@ import json
 from typing import Any
 
 import pytest
+from commands import Ran, invoke, refusal, told
 from fake_cluster import FakeCluster, Said, manifest, namespace, served, write_kubeconfig
-from typer.testing import CliRunner
 
-from flux_tenancy.command.app import app
 from flux_tenancy.components.policies import table
 from flux_tenancy.components.policies.config import PoliciesConfig
 from flux_tenancy.components.policies.names import PolicyName
-from flux_tenancy.components.policies.policy import Policy, Resources, Subject, Validation
-from flux_tenancy.operations.stack import described_cluster
-from flux_tenancy.operations.stack.pulumi_config import PulumiConfig
+from flux_tenancy.components.policies.policy import Policy, Requester, Resources, Validation
+from flux_tenancy.operations.admission import report
+from flux_tenancy.operations.stack.pulumi_cli import PulumiConfig
 from tests.support.releases import FLUX_VERSION
 
 ALLOWED = (Validation("true", "''"),)
 POLICIES = [
-    Policy(PolicyName.SERVICE_EXPOSURE, "something", (20,), Subject.CONTENT, (Resources("", ("services",)),), ALLOWED),
+    Policy(
+        PolicyName.SERVICE_EXPOSURE, "something", (20,), Requester.CONTENT, (Resources("", ("services",)),), ALLOWED
+    ),
     Policy(
         PolicyName.HOST_ACCESS,
         "something",
         (19,),
-        Subject.CONTENT,
+        Requester.CONTENT,
         (Resources("", ("pods",)), Resources("apps", ("deployments", "deployments/scale", "unknown"))),
         ALLOWED,
     ),
@@ -33,12 +34,12 @@ POLICIES = [
         PolicyName.NO_KUBECONFIG,
         "something",
         (15,),
-        Subject.CONTENT,
+        Requester.CONTENT,
         (Resources("not.installed", ("things",)),),
         ALLOWED,
     ),
     Policy(
-        PolicyName.TENANT_LIMITS, "something", (11,), Subject.TENANTS, (Resources("", ("resourcequotas",)),), ALLOWED
+        PolicyName.TENANT_LIMITS, "something", (11,), Requester.TENANTS, (Resources("", ("resourcequotas",)),), ALLOWED
     ),
 ]
 NAMES = tuple(f"flux-tenancy-{policy.name}" for policy in POLICIES)
@@ -66,34 +67,28 @@ class Stack:
     def write(self, engine: str = "native", modes: str = "") -> None:
         (self.folder / "Pulumi.staging.yaml").write_text(STACK % (engine, modes))
 
-    def run(self, *arguments: str) -> tuple[int, str, str]:
+    def run(self, *arguments: str) -> Ran:
         with served(self.cluster, self.folder):
             return self.run_without_cluster(*arguments)
 
-    def run_without_cluster(self, *arguments: str) -> tuple[int, str, str]:
-        done = CliRunner().invoke(app, ["tenant", "violations", "--stack", "staging", *arguments])
-        assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
-        assert "pa55word" not in done.output
-        return done.exit_code, done.stdout, done.stderr
+    def run_without_cluster(self, *arguments: str) -> Ran:
+        ran = invoke("tenant", "violations", "--stack", "staging", *arguments)
+        assert "pa55word" not in ran.out + ran.error
+        return ran
 
     def found(self, *arguments: str) -> dict[str, Any]:
-        code, out, error = self.run("--output", "json", *arguments)
-        assert error == ""
-        content: dict[str, Any] = json.loads(out)
-        assert code == 0
+        content: dict[str, Any] = json.loads(told(self.run("--output", "json", *arguments)))
         return content
 
     def refused(self) -> list[str]:
-        code, out, error = self.run()
-        assert (code, out) == (2, "")
-        return error.splitlines()
+        return refusal(self.run()).splitlines()
 
 
 @pytest.fixture
 def stack(tmp_path, monkeypatch) -> Stack:
     (tmp_path / "Pulumi.yaml").write_text("name: flux-tenancy\n")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(described_cluster, "policies", lambda config: POLICIES)
+    monkeypatch.setattr(report, "policies", lambda config: POLICIES)
     cluster = FakeCluster(
         {
             "/api/v1/namespaces": [
@@ -130,7 +125,7 @@ def test_nothing_secret_is_read_or_sent():
     watched = {
         name
         for policy in table.policies(PoliciesConfig())
-        if policy.subject is Subject.CONTENT
+        if policy.subject is Requester.CONTENT
         for resources in policy.resources
         for name in resources.names
     }
@@ -313,8 +308,8 @@ def test_what_a_tenant_calls_an_owner_steers_no_terminal(stack):
 
 
 def test_pods_that_more_policies_look_at_than_their_owner_are_judged_themselves(stack, monkeypatch):
-    more = Policy(PolicyName.ALLOWED_IMAGES, "something", (), Subject.CONTENT, (Resources("", ("pods",)),), ALLOWED)
-    monkeypatch.setattr(described_cluster, "policies", lambda config: [*POLICIES, more])
+    more = Policy(PolicyName.ALLOWED_IMAGES, "something", (), Requester.CONTENT, (Resources("", ("pods",)),), ALLOWED)
+    monkeypatch.setattr(report, "policies", lambda config: [*POLICIES, more])
     stack.cluster.native(AUDIT, *NAMES, "flux-tenancy-allowed-images")
     owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "shop", "controller": True}
     stack.cluster.objects["/api/v1/pods"] = [manifest("a", ownerReferences=[owner])]
@@ -455,7 +450,7 @@ def test_a_policy_that_is_off_is_not_missing(stack):
 @pytest.mark.parametrize("lanes", ["", ", lanes: {tenants: {}}"])
 def test_the_policy_about_lanes_is_missing_only_where_the_stack_has_lanes(stack, monkeypatch, lanes):
     [lane] = [policy for policy in table.policies(PoliciesConfig()) if policy.name is PolicyName.LANE]
-    monkeypatch.setattr(described_cluster, "policies", lambda config: [*POLICIES, lane])
+    monkeypatch.setattr(report, "policies", lambda config: [*POLICIES, lane])
     file = stack.folder / "Pulumi.staging.yaml"
     digest = "5f" * 32
     file.write_text(file.read_text().replace(digest, digest + lanes))

@@ -20,7 +20,9 @@ from pulumi.runtime.settings import get_root_resource
 
 from flux_tenancy.components.cluster.client import collection_of
 from flux_tenancy.components.cluster.component import READABLE
-from flux_tenancy.components.policies.lanes import MUTATING
+from flux_tenancy.components.policies.mutations import MUTATING
+from flux_tenancy.components.stack.monitoring import MONITORING_READABLE
+from flux_tenancy.components.stack.request_priority import REQUESTS_READABLE
 
 PROJECT, STACK = "flux-tenancy", "staging"
 GENERATED = "0f1e2d3c"
@@ -176,7 +178,7 @@ def readable_by_previewers(type_: str) -> bool:
         return True
     root, _, resource = path.rpartition("/")
     group = "" if root == "/api/v1" else root.split("/")[2]
-    return resource in (*dict(READABLE).get(group, ()), *MUTATING)
+    return resource in (*dict([*READABLE, *MONITORING_READABLE, *REQUESTS_READABLE]).get(group, ()), *MUTATING)
 
 
 def _known(_: pulumi.ResourceHook | pulumi.ErrorHook) -> asyncio.Future[None]:

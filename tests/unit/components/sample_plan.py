@@ -13,11 +13,10 @@ from flux_tenancy.components.installs.flux.config import PlatformSyncConfig
 from flux_tenancy.components.installs.flux.platform_sync import PlatformSyncArgs, planned_platform_sync
 from flux_tenancy.components.plan import register_planned
 from flux_tenancy.components.plan.planned import Planned, Registered, Stage, of_stage
-from flux_tenancy.components.recovery.missing_namespaces import LostNamespaces
 from flux_tenancy.components.sources.objects import AnySource, planned_any_source
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.plan import stack_plan
-from flux_tenancy.components.sync.notifications import Notification
+from flux_tenancy.components.sync.notifications import BETA_PROVIDER_API, Notification
 from flux_tenancy.components.tenant.component import TenantArgs
 from flux_tenancy.components.tenant.config import TenantConfig
 from flux_tenancy.components.tenant.leaving.deletion import Offboarding
@@ -87,6 +86,24 @@ class TenantObjects:
         return self._of(Stage.SYNCS)
 
 
+NO_GIT_HOST = GitAccess(known_hosts=(), github=None, webhook_url=None)
+"""Access without any Git host."""
+
+
+def tenant_scope(
+    name: str,
+    config: TenantConfig,
+    tenancy: TenancyConfig | None = None,
+    default_account: str = "default",
+    access: GitAccess = NO_GIT_HOST,
+    rights: Mapping[str, Sequence[Manifest]] | None = None,
+    lane: str = "",
+) -> TenantScope:
+    """A tenant of a stack with an older Flux, in which its controllers are cluster-admin."""
+    given = tenancy or TenancyConfig()
+    return TenantScope(name, config, given, default_account, access, rights or {}, BETA_PROVIDER_API, lane)
+
+
 def tenant_objects(
     name: str,
     config: TenantConfig,
@@ -94,8 +111,7 @@ def tenant_objects(
     default_account: str = "default",
     lane: str = "",
 ) -> TenantObjects:
-    scope = TenantScope(name, config, tenancy or TenancyConfig(), default_account, lane=lane)
-    return TenantObjects(tenant_plan(scope))
+    return TenantObjects(tenant_plan(tenant_scope(name, config, tenancy, default_account, lane=lane)))
 
 
 def room_for(config: TenantConfig, namespace: str, tenancy: TenancyConfig | None = None) -> dict[str, int]:
@@ -108,13 +124,12 @@ def tenant_args(
     access: GitAccess,
     tenancy: TenancyConfig,
     offboarding: Offboarding,
-    lost: LostNamespaces,
     rights: Mapping[str, Sequence[Manifest]] | None = None,
     name: str = "dev-team",
     **more: Any,
 ) -> TenantArgs:
-    scope = TenantScope(name, config, tenancy, access=access, rights=rights or {})
-    return TenantArgs(scope, tenant_plan(scope), offboarding, lost, **more)
+    scope = tenant_scope(name, config, tenancy, access=access, rights=rights)
+    return TenantArgs(scope, tenant_plan(scope), offboarding, **more)
 
 
 def planned_tenants(config: StackConfig) -> list[Sequence[Planned]]:
@@ -124,7 +139,7 @@ def planned_tenants(config: StackConfig) -> list[Sequence[Planned]]:
 def platform_args(
     config: PlatformSyncConfig, path: str, access: GitAccess, notifications: Mapping[str, Notification] | None = None
 ) -> PlatformSyncArgs:
-    return PlatformSyncArgs(list(planned_platform_sync(config, path, access, notifications or {})))
+    return PlatformSyncArgs(list(planned_platform_sync(config, path, access, notifications or {}, BETA_PROVIDER_API)))
 
 
 def register_source(

@@ -11,7 +11,7 @@ from typing import Any
 from sample_stack import flux_config
 
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
-from flux_tenancy.components.policies.kyverno_only import kyverno_only
+from flux_tenancy.components.policies.image_signatures import kyverno_only
 from flux_tenancy.components.policies.probe import digest_of
 from flux_tenancy.components.policies.table import policy_set
 from flux_tenancy.components.policies.tenant_labels import tenant_labels

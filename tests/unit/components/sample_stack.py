@@ -15,10 +15,8 @@ from kubernetes.client import ApiClient
 
 from flux_tenancy.components.cluster.config import ClusterConfig
 from flux_tenancy.components.config.errors import ConfigurationError
-from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.git.config import GitSource
 from flux_tenancy.components.installs.flux.config import FluxConfig
-from flux_tenancy.components.recovery.missing_namespaces import LostNamespaces
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.files.stack_file import StackFile
 from flux_tenancy.components.stack.loading import load_stack
@@ -155,9 +153,9 @@ def tenant_config(**keys: Any) -> TenantConfig:
     return TenantConfig.model_validate(tenant | keys)
 
 
-def removal(listed: Collection[str] = ("dev-team",)) -> tuple[Offboarding, LostNamespaces]:
+def removal(listed: Collection[str] = ("dev-team",)) -> Offboarding:
     """What a Tenant needs to be removed, for a program that removes none."""
-    return Offboarding(cast(ApiClient, None), listed, None, Hook), LostNamespaces(State({}), ())
+    return Offboarding(cast(ApiClient, None), listed, None, Hook)
 
 
 class Hook(pulumi.ErrorHook):

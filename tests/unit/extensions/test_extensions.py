@@ -45,7 +45,7 @@ def test_an_extension_adds_its_commands_to_a_group_that_is_there():
         (["ci"], "no such command 'ci'"),
         (["check"], "no such command 'check'"),
         (["tenant", "envelope"], "no such command 'envelope'"),
-        (["version"], "0."),
+        (["--version"], "0."),
     ],
 )
 def test_the_product_works_without_its_extensions(arguments, says):
@@ -59,7 +59,7 @@ BROKEN = """
 import importlib.metadata, sys
 importlib.metadata.entry_points = lambda group: [importlib.metadata.EntryPoint("gone", "no_such_module:app", group)]
 from flux_tenancy.command.app import main
-sys.argv = ["flux-tenancy", "version"]
+sys.argv = ["flux-tenancy", "--version"]
 main()
 """
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from flux_tenancy.components.vocabulary.names import Controller
-from flux_tenancy.isolation.kinds import RESOURCES
-from flux_tenancy.isolation.model import Access, Request
+from flux_tenancy.isolation.model import AccessReview, Request
+from flux_tenancy.isolation.reading import RESOURCES
 from flux_tenancy.isolation.scene import Scene, Tenancy
-from flux_tenancy.operations.admission.answers import Answer
+from flux_tenancy.operations.admission.answers import Response
 from flux_tenancy.operations.admission.dry_run import Kind
 
 KINDS = {
@@ -67,17 +67,17 @@ class FakeAsker:
         asked: the requests with who has made them.
     """
 
-    says: Callable[[Request, str], Answer] = lambda request, user: Answer(201)
-    allowed: Callable[[Access, str], bool] = lambda access, user: False
+    says: Callable[[Request, str], Response] = lambda request, user: Response(201)
+    allowed: Callable[[AccessReview, str], bool] = lambda access, user: False
     kinds: dict[str, Kind] = field(default_factory=lambda: dict(KINDS))
     asked: list[tuple[Request, str]] = field(default_factory=list)
 
     def serves(self, manifest: dict[str, Any]) -> bool:
         return manifest["kind"] in self.kinds
 
-    def dry_run(self, request: Request, user: str) -> Answer:
+    def dry_run(self, request: Request, user: str) -> Response:
         self.asked.append((request, user))
         return self.says(request, user)
 
-    def allows(self, access: Access, user: str) -> bool:
+    def allows(self, access: AccessReview, user: str) -> bool:
         return self.allowed(access, user)

@@ -18,9 +18,8 @@ from flux_tenancy.components.vocabulary.manifests import selects
 from flux_tenancy.components.vocabulary.names import LANE_LABEL, Controller
 from flux_tenancy.isolation.attempts import NOT_ASKED, attempts, controls
 from flux_tenancy.isolation.attempts.looking import METADATA_ADDRESS, arguments, reaches_in, reaches_out
-from flux_tenancy.isolation.choices import Layer
-from flux_tenancy.isolation.model import Access, Finding, Live, Request, State, Verdict
-from flux_tenancy.isolation.verdicts import judged
+from flux_tenancy.isolation.model import AccessReview, Finding, Layer, Live, Request, State, Verdict
+from flux_tenancy.isolation.suite import judged
 from flux_tenancy.operations.admission.policies import PolicyInForce
 from tests.support.policy_cases import CONFIGS, RELAXED
 
@@ -159,10 +158,10 @@ def test_a_policy_that_only_kubernetes_enforces_is_no_hole_in_kyverno():
 
 def test_a_policy_that_only_kyverno_offers_is_no_hole_in_the_other_engine():
     own = PolicyInForce(PolicyName.ONBOARDING, PolicyEngine.KYVERNO, PolicyMode.ENFORCE)
-    made = attempts(scene(policies=[in_force(PolicyEngine.NATIVE), in_force(PolicyEngine.KYVERNO), own]))
+    policies = [in_force(PolicyEngine.NATIVE), in_force(PolicyEngine.KYVERNO), own]
+    made = {each.id for each in attempts(scene(policies=policies))}
 
-    assert "23-native-onboarding" not in {each.id for each in made}
-    assert "23-kyverno-onboarding" in {each.id for each in made}
+    assert "23-native-onboarding" not in made and "23-kyverno-onboarding" in made
 
 
 @pytest.mark.parametrize(
@@ -216,6 +215,9 @@ def controllers(*flags: str, **environment: str) -> dict[str, Any]:
     return {"controllers": {each: [deployment(each, *flags, **environment)] for each in Controller}}
 
 
+PROXIED = {"HTTP_PROXY": "http://x", "HTTPS_PROXY": "http://x"}
+
+
 @pytest.mark.parametrize(
     ("key", "flags", "state"),
     [
@@ -258,10 +260,8 @@ def test_artifacts_are_written_with_a_default_account_in_releases_that_know_one(
 
 
 def test_the_closed_proxy_stops_logins_at_other_vaults_and_nothing_that_is_chosen_at_a_listed_one():
-    proxied = {"HTTP_PROXY": "http://x", "HTTPS_PROXY": "http://x"}
-
     for account in ("new", "own"):
-        assert [found.state for found in one(f"17-login-{account}", **controllers(**proxied))] == [State.HOLDS]
+        assert [found.state for found in one(f"17-login-{account}", **controllers(**PROXIED))] == [State.HOLDS]
         assert [found.state for found in one(f"17-login-{account}", **controllers())] == [State.OPEN]
         for key in ("role", "audience", "unknown"):
             assert BY_ID[f"17-{key}-{account}"].layers == (Layer.ADMISSION,)
@@ -311,34 +311,22 @@ def test_a_tenant_can_exhaust_the_workers_of_its_lane_alone(lane, alone, state):
         ("29-git", {"GIT_ALLOW_PROTOCOL": "none"}, State.HOLDS),
         ("29-git", {"GIT_ALLOW_PROTOCOL": "https:none"}, State.OPEN),
         ("29-git", {"GIT_ALLOW_PROTOCOL": ""}, State.OPEN),
-        ("30-remote-files", {"HTTP_PROXY": "http://x", "HTTPS_PROXY": "http://x"}, State.HOLDS),
-        ("30-remote-files", {"HTTP_PROXY": "http://x", "HTTPS_PROXY": "http://x", "NO_PROXY": "*"}, State.OPEN),
+        ("30-remote-files", PROXIED, State.HOLDS),
+        ("30-remote-files", PROXIED | {"NO_PROXY": "*"}, State.OPEN),
         ("30-remote-files", {"HTTPS_PROXY": "http://x"}, State.OPEN),
-        ("30-schema", {"HTTP_PROXY": "x", "HTTPS_PROXY": "x", "NO_PROXY": "$(SECRET):80,a"}, State.HOLDS),
+        ("30-schema", PROXIED | {"NO_PROXY": "$(SECRET):80,a"}, State.HOLDS),
         ("30-schema", {"HTTP_PROXY": "x", "NO_PROXY": "$(SECRET):80,a"}, State.OPEN),
-        ("30-schema", {"HTTP_PROXY": "x", "HTTPS_PROXY": "x", "NO_PROXY": "source-controller.flux-system"}, State.OPEN),
+        ("30-schema", PROXIED | {"NO_PROXY": "source-controller.flux-system"}, State.OPEN),
         ("45-artifacts", {"HTTP_PROXY": "x"}, State.HOLDS),
         ("45-artifacts", {"HTTP_PROXY": "x", "NO_PROXY": "source-controller.flux-system.svc"}, State.OPEN),
         ("45-artifacts", {"HTTPS_PROXY": "x"}, State.OPEN),
-        ("30-artifacts", {"HTTP_PROXY": "x", "HTTPS_PROXY": "x", "NO_PROXY": "a1b2.flux-system.svc"}, State.HOLDS),
-        ("30-artifacts", {"HTTP_PROXY": "x", "HTTPS_PROXY": "x", "NO_PROXY": "a,.svc.cluster.local"}, State.OPEN),
-        (
-            "30-artifacts",
-            {"HTTP_PROXY": "x", "HTTPS_PROXY": "x", "NO_PROXY": "$(HOST)", "HOST": "source-controller.flux-system.svc"},
-            State.OPEN,
-        ),
-        ("30-artifacts", {"HTTP_PROXY": "x", "HTTPS_PROXY": "x", "NO_PROXY": "$(SECRET),a"}, State.HOLDS),
-        ("30-artifacts", {"HTTP_PROXY": "x", "HTTPS_PROXY": "x", "NO_PROXY": "$(SECRET):80,a"}, State.HOLDS),
-        (
-            "30-artifacts",
-            {"HTTP_PROXY": "x", "HTTPS_PROXY": "x", "NO_PROXY": "source-controller.flux-system.svc"},
-            State.OPEN,
-        ),
-        (
-            "30-artifacts",
-            {"HTTP_PROXY": "x", "HTTPS_PROXY": "x", "NO_PROXY": "source-controller.flux-system.svc:80"},
-            State.OPEN,
-        ),
+        ("30-artifacts", PROXIED | {"NO_PROXY": "a1b2.flux-system.svc"}, State.HOLDS),
+        ("30-artifacts", PROXIED | {"NO_PROXY": "a,.svc.cluster.local"}, State.OPEN),
+        ("30-artifacts", PROXIED | {"NO_PROXY": "$(HOST)", "HOST": "source-controller.flux-system.svc"}, State.OPEN),
+        ("30-artifacts", PROXIED | {"NO_PROXY": "$(SECRET),a"}, State.HOLDS),
+        ("30-artifacts", PROXIED | {"NO_PROXY": "$(SECRET):80,a"}, State.HOLDS),
+        ("30-artifacts", PROXIED | {"NO_PROXY": "source-controller.flux-system.svc"}, State.OPEN),
+        ("30-artifacts", PROXIED | {"NO_PROXY": "source-controller.flux-system.svc:80"}, State.OPEN),
     ],
 )
 def test_the_environment_is_inspected(key, environment, state):
@@ -427,7 +415,7 @@ def test_missing_controllers_are_unproven():
 def test_a_controllers_rights_are_reviewed_as_its_own_user():
     [proof] = BY_ID["29-helm-controller-create-clusterrolebindings"].proofs
 
-    assert isinstance(proof, Access)
+    assert isinstance(proof, AccessReview)
     assert (proof.user, proof.layer) == ("system:serviceaccount:flux-system:helm-controller", Layer.CONTROLLERS)
 
 
@@ -437,34 +425,29 @@ def test_the_last_value_of_a_repeated_flag_counts():
     assert arguments(flags) == {"a": "2", "b": "true"}
 
 
-EVERYWHERE: dict[str, Any] = {
-    "metadata": {"name": "open"},
-    "spec": {"podSelector": {}, "policyTypes": ["Egress"], "egress": [{}]},
-}
-CLOSED: dict[str, Any] = {
-    "metadata": {"name": "closed"},
-    "spec": {"podSelector": {}, "policyTypes": ["Egress"], "egress": []},
-}
+def egress(*rules: dict[str, Any], **pods: str) -> dict[str, Any]:
+    """A policy that selects pods, by default all, and lets nothing out but what its rules say."""
+    selector = {"matchLabels": pods} if pods else {}
+    return {
+        "metadata": {"name": "out"},
+        "spec": {"podSelector": selector, "policyTypes": ["Egress"], "egress": list(rules)},
+    }
 
 
 def to(cidr: str, *excepted: str) -> dict[str, Any]:
-    block = {"cidr": cidr, "except": list(excepted)}
-    return {
-        "metadata": {"name": "to"},
-        "spec": {"podSelector": {}, "policyTypes": ["Egress"], "egress": [{"to": [{"ipBlock": block}]}]},
-    }
+    return egress({"to": [{"ipBlock": {"cidr": cidr, "except": list(excepted)}}]})
 
 
 @pytest.mark.parametrize(
     ("policies", "open"),
     [
         ([], True),
-        ([CLOSED], False),
-        ([CLOSED, EVERYWHERE], True),
+        ([egress()], False),
+        ([egress(), egress({})], True),
         ([to("0.0.0.0/0")], True),
         ([to("0.0.0.0/0", "169.254.0.0/16")], False),
         ([to("10.0.0.0/8")], False),
-        ([CLOSED | {"spec": CLOSED["spec"] | {"podSelector": {"matchLabels": {"a": "b"}}}}], True),
+        ([egress(a="b")], True),
     ],
 )
 def test_egress_policies_are_inspected(policies, open):
@@ -523,6 +506,30 @@ def test_a_kind_is_open_by_choice_only_if_the_stack_opens_it(opened, by_choice):
     kinds = {"35-chart-dependencies", "36-provider-address", "36-receiver-issuer"}
 
     assert {each.id for each in attempts(scene(opened=opened)) if each.id in kinds and each.by_choice} == by_choice
+
+
+FAST, MANUAL = placed("fast"), placed("manual", provisioner="kubernetes.io/no-provisioner")
+
+
+@pytest.mark.parametrize(
+    ("classes", "allowed", "used"),
+    [
+        ((), None, "isolation-suite"),
+        ((MANUAL,), None, "isolation-suite"),
+        ((MANUAL, FAST), None, "fast"),
+        ((FAST,), ("slow",), "slow"),
+        ((FAST,), ("slow", "fast"), "fast"),
+    ],
+)
+def test_claims_are_compared_with_one_for_a_new_volume_whatever_classes_the_cluster_has(classes, allowed, used):
+    """A claim without a class binds an existing volume, and is refused where no class is the default."""
+    there = scene(storage_classes=classes, allowed_classes=allowed)
+    requests = [proof for each in attempts(there) for proof in each.proofs if isinstance(proof, Request)]
+    compared = [each.baseline for each in requests if each.baseline and each.object["kind"] == "PersistentVolumeClaim"]
+
+    assert len(compared) == 5
+    assert {each["spec"]["storageClassName"] for each in compared} == {used}
+    assert "tenant-persistentvolumeclaim" in {each.id for each in controls(there)}
 
 
 def test_a_type_of_services_that_the_tenant_is_granted_is_open_by_choice():

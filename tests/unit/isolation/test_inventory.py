@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
+from kubernetes.client.exceptions import ApiException
 
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL, TENANT_LABEL
-from flux_tenancy.isolation.choices import Profile
 from flux_tenancy.isolation.inventory import stack as stack_inventory
-from flux_tenancy.isolation.inventory.fields import described, differences
+from flux_tenancy.isolation.inventory import stored
 from flux_tenancy.isolation.inventory.intent import NAMESPACE, Intent, key_of
-from flux_tenancy.isolation.inventory.kyverno import by_configuration, by_flags, by_replicas
-from flux_tenancy.isolation.inventory.lists import (
-    CLUSTER_ROLE_BINDING,
+from flux_tenancy.isolation.inventory.profile import against_profile
+from flux_tenancy.isolation.inventory.stack import StackInventory, _of_namespace
+from flux_tenancy.isolation.inventory.stored import (
     KYVERNO_POLICY,
     NATIVE_BINDING,
     NETWORK_POLICY,
     QUOTA,
     READ,
-    ROLE_BINDING,
-    SYNC,
+    NotComparable,
+    Stored,
+    described,
+    differences,
 )
-from flux_tenancy.isolation.inventory.profile import against_profile
-from flux_tenancy.isolation.inventory.stack import StackInventory, _of_namespace
+from flux_tenancy.isolation.model import TenantProfile
 from flux_tenancy.isolation.scene import Tenancy
 from flux_tenancy.operations.drift.differences import Difference, What
+from flux_tenancy.operations.drift.foreign_grants import CLUSTER_ROLE_BINDING, ROLE_BINDING, SYNC
+from flux_tenancy.operations.drift.kyverno_settings import by_configuration, by_flags, by_replicas
 from tests.support.releases import FLUX_VERSION
 
 TENANT = Tenancy("dev-team", ("apps", "apps-data"), "flux")
@@ -132,7 +137,7 @@ HOLES: list[tuple[Callable[[Lists], object], str, bool]] = [
 ]
 
 
-@pytest.mark.parametrize("profile", Profile)
+@pytest.mark.parametrize("profile", TenantProfile)
 def test_a_cluster_that_keeps_the_profile_has_no_findings(profile):
     assert against_profile(profile, TENANT, healthy()) == ()
 
@@ -142,10 +147,10 @@ def test_each_hole_is_found_by_the_profile_that_closes_it(change, code, always):
     lists = healthy()
     change(lists)
 
-    [found] = against_profile(Profile.RESTRICTED, TENANT, lists)
+    [found] = against_profile(TenantProfile.RESTRICTED, TENANT, lists)
     assert found.code == code
     assert all((found.target, found.found, found.intended, found.remedy))
-    assert len(against_profile(Profile.BASELINE, TENANT, lists)) == always
+    assert len(against_profile(TenantProfile.BASELINE, TENANT, lists)) == always
 
 
 @pytest.mark.parametrize(
@@ -162,7 +167,7 @@ def test_documented_features_and_others_rights_are_no_findings(manifest):
     lists = healthy()
     lists[CLUSTER_ROLE_BINDING].append(manifest)
 
-    assert against_profile(Profile.RESTRICTED, TENANT, lists) == ()
+    assert against_profile(TenantProfile.RESTRICTED, TENANT, lists) == ()
 
 
 @pytest.mark.parametrize(
@@ -263,20 +268,20 @@ FILTERS = "[Event,*,*] [Node/?*,*,*] [*/*,kube-system,*] [ClusterRole,*,kyverno:
     [
         ({"excludeGroups": "system:nodes", "resourceFilters": FILTERS}, []),
         ({}, []),
-        ({"excludeGroups": "system:nodes,system:serviceaccounts:apps"}, ["excludeGroups: system:serviceaccounts:apps"]),
-        ({"excludeUsernames": "ann"}, ["excludeUsernames: ann"]),
-        ({"excludeRoles": "a"}, ["excludeRoles: a"]),
-        ({"excludeClusterRoles": "admin"}, ["excludeClusterRoles: admin"]),
-        ({"matchConditions": "[]"}, ["matchConditions: []"]),
-        ({"resourceFilters": f"{FILTERS} [Pod,*,*]"}, ["resourceFilters: [Pod,*,*]"]),
-        ({"resourceFilters": f"{FILTERS} [*/*,app*,*]"}, ["resourceFilters: [*/*,app*,*]"]),
-        ({"resourceFilters": "[Service]"}, ["resourceFilters: [Service]"]),
-        ({"resourceFilters": "[Event,*,*] Pod,apps,*"}, ["resourceFilters: Pod,apps,*"]),
+        ({"excludeGroups": "system:nodes,system:serviceaccounts:apps"}, ["system:serviceaccounts:apps"]),
+        ({"excludeUsernames": "ann"}, ["ann"]),
+        ({"excludeRoles": "a"}, ["a"]),
+        ({"excludeClusterRoles": "admin"}, ["admin"]),
+        ({"matchConditions": "[]"}, ["[]"]),
+        ({"resourceFilters": f"{FILTERS} [Pod,*,*]"}, ["[Pod,*,*]"]),
+        ({"resourceFilters": f"{FILTERS} [*/*,app*,*]"}, ["[*/*,app*,*]"]),
+        ({"resourceFilters": "[Service]"}, ["[Service]"]),
+        ({"resourceFilters": "[Event,*,*] Pod,apps,*"}, ["Pod,apps,*"]),
         ({"resourceFilters": "[Pod,tools,*]"}, []),
     ],
 )
 def test_what_kyvernos_configuration_leaves_out_is_found(data, found):
-    assert [each.found for each in by_configuration(data, TENANT.namespaces)] == found
+    assert [each.cluster for each in by_configuration(data, TENANT.namespaces)] == found
 
 
 @pytest.mark.parametrize(
@@ -292,22 +297,83 @@ def test_what_kyvernos_configuration_leaves_out_is_found(data, found):
 def test_flags_of_kyverno_that_weaken_policies_are_found(args, found):
     template = {"spec": {"containers": [{"name": "kyverno", "args": args}]}}
 
-    assert [each.found for each in by_flags([place("kyverno-admission-controller", template=template)])] == found
+    assert [each.cluster for each in by_flags([place("kyverno-admission-controller", template=template)])] == found
 
 
-@pytest.mark.parametrize(("replicas", "found"), [(0, ["spec.replicas: 0"]), (1, []), (3, [])])
+@pytest.mark.parametrize(("replicas", "found"), [(0, [0]), (1, []), (3, [])])
 def test_a_controller_of_kyverno_that_does_not_run_is_found(replicas, found):
     deployment = place("kyverno-background-controller", replicas=replicas)
 
-    assert [each.found for each in by_replicas([deployment])] == found
+    assert [each.cluster for each in by_replicas([deployment])] == found
 
 
-@pytest.mark.parametrize(
-    ("annotation", "differs"), [("flux-tenancy/created-again", False), ("flux-tenancy/exceptions", True)]
-)
-def test_a_namespace_that_was_created_again_is_as_intended(annotation, differs):
+@pytest.mark.parametrize(("annotation", "differs"), [("example.com/note", False), ("flux-tenancy/exceptions", True)])
+def test_only_annotations_of_the_platform_are_compared(annotation, differs):
     metadata: dict[str, Any] = {"name": "apps", "labels": {TENANT_LABEL: "dev-team"}}
     namespace = {"kind": "Namespace", "metadata": metadata}
     found = {"metadata": metadata | {"annotations": {annotation: "1"}}}
 
     assert bool(list(_of_namespace(namespace, found, is_listed=True))) is differs
+
+
+INTENDED = {
+    "apiVersion": "rbac.authorization.k8s.io/v1",
+    "kind": "RoleBinding",
+    "metadata": {"name": "system:one", "namespace": "apps"},
+    "roleRef": {"name": "view"},
+}
+FOUND = {"metadata": {"resourceVersion": "1"}}
+ANSWER = INTENDED | {"roleRef": {"name": "view", "kind": "ClusterRole"}}
+
+
+class Api:
+    """Answers each request with the next status and body."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *answers: tuple[int, dict[str, Any]]) -> None:
+        self.answers = list(answers)
+        self.asked: list[tuple[str, str]] = []
+        monkeypatch.setattr(stored, "ask", self.ask)
+        monkeypatch.setattr(stored, "get", lambda *_: {"metadata": {"resourceVersion": "2"}})
+        self.stored = Stored(cast(Any, None))
+
+    def ask(self, _: object, method: str, path: str, body: dict[str, Any], **query: str) -> object:
+        assert query == {"dryRun": "All"}
+        self.asked.append((method, body["metadata"].get("resourceVersion") or body["metadata"]["name"]))
+        status, content = self.answers.pop(0)
+        if status >= 400:
+            error = ApiException(status=status)
+            error.body = json.dumps(content)
+            raise error
+        return SimpleNamespace(data=json.dumps(content))
+
+
+def test_each_object_is_asked_for_once(monkeypatch):
+    api = Api(monkeypatch, (200, ANSWER))
+
+    assert [api.stored.form(INTENDED, FOUND) for _ in range(2)] == [ANSWER, ANSWER]
+
+
+def test_an_object_that_has_changed_meanwhile_is_asked_for_again(monkeypatch):
+    api = Api(monkeypatch, (409, {}), (200, ANSWER))
+
+    assert api.stored.form(INTENDED, FOUND) == ANSWER
+    assert api.asked == [("PUT", "1"), ("PUT", "2")]
+
+
+def test_an_object_that_nobody_may_change_is_asked_for_under_another_name(monkeypatch):
+    api = Api(monkeypatch, (403, {}), (201, ANSWER))
+
+    assert api.stored.form(INTENDED, FOUND) == ANSWER
+    assert api.asked == [("PUT", "1"), ("POST", "isolation-suite")]
+
+
+def test_a_field_that_cannot_be_changed_is_compared_as_it_is(monkeypatch):
+    assert Api(monkeypatch, (422, {})).stored.form(INTENDED, FOUND) is None
+
+
+@pytest.mark.parametrize("answers", [[403, 403], [500, 500], [409, 409, 403]])
+def test_no_answer_is_never_taken_for_no_difference(monkeypatch, answers):
+    api = Api(monkeypatch, *((status, {"message": "no\x1b[2J"}) for status in answers))
+
+    with pytest.raises(NotComparable, match=r"^no \[2J$"):
+        api.stored.form(INTENDED, FOUND)

@@ -15,8 +15,8 @@ from flux_tenancy.isolation import live
 from flux_tenancy.isolation.asking import Asker
 from flux_tenancy.isolation.attempts.rows import made
 from flux_tenancy.isolation.live import LABEL, LiveObjects, removed_afterwards
-from flux_tenancy.isolation.model import Access, Live, Request, State
-from flux_tenancy.operations.admission.answers import Answer
+from flux_tenancy.isolation.model import AccessReview, Live, Request, State
+from flux_tenancy.operations.admission.answers import Response
 from flux_tenancy.project.errors import OperationError
 
 SCENE = scene()
@@ -44,7 +44,7 @@ class Cluster:
     def serves(self, manifest: dict[str, Any]) -> bool:
         return True
 
-    def allows(self, access: Access, user: str) -> bool:
+    def allows(self, access: AccessReview, user: str) -> bool:
         return True
 
     def path(self, manifest: dict[str, Any], *, named: bool) -> str:
@@ -53,18 +53,18 @@ class Cluster:
     def has(self, manifest: dict[str, Any]) -> bool:
         return (manifest["kind"], manifest["metadata"]["name"]) in self.objects
 
-    def send(self, request: Request, user: str = "", **query: str) -> Answer:
+    def send(self, request: Request, user: str = "", **query: str) -> Response:
         if self.gone:
             raise ClusterUnavailable("kubeconfig", "it does not answer")
         key = (request.object["kind"], request.object["metadata"]["name"])
         if request.verb == "create":
             if self.refuses:
-                return Answer(403, (), self.refuses)
+                return Response(403, (), self.refuses)
             self.objects[key] = request.object
             self.users.append(user)
         elif request.verb == "patch" or not self.held:
             self.objects.pop(key, None)
-        return Answer(200)
+        return Response(200)
 
 
 @pytest.fixture

@@ -8,13 +8,13 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from flux_tenancy.isolation.choices import Layer
 from flux_tenancy.isolation.model import (
     Attempt,
     AttemptResult,
     Control,
     ControlResult,
     Discrepancy,
+    Layer,
     LayerState,
     Report,
     Request,
@@ -23,6 +23,7 @@ from flux_tenancy.isolation.model import (
 )
 from flux_tenancy.isolation.report_json import as_json
 from flux_tenancy.isolation.report_table import as_table
+from flux_tenancy.isolation.run import show
 
 REQUEST = Request({}, (Layer.ROLE, Layer.ADMISSION))
 MARKUP = "spec.type [bold]NodePort[/bold] <script>alert(1)</script> & more"
@@ -61,7 +62,7 @@ MIXED = report(
     result("20-node-port", Verdict.REFUSED, Layer.ADMISSION, "flux-tenancy-service-exposure"),
     result("29-git", Verdict.PASSED),
     result("3-image-policy", Verdict.NOT_APPLICABLE),
-    result("13-git", Verdict.UNPROVEN),
+    result("13-git", Verdict.UNPROVEN, Layer.ADMISSION),
 )
 
 
@@ -162,18 +163,42 @@ def overview(*reports: Report) -> list[str]:
     return [line.rstrip() for line in out.getvalue().rstrip().splitlines()]
 
 
-def test_a_terminal_gets_counts_by_layer_what_is_open_and_the_summary_last():
-    many = (result(f"20-{number}", Verdict.REFUSED, Layer.ADMISSION, "a-policy") for number in range(200))
+def test_an_overview_has_what_is_open_first_then_one_line_a_threat_and_the_summary_last():
+    many = [result(f"{threat}-{of}", Verdict.REFUSED, Layer.ADMISSION) for threat in range(1, 41) for of in "ab"]
+    by_role = result("20-role", Verdict.REFUSED, Layer.ROLE)
+    long = result("13-long", Verdict.UNPROVEN, Layer.ADMISSION, message=MARKUP * 4)
+    one = replace(report(*many, by_role, *MIXED.attempts, long, refused=True), inventory=(FOUND,))
 
-    lines = overview(replace(report(*many, *MIXED.attempts, refused=True), inventory=(FOUND,)))
+    lines = overview(one, replace(one, tenant="ops-team"))
 
-    assert len(lines) < 60 and max(map(len, lines)) <= 100
-    assert [line.split() for line in lines if line.startswith(" admission")] == [["admission", "201"]]
     text = "\n".join(lines)
-    assert text.index("name of 29-git") < text.index("name of 13-git")
+    assert len(lines) < 90 and max(map(len, lines)) <= 100
+    assert "Isolation of dev-team, ops-team of staging (https://staging.example.com)" in lines[0]
+    opened = [text.index(each) for each in ("name of 29-git", "name of 13-git", "the tenant makes a Pod", "restore it")]
+    assert opened == sorted(opened) and opened[-1] < text.index("Node ports, load balancers, existing volumes")
+    [node_ports] = [line for line in lines if line.startswith(" Node ports")]
+    assert node_ports.endswith("role 2, admission 6")
+    assert any(line.endswith("admission 4, unproven 4") for line in lines)
+    assert " unproven  name of 13-long (dev-team, ops-team)" in lines
+    assert text.count("name of 13-git (dev-team, ops-team)") == 1 and "--all" in text
     assert "name of 20-node-port" not in text and "name of 3-image-policy" not in text
-    assert "the tenant makes a Pod" in text and "apps: ResourceQuota" in text and "--all" in text
-    assert lines[-2].startswith("204 attempts: 201 refused, 1 passed") or lines[-1].startswith("204 attempts")
+    assert " ".join(lines[-2:]).startswith("86 attempts: 82 refused, 1 passed")
+
+
+def test_in_a_pipe_the_summary_is_one_line(capsys):
+    show([report(*MIXED.attempts)], None, programs=False)
+
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        "4 attempts: 1 refused, 1 passed, 1 n/a, 1 unproven. 1 controls: 1 passed, 0 refused, 0 unproven. "
+        "No inventory: add --stack or --profile, which set the intended state."
+    )
+
+
+def test_each_tenant_has_its_summary_if_they_differ():
+    lines = overview(report(MIXED.attempts[0]), replace(MIXED, tenant="ops-team"))
+
+    assert any(line.startswith("dev-team: 1 attempts: 1 refused") for line in lines)
+    assert any(line.startswith("ops-team: 4 attempts: 1 refused") for line in lines)
 
 
 def test_an_overview_without_anything_open_lists_no_attempt_and_no_control():

@@ -8,24 +8,23 @@ from typing import Any, cast
 import pytest
 from sample_scene import KINDS, FakeAsker, scene
 
-from flux_tenancy.isolation.asking import Asker
+from flux_tenancy.isolation.asking import Asker, is_about_impersonation, refusal
 from flux_tenancy.isolation.attempts.rows import made
-from flux_tenancy.isolation.choices import Layer
-from flux_tenancy.isolation.model import Access, Attempt, Control, Finding, Request, State, Verdict
+from flux_tenancy.isolation.model import AccessReview, Attempt, Control, Finding, Layer, Request, State, Verdict
 from flux_tenancy.isolation.suite import Suite
-from flux_tenancy.operations.admission.answers import Answer
+from flux_tenancy.operations.admission.answers import Response
 
 SCENE = scene()
 OBJECT = made(SCENE, "Deployment", {"spec": {"template": {"spec": {"hostNetwork": True}}}})
 BESIDE = made(SCENE, "Deployment")
 BOTH = (Layer.ROLE, Layer.ADMISSION)
-BY_ROLE = Answer(403, (), 'deployments.apps is forbidden: User "a" cannot create resource "deployments"')
-BY_POLICY = Answer(
+BY_ROLE = Response(403, (), 'deployments.apps is forbidden: User "a" cannot create resource "deployments"')
+BY_POLICY = Response(
     403, (), "deployments.apps \"x\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'p' denied request: no"
 )
-BY_QUOTA = Answer(403, (), 'deployments.apps "x" is forbidden: exceeded quota: q, requested: a=1')
-DOWN = Answer(500, (), 'failed calling webhook "a": refused')
-TAKEN = Answer(201)
+BY_QUOTA = Response(403, (), 'deployments.apps "x" is forbidden: exceeded quota: q, requested: a=1')
+DOWN = Response(500, (), 'failed calling webhook "a": refused')
+TAKEN = Response(201)
 
 
 def suite(asker: FakeAsker, *without: Layer) -> Suite:
@@ -38,7 +37,7 @@ def attempt(*proofs: Any, by_choice: str = "") -> Attempt:
     return Attempt("19-x", 19, "something", proofs, by_choice)
 
 
-def says(answers: dict[str, Answer]) -> FakeAsker:
+def says(answers: dict[str, Response]) -> FakeAsker:
     """Answers by what is asked for: the attempt, or the same without it."""
     return FakeAsker(lambda request, user: answers["beside" if request.object == BESIDE else "attempt"])
 
@@ -99,7 +98,7 @@ def test_a_kind_that_is_not_served_is_not_applicable():
 
 def test_a_field_that_the_cluster_does_not_have_is_not_applicable():
     message = 'ArtifactGenerator in version "v1beta1" cannot be handled as a ArtifactGenerator: strict decoding error: '
-    unknown = Answer(400, (), f'{message}unknown field "spec.artifacts[0].namespace"')
+    unknown = Response(400, (), f'{message}unknown field "spec.artifacts[0].namespace"')
 
     result = suite(says({"attempt": unknown})).attempt(attempt(Request(OBJECT, BOTH)))
 
@@ -131,7 +130,7 @@ def test_without_the_layer_that_refuses_a_later_one_that_was_not_asked_is_unprov
 
 
 def test_all_proofs_of_a_layer_must_hold():
-    users = Access("impersonate", "", "users")
+    users = AccessReview("impersonate", "", "users")
     proofs = (users, replace(users, resource="groups"))
     asker = FakeAsker(allowed=lambda access, user: access.resource == "groups")
 
@@ -192,3 +191,82 @@ def test_control_characters_from_the_cluster_are_removed():
     result = suite(FakeAsker()).attempt(attempt(found))
 
     assert (result.message, result.alone[Layer.ROLE].by) == ("bound by a [2Jb", "c d")
+
+
+SEEN = [
+    (403, 'pods is forbidden: User "a" cannot create resource "pods" in API group ""', Layer.ROLE, "RBAC"),
+    (403, 'namespaces "apps" is forbidden: User "a" cannot patch resource "namespaces"', Layer.ROLE, "RBAC"),
+    (
+        403,
+        'rolebindings.rbac.authorization.k8s.io "x" is forbidden: user "a" (groups=["b"]) is attempting to grant RBAC '
+        "permissions not currently held: {}",
+        Layer.ROLE,
+        "RBAC's escalation check",
+    ),
+    (
+        403,
+        'pods "x" is forbidden: violates PodSecurity "restricted:latest": host namespaces (hostNetwork=true)',
+        Layer.POD_SECURITY,
+        "restricted:latest",
+    ),
+    (
+        422,
+        "deployments.apps \"x\" is forbidden: ValidatingAdmissionPolicy 'host-access' with binding 'b' denied request",
+        Layer.ADMISSION,
+        "host-access",
+    ),
+    (
+        403,
+        'admission webhook "vpol.validate.kyverno.svc-fail" denied the request: Policy flux-tenancy-a failed: no',
+        Layer.ADMISSION,
+        "flux-tenancy-a",
+    ),
+    (
+        400,
+        'admission webhook "validate.kyverno.svc-fail" denied the request: resource Kustomization/apps/x was blocked '
+        "due to the following policies flux-multi-tenancy: serviceAccountName: validation error: no",
+        Layer.ADMISSION,
+        "flux-multi-tenancy",
+    ),
+    (403, 'admission webhook "a.example.com" denied the request: no', Layer.ADMISSION, "a.example.com"),
+    (403, 'services "x" is forbidden: exceeded quota: dev-team-quota, requested: a=1', Layer.QUOTA, "dev-team-quota"),
+    (403, 'pods "x" is forbidden: failed quota: q: must specify limits.cpu', Layer.QUOTA, "q"),
+    (403, 'pods "x" is forbidden: [maximum memory usage per Container is 1Gi', Layer.QUOTA, "LimitRange"),
+    (403, 'pods "x" is forbidden: cannot set blockOwnerDeletion', Layer.ADMISSION, "an admission plugin"),
+]
+
+
+@pytest.mark.parametrize(("status", "message", "layer", "by"), SEEN)
+def test_a_refusal_names_its_layer(status, message, layer, by):
+    found = refusal(status, message)
+
+    assert (found.layer, found.by) == (layer, by)
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (500, 'Internal error occurred: failed calling webhook "a": connection refused'),
+        (400, 'admission webhook "a" does not support dry run'),
+        (404, 'pods "x" not found'),
+        (422, 'Pod "x" is invalid: spec.containers: Required value'),
+        (429, "too many requests"),
+    ],
+)
+def test_other_errors_prove_nothing(status, message):
+    assert refusal(status, message).layer is None
+
+
+def test_a_tenants_own_text_is_not_taken_for_a_layer():
+    """The beginning is the API server's; what a policy quotes of the object comes after it."""
+    quoted = (
+        "deployments.apps \"x\" is forbidden: ValidatingAdmissionPolicy 'a' with binding 'a' denied request: "
+        'x is forbidden: User "a" cannot create, exceeded quota: b'
+    )
+
+    assert refusal(403, quoted).by == "a"
+
+
+def test_a_refused_impersonation_is_not_taken_for_a_refused_attempt():
+    assert is_about_impersonation('users "a" is forbidden: User "me" cannot impersonate resource "users"')
+    assert not is_about_impersonation('pods is forbidden: User "me" cannot create resource "pods"')

@@ -90,6 +90,15 @@ def _room_of_alpha(project: BuilderProject) -> None:
     project.change_tool("alpha", room={"compiled": 1, "kept": 1})
 
 
+def _rebuilt(project: BuilderProject, change: Callable[[], object]) -> list[str]:
+    """What is built of both tools after a change."""
+    build.ensure(project.settings, BOTH)
+    project.builds()
+    change()
+    build.ensure(project.settings, BOTH)
+    return project.builds()
+
+
 @pytest.mark.parametrize(
     ("change", "rebuilt"),
     [
@@ -104,31 +113,15 @@ def _room_of_alpha(project: BuilderProject) -> None:
 def test_a_change_rebuilds_only_the_tools_that_contain_it(
     builder_project: BuilderProject, change: Callable[[BuilderProject], None], rebuilt: list[str]
 ) -> None:
-    build.ensure(builder_project.settings, BOTH)
-    builder_project.builds()
-    change(builder_project)
-    build.ensure(builder_project.settings, BOTH)
-    assert builder_project.builds() == rebuilt
+    assert _rebuilt(builder_project, lambda: change(builder_project)) == rebuilt
 
 
-def test_other_flags_of_the_compiler_rebuild_everything(
+def test_other_flags_of_the_compiler_and_another_go_version_rebuild_everything(
     builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    build.ensure(builder_project.settings, BOTH)
-    builder_project.builds()
-    monkeypatch.setattr(build_key, "COMPILED_ALIKE", ())
-    build.ensure(builder_project.settings, BOTH)
-    assert builder_project.builds() == [ALPHA, BETA]
-
-
-def test_another_go_version_rebuilds_everything(
-    builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    build.ensure(builder_project.settings, BOTH)
-    builder_project.builds()
-    monkeypatch.setenv("FAKE_GO_VERSION", "go1.26.9")
-    build.ensure(builder_project.settings, BOTH)
-    assert builder_project.builds() == [ALPHA, BETA]
+    flags = _rebuilt(builder_project, lambda: monkeypatch.setattr(build_key, "COMPILED_ALIKE", ()))
+    version = _rebuilt(builder_project, lambda: monkeypatch.setenv("FAKE_GO_VERSION", "go1.26.9"))
+    assert flags == version == [ALPHA, BETA]
 
 
 def test_returning_to_the_previous_version_builds_nothing(builder_project: BuilderProject) -> None:
@@ -231,11 +224,7 @@ def _another_version_of_what_is_dropped(project: BuilderProject) -> None:
 def test_a_tool_is_rebuilt_for_changes_of_the_compiled_part_of_a_trimmed_module(
     builder_project: BuilderProject, change: Callable[[BuilderProject], None], rebuilt: list[str]
 ) -> None:
-    build.ensure(builder_project.settings, BOTH)
-    builder_project.builds()
-    change(builder_project)
-    build.ensure(builder_project.settings, BOTH)
-    assert builder_project.builds() == rebuilt
+    assert _rebuilt(builder_project, lambda: change(builder_project)) == rebuilt
 
 
 def _edit(line: str) -> dict[str, str]:

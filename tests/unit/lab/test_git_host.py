@@ -19,7 +19,6 @@ from dev.lab.gitea import Gitea, token_in
 from dev.lab.github_proxy import GithubProxy
 from dev.lab.settings import Settings
 
-PROJECT = Path(__file__).parents[3]
 PASSWORD = "correct horse battery staple"
 TOOLS = {"gitea": Path("gitea"), "github-proxy": Path("github-proxy")}
 
@@ -58,18 +57,8 @@ class Api:
             organization = path.split("/")[2]
             assert organization in self.organizations
             self.private[f"{organization}/{body['name']}"] = body["private"]
-            subprocess.run(
-                [
-                    "git",
-                    "init",
-                    "--quiet",
-                    "--bare",
-                    "-b",
-                    "main",
-                    self.repository(f"{organization}/{body['name']}"),
-                ],
-                check=True,
-            )
+            repository = self.repository(f"{organization}/{body['name']}")
+            subprocess.run(["git", "init", "--quiet", "--bare", "-b", "main", repository], check=True)
         return httpx.Response(201)
 
 
@@ -384,9 +373,6 @@ def test_damaged_credentials_are_replaced(gitea, text):
     gitea.credentials_file.write_text(text)
 
     assert gitea.credentials().password
-
-
-SAMPLES = sorted((PROJECT / "dev" / "lab" / "sample").rglob("*.yaml"))
 
 
 WARNING = "2026/11/23 16:50:55 setting.go:190 [E] You have been warned against this.\n"

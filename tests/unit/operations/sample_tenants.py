@@ -32,6 +32,20 @@ def flux_object(kind: str, namespace: str, name: str, ready: str, message: str =
     }
 
 
+def sources_and_syncs(message: str) -> dict[str, list[dict[str, Any]]]:
+    """Lists of a cluster in which dev-team is ready, and ops-team waits for a source that fails with this message."""
+    return {
+        SOURCES: [
+            flux_object("GitRepository", "apps", "dev-team", "True"),
+            flux_object("GitRepository", "tools", "ops-team", "False", message),
+        ],
+        SYNCS: [
+            flux_object("Kustomization", "apps", "dev-team", "True", "Applied revision"),
+            flux_object("Kustomization", "tools", "ops-team", "False", "Source is not ready"),
+        ],
+    }
+
+
 def quota(namespace: str, tenant: str, hard: dict[str, str], used: dict[str, str]) -> dict[str, Any]:
     metadata = {"namespace": namespace, "labels": {"toolkit.fluxcd.io/tenant": tenant}}
     return {"metadata": metadata, "status": {"hard": hard, "used": used}}

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 import yaml
-from typer.testing import CliRunner
+from commands import invoke, refusal, told
 
-from flux_tenancy.command.app import app
-from flux_tenancy.operations.stack.pulumi_config import PulumiConfig
+from flux_tenancy.operations.stack.pulumi_cli import PulumiConfig
 
 STACK = """\
 config:
@@ -43,21 +42,16 @@ class Project:
             (folder / f"Pulumi.{stack}.yaml").write_text(STACK % stack)
 
     def run(self, *arguments: str) -> tuple[int, str, str]:
-        done = CliRunner().invoke(app, ["key", *arguments])
-        assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
-        return done.exit_code, done.stdout, done.stderr
+        return invoke("key", *arguments)
 
     def told(self, *arguments: str) -> str:
         """What a command prints that ends well."""
-        code, out, error = self.run(*arguments)
-        assert (code, error) == (0, "")
-        return out
+        return told(invoke("key", *arguments))
 
     def refused(self, *arguments: str) -> str:
         """What a command says that changes nothing."""
         before = {file: file.read_text() for file in self.folder.rglob("*") if file.is_file()}
-        code, out, error = self.run(*arguments)
-        assert (code, out) == (2, "")
+        error = refusal(invoke("key", *arguments))
         assert {file: file.read_text() for file in self.folder.rglob("*") if file.is_file()} == before
         return error
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from commands import install_pulumi, invoke, refusal, told
 
-from flux_tenancy.command.app import app
 from tests.support.releases import FLUX_VERSION
 
 DIGEST = "5f" * 32
@@ -69,21 +68,16 @@ class TenantsProject:
     folder: Path
 
     def run(self, *arguments: str) -> tuple[int, str, str]:
-        done = CliRunner().invoke(app, ["tenant", *arguments])
-        assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
-        return done.exit_code, done.stdout, done.stderr
+        return invoke("tenant", *arguments)
 
     def told(self, *arguments: str) -> str:
         """What a command prints that ends well."""
-        code, out, error = self.run(*arguments)
-        assert (code, error) == (0, "")
-        return out
+        return told(invoke("tenant", *arguments))
 
     def refused(self, *arguments: str) -> str:
         """What a command says that changes no file of the project."""
         before = self.files()
-        code, out, error = self.run(*arguments)
-        assert (code, out) == (2, "")
+        error = refusal(invoke("tenant", *arguments))
         assert self.files() == before
         return error
 
@@ -111,11 +105,5 @@ def write_tenants_project(folder: Path, stacks: Sequence[str] = ("staging", "pro
 def tenants_project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> TenantsProject:
     """Write the project, and let the commands run in it."""
     write_tenants_project(folder)
-    program = folder / "bin" / "pulumi"
-    program.parent.mkdir()
-    program.write_text(PULUMI)
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
-    monkeypatch.delenv("PULUMI_STACK", raising=False)
-    monkeypatch.chdir(folder)
+    install_pulumi(folder, PULUMI, monkeypatch)
     return TenantsProject(folder)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+from typing import Any
+
 import pytest
 
 from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
 from flux_tenancy.components.policies.names import PolicyName
-from flux_tenancy.operations.admission.answers import Answer, Objection, objections
+from flux_tenancy.operations.admission.answers import Objection, Response, objections
+from flux_tenancy.operations.admission.dry_run import copy_of
 
 SERVICE = (PolicyName.SERVICE_EXPOSURE, "spec.type NodePort is not allowed; use ClusterIP")
 HOST = (PolicyName.HOST_ACCESS, "hostNetwork: say \"no\", or 'never'")
@@ -39,11 +43,11 @@ def test_warnings_of_both_engines_are_read_to_the_last_quote():
         header(f"Policy flux-tenancy-{HOST[0]} error: {HOST[1]}"),
     ]
 
-    assert objections(Answer(201, warnings)) == [native(*SERVICE), native(*HOST), kyverno(*SERVICE), kyverno(*HOST)]
+    assert objections(Response(201, warnings)) == [native(*SERVICE), native(*HOST), kyverno(*SERVICE), kyverno(*HOST)]
 
 
 def test_a_warning_is_utf_8_however_the_client_takes_it():
-    assert objections(Answer(201, [warning(PolicyName.HOST_ACCESS, "größer als 5 µs")])) == [
+    assert objections(Response(201, [warning(PolicyName.HOST_ACCESS, "größer als 5 µs")])) == [
         native(PolicyName.HOST_ACCESS, "größer als 5 µs")
     ]
 
@@ -54,14 +58,14 @@ def test_a_refusal_of_the_api_server_names_one_policy():
         f"'flux-tenancy-service-exposure' denied request: {SERVICE[1]}"
     )
 
-    assert objections(Answer(422, (), message)) == [native(*SERVICE, PolicyMode.ENFORCE)]
+    assert objections(Response(422, (), message)) == [native(*SERVICE, PolicyMode.ENFORCE)]
 
 
 def test_a_refusal_of_kyverno_names_all_its_policies():
     said = [f"Policy flux-tenancy-{policy} failed: {message}" for policy, message in (SERVICE, HOST)]
     message = WEBHOOK + "; ".join(said)
 
-    assert objections(Answer(400, (), message)) == [
+    assert objections(Response(400, (), message)) == [
         kyverno(*SERVICE, PolicyMode.ENFORCE),
         kyverno(*HOST, PolicyMode.ENFORCE),
     ]
@@ -78,7 +82,7 @@ def test_a_refusal_of_kyverno_names_all_its_policies():
     ],
 )
 def test_what_others_warn_of_is_none_of_ours(text):
-    assert objections(Answer(201, [header(text)])) == []
+    assert objections(Response(201, [header(text)])) == []
 
 
 @pytest.mark.parametrize(
@@ -94,8 +98,93 @@ def test_what_others_warn_of_is_none_of_ours(text):
     ],
 )
 def test_what_others_refuse_is_none_of_ours(message):
-    assert objections(Answer(403, (), message)) == []
+    assert objections(Response(403, (), message)) == []
 
 
 def test_nothing_that_a_tenant_writes_steers_a_terminal():
-    assert objections(Answer(201, [warning(PolicyName.HOST_ACCESS, "a\x1b]0;title\x07")]))[0].message == "a ]0;title"
+    assert objections(Response(201, [warning(PolicyName.HOST_ACCESS, "a\x1b]0;title\x07")]))[0].message == "a ]0;title"
+
+
+METADATA = {
+    "name": "web",
+    "namespace": "apps",
+    "uid": "u",
+    "resourceVersion": "5",
+    "generation": 2,
+    "creationTimestamp": "2026-01-01T00:00:00Z",
+    "finalizers": ["finalizers.fluxcd.io"],
+    "ownerReferences": [{"kind": "A", "name": "a"}],
+    "managedFields": [{}],
+    "labels": {"app": "web"},
+    "annotations": {"a": "b"},
+}
+
+
+def copied(kind: str, spec: dict[str, Any]) -> dict[str, Any]:
+    manifest = {"apiVersion": "v1", "kind": kind, "metadata": METADATA, "spec": spec, "status": {"x": 1}}
+    before = deepcopy(manifest)
+    copy = copy_of(manifest)
+    assert manifest == before
+    return copy
+
+
+def test_a_copy_has_another_name_and_nothing_of_the_life_of_the_object():
+    assert copied("ConfigMap", {"replicas": 1}) == {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "generateName": "web-",
+            "namespace": "apps",
+            "labels": {"app": "web"},
+            "annotations": {"a": "b"},
+        },
+        "spec": {"replicas": 1},
+    }
+
+
+def test_an_object_without_a_spec_is_copied_as_it_is():
+    manifest = {"apiVersion": "v1", "kind": "Service", "metadata": METADATA, "data": {"a": "b"}}
+
+    assert copy_of(manifest)["data"] == {"a": "b"}
+
+
+def test_a_service_gets_new_addresses_and_ports():
+    spec = {
+        "type": "NodePort",
+        "clusterIP": "10.0.0.1",
+        "clusterIPs": ["10.0.0.1"],
+        "healthCheckNodePort": 31000,
+        "externalIPs": ["192.0.2.1"],
+        "ports": [{"port": 80, "nodePort": 30080}],
+    }
+
+    assert copied("Service", spec)["spec"] == {
+        "type": "NodePort",
+        "externalIPs": ["192.0.2.1"],
+        "ports": [{"port": 80}],
+    }
+
+
+def test_a_service_without_address_stays_so():
+    spec = {"clusterIP": "None", "clusterIPs": ["None"]}
+
+    assert copied("Service", spec)["spec"] == spec
+
+
+def test_a_pod_is_on_no_node_yet():
+    spec = {"nodeName": "lab", "hostNetwork": True, "ephemeralContainers": [{}]}
+
+    assert copied("Pod", spec)["spec"] == {"hostNetwork": True}
+
+
+def test_a_job_gets_a_selector_of_its_own():
+    labels = {"controller-uid": "u", "batch.kubernetes.io/controller-uid": "u", "job-name": "j", "app": "web"}
+    spec = {"selector": {"matchLabels": {"controller-uid": "u"}}, "template": {"metadata": {"labels": labels}}}
+
+    assert copied("Job", spec)["spec"] == {"template": {"metadata": {"labels": {"app": "web"}}}}
+
+
+def test_a_job_whose_selector_was_written_keeps_it():
+    spec = {"manualSelector": True, "selector": {"a": "b"}, "template": {}}
+
+    assert copied("Job", spec)["spec"] == spec

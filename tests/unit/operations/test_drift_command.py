@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import Ran, invoke, refusal, told
 from fake_cluster import FakeCluster, served
 from sample_state import (
     APPLIED,
@@ -27,9 +28,7 @@ from sample_state import (
     resource,
     stored,
 )
-from typer.testing import CliRunner
 
-from flux_tenancy.command.app import app
 from flux_tenancy.components.cluster.component import CLUSTER_TYPE
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.operations.drift import recorded_state, repair
@@ -46,6 +45,10 @@ BINDINGS = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindi
 SEALED, OPEN = '"ciphertext": "v1:abc"', json.dumps({"plaintext": json.dumps({"token": "cGE1NXdvcmQ="})})[1:-1]
 KUSTOMIZATIONS = "/apis/kustomize.toolkit.fluxcd.io/v1/kustomizations"
 HELM_RELEASES = "/apis/helm.toolkit.fluxcd.io/v2/helmreleases"
+IN_INVENTORY = {
+    KUSTOMIZATIONS: "kustomize.toolkit.fluxcd.io_Kustomization",
+    HELM_RELEASES: "helm.toolkit.fluxcd.io_HelmRelease",
+}
 OF_PLATFORM = "flux-system_dev-team_kustomize.toolkit.fluxcd.io_Kustomization"
 OF_HELM = {"meta.helm.sh/release-name": "shop", "meta.helm.sh/release-namespace": "apps"}
 STACK = "config:\n  flux-tenancy:cluster: {kubeconfig: kubeconfig}\n"
@@ -156,16 +159,12 @@ class Stack:
         listed[at] = {key: each for key, each in copy.deepcopy(now).items() if not key.startswith("__")}
         return listed[at]
 
-    def run(self, *arguments: str, command: str = "show") -> tuple[int, str, str]:
+    def run(self, *arguments: str, command: str = "show") -> Ran:
         with served(self.cluster, self.folder):
-            done = CliRunner().invoke(app, ["drift", command, "--stack", "staging", *arguments])
-        assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
-        return done.exit_code, done.stdout, done.stderr
+            return invoke("drift", command, "--stack", "staging", *arguments)
 
     def found(self) -> list[dict[str, Any]]:
-        code, out, error = self.run("--output", "json")
-        assert (code, error) == (0, "")
-        found: list[dict[str, Any]] = json.loads(out)["differences"]
+        found: list[dict[str, Any]] = json.loads(told(self.run("--output", "json")))["differences"]
         return found
 
     def the(self, path: str, name: str) -> dict[str, Any]:
@@ -294,10 +293,6 @@ def test_what_a_tenant_has_applied_from_git_and_what_a_chart_of_the_stack_has_ar
 @pytest.mark.parametrize("path", [KUSTOMIZATIONS, HELM_RELEASES])
 def test_what_a_sync_has_applied_is_shown_if_nothing_of_the_stack_has_applied_the_sync(stack, path):
     """It may name itself in its own inventory."""
-    kind = {
-        KUSTOMIZATIONS: "kustomize.toolkit.fluxcd.io_Kustomization",
-        HELM_RELEASES: "helm.toolkit.fluxcd.io_HelmRelease",
-    }
     stack.platform_namespace("flux-system")
     stack.cluster.objects[f"{RBAC}/rolebindings"].append(role_binding())
     account = {"kind": "ServiceAccount", "name": "kustomize-controller", "namespace": "flux-system"}
@@ -305,15 +300,15 @@ def test_what_a_sync_has_applied_is_shown_if_nothing_of_the_stack_has_applied_th
     planted = applying(
         "apps_helper_rbac.authorization.k8s.io_RoleBinding",
         "_more_rbac.authorization.k8s.io_ClusterRoleBinding",
-        f"flux-system_dev-team_{kind[path]}",
+        f"flux-system_dev-team_{IN_INVENTORY[path]}",
         namespace="flux-system",
     )
     stack.cluster.objects[path] = [planted]
     found = {(each["what"], each["kind"], each["name"]) for each in stack.found()}
     assert found >= {("foreign", "RoleBinding", "helper"), ("foreign", "ClusterRoleBinding", "more")}
-    assert ("foreign", kind[path].partition("_")[2], "dev-team") in found
+    assert ("foreign", IN_INVENTORY[path].partition("_")[2], "dev-team") in found
 
-    own = applying(f"flux-system_dev-team_{kind[path]}", namespace="flux-system")
+    own = applying(f"flux-system_dev-team_{IN_INVENTORY[path]}", namespace="flux-system")
     own["metadata"]["name"] = "flux-system"
     stack.applies(own)
     assert stack.found() == [], "the platform's sync has applied it"
@@ -435,13 +430,11 @@ def test_cluster_roles_that_add_nothing_to_what_tenants_have_or_that_flux_has_ap
 
 def test_a_cluster_role_binding_for_accounts_of_a_tenant_and_of_the_platform_is_shown_once(stack):
     stack.platform_namespace("flux-system")
-    binding = role_binding("more")
-    del binding["metadata"]["namespace"]
-    binding["subjects"] = [
+    accounts = [
         {"kind": "ServiceAccount", "name": "dev-team", "namespace": "apps"},
         {"kind": "ServiceAccount", "name": "kustomize-controller", "namespace": "flux-system"},
     ]
-    stack.cluster.objects[f"{RBAC}/clusterrolebindings"] = [binding]
+    stack.cluster.objects[f"{RBAC}/clusterrolebindings"] = [cluster_binding("more", *accounts)]
 
     assert [each["name"] for each in stack.found()] == ["more"]
 
@@ -486,21 +479,17 @@ def test_an_exception_from_admission_policies_is_shown_wherever_it_is(stack, pat
 def test_a_sync_beside_those_of_the_platform_is_shown_unless_the_platforms_flux_has_applied_it(stack, path):
     """A tenant's own are the tenant's, and its Flux vouches for nothing in a namespace of the platform."""
     stack.platform_namespace("flux-system")
-    kind = {
-        KUSTOMIZATIONS: "kustomize.toolkit.fluxcd.io_Kustomization",
-        HELM_RELEASES: "helm.toolkit.fluxcd.io_HelmRelease",
-    }
     beside = {"metadata": {"name": "beside", "namespace": "flux-system"}, "spec": {"path": "./"}}
     stack.cluster.objects[path] = [
         beside,
-        applying(f"flux-system_beside_{kind[path]}"),
+        applying(f"flux-system_beside_{IN_INVENTORY[path]}"),
         {"metadata": {"name": "of-tenant", "namespace": "apps"}, "spec": {}},
     ]
     assert [(each["what"], each["name"], each["cluster"]) for each in stack.found()] == [
         ("foreign", "beside", {"path": "./"})
     ]
 
-    stack.applies(applying(f"flux-system_beside_{kind[path]}", namespace="flux-system"))
+    stack.applies(applying(f"flux-system_beside_{IN_INVENTORY[path]}", namespace="flux-system"))
     assert stack.found() == []
 
 
@@ -577,22 +566,16 @@ def test_a_stack_that_was_never_applied_is_refused(stack):
     assert "FT-OPS-050" in error
 
 
-def test_a_cluster_that_does_not_answer_is_an_error_of_the_stack_file(stack):
-    stack.cluster.status = 500
+@pytest.mark.parametrize(
+    "failure",
+    [{"status": 500}, {"broken": (f"{NETWORKING}/networkpolicies",)}],
+    ids=["whole cluster", "one list"],
+)
+def test_a_cluster_that_does_not_answer_is_an_error_of_the_stack_file(stack, failure):
+    """A list that fails is not one that this user may not read."""
+    vars(stack.cluster).update(failure)
 
-    code, _, error = stack.run()
-
-    assert code == 2
-    assert "Pulumi.staging.yaml: cluster.kubeconfig" in error
-
-
-def test_a_list_that_fails_is_no_list_that_this_user_may_not_read(stack):
-    stack.cluster.broken = (f"{NETWORKING}/networkpolicies",)
-
-    code, out, error = stack.run()
-
-    assert (code, out) == (2, "")
-    assert "Pulumi.staging.yaml: cluster.kubeconfig" in error
+    assert "Pulumi.staging.yaml: cluster.kubeconfig" in refusal(stack.run())
 
 
 def test_of_secrets_only_the_metadata_is_read(stack):
@@ -699,11 +682,13 @@ def test_a_repair_fails_if_somebody_writes_the_difference_again(stack):
     assert stack.found() != []
 
 
-def test_a_repair_beside_another_update_changes_nothing(stack, monkeypatch):
+@pytest.mark.parametrize("edit", [Stack.edit_flag, Stack.switch_to_audit])
+def test_a_repair_beside_another_update_changes_nothing(stack, monkeypatch, edit):
     """What that one applies is not in the state yet, so a repair would undo it."""
-    stack.edit_flag()
+    edit(stack)
 
-    def is_locked(*_: object) -> str:
+    def is_locked(arguments: list[str], *_: object) -> str:
+        assert "**::pulumi:pulumi:Stack::**" in arguments
         raise OperationError(Message("FT-OPS-340", "locked", "wait"))
 
     monkeypatch.setattr(pulumi_cli, "run_pulumi", is_locked)
@@ -748,18 +733,6 @@ def test_repair_does_nothing_to_a_cluster_without_drift_or_before_the_first_upda
     stack.resources = []
     assert stack.run(command="repair") == (0, "", nothing)
     assert (stack.ran, stack.cluster.patched) == ([], [])
-
-
-def test_a_repair_beside_an_update_changes_nothing(stack, monkeypatch):
-    stack.switch_to_audit()
-
-    def locked(arguments: list[str], *_: object) -> str:
-        assert "**::pulumi:pulumi:Stack::**" in arguments
-        raise OperationError(Message("FT-OPS-340", "locked"))
-
-    monkeypatch.setattr(pulumi_cli, "run_pulumi", locked)
-    assert stack.run(command="repair")[0] == 2
-    assert stack.cluster.patched == []
 
 
 def killed_update(stack: Stack) -> None:
@@ -902,3 +875,105 @@ def test_an_object_that_cannot_be_changed_is_named_and_the_rest_is_repaired(stac
     assert code == 2
     assert "FT-OPS-052" in error and "spec.validationActions" in error
     assert [name for name, _ in applies(stack)] == ["kustomize-controller"]
+
+
+CONFIG_MAPS, OF_KYVERNO = "/api/v1/namespaces/kyverno/configmaps", "/apis/apps/v1/namespaces/kyverno/deployments"
+
+
+def kyvernos(stack, replicas: int, filters: str) -> None:
+    """Add what the chart of Kyverno has, which is not in the state."""
+    stack.platform_namespace("kyverno")
+    containers = [{"name": "kyverno", "args": ["--enablePolicyException=false"]}]
+    spec = {"replicas": replicas, "template": {"spec": {"containers": containers}}}
+    stack.cluster.objects[OF_KYVERNO] = [
+        {"metadata": {"name": "kyverno-admission-controller", "namespace": "kyverno"}, "spec": spec}
+    ]
+    stack.cluster.objects[CONFIG_MAPS] = [
+        {"metadata": {"name": "kyverno", "namespace": "kyverno"}, "data": {"resourceFilters": filters}}
+    ]
+
+
+def test_kyverno_that_does_not_run_or_leaves_out_tenants_is_shown_and_not_repaired(stack):
+    kyvernos(stack, 1, "[Event,*,*] [Pod,kyverno,*]")
+    assert stack.found() == []
+
+    kyvernos(stack, 0, "[Event,*,*] [Pod,app*,*]")
+    stack.resources.pop()
+    found = [(each["what"], each["kind"], each["field"], each["cluster"]) for each in stack.found()]
+    assert found == [
+        ("changed", "ConfigMap", "data.resourceFilters", "[Pod,app*,*]"),
+        ("changed", "Deployment", "spec.replicas", 0),
+    ]
+    code, out, error = stack.run("--exit-code")
+    assert (code, error) == (1, "")
+    assert "drift repair" not in out and "helm get manifest" in out
+
+    code, _, error = stack.run(command="repair")
+    assert (code, stack.cluster.patched, stack.ran) == (0, [], []), error
+
+
+@pytest.mark.parametrize("is_going", [False, True])
+def test_a_deployment_of_kyverno_that_somebody_has_deleted_is_shown(stack, is_going):
+    kyvernos(stack, 1, "[Pod,kyverno,*]")
+    release = chart()
+    names = ["kyverno/kyverno-admission-controller", "elsewhere/manager"]
+    release["outputs"]["resourceNames"] |= {"Deployment.apps/apps/v1": names, "Service/v1": ["kyverno/kyverno-svc"]}
+    stack.resources.append(release)
+    assert stack.found() == []
+
+    if is_going:
+        stack.cluster.objects[OF_KYVERNO][0]["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    else:
+        stack.cluster.objects[OF_KYVERNO].clear()
+    found = [(each["what"], each["kind"], each["namespace"], each["name"]) for each in stack.found()]
+    assert found == [("missing", "Deployment", "kyverno", "kyverno-admission-controller")]
+    code, out, error = stack.run("--exit-code")
+    assert (code, error) == (1, "")
+    assert "drift repair" not in out and "kubectl create -f -" in out
+
+    code, _, error = stack.run(command="repair")
+    assert (code, stack.cluster.patched, stack.ran) == (0, [], []), error
+
+
+def test_settings_of_kyverno_that_this_user_may_not_list_are_named(stack):
+    kyvernos(stack, 1, "[Pod,*,*]")
+    stack.cluster.forbidden = (CONFIG_MAPS,)
+
+    _, out, _ = stack.run()
+
+    assert "Not compared, since this user may not list them: ConfigMap." in out
+
+
+def owned(name: str, uid: str, kind: str = "", owner: str = "", **spec: Any) -> dict[str, Any]:
+    """An object of the platform's namespace with a controller."""
+    metadata: dict[str, Any] = {"name": name, "namespace": "flux-system", "uid": uid}
+    if owner:
+        metadata["ownerReferences"] = [{"kind": kind, "name": "any", "uid": owner, "controller": True}]
+    return {"metadata": metadata, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("kind", "owner", "is_shown"),
+    [
+        ("ReplicaSet", "set", False),
+        ("ReplicaSet", "nobody", True),
+        ("ReplicaSet", "foreign", True),
+        ("Deployment", "controller", True),
+        ("ConfigMap", "map", True),
+    ],
+)
+def test_a_pod_is_explained_only_by_a_controller_that_is_explained_itself(stack, kind, owner, is_shown):
+    """Anybody who creates a pod writes its owner."""
+    stack.platform_namespace("flux-system")
+    stack.the("/apis/apps/v1/deployments", "kustomize-controller")["metadata"]["uid"] = "controller"
+    stack.cluster.objects["/apis/apps/v1/namespaces/flux-system/replicasets"] = [
+        owned("own", "set", "Deployment", "controller"),
+        owned("planted", "foreign"),
+    ]
+    stack.cluster.objects["/api/v1/namespaces/flux-system/configmaps"] = [owned("map", "map")]
+    stack.cluster.objects["/api/v1/namespaces/flux-system/pods"] = [owned("pod", "pod", kind, owner)]
+
+    found = [(each["what"], each["kind"], each["name"]) for each in stack.found()]
+
+    pod = [("foreign", "Pod", "pod")] if is_shown else []
+    assert found == [*pod, ("foreign", "ReplicaSet", "planted")]

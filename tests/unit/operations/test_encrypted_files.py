@@ -6,8 +6,7 @@ import os
 
 import pytest
 
-from flux_tenancy.operations.keys.encrypted_files import encrypted_files
-from flux_tenancy.project.errors import OperationError
+from flux_tenancy.operations.keys.sops_key import encrypted_files
 
 
 def test_a_folder_that_cannot_be_read_is_an_error(tmp_path, monkeypatch):
@@ -23,7 +22,5 @@ def test_a_folder_that_cannot_be_read_is_an_error(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "scandir", refused)
 
-    with pytest.raises(OperationError) as error:
+    with pytest.raises(PermissionError, match="private"):
         encrypted_files(tmp_path)
-
-    assert error.value.message.code == "FT-OPS-015" and "private cannot be read" in str(error.value)

@@ -10,9 +10,9 @@ import pytest
 
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.git.github import DEPLOY_KEY_TYPE, PROVIDER_TYPE, WEBHOOK_TYPE
-from flux_tenancy.operations.drift import git_host
-from flux_tenancy.operations.drift.git_host import UNREAD, host_differences
+from flux_tenancy.operations.drift import search
 from flux_tenancy.operations.drift.recorded_state import RecordedState, recorded_state
+from flux_tenancy.operations.drift.search import UNREAD, host_differences
 from flux_tenancy.project.errors import OperationError
 from tests.support.fake_github import REPOSITORY, TOKEN, FakeGitHub, github
 
@@ -51,7 +51,7 @@ def state(host: FakeGitHub, token: str = TOKEN) -> RecordedState:
 
 def found(host: FakeGitHub, monkeypatch, **options: str) -> tuple[set[tuple[str, str, str, str]], list[str]]:
     recorded = state(host, **options)
-    monkeypatch.setattr(git_host, "read_recorded", lambda *_: recorded)
+    monkeypatch.setattr(search, "read_recorded", lambda *_: recorded)
     differences, unread = host_differences(recorded, "staging", Path())
     return {(each.what.value, each.kind, each.field, str(each.cluster)) for each in differences}, unread
 
@@ -96,7 +96,7 @@ def test_what_somebody_has_deleted_is_missing(host, monkeypatch):
 def test_the_secret_address_of_a_receiver_is_not_shown(host, monkeypatch):
     host.content[f"{AT}/hooks/2"] = HOOK | {"config": {"url": "https://example.com/evil"}}
     recorded = state(host)
-    monkeypatch.setattr(git_host, "read_recorded", lambda *_: recorded)
+    monkeypatch.setattr(search, "read_recorded", lambda *_: recorded)
 
     assert "of-a-secret" not in str(host_differences(recorded, "staging", Path()))
 
@@ -109,12 +109,12 @@ def test_a_user_who_may_not_decrypt_the_state_is_told(host, monkeypatch):
     def sealed(*_: object) -> RecordedState:
         raise OperationError(Message("FT-OPS-011", "no passphrase", "set it"))
 
-    monkeypatch.setattr(git_host, "read_recorded", sealed)
+    monkeypatch.setattr(search, "read_recorded", sealed)
 
     assert host_differences(state(host), "staging", Path()) == ([], [UNREAD])
 
 
 def test_a_stack_that_registers_nothing_is_not_decrypted(monkeypatch):
-    monkeypatch.setattr(git_host, "read_recorded", lambda *_: pytest.fail("it is"))
+    monkeypatch.setattr(search, "read_recorded", lambda *_: pytest.fail("it is"))
 
     assert host_differences(recorded_state([]), "staging", Path()) == ([], [])

@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from flux_tenancy.project import waiting as module
-from flux_tenancy.project.waiting import waiting
+from flux_tenancy.project import errors as module
+from flux_tenancy.project.errors import waiting
 
 
 class Terminal(io.StringIO):

@@ -16,7 +16,7 @@ from flux_tenancy.components.installs.flux.controller_rights import shared_imper
 from flux_tenancy.components.installs.flux.profile import configured
 from flux_tenancy.components.installs.flux.release import select_components
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine
-from flux_tenancy.components.policies.kyverno_only import kyverno_only, onboards
+from flux_tenancy.components.policies.image_signatures import kyverno_only, onboards
 from flux_tenancy.components.policies.table import policy_set
 from flux_tenancy.components.stack.policy_engines import relaxed_by
 from flux_tenancy.components.tenant.impersonation import impersonations
@@ -24,9 +24,8 @@ from flux_tenancy.components.tenant.people import people_roles
 from flux_tenancy.components.tenant.role import FLUX_GROUPS, MANAGED, tenant_role
 from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 from flux_tenancy.components.vocabulary.manifests import Manifest, name_of, resource_type
-from flux_tenancy.review.access.changes import access_changes
-from flux_tenancy.review.render.rendered import PLATFORM, Render, RenderedObject
-from flux_tenancy.review.render.settings import AdmissionSettings
+from flux_tenancy.review.access.summary import access_changes
+from flux_tenancy.review.render.rendered import PLATFORM, AdmissionSettings, Render, RenderedObject
 
 STACK = "production"
 TENANTS: dict[str, dict[str, Any]] = {"dev-team": {}, "ops-team": {"namespaces": [{"name": "tools"}]}}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from flux_tenancy.review.versions import base_program
-from flux_tenancy.review.versions.base_program import installed_python
+from flux_tenancy.review.versions import rendering
+from flux_tenancy.review.versions.rendering import installed_python
 
 
 def test_other_constraints_are_another_environment(tmp_path, monkeypatch):
     commands: list[list[str]] = []
-    monkeypatch.setattr(base_program, "_run", lambda command, *_: commands.append(command))
+    monkeypatch.setattr(rendering, "_run", lambda command, *_: commands.append(command))
     (tmp_path / "requirements.txt").write_text("flux-tenancy==0.0.9\n--constraint constraints.txt\n")
     found = set()
     for pinned in ("pulumi==3.259.0", "pulumi==3.260.0"):

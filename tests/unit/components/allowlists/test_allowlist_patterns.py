@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter
 
-from flux_tenancy.components.allowlists.host_patterns import read_host_pattern
 from flux_tenancy.components.allowlists.image_patterns import read_image_pattern, repository_of
 from flux_tenancy.components.allowlists.source_patterns import is_comparable, problem_of, read_pattern
+from flux_tenancy.components.allowlists.types import read_host_pattern
 from flux_tenancy.components.config.messages import code_of
 from flux_tenancy.components.git.config import GitUrl
 from tests.support.allow_lists import IMAGES, SOURCES
@@ -150,7 +150,7 @@ def test_what_is_no_pattern_of_hosts_is_refused(entry):
     with pytest.raises(ValueError) as refused:
         read_host_pattern(entry)
 
-    assert code_of(refused.value) == "FT-CFG-152"
+    assert code_of(refused.value) == "FT-CFG-006"
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_what_is_no_pattern_of_images_is_refused(entry):
     with pytest.raises(ValueError) as refused:
         read_image_pattern(entry)
 
-    assert code_of(refused.value) == "FT-CFG-151"
+    assert code_of(refused.value) == "FT-CFG-006"
 
 
 @pytest.mark.parametrize(

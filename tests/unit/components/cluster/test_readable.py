@@ -57,9 +57,14 @@ def test_a_cluster_that_does_not_answer_is_an_error_of_a_preview_too(preview):
         if_readable(fails, 2)
 
 
-def test_a_preview_finds_the_secrets_of_the_stack_in_its_state(preview, monkeypatch):
+@pytest.fixture
+def unreadable(monkeypatch) -> None:
+    """This user may not read any object."""
     monkeypatch.setattr(readable, "find_object", denied)
 
+
+@pytest.mark.usefixtures("preview", "unreadable")
+def test_a_preview_finds_the_secrets_of_the_stack_in_its_state():
     assert finder(API, STATE)(SECRET) == RECORDED
     assert finder(API, State({}))(SECRET) is None
 
@@ -70,31 +75,22 @@ def test_a_secret_of_the_cluster_comes_before_that_of_the_state(preview, monkeyp
     assert finder(API, STATE)(SECRET) == {"data": {}}
 
 
-def test_other_objects_are_never_taken_from_the_state(preview, monkeypatch):
-    monkeypatch.setattr(readable, "find_object", denied)
-
+@pytest.mark.usefixtures("preview", "unreadable")
+def test_other_objects_are_never_taken_from_the_state():
     with pytest.raises(AccessDenied):
         finder(API, STATE)(SOURCE)
 
 
-def test_an_update_needs_the_secret_of_the_cluster(monkeypatch):
-    monkeypatch.setattr(readable, "find_object", denied)
-
-    with pytest.raises(AccessDenied):
-        finder(API, STATE)(SECRET)
-
-
-def test_a_preview_may_take_what_it_may_not_read_for_absent(preview, monkeypatch):
-    monkeypatch.setattr(readable, "find_object", denied)
-
+@pytest.mark.usefixtures("preview", "unreadable")
+def test_a_preview_may_take_what_it_may_not_read_for_absent():
     assert readable_only(finder(API, STATE))(SOURCE) is None
 
 
-def test_an_update_may_not(monkeypatch):
-    monkeypatch.setattr(readable, "find_object", denied)
-
-    with pytest.raises(AccessDenied):
-        readable_only(finder(API, STATE))(SOURCE)
+@pytest.mark.usefixtures("unreadable")
+def test_an_update_needs_the_objects_of_the_cluster():
+    for find, wanted in ((finder(API, STATE), SECRET), (readable_only(finder(API, STATE)), SOURCE)):
+        with pytest.raises(AccessDenied):
+            find(wanted)
 
 
 def test_what_is_readable_is_found(preview, monkeypatch):

@@ -12,8 +12,7 @@ from recorded_program import run
 from sample_plan import planned_tenants, tenant_args
 from sample_stack import load, removal
 
-from flux_tenancy.components.cluster.hooks import hooked, ready_hook
-from flux_tenancy.components.cluster.waiting import in_thread
+from flux_tenancy.components.cluster.hooks import hooked, in_thread, ready_hook
 from flux_tenancy.components.git.source import git_access
 from flux_tenancy.components.stack.policy_engines import Guard
 from flux_tenancy.components.tenant.component import Tenant
@@ -65,7 +64,7 @@ def test_changes_of_a_tenant_wait_until_policies_are_enforced_and_quotas_count(c
         in_force = ready_hook("policies-in-force", lambda: pytest.fail("nothing is created"))
         waiting = hooked(Guard([], [in_force]).waiting, QuotaHooks(Quotas(), planned_tenants(config)).of)
         access = git_access(config.git_sources)
-        args = tenant_args(config.tenants["dev-team"], access, config.tenancy, *removal(), options=waiting)
+        args = tenant_args(config.tenants["dev-team"], access, config.tenancy, removal(), options=waiting)
         Tenant("dev-team", args)
 
     resources = run(program)

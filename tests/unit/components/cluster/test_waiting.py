@@ -1,6 +1,6 @@
 """Waiting asks until nothing is missing or the timeout is over."""
 
-from flux_tenancy.components.cluster.waiting import POLL_SECONDS, wait_for
+from flux_tenancy.components.cluster.hooks import POLL_SECONDS, wait_for
 
 
 class Missing:

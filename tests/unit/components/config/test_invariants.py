@@ -2,7 +2,7 @@
 
 import pytest
 
-from flux_tenancy.components.config.invariants import BrokenInvariantError, present
+from flux_tenancy.components.config.errors import BrokenInvariantError, present
 
 
 @pytest.mark.parametrize("value", [0, "", [], False])

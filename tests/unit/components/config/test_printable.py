@@ -9,8 +9,7 @@ import pytest
 from sample_text import ESCAPES, SHOWN
 
 from flux_tenancy.components.config.errors import ConfigurationError, Problem, coded
-from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.messages import Message, printable
 
 
 def test_an_escape_sequence_a_line_of_its_own_and_an_override_of_direction_are_taken_away():

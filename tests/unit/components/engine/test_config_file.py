@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from flux_tenancy.components.engine.config_file import ConfigFile, Process, ancestors, config_file
+from flux_tenancy.components.engine.pulumi_command import ConfigFile, Process, ancestors, config_file
 
 WORK = Path("/work")
 HOST = Process(["/usr/bin/pulumi-language-python", "-root=/work", "127.0.0.1:1"], WORK)
@@ -50,7 +50,7 @@ def test_without_a_command_the_file_is_not_known():
     assert config_file([HOST, SHELL, Process([], WORK)], {}) == ConfigFile(False)
 
 
-LOOK = "from flux_tenancy.components.engine.config_file import config_file; print(config_file(environ={}))"
+LOOK = "from flux_tenancy.components.engine.pulumi_command import config_file; print(config_file(environ={}))"
 
 
 def test_the_command_is_found_in_the_process_table(tmp_path):

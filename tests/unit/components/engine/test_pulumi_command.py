@@ -4,8 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from flux_tenancy.components.engine.config_file import Process
-from flux_tenancy.components.engine.pulumi_command import creates_nothing, ignores_protection, makes_plan, refreshes
+from flux_tenancy.components.engine.pulumi_command import (
+    Process,
+    creates_nothing,
+    ignores_protection,
+    makes_plan,
+    refreshes,
+)
 
 WORK = Path("/work")
 HOST = Process(["/usr/bin/pulumi-language-python", "-root=/work", "127.0.0.1:1"], WORK)

@@ -1,7 +1,6 @@
 """What an update deletes or changes at GitHub and is not there any more is forgotten, so that it stops nobody."""
 
 import json
-import logging
 
 import pytest
 from loopback import closed_port, serving
@@ -64,8 +63,7 @@ def looked_up(tenants, state, previous=None, status=404, statuses=None, owners=N
 
 
 def test_what_a_removed_tenant_has_no_more_at_github_is_gone(caplog):
-    with caplog.at_level(logging.WARNING):
-        gone, asked = looked_up({}, recorded())
+    gone, asked = looked_up({}, recorded())
 
     assert gone.urns == {KEY: urn(KEY), WEBHOOK: urn(WEBHOOK)}
     assert set(asked) == {REPOSITORY, OWN_WEBHOOK, OWN_KEY}
@@ -84,8 +82,7 @@ def test_what_an_archived_repository_has_stays_there_and_is_named(caplog):
     """The provider would report its deletion, and fail to change it."""
     found = json.dumps({"full_name": "acme/apps", "permissions": {"admin": True}, "archived": True}).encode()
 
-    with caplog.at_level(logging.WARNING):
-        gone, _ = looked_up({}, recorded(), status=200, answers={REPOSITORY: found, OWN_KEY: b"{}", OWN_WEBHOOK: b"{}"})
+    gone, _ = looked_up({}, recorded(), status=200, answers={REPOSITORY: found, OWN_KEY: b"{}", OWN_WEBHOOK: b"{}"})
 
     assert gone.urns == {KEY: urn(KEY), WEBHOOK: urn(WEBHOOK)}
     assert codes(caplog.messages) == ["FT-GIT-015"] * 2
@@ -104,8 +101,7 @@ def test_what_credentials_without_admin_rights_do_not_find_is_not_gone(administe
 
 @pytest.mark.parametrize("status", [401, 403, 410, 422, 429, 451, 500, 503])
 def test_only_404_says_that_something_is_gone_and_any_other_refusal_is_named_with_its_tenant(status, caplog):
-    with caplog.at_level(logging.WARNING):
-        gone, asked = looked_up({}, recorded(), status=status)
+    gone, asked = looked_up({}, recorded(), status=status)
 
     assert not gone.urns
     assert asked
@@ -116,8 +112,7 @@ def test_only_404_says_that_something_is_gone_and_any_other_refusal_is_named_wit
 
 
 def test_what_is_there_is_no_warning(caplog):
-    with caplog.at_level(logging.WARNING):
-        gone, _ = looked_up({}, recorded(), status=200)
+    gone, _ = looked_up({}, recorded(), status=200)
 
     assert not gone.urns
     assert codes(caplog.messages) == []

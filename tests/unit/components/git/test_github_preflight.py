@@ -26,9 +26,10 @@ def _no_token_of_ones_own(monkeypatch):
     monkeypatch.delenv("GITHUB_TOKEN", raising=False)
 
 
-def repository(name="acme/apps", **permissions):
+def repository(name="acme/apps", *, archived=False, **permissions):
     """A repository as GitHub describes it."""
-    return json.dumps({"full_name": name, "permissions": {"admin": True, "pull": True} | permissions}).encode()
+    found = {"full_name": name, "archived": archived, "permissions": {"admin": True, "pull": True} | permissions}
+    return json.dumps(found).encode()
 
 
 def message(text):
@@ -71,18 +72,19 @@ def test_a_repository_with_admin_rights_is_not_an_error():
     assert refused(200, repository()) == []
 
 
-def test_a_repository_that_may_only_be_read_is_an_error():
-    assert refused(200, repository(admin=False)) == [(TENANT, "FT-GIT-008")]
-
-
-def test_rejected_credentials_are_an_error():
-    for text in ("Bad credentials", "Requires authentication"):
-        assert refused(401, message(text)) == [(TENANT, "FT-GIT-004")]
-
-
-def test_a_repository_that_does_not_exist_or_is_hidden_is_an_error():
-    for text in ("Not Found", "The target couldn't be found."):
-        assert refused(404, message(text)) == [(TENANT, "FT-GIT-005")]
+@pytest.mark.parametrize(
+    ("status", "body", "code"),
+    [
+        pytest.param(200, repository(admin=False), "FT-GIT-008", id="may only be read"),
+        pytest.param(200, repository(archived=True), "FT-GIT-016", id="is archived"),
+        pytest.param(401, message("Bad credentials"), "FT-GIT-004", id="bad credentials"),
+        pytest.param(401, message("Requires authentication"), "FT-GIT-004", id="no credentials"),
+        pytest.param(404, message("Not Found"), "FT-GIT-005", id="does not exist or is hidden"),
+        pytest.param(404, message("The target couldn't be found."), "FT-GIT-005", id="its target does not exist"),
+    ],
+)
+def test_a_repository_that_cannot_be_managed_is_an_error(status, body, code):
+    assert refused(status, body) == [(TENANT, code)]
 
 
 @pytest.mark.parametrize("status", [403, 429])
@@ -201,19 +203,16 @@ def test_an_app_uses_a_token_of_its_installation_and_its_user_permissions_are_ig
     assert paths == [INSTALLATION, APPS]
 
 
-@pytest.mark.parametrize(("status", "code"), [(401, "FT-GIT-004"), (503, "FT-GIT-007")])
-def test_an_app_that_gets_no_token_is_an_error(status, code):
-    with serving({}, status) as server:
+@pytest.mark.parametrize(
+    ("answers", "status", "code"),
+    [({}, 401, "FT-GIT-004"), ({}, 503, "FT-GIT-007"), ({INSTALLATION: b"<html>"}, 200, "FT-GIT-003")],
+    ids=["refused", "outage", "not GitHub"],
+)
+def test_an_app_that_gets_no_token_is_an_error(answers, status, code):
+    with serving(answers, status) as server:
         found = problems(stack({"dev-team": with_deploy_key()}, github=github(server, acme={"app": APP})))
 
     assert found == [(TENANT, code)]
-
-
-def test_an_app_whose_server_answers_with_an_html_page_is_an_error():
-    with serving({INSTALLATION: b"<html>"}) as server:
-        found = problems(stack({"dev-team": with_deploy_key()}, github=github(server, acme={"app": APP})))
-
-    assert found == [(TENANT, "FT-GIT-003")]
 
 
 def test_each_repository_is_a_separate_error():
@@ -326,19 +325,11 @@ def test_the_public_api_has_no_path_prefix(monkeypatch):
     ]
 
 
-def archived() -> bytes:
-    return json.dumps(json.loads(repository()) | {"archived": True}).encode()
-
-
-def test_an_archived_repository_is_an_error():
-    assert refused(200, archived()) == [(TENANT, "FT-GIT-016")]
-
-
 def test_an_archived_repository_stops_only_what_is_new_in_it():
     """Such as the new key of a rotation: all other tenants are applied."""
     before = {"repository": "apps", "key": "ssh-ed25519 AAAA", "title": "flux-tenancy staging/dev-team"}
     state = State({(DEPLOY_KEY_TYPE, deploy_key_name("dev-team", SshKey("", before["key"], ""))): before})
-    with serving({APPS: archived()}) as server:
+    with serving({APPS: repository(archived=True)}) as server:
         sources = stack({"dev-team": with_deploy_key()}, github=github(server)).git_sources
         new = unregistered(sources, state)
         lost = lost_repositories(sources, new, repository_problems(sources, new, "Pulumi.staging.yaml"), state)

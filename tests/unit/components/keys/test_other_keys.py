@@ -10,9 +10,17 @@ from pysequoia.packet import PacketPile
 from sample_sops_keys import openpgp_key
 
 from flux_tenancy.components.config.messages import message_of
-from flux_tenancy.components.keys.certificates import AppKeyError, CertificateError, read_app_key, read_authority
 from flux_tenancy.components.keys.openpgp_keys import OpenPgpKeyError, read_public_key
-from flux_tenancy.components.keys.signing_keys import SigningKeyError, read_cosign_key, read_signing_key, suffix_of
+from flux_tenancy.components.keys.signing_keys import (
+    AppKeyError,
+    CertificateError,
+    SigningKeyError,
+    read_app_key,
+    read_authority,
+    read_cosign_key,
+    read_signing_key,
+    suffix_of,
+)
 from tests.support.messages import said
 
 CERTIFICATE = keys.certificate()
@@ -80,11 +88,11 @@ def test_a_public_key_whose_packets_have_headers_of_the_old_format_is_accepted()
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", said("FT-CFG-721")),
-        ("0xB0B", said("FT-CFG-721")),
-        (OPENPGP + OPENPGP, said("FT-CFG-721")),
-        (OPENPGP.replace("PUBLIC KEY BLOCK", "SIGNATURE"), said("FT-CFG-721")),
-        (keys.public_line(keys.ed25519_key()), said("FT-CFG-721")),
+        ("", said("FT-CFG-722")),
+        ("0xB0B", said("FT-CFG-722")),
+        (OPENPGP + OPENPGP, said("FT-CFG-722")),
+        (OPENPGP.replace("PUBLIC KEY BLOCK", "SIGNATURE"), said("FT-CFG-722")),
+        (keys.public_line(keys.ed25519_key()), said("FT-CFG-722")),
         (OPENPGP.replace("PUBLIC", "PRIVATE"), said("FT-CFG-720")),
         (OPENPGP + OPENPGP.replace("PUBLIC", "PRIVATE"), said("FT-CFG-720")),
         pytest.param(OPENPGP[:80], said("FT-CFG-722"), id="truncated"),
@@ -121,27 +129,27 @@ def test_an_rsa_key_is_accepted_in_githubs_format_and_in_pkcs8(form):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", said("FT-CFG-116")),
-        (APP_KEY + APP_KEY, said("FT-CFG-116")),
-        (keys.public_pem(keys.rsa_key(2048)), said("FT-CFG-116")),
-        (keys.private_text(keys.rsa_key(2048), keys.OPENSSH), said("FT-CFG-116")),
-        (APP_KEY[:300], said("FT-CFG-116")),
+        ("", said("FT-CFG-116", "not one RSA private key in PEM")),
+        (APP_KEY + APP_KEY, said("FT-CFG-116", "not one RSA private key in PEM")),
+        (keys.public_pem(keys.rsa_key(2048)), said("FT-CFG-116", "not one RSA private key in PEM")),
+        (keys.private_text(keys.rsa_key(2048), keys.OPENSSH), said("FT-CFG-116", "not one RSA private key in PEM")),
+        (APP_KEY[:300], said("FT-CFG-116", "not one RSA private key in PEM")),
         (
             "\n".join(APP_KEY.splitlines()[:5] + APP_KEY.splitlines()[6:]),
-            said("FT-CFG-117"),
+            said("FT-CFG-116", "incomplete or damaged"),
         ),
         (
             keys.private_text(keys.rsa_key(2048), keys.TRADITIONAL, keys.PASSPHRASE),
-            said("FT-CFG-115"),
+            said("FT-CFG-116", "protected by a passphrase, which Flux cannot enter"),
         ),
         (
             keys.private_text(keys.rsa_key(2048), keys.PKCS8, keys.PASSPHRASE),
-            said("FT-CFG-115"),
+            said("FT-CFG-116", "protected by a passphrase, which Flux cannot enter"),
         ),
-        (keys.private_text(keys.ec_key(), keys.PKCS8), said("FT-CFG-118")),
+        (keys.private_text(keys.ec_key(), keys.PKCS8), said("FT-CFG-116", "not an RSA key")),
         (
             keys.private_text(keys.rsa_key(1024), keys.TRADITIONAL),
-            said("FT-CFG-119", 1024),
+            said("FT-CFG-116", "an RSA key of only 1024 bits"),
         ),
     ],
 )

@@ -6,8 +6,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from sample_stack import flux_config
 
 from flux_tenancy.components.policies.config import MaximumSizes, PoliciesConfig, PolicyMode
-from flux_tenancy.components.policies.image_signatures import flux_images, tenant_images
-from flux_tenancy.components.policies.kyverno_only import kyverno_only, kyverno_rules
+from flux_tenancy.components.policies.image_signatures import flux_images, kyverno_only, kyverno_rules, tenant_images
 from flux_tenancy.components.policies.onboarding import background_rules, onboarding
 from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 

@@ -6,7 +6,7 @@ from flux_tenancy.components.policies.config import PolicyMode
 from flux_tenancy.components.policies.kyverno import kyverno
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.native import native
-from flux_tenancy.components.policies.policy import Policy, Resources, Subject, Validation
+from flux_tenancy.components.policies.policy import Policy, Requester, Resources, Validation
 
 RENDERERS = pytest.mark.parametrize("render", [native, kyverno])
 
@@ -16,7 +16,7 @@ def policy(**changes):
         "name": PolicyName.NO_KUBECONFIG,
         "refuses": "kubeconfigs",
         "threats": (15,),
-        "subject": Subject.CONTENT,
+        "subject": Requester.CONTENT,
         "resources": (Resources("", ("pods",)),),
         "validations": (Validation("a || b", "'no'"),),
         "conditions": {"own": "c"},
@@ -47,9 +47,9 @@ def test_kyverno_autogenerates_no_rules():
 
 
 def test_kyverno_reports_existing_content_but_not_policies_about_users():
-    found = [subject for subject in Subject if spec(kyverno, subject=subject)["evaluation"]["background"]["enabled"]]
+    found = [subject for subject in Requester if spec(kyverno, subject=subject)["evaluation"]["background"]["enabled"]]
 
-    assert found == [Subject.CONTENT]
+    assert found == [Requester.CONTENT]
 
 
 def test_audit_allows_and_warns():
@@ -79,7 +79,7 @@ def test_content_is_checked_when_the_part_that_is_read_changes(render):
 
 @RENDERERS
 def test_the_platforms_rights_are_evaluated_last(render):
-    rendered = spec(render, subject=Subject.TENANTS)
+    rendered = spec(render, subject=Requester.TENANTS)
 
     assert rendered["validations"][0]["expression"] == "(a || b) || variables.platform"
     assert [variable["name"] for variable in rendered["variables"]] == ["first", "platform"]

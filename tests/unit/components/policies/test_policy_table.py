@@ -10,12 +10,12 @@ from dev.reference.policies import policies_page
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.installs.flux.lanes import lease_of
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
-from flux_tenancy.components.policies.fields import FIELDS
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.probe import probe_policy, probe_request, refusal
 from flux_tenancy.components.policies.rendering import object_name
 from flux_tenancy.components.policies.table import policies, policy_set
 from flux_tenancy.components.policies.threats import THREATS
+from flux_tenancy.components.stack.cluster.closed_objects import FIELDS
 from flux_tenancy.components.tenant.annotations import namespace_annotations
 from flux_tenancy.components.tenant.bounds import TenantBounds
 from flux_tenancy.components.tenant.config import TenantConfig, TenantPolicies
@@ -254,7 +254,7 @@ def keys_of(model):
             yield from (f"{field.alias}.{key}" for key in keys_of(field.annotation))
 
 
-# What no folder is about: components/policies/kyverno_only.py is.
+# What no folder is about: components/policies/image_signatures.py is.
 OF_KYVERNO_ALONE = (
     "policies.images.signatures",
     "policies.images.registries",
@@ -272,7 +272,9 @@ def test_every_setting_is_a_key_of_the_configuration():
     elsewhere |= {"tenant: freeze", "tenant: grants", "tenant: lane"}
     assert named <= stack | tenant | elsewhere
     sections = ("sources", "images", "notifications", "ingress", "maximumSizes")
-    general = {f"policies.{key}" for key in ("engine", "mode", "modes", *sections)}
+    # They change pods, or what a tenant's role is; a policy differs only where they are set.
+    openings = ("podDefaults", "roles", "networkPolicies")
+    general = {f"policies.{key}" for key in ("engine", "mode", "modes", *openings, *sections)}
     bounds = {"policies.tenantBounds", *(f"policies.tenantBounds.{key}" for key in keys_of(TenantBounds))}
     of_kyverno_alone = {key for key in stack if key.startswith(OF_KYVERNO_ALONE)}
     assert (stack | tenant) - named == general | bounds | of_kyverno_alone

@@ -12,14 +12,6 @@ from pydantic import TypeAdapter, ValidationError
 from sample_stack import tenant_config
 
 from flux_tenancy.components.allowlists.cel import mapping, text, texts
-from flux_tenancy.components.allowlists.host_patterns import (
-    ADDRESS,
-    HOST_PATTERN,
-    is_host_allowed,
-    origin_of,
-    origins_expression,
-    read_host_pattern,
-)
 from flux_tenancy.components.allowlists.image_patterns import read_image_pattern
 from flux_tenancy.components.allowlists.source_patterns import (
     COMPARABLE_URL,
@@ -27,6 +19,14 @@ from flux_tenancy.components.allowlists.source_patterns import (
     canonical,
     is_comparable,
     read_pattern,
+)
+from flux_tenancy.components.allowlists.types import (
+    ADDRESS,
+    HOST_PATTERN,
+    is_host_allowed,
+    origin_of,
+    origins_expression,
+    read_host_pattern,
 )
 from flux_tenancy.components.config.types import (
     DNS_LABEL,

@@ -154,15 +154,15 @@ def test_valid_signatures_are_accepted(tmp_path, entry: dict[str, Any]):
 @pytest.mark.parametrize(
     ("entry", "problem"),
     [
-        ({"images": IMAGES}, "images.signatures[0]: " + said("FT-CFG-506")),
-        (KEYED | KEYLESS, "images.signatures[0]: " + said("FT-CFG-506")),
+        ({"images": IMAGES}, "images.signatures[0]: " + said("FT-CFG-181", "key and keyless")),
+        (KEYED | KEYLESS, "images.signatures[0]: " + said("FT-CFG-181", "key and keyless")),
         (
             KEYLESS | {"transparencyLog": False},
             "images.signatures[0].transparencyLog: " + said("FT-CFG-507"),
         ),
         (
             {"images": IMAGES, "keyless": {"issuer": ISSUER}},
-            "images.signatures[0].keyless: " + said("FT-CFG-505"),
+            "images.signatures[0].keyless: " + said("FT-CFG-181", "subject and subjectRegExp"),
         ),
         (KEYED | {"images": []}, "images.signatures[0].images: " + EMPTY()),
     ],
@@ -177,7 +177,7 @@ def test_an_incomplete_entry_is_refused(tmp_path, entry: dict[str, Any], problem
         (PRIVATE_KEY, said("FT-CFG-126")),
         ("ssh-ed25519 AAAA", said("FT-CFG-127")),
         (KEY.replace("\n", "", 2), said("FT-CFG-127")),
-        (KEY[:60] + KEY[80:], said("FT-CFG-128")),
+        (KEY[:60] + KEY[80:], said("FT-CFG-127")),
     ],
 )
 def test_an_invalid_public_key_is_refused_and_not_repeated(tmp_path, key: str, problem: str):

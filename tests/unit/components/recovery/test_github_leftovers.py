@@ -177,7 +177,7 @@ LEFT = Leftover(REPOSITORY, "keys/1", "the deploy key 'x'")
 
 def test_a_leftover_is_removed_and_logged(monkeypatch, logged):
     assert cleared(monkeypatch, LEFT) == [f"DELETE {APPS}/keys/1"]
-    assert codes(logged) == ["FT-GIT-022"]
+    assert codes(logged) == ["FT-GIT-021"]
     assert is_about_the_key(logged[0], "info")
 
 
@@ -196,7 +196,7 @@ def test_a_key_that_is_in_use_stays_with_a_warning(monkeypatch, logged):
 def test_a_leftover_that_somebody_has_removed_is_gone(monkeypatch, logged):
     cleared(monkeypatch, LEFT, status=404)
 
-    assert codes(logged) == ["FT-GIT-022"]
+    assert codes(logged) == ["FT-GIT-021"]
 
 
 def test_a_leftover_that_cannot_be_removed_ends_the_update(monkeypatch, logged):

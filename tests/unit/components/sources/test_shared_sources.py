@@ -90,7 +90,7 @@ def test_a_tenant_can_be_synced_from_a_shared_source_alone(tmp_path):
     [
         ({"tenants": ["a"]}, "shared.it.source FT-CFG-605"),
         ({"tenants": ["b"], "source": CHARTS}, "shared.it.tenants[0] FT-SRC-044"),
-        ({"tenants": ["a", "a"], "source": CHARTS}, "shared.it.tenants[1] FT-SRC-047"),
+        ({"tenants": ["a", "a"], "source": CHARTS}, "shared.it.tenants[1] FT-CFG-403"),
         (
             {"tenants": ["a"], "source": CHARTS | {"url": "http://c.example.com"}},
             "shared.it.source.url FT-CFG-674",

@@ -10,7 +10,9 @@ from sample_sources import authority
 from sample_stack import FLUX, Secret, load
 
 from flux_tenancy.components.config.errors import ConfigurationError
+from flux_tenancy.components.policies.config import PoliciesConfig
 from flux_tenancy.components.stack.policy_engines import relaxed_by
+from flux_tenancy.components.tenant.config import TenantConfig
 
 HELM: dict[str, Any] = {"kind": "HelmRepository", "url": "https://charts.example.com"}
 CHARTS: dict[str, Any] = {"kind": "HelmRepository", "url": "oci://registry.example.com/charts"}
@@ -124,7 +126,7 @@ def test_a_source_of_any_kind_is_taken(tmp_path, source, sections):
         ),
         (CHARTS | {"insecure": True}, [".insecure FT-CFG-674"]),
         (OCI | {"url": "https://registry.example.com/a"}, [".url FT-CFG-016"]),
-        (OCI | {"verify": {}}, [".verify FT-SRC-025"]),
+        (OCI | {"verify": {}}, [".verify FT-CFG-181"]),
         (OCI | {"verify": {"keys": {"ci": "none"}}}, [".verify.keys.ci FT-CFG-127"]),
         (OCI | {"verify": {"provider": "notation", "keys": {"ci": KEY}}}, [".verify.provider FT-CFG-606"]),
         (OCI | {"credentials": {"username": "shop"}}, [".credentials FT-SRC-020"]),
@@ -136,7 +138,7 @@ def test_a_source_of_any_kind_is_taken(tmp_path, source, sections):
         (OCI | {"provider": "aws"}, [".provider FT-SRC-026"]),
         (
             OCI | {"provider": "aws", "serviceAccountName": "puller"},
-            [".provider FT-SRC-050", ".serviceAccountName FT-SRC-052"],
+            [".provider FT-SRC-050", ".serviceAccountName FT-CFG-654"],
         ),
         (OCI | {"serviceAccountName": "puller"}, [".serviceAccountName FT-SRC-027"]),
         (OCI | {"proxy": {"address": "proxy"}}, [".proxy.address FT-CFG-017"]),
@@ -147,7 +149,7 @@ def test_a_source_of_any_kind_is_taken(tmp_path, source, sections):
         ),
         (BUCKET | {"bucketName": "a/../b"}, [".endpoint FT-CFG-673"]),
         (BUCKET | {"bucketName": ""}, [".bucketName FT-CFG-010"]),
-        (BUCKET | {"endpoint": "s3.example.com/path"}, [".endpoint FT-SRC-005"]),
+        (BUCKET | {"endpoint": "s3.example.com/path"}, [".endpoint FT-CFG-006"]),
         (
             BUCKET | {"provider": "aws", "serviceAccountName": "reader"},
             [".credentials FT-SRC-028"],
@@ -163,7 +165,7 @@ def test_a_source_of_any_kind_is_taken(tmp_path, source, sections):
         (GIT | {"serviceAccountName": "reader"}, [".serviceAccountName FT-SRC-027"]),
         (
             GIT | {"provider": "azure", "serviceAccountName": "reader"},
-            [".provider FT-SRC-050", ".serviceAccountName FT-SRC-052"],
+            [".provider FT-SRC-050", ".serviceAccountName FT-CFG-654"],
         ),
         (
             GIT | {"provider": "azure", "serviceAccountName": "a", "https": {"password": Secret("s3cret")}},
@@ -228,3 +230,19 @@ def test_a_policy_exempts_certificates_of_the_stack_only_if_it_has_any_and_tenan
     config = load(tmp_path, tenants=tenant({"it": source}), policies=policies)
 
     assert relaxed_by(config.tenants.values(), config.policies) == relaxed
+
+
+@pytest.mark.parametrize(
+    ("own", "relaxed"),
+    [
+        ({"hosts": ["shop.example.com"]}, set()),
+        ({"priorityClasses": ["gold"]}, {"priority-classes"}),
+        ({"csiDrivers": ["csi.example.com"]}, {"pod-volumes"}),
+        ({"storageClasses": ["slow"]}, {"volume-claims", "volume-classes"}),
+        ({"tolerations": ["example.com/gpu"]}, {"node-placement"}),
+    ],
+)
+def test_policies_read_the_lists_of_a_tenant_only_if_one_has_them(own, relaxed):
+    tenant = TenantConfig.model_validate({"namespaces": [{"name": "apps"}], "policies": own})
+
+    assert relaxed_by([tenant], PoliciesConfig()) == relaxed

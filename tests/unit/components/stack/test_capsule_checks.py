@@ -53,12 +53,15 @@ def proxy(**keys: Any) -> dict[str, Any]:
             },
             "tenants.dev-team.namespaces: " + said("FT-CFG-821", 2, 1),
         ),
-        ({"tenancy": proxy(addon=True, secret="a")}, "tenancy.capsule.proxy: " + said("FT-CFG-825")),
+        (
+            {"tenancy": proxy(addon=True, secret="a")},
+            "tenancy.capsule.proxy: " + said("FT-CFG-181", "address, secret and addon"),
+        ),
         (
             {"tenancy": proxy(address="http://a"), "flux": FLUX | {"workloadIdentity": True}},
             "tenancy.capsule.proxy.address: " + said("FT-CFG-826"),
         ),
-        ({"tenancy": proxy(address="https://a")}, "tenancy.capsule.proxy: " + said("FT-CFG-827")),
+        ({"tenancy": proxy(address="https://a")}, "tenancy.capsule.proxy: " + said("FT-CFG-654")),
         (
             {
                 "tenancy": CAPSULE,
@@ -151,7 +154,8 @@ def test_no_service_account_of_a_tenant_administrates_capsule(tmp_path, namespac
     if tenant is None:
         assert load(tmp_path, **sections, tenants={"dev-team": {}})
         return
-    problem = f"{WHERE}capsule.administrators[0].namespace: {said('FT-CFG-829', tenant)}"
+    message = said("FT-CFG-679", tenant, "add namespaces of the platform to any tenant")
+    problem = f"{WHERE}capsule.administrators[0].namespace: {message}"
     assert problems_of(tmp_path, **sections, tenants={"dev-team": {}}) == [problem]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sample_stack import CLUSTER, load, problems, write_project_file
 
-from flux_tenancy.components.stack.files.config_keys import check_keys, section_of
+from flux_tenancy.components.stack.files.stack_file import check_keys, section_of
 from tests.support.messages import said
 
 PROJECT = "platform"

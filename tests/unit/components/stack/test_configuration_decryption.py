@@ -6,8 +6,7 @@ from sample_stack import DEV_TEAM_BASE, FLUX, Secret, load, problems
 
 from flux_tenancy.components.config.errors import MISSING
 from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.sync.decryption import Decryption, WorkloadIdentity
-from flux_tenancy.components.sync.workload_identity import PROVIDERS
+from flux_tenancy.components.sync.decryption import KEY_SERVICES, Decryption, WorkloadIdentity
 from tests.support import post_quantum_key
 from tests.support.messages import said
 
@@ -38,7 +37,7 @@ def refused(tmp_path, decryption, **sections):
 
 
 def refused_setting(provider: str, name: str, value: str) -> Message:
-    return said("FT-CFG-205", PROVIDERS[provider].settings[name].pattern).of(value)
+    return said("FT-CFG-205", KEY_SERVICES[provider].settings[name].pattern).of(value)
 
 
 def test_keys_of_all_kinds_can_be_combined(tmp_path):
@@ -280,12 +279,12 @@ def test_a_cloud_identity_becomes_annotations_of_the_service_account(settings, a
     assert WorkloadIdentity.model_validate(settings).annotations == annotations
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("provider", KEY_SERVICES)
 def test_keys_of_each_service_are_in_its_own_rule(provider):
     settings = {"aws": {"roleArn": ROLE}, "azure": {"clientId": UUID, "tenantId": UUID}}.get(provider, {})
     decryption = Decryption.model_validate({"workloadIdentity": {"provider": provider, "keys": ["a", "b"], **settings}})
 
-    assert decryption.rule_keys == {PROVIDERS[provider].rule: ("a", "b")}
+    assert decryption.rule_keys == {KEY_SERVICES[provider].rule: ("a", "b")}
 
 
 SEALED = "ENC[AES256_GCM,data:lp4XIObfTg==,iv:nhFbOpHBW+,tag:6PVrl41r,type:str]"

@@ -31,8 +31,11 @@ def unknown_scheme(scheme: str) -> Message:
     [
         ({"cluster": ...}, "cluster: " + MISSING()),
         ({"flux": "2.9.5"}, "flux: " + said("FT-CFG-610", "'2.9.5'", "version, sha256")),
-        ({"cluster": {}}, "cluster: " + said("FT-CFG-181")),
-        ({"cluster": CLUSTER | {"kubeconfigContent": Secret("apiVersion: v1")}}, "cluster: " + said("FT-CFG-181")),
+        ({"cluster": {}}, "cluster: " + said("FT-CFG-181", "kubeconfig (a path) and kubeconfigContent (a secret)")),
+        (
+            {"cluster": CLUSTER | {"kubeconfigContent": Secret("apiVersion: v1")}},
+            "cluster: " + said("FT-CFG-181", "kubeconfig (a path) and kubeconfigContent (a secret)"),
+        ),
         (
             {"cluster": CLUSTER | {"contexts": "staging"}},
             "cluster.contexts: " + said("FT-CFG-602", "context"),
@@ -44,7 +47,12 @@ def unknown_scheme(scheme: str) -> Message:
         ),
         (
             {"flux": FLUX | {"egress": {"hosts": ["https://files.example.com"]}}},
-            "flux.egress.hosts[0]: " + said("FT-CFG-303").of("https://files.example.com"),
+            "flux.egress.hosts[0]: "
+            + said(
+                "FT-CFG-006",
+                "a host as in a URL, a domain or a network",
+                "files.example.com, .example.com or 192.0.2.0/24",
+            ).of("https://files.example.com"),
         ),
         (
             {"flux": FLUX | {"egress": {"hosts": ["files.example.com", ".svc.cluster.local"]}}},
@@ -52,7 +60,8 @@ def unknown_scheme(scheme: str) -> Message:
         ),
         (
             {"flux": FLUX | {"egress": {"networks": ["192.0.2.1"]}}},
-            "flux.egress.networks[0]: " + said("FT-CFG-007").of("192.0.2.1"),
+            "flux.egress.networks[0]: "
+            + said("FT-CFG-006", "a network in CIDR notation", "192.0.2.0/24").of("192.0.2.1"),
         ),
         ({"flux": ...}, "flux: " + MISSING()),
         ({"flux": None}, "flux: " + said("FT-CFG-610", "nothing", "version, sha256")),
@@ -79,8 +88,8 @@ def test_a_section_that_cannot_be_used_is_named(tmp_path, sections, problem):
     [
         ({"versoin": FLUX["version"]}, ".versoin: " + said("FT-CFG-602", "version")),
         ({"version": 2.9}, ".version: " + said("FT-CFG-612", "2.9")),
-        ({"version": "v2.9.5"}, ".version: " + said("FT-CFG-300").of("v2.9.5")),
-        ({"version": "2.8.1"}, ".version: " + said("FT-CFG-301", "2.9.x, 2.10.x").of("2.8.1")),
+        ({"version": "v2.9.5"}, ".version: " + said("FT-CFG-006", "a Flux release", "2.9.5").of("v2.9.5")),
+        ({"version": "2.8.1"}, ".version: " + said("FT-CFG-452", "Flux", "2.9.x, 2.10.x").of("2.8.1")),
         (
             {"version": "2.11.0"},
             ".version: " + said("FT-FLX-011", "2.11", "2.9.x, 2.10.x", "2.10").of("2.11.0"),
@@ -111,7 +120,7 @@ def test_a_section_that_cannot_be_used_is_named(tmp_path, sections, problem):
         ),
         (
             {"components": ["source-controller", "kustomize-controller", "source-controller"]},
-            ".components: " + said("FT-CFG-308"),
+            ".components: " + said("FT-CFG-403", "a controller"),
         ),
         (
             {"manifests": {"url": "install.yaml"}},
@@ -124,7 +133,7 @@ def test_a_section_that_cannot_be_used_is_named(tmp_path, sections, problem):
         ),
         (
             {"manifests": {"url": "https://host/install.yaml", "bundle": "install.yaml"}},
-            ".manifests: " + said("FT-CFG-305"),
+            ".manifests: " + said("FT-CFG-273", "url and bundle"),
         ),
         (
             {"resources": {"source-watcher": {"limits": {"memory": "1Gi"}}}},
@@ -145,12 +154,14 @@ def test_a_section_that_cannot_be_used_is_named(tmp_path, sections, problem):
         ),
         (
             {"extraArgs": {"helm-controller": ["concurrent=8"]}},
-            ".extraArgs.helm-controller[0]: " + said("FT-CFG-302").of("concurrent=8"),
+            ".extraArgs.helm-controller[0]: "
+            + said("FT-CFG-006", "a controller argument with its value", "--concurrent=8").of("concurrent=8"),
         ),
         # Without a value it would take the next argument for one: the first of the lockdown.
         (
             {"extraArgs": {"helm-controller": ["--events-addr"]}},
-            ".extraArgs.helm-controller[0]: " + said("FT-CFG-302").of("--events-addr"),
+            ".extraArgs.helm-controller[0]: "
+            + said("FT-CFG-006", "a controller argument with its value", "--concurrent=8").of("--events-addr"),
         ),
     ],
 )
@@ -236,25 +247,22 @@ def test_a_base_file_that_is_no_mapping_in_yaml_is_named(tmp_path, base, problem
     assert time.process_time() - began < 1
 
 
-def test_a_tenant_of_the_stack_needs_a_base_file(tmp_path):
-    assert problems(tmp_path, bases={}, tenants={"dev-team": {}}) == [
-        "tenants/dev-team.yaml: " + said("FT-CFG-629", "Pulumi.staging.yaml", "dev-team", "")
-    ]
-
-
-def test_a_tenant_whose_name_is_misspelled_in_the_stack_is_likened_to_its_base_file(tmp_path):
-    assert problems(tmp_path, bases={"dev-team": ""}, tenants={"dev-taem": {}}) == [
-        "tenants/dev-taem.yaml: "
-        + said("FT-CFG-629", "Pulumi.staging.yaml", "dev-taem", "did you mean 'dev-team'? If not, ")
-    ]
-
-
-def test_a_base_with_the_other_ending_of_yaml_is_named(tmp_path):
+@pytest.mark.parametrize(
+    ("there", "name", "hint"),
+    [
+        ((), "dev-team", ""),
+        (("dev-team.yaml",), "dev-taem", "did you mean 'dev-team'? If not, "),
+        (("ops-team.yml",), "ops-team", "rename ops-team.yml, or "),
+    ],
+    ids=["no file", "misspelled", "other ending"],
+)
+def test_a_tenant_of_the_stack_needs_a_base_file(tmp_path, there, name, hint):
     (tmp_path / "tenants").mkdir()
-    (tmp_path / "tenants/ops-team.yml").write_text("")
+    for file in there:
+        (tmp_path / "tenants" / file).write_text("")
 
-    assert problems(tmp_path, tenants={"ops-team": {}}, bases={}) == [
-        "tenants/ops-team.yaml: " + said("FT-CFG-629", "Pulumi.staging.yaml", "ops-team", "rename ops-team.yml, or ")
+    assert problems(tmp_path, bases={}, tenants={name: {}}) == [
+        f"tenants/{name}.yaml: " + said("FT-CFG-629", "Pulumi.staging.yaml", name, hint)
     ]
 
 
@@ -392,7 +400,7 @@ def test_an_interval_that_flux_does_not_know_is_refused(tmp_path, interval, reas
         ({"source": None}, ".source: " + MISSING()),
         (
             {"source": {"branch": ".."}},
-            ".source.branch: " + said("FT-CFG-250").of(".."),
+            ".source.branch: " + said("FT-CFG-006", "a branch or tag name that Git accepts", "main").of(".."),
         ),
         (
             {"sync": {"path": "../prod"}},
@@ -606,16 +614,14 @@ def test_a_controller_that_may_read_all_secrets_may_keep_them_in_memory(tmp_path
     assert load(tmp_path, flux=FLUX | arguments | {"controllerRights": "release"}).flux.extra_args
 
 
-def test_a_key_of_another_section_is_refused_with_its_place(tmp_path):
-    [problem] = problems(tmp_path, tenants={"dev-team": {"offboardingTimeout": "5m"}})
-
-    place = "Pulumi.staging.yaml: tenants.dev-team.offboardingTimeout: "
-    assert problem == place + said("FT-CFG-604", "tenancy.offboardingTimeout")
-
-
 @pytest.mark.parametrize(
     ("sections", "key", "place"),
     [
+        (
+            {"tenants": {"dev-team": {"offboardingTimeout": "5m"}}},
+            "tenants.dev-team.offboardingTimeout",
+            "tenancy.offboardingTimeout",
+        ),
         ({"tenants": {"dev-team": {"kyverno": {}}}}, "tenants.dev-team.kyverno", "the stack itself"),
         ({"policies": {"grants": []}}, "policies.grants", "tenants.<name>.grants"),
         (
@@ -631,7 +637,7 @@ def test_a_key_of_another_section_is_refused_with_its_place(tmp_path):
         ),
     ],
 )
-def test_a_key_of_a_named_or_listed_section_has_its_place(tmp_path, sections, key, place):
+def test_a_key_of_another_section_is_refused_with_its_place(tmp_path, sections, key, place):
     assert problems(tmp_path, **sections) == [f"Pulumi.staging.yaml: {key}: " + said("FT-CFG-604", place)]
 
 

@@ -83,7 +83,8 @@ def tenant(**entry: Any) -> dict[str, Any]:
         ),
         (
             {"flux": FLUX | {"resources": {"source-controller": {"limits": {"memory": "lots"}}}}},
-            "flux.resources.source-controller.limits.memory: " + said("FT-CFG-006").of("lots"),
+            "flux.resources.source-controller.limits.memory: "
+            + said("FT-CFG-006", "a Kubernetes quantity", "4, 500m or 8Gi").of("lots"),
         ),
     ],
     ids=lambda value: value.split(": ")[0] if isinstance(value, str) else "",

@@ -242,7 +242,7 @@ def test_notifications_need_the_controller(tmp_path):
     flux = FLUX | {"components": ["source-controller", "kustomize-controller"]}
 
     assert problems(tmp_path, flux=flux, **notified(**ALERTMANAGER)) == [
-        "Pulumi.staging.yaml: tenants.dev-team.notifications: " + said("FT-MSG-060", "notification-controller")
+        "Pulumi.staging.yaml: tenants.dev-team.notifications: " + said("FT-CFG-661", "notification-controller")
     ]
 
 

@@ -77,7 +77,10 @@ def test_an_allow_list_entry_that_is_no_url_pattern_is_refused(tmp_path, entry):
 def test_an_image_entry_that_leaves_its_registry_open_is_refused(tmp_path, entry):
     [problem] = problems(tmp_path, {"images": {"allowed": [entry]}})
 
-    assert problem == f"Pulumi.staging.yaml: policies.images.allowed[0]: {said('FT-CFG-151').of(entry)}"
+    message = said(
+        "FT-CFG-006", "an image repository with its registry", "registry.example.com/org/* or docker.io/library/nginx"
+    )
+    assert problem == f"Pulumi.staging.yaml: policies.images.allowed[0]: {message.of(entry)}"
 
 
 def test_an_unknown_policy_is_refused_and_the_known_ones_are_named(tmp_path):
@@ -91,6 +94,23 @@ def test_policies_are_not_turned_off_by_their_mode(tmp_path):
     [problem] = problems(tmp_path, {"mode": "off"})
 
     assert problem == ("Pulumi.staging.yaml: policies.mode: " + said("FT-CFG-502"))
+
+
+def test_defaults_of_pods_need_an_engine(tmp_path):
+    [problem] = problems(tmp_path, {"engine": "none", "podDefaults": "restricted"})
+
+    assert problem == "Pulumi.staging.yaml: policies.podDefaults: " + said("FT-CFG-510")
+    load(tmp_path, policies={"podDefaults": "restricted"})
+
+
+@pytest.mark.parametrize(
+    ("key", "policy"), [("roles", "tenant-access"), ("roles", "platform-objects"), ("networkPolicies", "tenant-limits")]
+)
+def test_what_is_opened_to_tenants_needs_the_policies_that_judge_it(tmp_path, key, policy):
+    [problem] = problems(tmp_path, {key: True, "modes": {policy: "audit"}})
+
+    assert problem == f"Pulumi.staging.yaml: policies.{key}: {said('FT-TEN-421', lacking=policy)}"
+    load(tmp_path, policies={key: True, "modes": {"host-access": "audit"}})
 
 
 def test_the_source_that_the_stack_declares_needs_no_entry_of_the_lists(tmp_path):
@@ -171,4 +191,5 @@ def test_a_limit_of_tokens_that_would_refuse_every_pod_is_refused(tmp_path):
 def test_a_host_that_no_ingress_can_be_held_against_is_refused(tmp_path, entry):
     [problem] = problems(tmp_path, {"ingress": {"hosts": [entry]}})
 
-    assert problem == f"Pulumi.staging.yaml: policies.ingress.hosts[0]: {said('FT-CFG-153').of(entry)}"
+    message = said("FT-CFG-006", "a lowercase host name", "shop.example.com, or *.example.com for all names below")
+    assert problem == f"Pulumi.staging.yaml: policies.ingress.hosts[0]: {message.of(entry)}"

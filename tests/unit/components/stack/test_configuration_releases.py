@@ -89,7 +89,7 @@ def test_more_releases_than_the_quota_admits_are_refused(tmp_path):
 
     found = problems(tmp_path, {"a": {"chart": "a"}, "b": {"chart": "b"}}, tenancy=limits)
 
-    assert found == [f"{WHERE}: {said('FT-TEN-314', 2, 1)}"]
+    assert found == [f"{WHERE}: {said('FT-TEN-313', 2, 1, 'HelmReleases', 'helmReleases')}"]
 
 
 def test_intervals_and_timeouts_of_releases_are_held_to_the_policies(tmp_path):
@@ -156,7 +156,7 @@ def test_a_tenant_with_releases_alone_needs_neither_a_repository_nor_a_sync(tmp_
     [
         ({"sync": {"path": "./app"}}, "tenants.dev-team.sync.source", "FT-SRC-040"),
         ({"syncs": {"jobs": {"path": "./jobs"}}}, "sync.source", "FT-SRC-040"),
-        ({"releases": {"podinfo": {"source": None}}}, "tenants.dev-team.releases.podinfo.source", "FT-TEN-"),
+        ({"releases": {"podinfo": {"source": None}}}, "tenants.dev-team.releases.podinfo.source", "FT-SRC-040"),
     ],
 )
 def test_what_a_tenant_with_releases_alone_lacks_is_an_error(tmp_path, entry, path, code):

@@ -95,7 +95,7 @@ def test_keys_are_handed_on_with_the_line_ends_of_unix(tmp_path):
         ),
         (
             {"url": SSH, "deployKey": Secret(KEY), "githubApp": APP},
-            ": " + said("FT-CFG-265", "deployKey and githubApp"),
+            ": " + said("FT-CFG-273", "deployKey and githubApp, but a source has only one login"),
         ),
         (
             {"url": HTTPS, "certificateAuthority": keys.private_text(keys.ec_key(), keys.PKCS8)},
@@ -111,7 +111,7 @@ def test_keys_are_handed_on_with_the_line_ends_of_unix(tmp_path):
         ),
         (
             {"url": SSH, "deployKey": Secret(keys.private_text(keys.rsa_key(2048), keys.PKCS8))},
-            ".deployKey: " + said("FT-CFG-141", 2048),
+            ".deployKey: " + said("FT-CFG-140", "an RSA key of only 2048 bits"),
         ),
         (
             {"url": SSH, "deployKey": Secret(KEY[:99])},
@@ -119,14 +119,17 @@ def test_keys_are_handed_on_with_the_line_ends_of_unix(tmp_path):
         ),
         (
             {"url": HTTPS, "githubApp": APP | {"privateKey": Secret("pa55word")}},
-            ".githubApp.privateKey: " + said("FT-CFG-116"),
+            ".githubApp.privateKey: " + said("FT-CFG-116", "not one RSA private key in PEM"),
         ),
         (
             {"url": HTTPS, "githubApp": APP | {"installationOwner": "acme"}},
-            ".githubApp: " + said("FT-CFG-262"),
+            ".githubApp: " + said("FT-CFG-181", "installationId and installationOwner"),
         ),
         ({"url": HTTPS, "https": {"password": Secret(" ")}}, ".https.password: " + EMPTY()),
-        ({"url": HTTPS, "https": {}}, ".https: " + said("FT-CFG-260")),
+        (
+            {"url": HTTPS, "https": {}},
+            ".https: " + said("FT-CFG-181", "password (which may be a token) and bearerToken"),
+        ),
         (
             {"url": HTTPS, "https": {"username": "bot", "bearerToken": Secret("token")}},
             ".https: " + said("FT-CFG-261"),
@@ -141,11 +144,12 @@ def test_keys_are_handed_on_with_the_line_ends_of_unix(tmp_path):
         ),
         (
             {"url": SSH, "deployKey": Secret(KEY), "github": {"repository": "apps"}},
-            ".github.repository: " + said("FT-CFG-254").of("apps"),
+            ".github.repository: " + said("FT-CFG-006", "a GitHub repository", "my-org/my-repository").of("apps"),
         ),
         (
             {"url": SSH, "deployKey": Secret(KEY), "github": {"repository": "acme/apps.git"}},
-            ".github.repository: " + said("FT-CFG-254").of("acme/apps.git"),
+            ".github.repository: "
+            + said("FT-CFG-006", "a GitHub repository", "my-org/my-repository").of("acme/apps.git"),
         ),
         (
             {"url": HTTPS, "github": {"repository": "acme/apps"}},
@@ -306,7 +310,7 @@ def test_a_second_key_of_one_type_is_refused_since_flux_takes_the_first_alone(tm
     [
         (
             {"acme": {"token": Secret("token"), "app": APP}},
-            "github.owners.acme: " + said("FT-CFG-273"),
+            "github.owners.acme: " + said("FT-CFG-273", "token and app"),
         ),
         (
             {"acme": {"app": {"appId": 1, "installationOwner": "acme", "privateKey": Secret(APP_KEY)}}},

@@ -61,7 +61,9 @@ def test_syncs_that_could_not_be_applied_are_refused(tmp_path, entry, problem):
 def test_more_syncs_than_the_quota_admits_are_refused(tmp_path):
     found = problems(tmp_path, {"syncs": {"a": {}, "b": {}}}, tenancy={"limits": {"kustomizations": 1}})
 
-    assert found == [f"{WHERE}.syncs: {said('FT-TEN-313', 2, 1)}"]
+    assert found == [
+        f"{WHERE}.syncs: {said('FT-TEN-313', 2, 1, 'Kustomizations besides its own sync', 'kustomizations')}"
+    ]
 
 
 def test_intervals_and_timeouts_of_syncs_are_held_to_the_policies(tmp_path):

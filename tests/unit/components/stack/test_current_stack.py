@@ -8,9 +8,9 @@ from recorded_program import run
 from sample_stack import CLUSTER, DEV_TEAM_BASE, FLUX, write_project_file
 
 from flux_tenancy.components.config.errors import ConfigurationError, Problem
-from flux_tenancy.components.engine.config_file import ConfigFile
+from flux_tenancy.components.engine.pulumi_command import ConfigFile
 from flux_tenancy.components.stack.config import StackConfig
-from flux_tenancy.components.stack.current import read_stack, stack_file
+from flux_tenancy.components.stack.loading import read_stack, stack_file
 from tests.support.messages import said
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from flux_tenancy.components.cluster.component import CLUSTER_TYPE
 from flux_tenancy.components.engine.state import State
-from flux_tenancy.components.stack.cluster.preparation import slow_first_update
+from flux_tenancy.components.stack.cluster.preflight import slow_first_update
 
 APPLIED = State({(CLUSTER_TYPE, "cluster"): {"uid": "1"}})
 

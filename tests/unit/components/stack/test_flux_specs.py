@@ -17,7 +17,8 @@ from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.stack.checks import flux_specs
 from flux_tenancy.components.stack.checks.flux_specs import spec_problems
-from flux_tenancy.components.stack.cluster.preflight import offline_preflight, preflight
+from flux_tenancy.components.stack.cluster.findings import offline_preflight
+from flux_tenancy.components.stack.cluster.preflight import preflight
 from flux_tenancy.components.stack.files.stack_file import StackFile
 from flux_tenancy.components.stack.plan import stack_plan
 from tests.support.goldens import assert_golden

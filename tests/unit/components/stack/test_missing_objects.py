@@ -74,6 +74,22 @@ def test_an_unchanged_stack_reads_nothing_more(config):
     assert found(config) == ([], [])
 
 
+def test_a_namespace_of_a_tenant_that_is_gone_is_missing_with_what_was_in_it(config):
+    [problem], _ = found(config, without={"apps", "apps/dev-team"})
+
+    assert problem.code == "FT-CLU-113"
+    assert "2 of the objects" in problem.message and "(Kustomization apps/dev-team, Namespace apps)" in problem.message
+
+
+def test_a_namespace_that_is_gone_alone_is_missing(config):
+    """As after an offboarding that was held until somebody removed the finalizers, of a tenant that is listed again."""
+    recorded = {key: outputs for key, outputs in ALL.items() if key[0] != SYNC}
+
+    [problem], _ = found(config, recorded, without={"apps"})
+
+    assert "(Namespace apps)" in problem.message
+
+
 def test_a_missing_sync_makes_it_check_all_objects(config):
     gone = {"apps/dev-team", "flux-tenancy-tenant", "flux-system/source-controller"}
 
@@ -116,6 +132,7 @@ def test_the_sync_of_a_tenant_that_is_leaving_is_not_missing(tmp_path):
     leaving = load(tmp_path, tenants={"dev-team": {"state": "leaving"}})
 
     assert found(leaving, without={"apps/dev-team"}) == ([], [])
+    assert found(leaving, without={"apps", "apps/dev-team"}) == ([], [])
 
 
 def test_nothing_is_missing_in_another_or_a_new_cluster(config):

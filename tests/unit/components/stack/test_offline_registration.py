@@ -15,9 +15,8 @@ from sample_project import pinned, tenant, write_project, write_stack
 
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.engine.state import State
-from flux_tenancy.components.recovery.missing_namespaces import LostNamespaces
+from flux_tenancy.components.stack.cluster.findings import Preflight, offline_preflight
 from flux_tenancy.components.stack.cluster.name_conflicts import NameConflict
-from flux_tenancy.components.stack.cluster.preflight import Preflight, offline_preflight
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.loading import load_offline
 from flux_tenancy.components.stack.platform import register_platform
@@ -50,13 +49,15 @@ def test_a_render_has_what_an_update_registers_in_a_cluster_that_has_the_namespa
         sections["flux"] = IMPERSONATED | {"lanes": {"tenants": {}}, "setLanes": True}
     if mode == "capsule":
         sections |= {"capsule": pinned(project, sample_capsule, sample_capsule.CAPSULE), "tenancy": {"mode": mode}}
+    if mode == "native":
+        sections |= {"policies": {"podDefaults": "restricted"}, "tenancy": {"requestShares": 4}}
     write_stack(project, **sections)
     config, file = load_offline("staging", project)
     offline = offline_preflight(config, "staging", file.name, project)
     made = {CAPSULE_TENANT_LABEL: TENANTS[0], MANAGED_BY_LABEL: MADE_BY_TENANT}
     facts = replace(offline.cluster.facts, namespaces=dict.fromkeys([*TENANTS, "infra"], {}) | {"made": made})
     state = State({(TENANT_TYPE, TENANTS[0]): {}})
-    cluster = replace(offline.cluster, facts=facts, lost=LostNamespaces(state, facts.namespaces))
+    cluster = replace(offline.cluster, facts=facts, state=state)
 
     rendered, applied = objects(config, offline), objects(config, replace(offline, cluster=cluster))
 
@@ -66,6 +67,10 @@ def test_a_render_has_what_an_update_registers_in_a_cluster_that_has_the_namespa
     assert any("flux-" in name for name in moved)
     assert any("infra/" in name for name in rendered)
     assert any(name.endswith(" flux-tenancy-set-lanes") for name in rendered) == (mode == "lanes")
+    assert any(name.endswith(" flux-tenancy-pod-defaults") for name in rendered) == (mode == "native")
+    schemas = {name: each.after for name, each in rendered.items() if name.startswith("FlowSchema ")}
+    level = "PriorityLevelConfiguration flux-tenancy-tenants"
+    assert list(schemas.values()) == ([{level}] * len(TENANTS) if mode == "native" else [])
 
 
 @pytest.mark.parametrize("name", ["Kustomization dev-team/dev-team", "RoleBinding dev-team/flux-impersonation"])

@@ -35,8 +35,7 @@ from flux_tenancy.components.stack.platform import Platform
 from flux_tenancy.components.stack.report.outputs import Look, report, stack_outputs
 from flux_tenancy.components.stack.report.progress import settled
 from flux_tenancy.components.sync.changes import Changes
-from flux_tenancy.components.sync.flux_objects import FluxObjects
-from flux_tenancy.components.sync.start_failures import StartFailure
+from flux_tenancy.components.sync.flux_objects import FluxObjects, StartFailure
 from flux_tenancy.components.sync.status import REQUESTED_AT, Progress, SyncStatus
 from flux_tenancy.components.tenant.component import Tenant
 from flux_tenancy.components.tenant.config import TenantConfig, TenantState
@@ -55,14 +54,11 @@ UNAUTHENTICATED = "unable to list remote for 'ssh://…': ssh: handshake failed:
 
 
 @pytest.fixture(autouse=True)
-def _impatient(monkeypatch):
+def _stack(monkeypatch, caplog):
+    """Waiting is short, only warnings are logged, and no preview here is the plan of an update."""
     monkeypatch.setattr("flux_tenancy.components.sync.status.POLL_SECONDS", 0.001)
-
-
-@pytest.fixture(autouse=True)
-def _no_plan(monkeypatch):
-    """No preview here is the plan of an update."""
     monkeypatch.setattr("flux_tenancy.components.engine.state.makes_plan", lambda: False)
+    caplog.set_level(logging.WARNING)
 
 
 def found_in_cluster(where, source=("True", "stored artifact"), sync=("True", "Applied revision: main@sha1:ab")):
@@ -100,7 +96,7 @@ def outputs(
         access = git_access(config.git_sources)
         flux = FluxInstall("flux", FluxInstallArgs(config.flux, release()))
         tenants = {
-            name: Tenant(name, tenant_args(tenant, access, config.tenancy, *removal(), name=name))
+            name: Tenant(name, tenant_args(tenant, access, config.tenancy, removal(), name=name))
             for name, tenant in config.tenants.items()
         }
         platform = None
@@ -323,7 +319,7 @@ def test_the_url_of_a_webhook_is_a_secret():
         config = stack({"dev-team": with_deploy_key(webhook={})})
         tenant = Tenant(
             "dev-team",
-            tenant_args(config.tenants["dev-team"], git_access(config.git_sources), config.tenancy, *removal()),
+            tenant_args(config.tenants["dev-team"], git_access(config.git_sources), config.tenancy, removal()),
         )
 
         async def ask():
@@ -358,35 +354,36 @@ def test_the_platforms_deploy_key_is_shown_like_a_tenants():
 
 
 def test_a_failed_tenant_is_shown_with_a_warning_and_stops_nothing(caplog):
-    with caplog.at_level(logging.WARNING):
-        told = told_of("dev-team", stack(PUBLIC), lambda: found_in_cluster(DEV, sync=("False", "path not found")))
+    told = told_of("dev-team", stack(PUBLIC), lambda: found_in_cluster(DEV, sync=("False", "path not found")))
 
     assert told["status"] == {"ready": "False", "message": "path not found"}
     assert codes(caplog.messages) == ["FT-TEN-101"]
     assert "tenant dev-team" in caplog.messages[0] and "path not found" in caplog.messages[0]
 
 
-def test_a_repository_that_does_not_exist_has_another_remedy_than_a_key_that_is_not_registered(caplog):
-    missing = "unable to list remote for 'ssh://…': invalid pkt-len found"
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (
+            {"source": ("False", "unable to list remote for 'ssh://…': invalid pkt-len found")},
+            ("check that the repository exists",),
+        ),
+        ({"source": ("False", UNAUTHENTICATED)}, ("`flux-tenancy key deploy`",)),
+        (
+            {"source": ("False", "unable to clone 'ssh://…': couldn't find remote ref \"refs/heads/mian\"")},
+            ("mian", "no such branch or tag: correct it"),
+        ),
+        (
+            {"sync": ("False", "kustomization path not found: stat /tmp/a/stagign: no such file or directory")},
+            ("stagign", "no such folder: correct `path`"),
+        ),
+    ],
+    ids=["no repository", "no key", "no branch", "no folder"],
+)
+def test_what_the_repository_lacks_has_a_remedy_of_its_own(caplog, found, said):
+    told_of("dev-team", stack(PUBLIC), lambda: found_in_cluster(DEV, **found))
 
-    with caplog.at_level(logging.WARNING):
-        told_of("dev-team", stack(PUBLIC), lambda: found_in_cluster(DEV, source=("False", missing)))
-        told_of("dev-team", stack(PUBLIC), lambda: found_in_cluster(DEV, source=("False", UNAUTHENTICATED)))
-
-    assert "check that the repository exists" in caplog.messages[0]
-    assert "`flux-tenancy key deploy`" in caplog.messages[1]
-
-
-def test_a_branch_or_a_folder_that_the_repository_lacks_has_a_remedy_of_its_own(caplog):
-    branch = "unable to clone 'ssh://…': couldn't find remote ref \"refs/heads/mian\""
-    folder = "kustomization path not found: stat /tmp/a/stagign: no such file or directory"
-
-    with caplog.at_level(logging.WARNING):
-        told_of("dev-team", stack(PUBLIC), lambda: found_in_cluster(DEV, source=("False", branch)))
-        told_of("dev-team", stack(PUBLIC), lambda: found_in_cluster(DEV, sync=("False", folder)))
-
-    assert "mian" in caplog.messages[0] and "no such branch or tag: correct it" in caplog.messages[0]
-    assert "stagign" in caplog.messages[1] and "no such folder: correct `path`" in caplog.messages[1]
+    assert all(each in caplog.messages[0] for each in said)
 
 
 @pytest.mark.parametrize(
@@ -398,8 +395,7 @@ def test_github_tells_whether_a_key_has_gone_with_its_repository(caplog, status,
     with serving({"/api/v3/repos/acme/apps": json.dumps(repository).encode()}, status) as server:
         github = {"baseUrl": f"{server}/", "owners": {"acme": {"token": "t0ken"}}}
 
-        with caplog.at_level(logging.WARNING):
-            told_of("dev-team", stack({"dev-team": with_deploy_key()}, github=github), lambda: found)
+        told_of("dev-team", stack({"dev-team": with_deploy_key()}, github=github), lambda: found)
 
     assert remedy in caplog.messages[0]
 
@@ -408,8 +404,7 @@ def test_a_failed_platform_sync_is_a_warning_of_its_own(caplog):
     config = stack(PUBLIC, platform={"url": "https://git.example.com/platform"})
     found = [*found_in_cluster(PLATFORM, source=("False", "commit is not signed")), *found_in_cluster(DEV)]
 
-    with caplog.at_level(logging.WARNING):
-        told = outputs(config, lambda: found)["outputs"]
+    told = outputs(config, lambda: found)["outputs"]
 
     assert told["flux"]["sync"]["status"] == {"ready": "False", "message": "commit is not signed"}
     assert told["tenants"]["dev-team"]["status"] == {"ready": "True", "message": ""}
@@ -427,8 +422,7 @@ def test_why_pods_of_a_tenant_do_not_start_is_a_warning_with_what_to_write(caplo
         return failures
 
     config = stack(PUBLIC, tenancy={"settleTimeout": "1s"})
-    with caplog.at_level(logging.WARNING):
-        outputs(config, lambda: found_in_cluster(DEV, sync=(status, "checks")), start_failures=start_failures)
+    outputs(config, lambda: found_in_cluster(DEV, sync=(status, "checks")), start_failures=start_failures)
 
     told = [each for each in caplog.messages if "web-" in each]
     assert asked == ([config.tenants["dev-team"].namespace_names] if read else [])
@@ -438,8 +432,7 @@ def test_why_pods_of_a_tenant_do_not_start_is_a_warning_with_what_to_write(caplo
 
 def test_pods_are_not_looked_at_while_the_source_is_not_fetched(caplog):
     found = found_in_cluster(DEV, source=("False", "no such branch"), sync=("False", "Source is not ready"))
-    with caplog.at_level(logging.WARNING):
-        outputs(stack(PUBLIC), lambda: found, start_failures=lambda names: pytest.fail("not needed"))
+    outputs(stack(PUBLIC), lambda: found, start_failures=lambda names: pytest.fail("not needed"))
 
 
 def test_progress_is_keyed_by_the_name_of_the_sync():
@@ -480,8 +473,7 @@ def test_a_preview_reads_once_and_does_not_warn(caplog, syncs):
         looks.append(syncs)
         return syncs
 
-    with caplog.at_level(logging.WARNING):
-        outputs(stack(PUBLIC, tenancy={"settleTimeout": "2s"}), read_syncs, preview=True)
+    outputs(stack(PUBLIC, tenancy={"settleTimeout": "2s"}), read_syncs, preview=True)
 
     assert len(looks) == 1
     assert caplog.messages == []
@@ -501,8 +493,7 @@ def test_a_sync_that_a_targeted_update_leaves_out_is_not_waited_for(caplog, prev
         platform: Any = SimpleNamespace(plan=plan, applied=applied)
         return settled(3600, platform, objects, Changes(), config.git_sources, {}).apply(found.append)
 
-    with caplog.at_level(logging.WARNING):
-        run(program, preview=preview)
+    run(program, preview=preview)
 
     ready, left_out = SyncStatus("True", ""), SyncStatus("Unknown", "not created yet; the update left it out")
     expected = {"dev-team": Progress(ready, ready), "ops-team": Progress(left_out, left_out)}
@@ -534,7 +525,7 @@ def test_a_saved_plan_leaves_what_the_cluster_shows_unknown(monkeypatch):
         progress = pulumi.Output.from_input({"dev-team": Progress(ready, ready)})
         config = stack(PUBLIC)
         flux = FluxInstall("flux", FluxInstallArgs(config.flux, release()))
-        args = tenant_args(config.tenants["dev-team"], git_access(config.git_sources), config.tenancy, *removal())
+        args = tenant_args(config.tenants["dev-team"], git_access(config.git_sources), config.tenancy, removal())
         tenants = {"dev-team": Tenant("dev-team", args)}
         platform, nobody = (
             Platform(stack_plan(config, "staging"), flux, None, None, tenants),
@@ -558,8 +549,7 @@ def test_a_cluster_that_does_not_answer_after_the_update_does_not_fail_it(caplog
     def read_syncs():
         raise ClusterUnavailable("kubeconfig", "https://cluster cannot be reached")
 
-    with caplog.at_level(logging.WARNING):
-        told = told_of("dev-team", stack(PUBLIC), read_syncs)
+    told = told_of("dev-team", stack(PUBLIC), read_syncs)
 
     assert told["status"] == {"ready": "Unknown", "message": "https://cluster cannot be reached"}
     assert codes(caplog.messages) == ["FT-TEN-101"]
@@ -581,8 +571,7 @@ def test_further_access_is_shown_with_one_warning_for_each_binding(caplog, previ
         return {"dev-team": [BINDING], "ops-team": [BINDING]}
 
     found = [*found_in_cluster(DEV), *found_in_cluster(("ops-team-apps", "ops-team"))]
-    with caplog.at_level(logging.WARNING):
-        told = outputs(stack(TWO), lambda: found, preview=preview, read_further=read_further)["outputs"]["tenants"]
+    told = outputs(stack(TWO), lambda: found, preview=preview, read_further=read_further)["outputs"]["tenants"]
 
     assert [told[name]["furtherAccess"] for name in TWO] == [[BINDING.summary]] * 2
     assert codes(caplog.messages) == ["FT-TEN-103"]
@@ -599,8 +588,7 @@ def test_further_rights_of_controllers_are_a_warning_with_the_command_that_remov
         asked.extend(each["metadata"]["name"] for each in rights if each["kind"] == "ClusterRoleBinding")
         return [left, replace(left, name="a b")]
 
-    with caplog.at_level(logging.WARNING):
-        outputs(stack(), preview=preview, read_controllers=read_controllers)
+    outputs(stack(), preview=preview, read_controllers=read_controllers)
 
     assert codes(caplog.messages) == ["FT-FLX-020"] * 2
     assert left.summary in caplog.messages[0]
@@ -629,8 +617,7 @@ def test_bindings_that_cannot_be_read_are_a_warning(caplog):
     def read_further(tenants):
         raise ClusterUnavailable("kubeconfig", "https://cluster refuses this user (403 Forbidden)")
 
-    with caplog.at_level(logging.WARNING):
-        told = outputs(stack(PUBLIC), lambda: found_in_cluster(DEV), read_further=read_further)["outputs"]
+    told = outputs(stack(PUBLIC), lambda: found_in_cluster(DEV), read_further=read_further)["outputs"]
 
     [warning], [shown] = caplog.messages, told["tenants"]["dev-team"]["furtherAccess"]
     assert warning == f"{shown} (FT-TEN-104)"
@@ -638,8 +625,7 @@ def test_bindings_that_cannot_be_read_are_a_warning(caplog):
 
 
 def test_a_stack_without_syncs_waits_for_nothing(caplog):
-    with caplog.at_level(logging.WARNING):
-        told = outputs(stack(tenancy={"settleTimeout": "1h"}))
+    told = outputs(stack(tenancy={"settleTimeout": "1h"}))
 
     assert told["progress"] == {}
     assert told["outputs"]["tenants"] == {}
@@ -693,8 +679,7 @@ def failed(since, message="denied: url is not allowed"):
 def test_a_failure_that_flux_has_not_renewed_is_shown_with_its_age(caplog):
     found = failed(timedelta(minutes=3, seconds=12))
 
-    with caplog.at_level(logging.WARNING):
-        told = told_of("dev-team", stack(PUBLIC), lambda: found)
+    told = told_of("dev-team", stack(PUBLIC), lambda: found)
 
     assert codes(caplog.messages) == ["FT-TEN-101"]
     assert "denied: url is not allowed (as of 3 minutes ago)" in caplog.messages[0]
@@ -712,8 +697,7 @@ def test_a_failure_of_this_update_is_shown_without_an_age(caplog):
         each["metadata"]["annotations"] = {REQUESTED_AT: at.isoformat()}
         each["status"]["lastHandledReconcileAt"] = at.isoformat()
 
-    with caplog.at_level(logging.WARNING):
-        outputs(stack(PUBLIC, tenancy={"settleTimeout": "10s"}), lambda: found, request=request)
+    outputs(stack(PUBLIC, tenancy={"settleTimeout": "10s"}), lambda: found, request=request)
 
     assert codes(caplog.messages) == ["FT-TEN-101"]
     assert "denied: url is not allowed (FT-" in caplog.messages[0]
@@ -723,8 +707,7 @@ def test_a_sync_that_is_in_progress_is_shown_with_its_duration(caplog):
     found = failed(timedelta(hours=3))
     found[1]["status"]["conditions"][0] |= {"status": "Unknown", "message": "Reconciliation in progress"}
 
-    with caplog.at_level(logging.WARNING):
-        told = told_of("dev-team", stack(PUBLIC), lambda: found)
+    told = told_of("dev-team", stack(PUBLIC), lambda: found)
 
     assert codes(caplog.messages) == ["FT-TEN-101"]
     assert "Reconciliation in progress (for 3 hours)" in caplog.messages[0]
@@ -747,9 +730,8 @@ def test_requests_that_are_refused_are_one_warning(caplog):
         raise ClusterUnavailable("kubeconfig", "https://cluster refuses this user (403 Forbidden)")
 
     found = [*failed(timedelta(minutes=3)), *found_in_cluster(("ops-team-apps", "ops-team"), ("False", "no key"))]
-    with caplog.at_level(logging.WARNING):
-        # Time enough on a busy machine; a refused request is not waited for.
-        outputs(stack(TWO, tenancy={"settleTimeout": "1h"}), lambda: found, request=request)
+    # Time enough on a busy machine; a refused request is not waited for.
+    outputs(stack(TWO, tenancy={"settleTimeout": "1h"}), lambda: found, request=request)
 
     assert codes(caplog.messages) == ["FT-TEN-102", "FT-TEN-101", "FT-TEN-101"]
     not_asked, dev_team, ops_team = caplog.messages
@@ -779,8 +761,7 @@ def test_further_syncs_are_shown_with_their_revision_and_told_of_when_they_fail(
     app["status"]["lastAppliedRevision"] = "main@sha1:ab"
     db["status"]["conditions"][0] |= {"status": "False", "message": "path not found"}
 
-    with caplog.at_level(logging.WARNING):
-        told = told_of("dev-team", config, lambda: [*found_in_cluster(DEV), app, db])
+    told = told_of("dev-team", config, lambda: [*found_in_cluster(DEV), app, db])
 
     assert told["syncs"] == {
         "app": {"ready": "True", "message": "", "revision": "main@sha1:ab"},

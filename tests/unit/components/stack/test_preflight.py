@@ -12,8 +12,8 @@ from flux_tenancy.components.cluster.client import ClusterFacts
 from flux_tenancy.components.config.errors import ConfigurationError
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.installs.kyverno.config import KYVERNO
-from flux_tenancy.components.stack.cluster.checks import cluster_problems
-from flux_tenancy.components.stack.cluster.foreign_installations import foreign_product
+from flux_tenancy.components.stack.cluster.checks import cluster_problems, missing_operator
+from flux_tenancy.components.stack.cluster.name_conflicts import foreign_product
 from flux_tenancy.components.stack.cluster.namespaces import held_namespaces, terminating
 from flux_tenancy.components.stack.cluster.preflight import existing_only, preflight
 from flux_tenancy.components.stack.files.stack_file import StackFile
@@ -90,17 +90,47 @@ def test_flux_2_10_is_accepted_from_these(tmp_path, version):
     assert found(tmp_path, version=version, flux=FLUX_2_10) == []
 
 
-def test_lanes_are_set_only_by_a_cluster_that_can(tmp_path):
-    lanes = {"lanes": {"tenants": {}}, "setLanes": True}
-    [problem] = problems(tmp_path, version="v1.35.4", flux=FLUX | lanes)
+MUTATIONS = [
+    ("flux.setLanes", {"flux": FLUX | {"lanes": {"tenants": {}}, "setLanes": True}}),
+    ("policies.podDefaults", {"policies": {"podDefaults": "restricted"}}),
+]
 
-    assert (problem.path, problem.code) == ("flux.setLanes", "FT-CLU-130")
+
+@pytest.mark.parametrize(("key", "sections"), MUTATIONS)
+def test_objects_of_tenants_are_changed_only_by_a_cluster_that_can(tmp_path, key, sections):
+    [problem] = problems(tmp_path, version="v1.35.4", **sections)
+
+    assert (problem.path, problem.code) == (key, "FT-CLU-130")
     assert all(version in problem.message for version in ("1.36", "v1.35.4"))
 
 
-def test_a_cluster_that_can_sets_lanes(tmp_path):
-    lanes = {"lanes": {"tenants": {}}, "setLanes": True}
-    assert problems(tmp_path, version="v1.36.1", flux=FLUX | lanes) == []
+@pytest.mark.parametrize(("key", "sections"), MUTATIONS)
+def test_a_cluster_that_can_changes_objects_of_tenants(tmp_path, key, sections):
+    assert problems(tmp_path, version="v1.36.1", **sections) == []
+
+
+@pytest.mark.parametrize(
+    ("operator", "definitions", "namespaces", "refused"),
+    [
+        (True, {"podmonitors", "prometheusrules"}, {"monitoring"}, []),
+        (True, {"podmonitors"}, {"monitoring"}, [("monitoring.operator", "FT-CLU-131")]),
+        (True, (), (), [("monitoring.operator", "FT-CLU-131"), ("monitoring.namespace", "FT-CLU-132")]),
+        (False, (), (), []),
+    ],
+)
+def test_the_objects_of_monitoring_need_the_operator_and_a_namespace(
+    tmp_path, operator, definitions, namespaces, refused
+):
+    config = load(tmp_path, tenants={"dev-team": {}}, monitoring={"operator": operator})
+    facts = ClusterFacts(THIS, "v1.36.3", dict.fromkeys(namespaces, {}))
+
+    def find(manifest):
+        return manifest if manifest["metadata"]["name"].partition(".")[0] in definitions else None
+
+    found = missing_operator(config, facts, find, "Pulumi.staging.yaml")
+
+    assert [(each.path, each.code) for each in found] == refused
+    assert missing_operator(existing_only(config), facts, find, "Pulumi.staging.yaml") == []
 
 
 @pytest.mark.parametrize("version", ["v1.33.0", "v1.33.4-gke.100", "v1.36.3", "v2.0.0"])
@@ -161,15 +191,6 @@ def test_all_problems_of_a_cluster_are_reported_at_once(tmp_path):
     namespaces: dict[str, Any] = {"apps": {}, "flux-system": {}}
 
     assert len(found(tmp_path, uid=OTHER, recorded=THIS, version="v1.20.0", namespaces=namespaces)) == 4
-
-
-def test_a_namespace_that_is_gone_with_its_objects_is_an_error(tmp_path):
-    inside = ("apps", "apps/dev-team")
-
-    [problem] = problems(tmp_path, recorded=THIS, own=inside)
-
-    assert (problem.path, problem.code) == ("tenants.dev-team", "FT-CLU-111")
-    assert "'apps'" in problem.message and "1 of this stack's objects" in problem.message
 
 
 def test_what_is_only_to_be_created_does_not_stop_a_destroy(tmp_path):

@@ -121,12 +121,6 @@ def test_a_tenant_that_has_left_may_be_removed_and_one_that_is_leaving_keeps_its
     assert refused(applied(after, apps="dev-team")) == []
 
 
-def test_a_namespace_that_is_lost_is_not_protected_while_it_is_replaced() -> None:
-    state = applied(OF_FLUX | {APPS, TOOLS})
-
-    assert protected(state=state, found=facts("tools"), tenants=TWO) == OF_FLUX | {TOOLS}
-
-
 def test_nothing_is_protected_while_everything_moves_to_another_cluster() -> None:
     assert protected(state=applied(OF_FLUX | {APPS}, OTHER)) == set()
     assert protected(state=applied(OF_FLUX | {APPS}, THIS), found=facts("apps")) == OF_FLUX | {APPS}

@@ -31,7 +31,13 @@ def test_a_stack_without_tenants_may_get_some_by_label(tmp_path):
 
 @pytest.mark.parametrize(
     ("limits", "most"),
-    [({"helmReleases": 30}, 60), ({"helmReleases": 300}, 200), ({"fluxObjects": 3}, 6), ({}, 32)],
+    [
+        ({"helmReleases": 30}, 60),
+        ({"helmReleases": 100}, 200),
+        ({"helmReleases": 300, "fluxObjects": 300}, 600),
+        ({"fluxObjects": 3}, 6),
+        ({}, 32),
+    ],
 )
 def test_the_quota_of_helm_releases_decides_how_many_workers_they_can_occupy(tmp_path, limits, most):
     config = load(tmp_path, tenants={"dev-team": TWO_NAMESPACES}, tenancy={"limits": limits})
@@ -41,7 +47,13 @@ def test_the_quota_of_helm_releases_decides_how_many_workers_they_can_occupy(tmp
 
 @pytest.mark.parametrize(
     ("limits", "most"),
-    [({}, 32), ({"sources": 30}, 60), ({"sources": 300}, 200), ({"sources": 1}, 32), ({"fluxObjects": 3}, 6)],
+    [
+        ({}, 32),
+        ({"sources": 30}, 60),
+        ({"sources": 300, "fluxObjects": 300}, 600),
+        ({"sources": 1}, 32),
+        ({"fluxObjects": 3}, 6),
+    ],
 )
 def test_the_quota_of_sources_and_charts_decides_how_many_workers_they_can_occupy(tmp_path, limits, most):
     config = load(tmp_path, tenants={"dev-team": TWO_NAMESPACES}, tenancy={"limits": limits})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flux_tenancy.components.stack.checks.unlisted import unlisted_tenants
+from flux_tenancy.components.stack.cluster.absence import unlisted_tenants
 from flux_tenancy.components.stack.files.project_file import read_project_file
 from flux_tenancy.components.stack.files.stack_file import read_stack_file
 

@@ -97,7 +97,7 @@ def test_a_tenants_keys_are_created_after_its_limits_and_before_its_sync():
     decryption = with_age("first") | {"workloadIdentity": {"provider": "gcp"}}
     config = tenant_config(sync={"decryption": decryption})
 
-    resources = run(lambda: Tenant("dev-team", tenant_args(config, ACCESS, TenancyConfig(), *removal())) and None)
+    resources = run(lambda: Tenant("dev-team", tenant_args(config, ACCESS, TenancyConfig(), removal())) and None)
 
     account = "ServiceAccount apps/dev-team-decryption"
     secret = "Secret dev-team-sops"

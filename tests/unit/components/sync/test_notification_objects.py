@@ -9,7 +9,7 @@ from sample_sources import authority
 from sample_stack import FLUX, load
 
 from flux_tenancy.components.stack.plan import stack_plan
-from flux_tenancy.components.sync.notifications import ALL_KINDS, Notification, planned_notification
+from flux_tenancy.components.sync.notifications import ALL_KINDS, BETA_PROVIDER_API, Notification, planned_notification
 from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 
 META = ObjectMeta("dev-team", "apps", {"toolkit.fluxcd.io/tenant": "dev-team"})
@@ -17,7 +17,9 @@ REPOSITORY = "https://git.example.com/dev-team/apps"
 
 
 def objects(repository: str = REPOSITORY, **notification: Any):
-    planned = planned_notification(META, "chat", Notification.model_validate(notification), repository)
+    planned = planned_notification(
+        META, "chat", Notification.model_validate(notification), repository, BETA_PROVIDER_API
+    )
     found = {each.kind: each.manifest for each in planned}
     return SimpleNamespace(secret=found.get("Secret"), provider=found["Provider"], alert=found["Alert"])
 

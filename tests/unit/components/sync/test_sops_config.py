@@ -5,7 +5,7 @@ import re
 import pytest
 import yaml
 
-from flux_tenancy.components.sync.sops_config import Environment, sops_config
+from flux_tenancy.components.sync.decryption import Environment, sops_config
 
 
 def rules(*environments: Environment) -> list[dict[str, str]]:

@@ -61,20 +61,25 @@ class Clock:
         self.now += seconds
 
 
+def settle(read, syncs, timeout, requests, clock):
+    """Wait for syncs by a clock of the test."""
+    return wait_until_settled(read, syncs, timeout, requests, clock=clock, sleep=clock.sleep)
+
+
 def wait(looks, syncs, timeout, clock):
     """Wait while each read of the cluster returns the next of `looks`, and then always the last one.
 
     The update has changed all of them, so that Flux reconciles them without a request.
     """
     remaining = list(looks)
-    return wait_until_settled(
-        lambda: remaining.pop(0) if len(remaining) > 1 else remaining[0],
-        at(*syncs),
-        timeout,
-        ReconcileRequests(request=unexpected, concerned=syncs, renewed=lambda *place: True),
-        clock=clock,
-        sleep=clock.sleep,
+    return settle(
+        lambda: remaining.pop(0) if len(remaining) > 1 else remaining[0], at(*syncs), timeout, renewed(*syncs), clock
     )
+
+
+def renewed(*syncs):
+    """What an update has changed, so that Flux must not be asked to reconcile it."""
+    return ReconcileRequests(request=unexpected, concerned=syncs, renewed=lambda *place: True)
 
 
 def unexpected(found):
@@ -265,9 +270,7 @@ class Flux:
 
     def wait(self, timeout=60, concerned=(DEV,), renewed=(), where=DEV):
         requests = ReconcileRequests(self.request, concerned, lambda kind, *place: kind in renewed)
-        return wait_until_settled(self.read, at(where), timeout, requests, clock=self.clock, sleep=self.clock.sleep)[
-            where
-        ]
+        return settle(self.read, at(where), timeout, requests, self.clock)[where]
 
 
 BOTH = [("GitRepository", "dev-team"), ("Kustomization", "dev-team")]
@@ -300,8 +303,7 @@ def test_a_ready_sync_that_no_change_concerns_is_not_requested():
 
 
 def test_a_failed_sync_is_requested_in_every_update():
-    clock = Clock()
-    flux = Flux(clock, STORED, OLD_REFUSAL, GitRepository=(0, *STORED), Kustomization=(1, *DONE))
+    flux = Flux(Clock(), STORED, OLD_REFUSAL, GitRepository=(0, *STORED), Kustomization=(1, *DONE))
 
     assert flux.wait(concerned=()) == WELL
     assert flux.asked == BOTH
@@ -437,8 +439,7 @@ def test_slow_requests_stop_after_the_timeout():
         clock.sleep(10)
         return flux.request(found)
 
-    requests = ReconcileRequests(slow, more)
-    progress = wait_until_settled(lambda: objects, at(*more), 60, requests, clock=clock, sleep=clock.sleep)
+    progress = settle(lambda: objects, at(*more), 60, ReconcileRequests(slow, more), clock)
 
     assert len(flux.asked) == 6
     assert {each.overall for each in progress.values()} == {NOT_RECONCILED}
@@ -528,7 +529,7 @@ def test_a_sync_that_waits_for_another_is_asked_as_soon_as_that_one_is_ready():
         return True
 
     requests = ReconcileRequests(request, (DEV, DEPENDENT), lambda *place: True)
-    progress = wait_until_settled(read, waiting_for(), 60, requests, clock=clock, sleep=clock.sleep)
+    progress = settle(read, waiting_for(), 60, requests, clock)
 
     assert asked == [("app", 103.0)]
     assert progress[DEPENDENT].overall == SyncStatus("True", "")
@@ -537,9 +538,8 @@ def test_a_sync_that_waits_for_another_is_asked_as_soon_as_that_one_is_ready():
 def test_a_sync_that_waits_for_one_that_has_failed_is_not_waited_for():
     clock = Clock()
     objects = [FETCHED, sync("False", "path not found"), *dependent(*BLOCKED, "DependencyNotReady")]
-    requests = ReconcileRequests(unexpected, (DEV, DEPENDENT), lambda *place: True)
 
-    progress = wait_until_settled(lambda: objects, waiting_for(), 60, requests, clock=clock, sleep=clock.sleep)
+    progress = settle(lambda: objects, waiting_for(), 60, renewed(DEV, DEPENDENT), clock)
 
     assert progress[DEPENDENT].overall == SyncStatus(*BLOCKED)
     assert clock.now == 100.0
@@ -558,8 +558,7 @@ def release(ready, message="", reason="", history=()):
 
 def progress_of_release(*objects, timeout=5):
     clock = Clock()
-    requests = ReconcileRequests(unexpected, ["podinfo"], lambda *place: True)
-    found = wait_until_settled(lambda: objects, {"podinfo": RELEASE}, timeout, requests, clock=clock, sleep=clock.sleep)
+    found = settle(lambda: objects, {"podinfo": RELEASE}, timeout, renewed("podinfo"), clock)
     return found["podinfo"], clock.now - 100.0
 
 
@@ -617,10 +616,7 @@ def test_the_source_of_a_sync_and_what_it_depends_on_are_in_its_namespace():
 def test_a_sync_of_another_controllers_artifact_is_ready_as_soon_as_it_is_applied():
     clock = Clock()
     built = Sync(("ExternalArtifact", "apps", "built"), ("Kustomization", *DEV))
-    requests = ReconcileRequests(unexpected, ["dev-team"], lambda *place: True)
 
-    found = wait_until_settled(
-        lambda: [sync("True")], {"dev-team": built}, 60, requests, clock=clock, sleep=clock.sleep
-    )
+    found = settle(lambda: [sync("True")], {"dev-team": built}, 60, renewed("dev-team"), clock)
 
     assert (found["dev-team"].overall.ready, clock.now) == ("True", 100.0)

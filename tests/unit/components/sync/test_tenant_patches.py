@@ -5,8 +5,7 @@ import yaml
 from pydantic import ValidationError
 
 from flux_tenancy.components.config.messages import message_of
-from flux_tenancy.components.sync.kustomization import Reconciliation
-from flux_tenancy.components.sync.patches import patches
+from flux_tenancy.components.sync.kustomization import Reconciliation, patches
 
 TARGET = {"kind": "Deployment"}
 
@@ -66,4 +65,4 @@ def test_a_patch_is_written_in_one_way(patch):
         made(patch)
 
     [error] = [each for each in refused.value.errors() if each["type"] != "too_short"]
-    assert message_of(error["ctx"]["error"]).code == "FT-SYN-305"
+    assert message_of(error["ctx"]["error"]).code == "FT-CFG-181"

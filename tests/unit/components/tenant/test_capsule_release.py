@@ -9,7 +9,7 @@ import pytest
 from kubernetes import client
 from loopback import serving
 
-from flux_tenancy.components.cluster.waiting import NotReady
+from flux_tenancy.components.cluster.hooks import NotReady
 from flux_tenancy.components.tenant.capsule import released_namespaces
 from flux_tenancy.components.tenant.capsule.released_namespaces import Releases, release, without_tenant
 

@@ -198,7 +198,7 @@ def test_what_everybody_may_do_without_reaching_anybody_is_not_reported(everybod
         ),
         ({"apiGroups": [""], "resources": ["nodes"], "verbs": ["patch"]}, "patch nodes"),
         ({"apiGroups": [""], "resources": ["nodes/proxy"], "verbs": ["get"]}, "get nodes/proxy"),
-        ({"apiGroups": [""], "resources": ["*"], "verbs": ["list"]}, "list *"),
+        ({"apiGroups": [""], "resources": ["*"], "verbs": ["list"]}, "list everything in the core API group"),
         (
             {"apiGroups": ["source.toolkit.fluxcd.io"], "resources": ["gitrepositories"], "verbs": ["get"]},
             "get gitrepositories.source.toolkit.fluxcd.io",

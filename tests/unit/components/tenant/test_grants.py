@@ -11,7 +11,7 @@ from sample_stack import load, problems, tenant_config
 from flux_tenancy.components.tenant.annotations import EXCEPTIONS, SERVICE_TYPES, namespace_annotations
 from flux_tenancy.components.tenant.further_access import tenants_of
 from flux_tenancy.components.tenant.grants import in_words, relaxed_policies
-from flux_tenancy.components.tenant.kinds import _KUBERNETES, _OWNERS, owner_of, why_withheld
+from flux_tenancy.components.tenant.kinds import _KUBERNETES, _WITHHELD, owner_of, why_withheld
 from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 
 RULE = {"apiGroups": ["cert-manager.io"], "resources": ["certificates"], "verbs": ["create", "get"]}
@@ -157,7 +157,10 @@ def test_a_group_of_kubernetes_for_which_others_have_controllers_can_be_opened_a
     assert load(tmp_path, tenancy=tenancy).tenancy.grantable_groups == (group,)
 
 
-@pytest.mark.parametrize("group", [*_KUBERNETES, "", "apps", *(f"a.{end}" for end in _OWNERS)])
+ENDS = [end for row in _WITHHELD["others"] for end in row["groups"]]
+
+
+@pytest.mark.parametrize("group", [*_KUBERNETES, "", "apps", *(f"a.{end}" for end in ENDS)])
 def test_every_group_that_cannot_be_granted_has_a_reason(group):
     assert owner_of(group) and why_withheld(group)
 

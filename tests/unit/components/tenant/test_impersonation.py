@@ -43,7 +43,7 @@ def registered(tmp_path):
             rights = plan.early_rights(existing, State(in_state(config) if settled else {}))
             early = register_planned(rights, lambda _: pulumi.ResourceOptions())
             flux = FluxInstall("flux", FluxInstallArgs(config.flux, release(), [*early.values()]))
-            args = TenantArgs(plan.scopes["dev-team"], plan.tenants["dev-team"], *removal(), early=early)
+            args = TenantArgs(plan.scopes["dev-team"], plan.tenants["dev-team"], removal(), early=early)
             Tenant("dev-team", args, pulumi.ResourceOptions(depends_on=[flux]))
 
         return run(program)
@@ -61,14 +61,19 @@ def test_the_source_is_created_after_the_right_to_read_its_secrets(registered, e
     assert registered(existing)[SOURCE].after >= {"RoleBinding apps/flux-secrets"}
 
 
-def test_in_a_new_namespace_the_right_is_granted_after_the_identity_and_the_controllers(registered):
-    resources = registered([])
+@pytest.mark.parametrize(
+    ("existing", "settled"),
+    [pytest.param([], False, id="new namespace"), pytest.param(["apps"], True, id="nothing to grant")],
+)
+def test_rights_that_controllers_need_not_wait_for_are_granted_after_their_namespace(registered, existing, settled):
+    resources = registered(existing, settled=settled)
 
-    for role in ROLES:
-        assert "Namespace apps" in resources[role].after
-    assert "ServiceAccount apps/dev-team" in resources["RoleBinding apps/flux-impersonation"].after
-    for controller in CONTROLLERS:
-        assert not ROLES & resources[controller].after
+    assert all("Namespace apps" in resources[role].after for role in ROLES)
+    assert not any(ROLES & resources[controller].after for controller in CONTROLLERS)
+
+
+def test_in_a_new_namespace_the_right_is_granted_after_the_identity(registered):
+    assert "ServiceAccount apps/dev-team" in registered([])["RoleBinding apps/flux-impersonation"].after
 
 
 def test_in_an_existing_namespace_the_right_is_granted_before_the_controllers(registered):
@@ -78,15 +83,6 @@ def test_in_an_existing_namespace_the_right_is_granted_before_the_controllers(re
         assert resources[role].after <= ROLES
     for controller in CONTROLLERS:
         assert resources[controller].after >= ROLES
-
-
-def test_where_nothing_is_to_be_granted_the_right_depends_on_its_namespace(registered):
-    resources = registered(["apps"], settled=True)
-
-    for role in ROLES:
-        assert "Namespace apps" in resources[role].after
-    for controller in CONTROLLERS:
-        assert not ROLES & resources[controller].after
 
 
 @pytest.mark.parametrize(

@@ -145,7 +145,7 @@ def of_shop(**network):
             of_shop(tenants={"to": ["web"]}) | {"web": {"tenants": {"to": ["shop"]}}},
             {("shop.network.tenants.to[0]", "FT-TEN-521"), ("web.network.tenants.to[0]", "FT-TEN-521")},
         ),
-        (of_shop(tenants={"to": ["nobody"]}), {("shop.network.tenants.to[0]", "FT-TEN-522")}),
+        (of_shop(tenants={"to": ["nobody"]}), {("shop.network.tenants.to[0]", "FT-SRC-044")}),
         (
             of_shop(tenants={"to": ["shop"], "from": ["web"]}),
             {("shop.network.tenants.to[0]", "FT-TEN-523"), ("shop.network.tenants.from[0]", "FT-TEN-521")},
@@ -165,7 +165,7 @@ def of_shop(**network):
             of_shop(egress=[{"cidr": "10.0.0.0/8", "ports": [{"port": 80, "protocol": "tcp"}]}]),
             {("shop.network.egress[0].ports[0].protocol", "FT-CFG-607")},
         ),
-        (of_shop(egress=[{"cidr": "10.0.0.1/8"}]), {("shop.network.egress[0].cidr", "FT-CFG-007")}),
+        (of_shop(egress=[{"cidr": "10.0.0.1/8"}]), {("shop.network.egress[0].cidr", "FT-CFG-006")}),
         (
             of_shop(egress=[{"cidr": "10.0.0.0/8", "except": ["11.0.0.0/8"]}]),
             {("shop.network.egress[0].except[0]", "FT-TEN-511")},
@@ -224,7 +224,7 @@ def test_no_opening_reaches_what_the_stack_protects(tmp_path):
 
 
 def test_a_protected_network_is_a_network(tmp_path):
-    assert refused(tmp_path, {}, protectedNetworks=["10.0.0.1"]) == {("tenancy.protectedNetworks[0]", "FT-CFG-007")}
+    assert refused(tmp_path, {}, protectedNetworks=["10.0.0.1"]) == {("tenancy.protectedNetworks[0]", "FT-CFG-006")}
 
 
 @pytest.mark.parametrize(

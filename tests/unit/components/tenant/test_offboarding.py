@@ -15,9 +15,13 @@ from sample_stack import Hook
 
 from flux_tenancy.components.cluster.client import ClusterUnavailable
 from flux_tenancy.components.plan.planned import Planned, Stage
-from flux_tenancy.components.tenant.leaving.blocked_namespaces import Held, NamespaceHolds, read_namespace_holds
+from flux_tenancy.components.tenant.leaving.blocked_namespaces import (
+    Held,
+    NamespaceHolds,
+    read_namespace_holds,
+    remove_finalizer,
+)
 from flux_tenancy.components.tenant.leaving.deletion import Offboarding
-from flux_tenancy.components.tenant.leaving.forced_removal import remove_finalizer
 from flux_tenancy.components.vocabulary.names import LANE_LABEL
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 from recorded_program import run
-from sample_plan import room_for, tenant_args, tenant_objects
+from sample_plan import NO_GIT_HOST, room_for, tenant_args, tenant_objects
 from sample_stack import FLUX, load, removal, tenant_config
 
 from flux_tenancy.components.cluster.client import ClusterFacts
 from flux_tenancy.components.engine.state import State
-from flux_tenancy.components.git.source import NO_GIT_HOST
 from flux_tenancy.components.plan.planned import Planned, Stage
 from flux_tenancy.components.stack.cluster.name_conflicts import name_conflicts
 from flux_tenancy.components.stack.plan import stack_plan
@@ -37,7 +36,7 @@ def _one_more(monkeypatch):
 
 
 def registered(config=CONFIG):
-    return run(lambda: Tenant("dev-team", tenant_args(config, NO_GIT_HOST, TenancyConfig(), *removal())) and None)
+    return run(lambda: Tenant("dev-team", tenant_args(config, NO_GIT_HOST, TenancyConfig(), removal())) and None)
 
 
 @pytest.mark.usefixtures("_one_more")

@@ -8,8 +8,8 @@ from kubernetes import client
 from loopback import serving
 from message_codes import codes
 
-from flux_tenancy.components.tenant.capsule import replicated_limits
-from flux_tenancy.components.tenant.capsule.replicated_limits import wait_until_replicated
+from flux_tenancy.components.tenant.capsule import released_namespaces as replicated_limits
+from flux_tenancy.components.tenant.capsule.released_namespaces import wait_until_replicated
 from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 
 TENANCY = TenancyConfig.model_validate({"mode": "capsule"})
@@ -23,7 +23,7 @@ def namespace(name, tenant="dev-team", **more):
 def test_a_namespace_without_its_limits_is_named_and_stops_nobody(monkeypatch, limited):
     logged: list[str] = []
     monkeypatch.setattr(pulumi.log, "warn", logged.append)
-    monkeypatch.setattr(replicated_limits, "_TIMEOUT_SECONDS", 0)
+    monkeypatch.setattr(replicated_limits, "_LIMITS_SECONDS", 0)
     gone = namespace("dev-team-gone", deletionTimestamp="2026-01-01T00:00:00Z")
     made = [namespace("dev-team-web"), gone, namespace("left-web", "left")]
     limits = {"items": [{"metadata": {"name": "limit", "namespace": each}} for each in limited]}

@@ -5,11 +5,10 @@ from pathlib import Path
 import pytest
 
 from flux_tenancy.components.policies.config import PoliciesConfig
-from flux_tenancy.components.policies.sizes import largest_objects
-from flux_tenancy.components.tenant.bounds import TenantBounds
+from flux_tenancy.components.stack.config import largest_objects
+from flux_tenancy.components.tenant.bounds import STORED, LargestObjects, TenantBounds, counted_by, most_bytes, within
 from flux_tenancy.components.tenant.limits import OBJECT_COUNTS, all_counts
 from flux_tenancy.components.tenant.role import MANAGED, flux_resources
-from flux_tenancy.components.tenant.stored import STORED, LargestObjects, counted_by, most_bytes, within
 from flux_tenancy.components.tenant.tenancy_config import TenantLimits
 
 KIB, MIB = 1024, 1024 * 1024
@@ -110,7 +109,7 @@ def test_the_page_on_sizing_says_what_a_namespace_can_store_by_default():
         "all others": STORED - {"configmaps", "secrets", *flux_resources()},
         "Flux's": flux_resources(),
     }
-    *said, total = rows("| kind | objects | KiB each")
+    *said, total, fifty = rows("| kind | objects | KiB each")
 
     for row, (name, resources) in zip(said, kinds.items(), strict=True):
         some = {each: counts[each] for each in resources}
@@ -118,6 +117,7 @@ def test_the_page_on_sizing_says_what_a_namespace_can_store_by_default():
         assert row[0].startswith(name)
         assert [number(each) for each in row[1:]] == [sum(some.values()), size, round(most_bytes(some, largest) / MIB)]
     assert number(total[-1]) == round(most_bytes(counts, largest) / MIB)
+    assert fifty[-1] == f"{round(50 * most_bytes(counts, largest) / MIB / 1024)} GiB"
 
 
 def test_the_page_on_sizing_says_what_fits_into_a_namespace():

@@ -35,7 +35,7 @@ COMPONENT = "Tenant dev-team"
 
 
 def tenant(opts=None, config=CONFIG):
-    return Tenant("dev-team", tenant_args(config, ACCESS_TO_GIT, TenancyConfig(), *removal()), opts)
+    return Tenant("dev-team", tenant_args(config, ACCESS_TO_GIT, TenancyConfig(), removal()), opts)
 
 
 def registered():
@@ -203,7 +203,7 @@ def test_a_busy_controller_does_not_keep_a_provider_from_being_deleted():
 def test_the_platforms_notifications_are_in_the_namespaces_of_every_tenant():
     alertmanager = {"type": "alertmanager", "address": "https://alertmanager.example.com"}
     tenancy = TenancyConfig.model_validate({"notifications": {"all": alertmanager}})
-    args = tenant_args(CONFIG, ACCESS_TO_GIT, tenancy, *removal())
+    args = tenant_args(CONFIG, ACCESS_TO_GIT, tenancy, removal())
 
     resources = run(lambda: Tenant("dev-team", args) and None)
 
@@ -252,7 +252,7 @@ def test_objects_of_capsule_are_deleted_before_it_although_an_update_without_it_
 
     def with_capsule():
         release = pulumi.CustomResource("kubernetes:helm.sh/v3:Release", "capsule", {"name": "capsule"})
-        Tenant("dev-team", tenant_args(CONFIG, ACCESS_TO_GIT, tenancy, *removal(), capsule=[release]))
+        Tenant("dev-team", tenant_args(CONFIG, ACCESS_TO_GIT, tenancy, removal(), capsule=[release]))
 
     resources = run(with_capsule)
 

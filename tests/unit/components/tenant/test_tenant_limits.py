@@ -1,15 +1,19 @@
 """The limits of a tenant in each of its namespaces: quotas, container limits and the network policy."""
 
 import pytest
-from sample_plan import room_for
+from sample_plan import room_for, tenant_scope
 from sample_release import names, one
 from sample_stack import load, problems, tenant_config
 
 from flux_tenancy.components.git.config import Webhook
 from flux_tenancy.components.tenant.annotations import namespace_annotations
-from flux_tenancy.components.tenant.limits import OBJECT_COUNTS, limiting_objects, planned_limits
+from flux_tenancy.components.tenant.limits import (
+    OBJECT_COUNTS,
+    limiting_objects,
+    planned_limits,
+    with_network_policies,
+)
 from flux_tenancy.components.tenant.role import MANAGED, tenant_role
-from flux_tenancy.components.tenant.scope import TenantScope
 from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 from tests.support.messages import said
@@ -215,7 +219,10 @@ def test_all_limits_have_the_tenants_label_and_name():
     ("tenancy", "problem"),
     [
         ({"limits": {"fluxObjects": 0}}, "tenancy.limits.fluxObjects: "),
-        ({"limits": {"quota": {"pods": "many"}}}, "tenancy.limits.quota.pods: " + said("FT-CFG-006").of("many")),
+        (
+            {"limits": {"quota": {"pods": "many"}}},
+            "tenancy.limits.quota.pods: " + said("FT-CFG-006", "a Kubernetes quantity", "4, 500m or 8Gi").of("many"),
+        ),
         (
             {"limits": {"quota": {"count/receivers.notification.toolkit.fluxcd.io": "1"}}},
             f'tenancy.limits.quota["{RECEIVERS}"]: '
@@ -355,7 +362,7 @@ def hard(planned, name, namespace):
 
 def test_a_tenant_and_a_namespace_change_limits_of_the_stack():
     config, tenancy = tenant_config(**LARGE), TenancyConfig.model_validate({"limits": STACK_LIMITS})
-    planned = list(planned_limits(TenantScope("dev-team", config, tenancy), ()))
+    planned = list(planned_limits(tenant_scope("dev-team", config, tenancy), ()))
 
     memory = {"requests.memory": "5Gi", "requests.cpu": "20"}
     assert hard(planned, "dev-team-quota", "apps")["hard"] == memory | {"pods": "200"}
@@ -370,7 +377,7 @@ def test_a_tenant_and_a_namespace_change_limits_of_the_stack():
 
 def test_a_tenant_without_limits_has_those_of_the_stack():
     tenancy = TenancyConfig.model_validate({"limits": STACK_LIMITS})
-    planned = list(planned_limits(TenantScope("dev-team", tenant_config(), tenancy), ()))
+    planned = list(planned_limits(tenant_scope("dev-team", tenant_config(), tenancy), ()))
 
     assert [each.manifest for each in planned] == limiting_objects(
         PLACE, tenancy.limits, tenancy.network_policy, {"count/configmaps": 1, "count/serviceaccounts": 1}
@@ -404,3 +411,48 @@ def test_the_stack_bounds_the_limits_of_its_tenants(tmp_path, limits, refused, o
     found = problems(tmp_path, tenants={"dev-team": tenant}, tenancy=tenancy)
 
     assert [each.partition(": is higher")[0] for each in found] == [f"Pulumi.staging.yaml: {path}{refused[0]}"]
+
+
+@pytest.mark.parametrize(
+    ("stack", "tenant", "namespace", "refused"),
+    [
+        ({"kustomizations": 101}, {}, {}, ("tenancy.limits.kustomizations", 100)),
+        ({"fluxObjects": 4}, {}, {}, None),
+        ({"fluxObjects": 4, "sources": 5}, {}, {}, ("tenancy.limits.sources", 4)),
+        ({"kustomizations": 100}, {"fluxObjects": 4}, {}, None),
+        ({"fluxObjects": 4}, {"helmReleases": 5}, {}, ("tenants.dev-team.limits.helmReleases", 4)),
+        ({}, {"fluxObjects": 200}, {"kustomizations": 200}, None),
+        (
+            {},
+            {"fluxObjects": 200},
+            {"kustomizations": 201},
+            ("tenants.dev-team.namespaces[0].limits.kustomizations", 200),
+        ),
+    ],
+)
+def test_a_number_that_the_one_of_all_of_fluxs_kinds_exceeds_is_refused_only_where_it_is_set(
+    tmp_path, stack, tenant, namespace, refused
+):
+    """Defaults may be above a small number of all kinds."""
+    tenants = {"dev-team": {"limits": tenant, "namespaces": [{"name": "apps", "limits": namespace}]}}
+    if refused is None:
+        load(tmp_path, tenants=tenants, tenancy={"limits": stack})
+        return
+
+    [found] = problems(tmp_path, tenants=tenants, tenancy={"limits": stack})
+
+    path, smaller = refused
+    assert found.startswith(f"Pulumi.staging.yaml: {path}: has no effect above fluxObjects, which is {smaller}")
+
+
+@pytest.mark.parametrize(("objects", "counted"), [({}, "52"), ({"networkpolicies.networking.k8s.io": 7}, "9")])
+def test_network_policies_of_a_tenant_are_counted_beside_those_of_the_platform(objects, counted):
+    tenancy = TenancyConfig.model_validate({"limits": {"objects": objects}})
+
+    def hard(limits):
+        found = limiting_objects(PLACE, limits, tenancy.network_policy, ROOM)
+        return one(found, "ResourceQuota", "dev-team-objects")["spec"]["hard"]
+
+    key = "count/networkpolicies.networking.k8s.io"
+    assert hard(with_network_policies(tenancy.limits))[key] == counted
+    assert (key in hard(tenancy.limits)) == bool(objects)

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from flux_tenancy.components.vocabulary.quantities import parse_quantity
+from flux_tenancy.components.vocabulary.manifests import parse_quantity
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from message_codes import codes
+from message_codes import code_of_refusal, codes
+from sample_project import write_project, write_stack
 from typer.testing import CliRunner, Result
 
 from flux_tenancy.command.app import app
 from flux_tenancy.extensions.github_bot.report_comment import ARTIFACT
+from flux_tenancy.project.described_stack import described_stacks
 from tests.support.fake_github import HEAD, OTHER_HEAD, REPOSITORY, FakeGitHub, archive, github
 
 COMMIT = "c" * 40
@@ -76,9 +79,7 @@ def test_of_several_runs_the_last_one_counts(host, tmp_path):
 def test_a_commit_that_no_pull_request_has_made_is_not_approved(host, tmp_path, commit, when):
     merge(host, commit, when)
 
-    failed = find(tmp_path)
-
-    assert failed.exit_code == 2 and codes(failed.stderr.splitlines()[:1]) == ["FT-REV-520"]
+    assert code_of_refusal(find(tmp_path)) == "FT-REV-520"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -87,27 +88,21 @@ def test_a_run_of_another_head_or_event_approves_nothing(host, tmp_path, head, e
     host.run(RUN, head=head, event=event)
     seen_by(host, RUN)
 
-    failed = find(tmp_path)
-
-    assert failed.exit_code == 2 and codes(failed.stderr.splitlines()[:1]) == ["FT-REV-521"]
+    assert code_of_refusal(find(tmp_path)) == "FT-REV-521"
 
 
 @pytest.mark.parametrize("stack", ["..", "a b", "staging"])
 def test_a_stack_in_the_artifact_cannot_lead_to_another_folder(host, tmp_path, stack):
     host.artifacts[RUN, ARTIFACT] = archive({f"{'x' if stack == 'staging' else stack}/digest.json": digests(stack)})
 
-    failed = find(tmp_path / "out")
-
-    assert failed.exit_code == 2 and codes(failed.stderr.splitlines()[:1]) == ["FT-REV-516"]
+    assert code_of_refusal(find(tmp_path / "out")) == "FT-REV-516"
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_approval_ends_when_the_default_branch_moves_on(host, tmp_path):
     host.tips["main"] = OTHER_HEAD
 
-    failed = find(tmp_path)
-
-    assert failed.exit_code == 2 and codes(failed.stderr.splitlines()[:1]) == ["FT-REV-560"]
+    assert code_of_refusal(find(tmp_path)) == "FT-REV-560"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -115,20 +110,20 @@ def test_an_approval_for_another_branch_is_none_for_the_default_branch(host, tmp
     host.pulls[PULL]["base"] = {"sha": COMMIT, "ref": "theirs"}
     merge(host)
 
-    assert codes(find(tmp_path).stderr.splitlines()[:1]) == ["FT-REV-520"]
+    assert code_of_refusal(find(tmp_path)) == "FT-REV-520"
 
 
 def test_a_run_of_a_fork_does_not_approve_another_repository(host, tmp_path):
     host.run(RUN, owner="stranger")
     seen_by(host, RUN)
 
-    assert codes(find(tmp_path).stderr.splitlines()[:1]) == ["FT-REV-521"]
+    assert code_of_refusal(find(tmp_path)) == "FT-REV-521"
 
 
 def test_a_run_that_is_repeated_after_the_merge_approves_nothing(host, tmp_path):
     merge(host, when="2026-11-23T03:09:59Z")
 
-    assert codes(find(tmp_path).stderr.splitlines()[:1]) == ["FT-REV-513"]
+    assert code_of_refusal(find(tmp_path)) == "FT-REV-513"
 
 
 @pytest.mark.parametrize("stack", ["staging", "acme/platform/staging"])
@@ -158,3 +153,77 @@ def test_a_changed_program_is_applied_only_where_reviewers_are_required(host, tm
 
     assert codes(done.stderr.splitlines()[:1]) == ([code] if code else [])
     assert [path.name for path in tmp_path.iterdir()] == ([] if code else ["staging"])
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch) -> Path:
+    project = write_project(tmp_path / "project")
+    (project / "tenants" / "dev-team.yaml").touch()
+    for name in ("staging", "production", "eu"):
+        write_stack(project, name)
+    monkeypatch.chdir(project)
+    return project
+
+
+def listed(chosen: str = "") -> Result:
+    return CliRunner().invoke(app, ["ci", "stacks", "--chosen", chosen], env={"STACKS": '["no-such-stack"]'})
+
+
+def outputs(result: Result) -> dict[str, list[str]]:
+    return {name: json.loads(text) for name, text in (line.split("=", 1) for line in result.stdout.splitlines())}
+
+
+def test_production_stacks_are_told_apart_from_those_that_come_before(project):
+    assert outputs(listed()) == {
+        "all": ["eu", "production", "staging"],
+        "others": ["eu", "staging"],
+        "production": ["production"],
+    }
+
+
+def test_a_stack_file_can_say_that_it_is_production(project):
+    write_stack(project, "eu", cluster={"kubeconfig": "kubeconfig", "production": True})
+
+    assert outputs(listed())["production"] == ["eu", "production"]
+
+
+def test_stacks_can_be_chosen_and_keep_their_order(project):
+    assert outputs(listed('["staging", "eu"]'))["all"] == ["staging", "eu"]
+
+
+def test_a_chosen_stack_goes_by_the_last_part_of_its_name(project):
+    chosen = outputs(listed('["acme/flux-tenancy/production"]'))
+
+    assert chosen == {"all": ["production"], "others": [], "production": ["production"]}
+
+
+@pytest.mark.parametrize("chosen", ["staging", '{"a": 1}', "[1]", '"staging"'])
+def test_anything_but_a_list_of_names_is_an_error(project, chosen):
+    assert code_of_refusal(listed(chosen)) == "FT-REV-519"
+
+
+def test_an_unknown_stack_is_an_error(project):
+    refused = listed('["staging", "../other"]')
+
+    assert refused.exit_code == 2 and "../other" in refused.stderr
+
+
+def test_a_stack_that_cannot_be_read_is_an_error_and_not_left_out(project):
+    write_stack(project, "eu", cluster={"production": "perhaps"})
+
+    assert listed().exit_code == 2
+
+
+@pytest.mark.parametrize("name", ["..", ".", "a..b", ".a", "-a", "a b", "a;b", "$(a)", "a\nb", 'a"b', "a" * 101])
+def test_a_file_that_is_not_named_after_a_stack_is_an_error_for_all(project, name):
+    (project / f"Pulumi.{name}.yaml").write_text("config: {}\n")
+
+    for refused in (listed(), listed('["no-such-stack"]')):
+        assert (refused.exit_code, refused.stdout) == (2, "")
+        assert code_of_refusal(refused) == "FT-CFG-630"
+
+
+def test_a_name_may_have_dots(project):
+    write_stack(project, "eu.west")
+
+    assert "eu.west" in described_stacks(project)

@@ -7,12 +7,13 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from message_codes import codes
+from message_codes import code_of_refusal
+from sample_reports import is_complete
 from typer.testing import CliRunner, Result
 
 from flux_tenancy.command.app import app
-from flux_tenancy.extensions.github_bot import artifacts
-from flux_tenancy.extensions.github_bot.artifacts import unpacked
+from flux_tenancy.extensions.github_bot import connection
+from flux_tenancy.extensions.github_bot.connection import unpacked
 from flux_tenancy.extensions.github_bot.report_comment import (
     ARTIFACT,
     BASE_MOVED,
@@ -23,7 +24,14 @@ from flux_tenancy.extensions.github_bot.report_comment import (
     RUN_FAILED,
     is_part_of_the_report,
 )
-from flux_tenancy.extensions.github_bot.untrusted_markdown import BREAK, cut, neutralized
+from flux_tenancy.extensions.github_bot.untrusted_markdown import (
+    BREAK,
+    PREVIEW_LIMIT,
+    cut,
+    neutralized,
+    preview_block,
+    with_previews,
+)
 from tests.support.fake_github import BASE, BOT, HEAD, OTHER_HEAD, REPOSITORY, TOKEN, FakeGitHub, archive, github
 
 DIGEST = "sha256:" + "0123456789abcdef" * 4
@@ -196,7 +204,7 @@ def test_a_base_that_moves_marks_the_comments_of_its_pull_requests_alone(host):
     host.pull(8, head=OTHER_HEAD, branch="other")
     host.pulls[8]["base"] = {"sha": BASE, "ref": "next"}
     host.comment(8, BOT, f"{MARKER}\nof another base")
-    outdated = ["ci", "outdated", "--branch", "main"]
+    outdated = ["ci", "comment", "--moved", "main"]
 
     assert "No report is outdated" in CliRunner().invoke(app, outdated).stdout
     host.tips["main"] = OTHER_HEAD
@@ -206,22 +214,16 @@ def test_a_base_that_moves_marks_the_comments_of_its_pull_requests_alone(host):
     assert bodies(host)[1] == f"{MARKER}\nof another base"
 
 
-def test_a_report_cannot_pretend_to_be_of_the_new_base(host):
-    host.artifacts[RUN, ARTIFACT] = archive({"comment.md": f"at `{OTHER_HEAD[:10]}`", "base": BASE})
+@pytest.mark.parametrize(
+    "report", [f"at `{OTHER_HEAD[:10]}`", "paragraph\n\n" * 10_000], ids=["of the new base", "longest"]
+)
+def test_whatever_a_report_says_it_can_be_marked(host, report):
+    """One that names the new base does not pretend to be of it, and a longest comment stays within the limit."""
+    host.artifacts[RUN, ARTIFACT] = archive({"comment.md": report, "base": BASE})
     post()
     host.tips["main"] = OTHER_HEAD
 
-    CliRunner().invoke(app, ["ci", "outdated", "--branch", "main"])
-
-    assert BASE_MOVED in bodies(host)[0]
-
-
-def test_a_longest_comment_can_be_marked(host):
-    host.artifacts[RUN, ARTIFACT] = archive({"comment.md": "paragraph\n\n" * 10_000, "base": BASE})
-    post()
-    host.tips["main"] = OTHER_HEAD
-
-    CliRunner().invoke(app, ["ci", "outdated", "--branch", "main"])
+    CliRunner().invoke(app, ["ci", "comment", "--moved", "main"])
 
     assert BASE_MOVED in bodies(host)[0] and len(bodies(host)[0]) <= BODY_LIMIT
 
@@ -274,7 +276,7 @@ def test_the_results_of_previews_are_in_the_comment_and_act_on_nobody(host):
 def test_a_run_of_another_event_has_no_pull_request(host, event):
     host.run(RUN, event=event)
 
-    assert codes(post().stderr.splitlines()[:1]) == ["FT-REV-517"]
+    assert code_of_refusal(post()) == "FT-REV-517"
 
 
 @pytest.mark.parametrize(
@@ -310,7 +312,7 @@ def test_a_change_that_is_too_large_to_be_listed_may_be_one_of_the_program(host)
         ({"other.md": REPORT}, "FT-REV-516"),
         ({"comment.md": REPORT, "staging/digest.json": "{}"}, "FT-REV-516"),
         ({"comment.md": REPORT, "staging/digest.json": DIGESTS.replace(DIGEST, "`@admin`")}, "FT-REV-516"),
-        ({"comment.md": "x" * (artifacts.FILE_LIMIT + 1)}, "FT-REV-514"),
+        ({"comment.md": "x" * (connection.FILE_LIMIT + 1)}, "FT-REV-514"),
         ({"comment.md": "x" * 500_000}, "FT-REV-514"),
     ],
     ids=["no report", "no digests", "other digests", "too large", "a bomb"],
@@ -319,17 +321,15 @@ def test_an_artifact_that_no_report_comes_from_is_an_error(host, files, code):
     post()
     host.artifacts[RUN, ARTIFACT] = archive(files)
 
-    failed = post()
-
-    assert failed.exit_code == 2 and codes(failed.stderr.splitlines()[:1]) == [code]
+    assert code_of_refusal(post()) == code
     assert "No report: artifact review" in bodies(host)[0] and REPORT.strip() not in bodies(host)[0]
 
 
 def test_an_artifact_that_is_larger_than_the_host_says_is_not_read(host, monkeypatch):
-    monkeypatch.setattr(artifacts, "ARCHIVE_LIMIT", 100)
+    monkeypatch.setattr(connection, "ARCHIVE_LIMIT", 100)
     monkeypatch.setattr(FakeGitHub, "_artifacts", _understated(FakeGitHub._artifacts))
 
-    assert codes(post().stderr.splitlines()[:1]) == ["FT-REV-514"]
+    assert code_of_refusal(post()) == "FT-REV-514"
 
 
 def _understated(listing):
@@ -340,10 +340,16 @@ def _understated(listing):
     return small
 
 
-def test_an_artifact_that_is_no_archive_is_an_error(host):
-    host.artifacts[RUN, ARTIFACT] = b"#!/bin/sh"
+@pytest.mark.parametrize(
+    ("artifacts", "code"),
+    [({}, "FT-REV-513"), ({(RUN, ARTIFACT): b"#!/bin/sh"}, "FT-REV-515")],
+    ids=["none", "no archive"],
+)
+def test_a_run_without_an_archive_is_an_error(host, artifacts, code):
+    host.artifacts.clear()
+    host.artifacts.update(artifacts)
 
-    assert codes(post().stderr.splitlines()[:1]) == ["FT-REV-515"]
+    assert code_of_refusal(post()) == code
 
 
 @pytest.mark.parametrize("at", ["content", "list", "end", "flags", "method"])
@@ -363,34 +369,22 @@ def test_a_damaged_archive_is_an_error(host, at):
         content[8] = content[listed + 10] = 99
     host.artifacts[RUN, ARTIFACT] = bytes(content)
 
-    failed = post()
-
-    assert failed.exit_code == 2, failed.exception
-    assert codes(failed.stderr.splitlines()[:1]) in (["FT-REV-515"], ["FT-REV-516"])
+    assert code_of_refusal(post()) in ("FT-REV-515", "FT-REV-516")
 
 
 @pytest.mark.parametrize("path", ["/archives/", f"/repos/{REPOSITORY}"], ids=["download", "answer"])
 def test_an_answer_that_is_cut_off_is_an_error(host, path):
     host.cut_off = (path,)
 
-    failed = post()
-
-    assert failed.exit_code == 2, failed.exception
-    assert codes(failed.stderr.splitlines()[:1]) == ["FT-REV-512"]
+    assert code_of_refusal(post()) == "FT-REV-512"
 
 
 def test_the_files_of_an_archive_are_bounded_together(monkeypatch):
-    monkeypatch.setattr(artifacts, "TOTAL_LIMIT", 20)
+    monkeypatch.setattr(connection, "TOTAL_LIMIT", 20)
     files = {f"{number}/digest.json": "0123456789" for number in range(3)}
 
     assert unpacked(archive(files), is_part_of_the_report) is None
     assert unpacked(archive(dict(list(files.items())[:2])), is_part_of_the_report) is not None
-
-
-def test_a_run_without_an_artifact_is_an_error(host):
-    host.artifacts.clear()
-
-    assert codes(post().stderr.splitlines()[:1]) == ["FT-REV-513"]
 
 
 def test_only_files_that_are_asked_for_are_read():
@@ -400,31 +394,16 @@ def test_only_files_that_are_asked_for_are_read():
 
 
 def test_more_files_than_any_platform_has_are_not_read():
-    content = archive({f"{number}/digest.json": "" for number in range(artifacts.COUNT_LIMIT + 1)})
+    content = archive({f"{number}/digest.json": "" for number in range(connection.COUNT_LIMIT + 1)})
 
     assert unpacked(content, is_part_of_the_report) is None
 
 
-def test_a_file_can_be_posted_where_no_workflow_runs(host, tmp_path):
-    file = tmp_path / "comment.md"
-    file.write_text(REPORT)
+@pytest.mark.parametrize("options", [(), ("--run", str(RUN), "--moved", "main")])
+def test_a_comment_is_of_a_run_or_of_a_branch_that_has_moved_on(host, options):
+    done = CliRunner().invoke(app, ["ci", "comment", *options])
 
-    done = CliRunner().invoke(app, ["ci", "comment", "--pull-request", str(PULL), "--body-file", str(file)])
-
-    assert done.exit_code == 0
-    assert bodies(host) == [f"{MARKER}\n{REPORT.strip()}"]
-
-
-@pytest.mark.parametrize("options", ["rf", "rp", "rpf", "p", "f", ""])
-def test_a_report_comes_from_a_run_or_from_a_file(host, tmp_path, options):
-    file = tmp_path / "comment.md"
-    file.write_text(REPORT)
-    given = {"r": ["--run", str(RUN)], "p": ["--pull-request", str(PULL)], "f": ["--body-file", str(file)]}
-
-    done = CliRunner().invoke(app, ["ci", "comment", *(part for each in options for part in given[each])])
-
-    assert (done.exit_code, bodies(host)) == (2, [])
-    assert "name either --run, or --pull-request and --body-file" in done.stderr
+    assert (done.exit_code, bodies(host)) == (2, []) and "name either --run or --moved" in done.stderr
 
 
 @pytest.mark.parametrize("variable", ["GITHUB_TOKEN", "GITHUB_REPOSITORY"])
@@ -433,7 +412,7 @@ def test_a_missing_variable_is_named(host, monkeypatch, variable):
 
     failed = post()
 
-    assert codes(failed.stderr.splitlines()[:1]) == ["FT-REV-510"] and variable in failed.stderr
+    assert code_of_refusal(failed) == "FT-REV-510" and variable in failed.stderr
 
 
 def test_a_refused_token_is_an_error_that_does_not_repeat_it(host, monkeypatch):
@@ -441,14 +420,14 @@ def test_a_refused_token_is_an_error_that_does_not_repeat_it(host, monkeypatch):
 
     failed = post()
 
-    assert codes(failed.stderr.splitlines()[:1]) == ["FT-REV-511"]
+    assert code_of_refusal(failed) == "FT-REV-511"
     assert TOKEN not in failed.output and "another-token" not in failed.output
 
 
 def test_a_host_that_does_not_answer_is_an_error(host, monkeypatch):
     monkeypatch.setenv("GITHUB_API_URL", "http://127.0.0.1:9")
 
-    assert codes(post().stderr.splitlines()[:1]) == ["FT-REV-512"]
+    assert code_of_refusal(post()) == "FT-REV-512"
 
 
 @pytest.mark.parametrize(
@@ -533,3 +512,85 @@ def test_the_comment_is_never_longer_than_the_host_accepts(host):
     [body] = bodies(host)
     assert BODY_LIMIT - 400 < len(body) <= BODY_LIMIT
     assert "longer than a comment may be" in body and DIGEST in body
+
+
+URN = "urn:pulumi:staging::flux-tenancy::flux-tenancy:index:Tenant$kubernetes:core/v1:Secret::apps/dev-team-git"
+SECRET = {"inputs": {"stringData": {"identity": "hunter2"}}}
+
+
+def step(op="update", urn=URN, **fields):
+    return {"op": op, "urn": urn, "oldState": SECRET, "newState": SECRET, **fields}
+
+
+def printed(*steps, errors=(), **summary):
+    found = {"steps": list(steps), "changeSummary": summary, "config": {"flux-tenancy:key": "hunter2"}}
+    return json.dumps(found | {"diagnostics": [{"message": text, "severity": "error"} for text in errors]})
+
+
+def test_steps_are_counted_and_named_without_values():
+    output = printed(step(detailedDiff={"data.a": {"kind": "update"}}), step("same"), update=1, same=7)
+
+    text = preview_block("staging", output)
+
+    assert text.startswith("**pulumi preview of staging**: 1 to update.\n\n<details>")
+    assert text.count("\n- ") == 1
+    assert "- update `Secret apps/dev-team-git`: changes `data.a`" in text
+    assert "hunter2" not in text
+
+
+def test_a_replacement_says_why():
+    text = preview_block("staging", printed(step("replace", replaceReasons=["roleRef"]), replace=1))
+
+    assert "- replace `Secret apps/dev-team-git`: replaced because of `roleRef`" in text
+
+
+def test_nothing_to_change_is_one_line():
+    assert (
+        preview_block("staging", printed(step("same"), same=1)) == "**pulumi preview of staging**: nothing to change."
+    )
+
+
+def test_a_preview_with_an_error_failed():
+    text = preview_block("staging", printed(errors=["<b>@octocat</b> refused"]))
+
+    assert text.startswith("**pulumi preview of staging**: failed.")
+    assert "\\<b\\>@\u200boctocat\\</b\\> refused" in text
+
+
+@pytest.mark.parametrize(
+    "output", ["", "error: x", "[]", '{"steps": 1}', "[" * 100_000, '{"steps": [{"op": 1, "urn": "a"}]}']
+)
+def test_what_is_no_preview_has_failed(output):
+    assert preview_block("staging", output) == "**pulumi preview of staging** failed; the log of the run says why."
+
+
+def test_text_of_others_has_no_effect():
+    text = preview_block("staging", printed(step(urn=f"{URN}`</details>@octocat"), **{"</details>@octocat": 1}))
+
+    assert is_complete(text)
+    assert "1 to \\</details\\>@\u200boctocat" in text
+
+
+def test_a_block_has_a_bound():
+    text = preview_block("staging", printed(*(step(urn=f"{URN}{n}") for n in range(3000)), update=3000))
+
+    assert PREVIEW_LIMIT * 0.9 < len(text.encode()) <= PREVIEW_LIMIT
+    assert is_complete(text)
+    assert "- … and " in text
+
+
+def test_blocks_come_before_the_approval():
+    text = with_previews("## a\n\n### Approve\n\nb\n", {"staging": "**x**: y.\n\nz", "eu": "**v**: w."})
+
+    assert text == "## a\n\n### Preview in the cluster\n\n**v**: w.\n\n**x**: y.\n\nz\n\n### Approve\n\nb\n"
+
+
+def test_a_report_without_an_approval_ends_with_the_blocks():
+    assert with_previews("## a\n", {"eu": "b"}) == "## a\n\n### Preview in the cluster\n\nb\n"
+    assert with_previews("## a\n", {}) == "## a\n"
+
+
+def test_blocks_that_are_too_long_together_are_cut_to_their_first_paragraph():
+    text = with_previews("## a\n", {"eu": f"b.\n\n{'c' * PREVIEW_LIMIT}", "us": "d.\n\ne"})
+
+    assert text == "## a\n\n### Preview in the cluster\n\nb.\n\nd.\n\ne\n"

@@ -1,20 +1,25 @@
-"""What `flux-tenancy monitoring export` writes for a stack."""
+"""What `flux-tenancy monitoring export` writes for a stack, and what the stack applies with `monitoring.operator`."""
 
 from __future__ import annotations
 
 import json
 import re
-import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from message_codes import codes
+from recorded_program import Registration, run
 from sample_project import tenant, write_project, write_stack
+from sample_stack import CLUSTER
 from typer.testing import CliRunner, Result
 
 from flux_tenancy.command.app import app
+from flux_tenancy.components.stack.cluster.findings import offline_preflight
+from flux_tenancy.components.stack.loading import load_offline
+from flux_tenancy.components.stack.platform import register_platform
 
 DOCS = Path(__file__).parents[4] / "docs"
 DEVELOPERS = [{"kind": "Group", "name": "blog-developers"}]
@@ -24,7 +29,7 @@ DEVELOPERS = [{"kind": "Group", "name": "blog-developers"}]
 def project(tmp_path, monkeypatch) -> Path:
     project = write_project(tmp_path / "project")
     shop = tenant("shop", "shop")
-    shop["namespaces"][0]["annotations"] = {"contact": "shop@example.com"}
+    shop["namespaces"].append({"name": "shop-data", "annotations": {"contact": "shop@example.com"}})
     tenants = {"shop": shop, "blog": tenant("blog", "blog") | {"people": {"developers": DEVELOPERS}}}
     for name in (*tenants, "dev-team"):
         (project / "tenants" / f"{name}.yaml").touch()
@@ -33,8 +38,8 @@ def project(tmp_path, monkeypatch) -> Path:
     return project
 
 
-def export(*arguments: str) -> Result:
-    return CliRunner().invoke(app, ["monitoring", "export", "out", *arguments])
+def export() -> Result:
+    return CliRunner().invoke(app, ["monitoring", "export", "out"])
 
 
 def exported(name: str) -> Any:
@@ -58,6 +63,7 @@ def test_tenants_and_their_namespaces_are_series(project):
     ]
     assert names("flux_tenancy:namespace:info") == [
         {"namespace": "shop", "tenant": "shop"},
+        {"namespace": "shop-data", "tenant": "shop"},
         {"namespace": "blog", "tenant": "blog"},
     ]
 
@@ -96,6 +102,22 @@ def test_controllers_of_lanes_are_read_too(project):
     assert not re.fullmatch(pattern, "kustomize-controller-other")
 
 
+def test_only_failures_that_may_be_refusals_have_their_message_as_a_label(project):
+    assert export().exit_code == 0, export().output
+
+    found = {}
+    for each in exported("kube-state-metrics.yaml")["spec"]["resources"]:
+        metrics = [metric for metric in each["metrics"] if metric["name"] == "resource_apply_failure_info"]
+        if metrics:
+            paths = [metric["each"]["info"]["path"][-1] for metric in metrics]
+            found[each["groupVersionKind"]["kind"]] = paths
+
+    assert found == {
+        "Kustomization": ["[reason=ReconciliationFailed]"],
+        "HelmRelease": ["[reason=InstallFailed]", "[reason=UpgradeFailed]"],
+    }
+
+
 def test_each_runbook_is_a_heading_of_the_documentation(project):
     assert export().exit_code == 0, export().output
 
@@ -112,55 +134,104 @@ def headings(file: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-") for heading in found}
 
 
-def test_the_documentation_can_be_elsewhere(project):
-    export("--documentation", "https://docs.example.com/flux/")
+def test_the_documentation_and_the_contact_of_the_platform_are_in_the_alerts(project):
+    write_stack(
+        project,
+        tenants={"shop": tenant("shop", "shop")},
+        monitoring={"documentation": "https://docs.example.com/flux/", "contact": "platform@example.com"},
+    )
 
-    links = {rule["annotations"]["runbook_url"].partition("#")[0] for rule in rules() if "alert" in rule}
+    assert export().exit_code == 0, export().output
+
+    alerts = {rule["alert"]: rule for rule in rules() if "alert" in rule}
+    links = {rule["annotations"]["runbook_url"].partition("#")[0] for rule in alerts.values()}
     assert links == {f"https://docs.example.com/flux/{page}.md" for page in ("monitoring", "troubleshooting")}
+    assert alerts["FluxTargetMissing"]["labels"] == {"severity": "warning", "contact": "platform@example.com"}
+    [shop] = names("flux_tenancy:tenant:info")
+    assert shop["contact"] == "platform@example.com"
 
 
-def test_the_operators_objects_say_the_same(project):
+def test_the_objective_is_that_of_the_stack(project):
+    objective = {"percent": 99.5, "within": "10m", "days": 7}
+    write_stack(project, tenants={"shop": tenant("shop", "shop")}, monitoring={"objective": objective})
+
+    assert export().exit_code == 0, export().output
+
+    exprs = {rule.get("alert") or rule["record"]: rule["expr"] for rule in rules()}
+    assert exprs["flux_tenancy:on_time"] == "flux_tenancy:waiting_seconds:max <= bool 600"
+    assert exprs["flux_tenancy:budget:ratio"] == "1 - (1 - avg_over_time(flux_tenancy:on_time[7d])) / 0.005"
+    # 2 % of 50.4 late minutes in one hour, and 5 % in six.
+    assert "flux_tenancy:on_time:avg1h > 0.0168 and" in exprs["TenantSyncBudgetBurnsFast"]
+    assert "flux_tenancy:on_time:avg6h > 0.007 and" in exprs["TenantSyncBudgetBurns"]
+    assert "longer than 10m" in Path("out", "rules.yaml").read_text()
+
+
+@pytest.mark.parametrize("objective", [{"percent": 100}, {"percent": 90}, {"days": 32}, {"within": "0s"}])
+def test_an_objective_whose_alerts_could_not_fire_is_refused(project, objective):
+    write_stack(project, tenants={"shop": tenant("shop", "shop")}, monitoring={"objective": objective})
+
+    assert export().exit_code == 2
+    assert not Path("out").exists()
+
+
+def registered(project: Path, **sections: Any) -> Mapping[str, Registration]:
+    """What the stack registers, by the name of the resource."""
+    write_stack(project, tenants={"shop": tenant("shop", "shop")}, **sections)
+    config, file = load_offline("staging", project)
+    found = offline_preflight(config, "staging", file.name, project)
+    return run(lambda: register_platform(config, found, {}) and None)
+
+
+def test_the_operators_objects_say_the_same_and_come_after_the_controllers(project):
+    write_stack(project, tenants={"shop": tenant("shop", "shop")})
     assert export().exit_code == 0
-    groups, [job] = exported("rules.yaml")["groups"], exported("scrape.yaml")["scrape_configs"]
-    state = exported("kube-state-metrics.yaml")
+    [job] = exported("scrape.yaml")["scrape_configs"]
+    without = registered(project)
 
-    done = export("--format", "operator", "--namespace", "eyes", "--label", "release=prometheus")
+    found = registered(project, monitoring={"operator": True, "namespace": "eyes", "labels": {"release": "prometheus"}})
 
-    assert done.exit_code == 0
-    listed = exported("kustomization.yaml")["resources"]
-    objects = {name: exported(name) for name in listed}
-    assert {(each["kind"], each["metadata"]["namespace"]) for each in objects.values()} == {
-        ("PodMonitor", "eyes"),
-        ("PrometheusRule", "eyes"),
-        ("ConfigMap", "eyes"),
+    assert {name: found[name] for name in without}.keys() == without.keys()
+    objects = {name: each.properties for name, each in found.items() if name not in without}
+    assert {(each["kind"], each["metadata"]["name"]) for each in objects.values()} == {
+        ("PodMonitor", "flux-tenancy-flux"),
+        ("PrometheusRule", "flux-tenancy"),
+        ("ConfigMap", "flux-tenancy-kube-state-metrics"),
+        ("ConfigMap", "flux-tenancy-dashboard-platform"),
+        ("ConfigMap", "flux-tenancy-dashboard-tenant"),
     }
-    assert objects["rules.yaml"]["spec"]["groups"] == groups
-    assert objects["rules.yaml"]["metadata"]["labels"]["release"] == "prometheus"
-    assert yaml.safe_load(objects["kube-state-metrics.yaml"]["data"]["config.yaml"]) == state
-    [endpoint] = objects["flux.yaml"]["spec"]["podMetricsEndpoints"]
+    by_name = {each["metadata"]["name"]: each for each in objects.values()}
+    assert {each["metadata"]["namespace"] for each in objects.values()} == {"eyes"}
+    assert by_name["flux-tenancy"]["spec"]["groups"] == exported("rules.yaml")["groups"]
+    assert by_name["flux-tenancy"]["metadata"]["labels"]["release"] == "prometheus"
+    state = by_name["flux-tenancy-kube-state-metrics"]["data"]["kube-state-metrics.yaml"]
+    assert yaml.safe_load(state) == exported("kube-state-metrics.yaml")
+    [endpoint] = by_name["flux-tenancy-flux"]["spec"]["podMetricsEndpoints"]
     assert endpoint["metricRelabelings"][0]["regex"] == job["metric_relabel_configs"][0]["regex"]
-    assert objects["dashboard-tenant.yaml"]["metadata"]["labels"]["grafana_dashboard"] == "1"
-    assert json.loads(objects["dashboard-tenant.yaml"]["data"]["tenant.json"])["uid"] == "flux-tenancy-tenant"
+    dashboard = by_name["flux-tenancy-dashboard-tenant"]
+    assert dashboard["metadata"]["labels"]["grafana_dashboard"] == "1"
+    assert json.loads(dashboard["data"]["dashboard-tenant.json"])["uid"] == "flux-tenancy-tenant"
+    for name in objects:
+        assert any("kustomize-controller" in each for each in found[name].after), name
 
 
-def test_a_label_without_a_value_is_refused(project):
-    done = export("--format", "operator", "--label", "release")
+def test_previewers_may_read_the_operators_objects_where_the_stack_has_them(project):
+    reviewers = {"cluster": CLUSTER | {"previewers": [{"kind": "Group", "name": "reviewers"}]}}
+    without = registered(project, **reviewers)
 
-    assert done.exit_code == 2
-    assert not Path("out").exists()
+    found = registered(project, monitoring={"operator": True}, **reviewers)
+
+    assert "ClusterRole flux-tenancy-previewer-monitoring" not in without
+    [rule] = found["ClusterRole flux-tenancy-previewer-monitoring"].properties["rules"]
+    assert (rule["resources"], rule["verbs"]) == (["podmonitors", "prometheusrules"], ["get", "list"])
 
 
-def test_without_grafanas_sdk_everything_else_is_written(project, monkeypatch):
-    monkeypatch.setitem(sys.modules, "grafana_foundation_sdk.cog.encoder", None)
+def test_alerts_are_not_in_the_namespace_of_a_tenant(project):
+    for section, refused in (({"operator": True}, True), ({"operator": False}, False)):
+        write_stack(project, tenants={"shop": tenant("shop", "shop")}, monitoring=section | {"namespace": "shop"})
 
-    assert codes(export().output.splitlines()[:1]) == ["FT-MON-001"]
-    assert not Path("out").exists()
-    assert export("--no-dashboards").exit_code == 0
-    assert sorted(file.name for file in Path("out").iterdir()) == [
-        "kube-state-metrics.yaml",
-        "rules.yaml",
-        "scrape.yaml",
-    ]
+        done = export()
+
+        assert (codes(done.output.splitlines()[:1]) == ["FT-CFG-679"]) if refused else done.exit_code == 0
 
 
 def test_a_file_in_the_place_of_the_folder_is_refused(project):

@@ -82,6 +82,7 @@ def test_a_comment_has_no_markup_of_others():
     assert "| `Deployment apps/<b>web`<br>`a.yaml:7` | over quota |" in text
     assert "For the platform team, to add in `tenants/shop.yaml`:" in text
     assert as_markdown(Report(ENVELOPE, [], [])).startswith("### ✅ no objects\n")
+    assert as_markdown(Report(ENVELOPE, [HOST, HOST], [])).startswith("### ❌ 2 objects: 2 need an opening\n")
 
 
 def test_programs_get_everything():
@@ -117,12 +118,32 @@ def test_code_hosts_get_the_lines():
             "policies: {images: [r.example.com:5000/a, b]}",
             "",
         ),
-        ("policy pod-volumes", "volumes[].csi.driver: a.b is not allowed", "", "policies: {csiDrivers: [a.b]}"),
+        ("policy pod-volumes", "volumes[].csi.driver: a.b is not allowed", "policies: {csiDrivers: [a.b]}", ""),
+        ("policy priority-classes", "spec.priorityClassName a is not allowed", "policies: {priorityClasses: [a]}", ""),
+        ("policy volume-claims", "storageClassName a, b is not allowed", "policies: {storageClasses: [a, b]}", ""),
+        (
+            "policy node-placement",
+            "tolerations: a.b/c, d is not allowed",
+            "policies: {tolerations: [a.b/c, d]}",
+            "",
+        ),
         (
             "Pod Security",
             'violates PodSecurity "restricted:latest": x',
             "namespaces: [{name: apps, podSecurity: baseline}, {name: jobs}, {name: old, podSecurity: privileged}]",
             "",
+        ),
+        (
+            "role",
+            'cannot patch resource "networkpolicies" in API group "networking.k8s.io" in the namespace "apps"',
+            "",
+            "policies: {networkPolicies: true}",
+        ),
+        (
+            "role",
+            'cannot patch resource "roles" in API group "rbac.authorization.k8s.io" in the namespace "apps"',
+            "",
+            "policies: {roles: true}",
         ),
         (
             "role",
@@ -154,7 +175,7 @@ def test_a_setting_is_named_where_its_value_is_for_the_platform_team_to_choose()
         ("policy allowed-hosts", "host * (an Ingress without a host) is not an allowed host for tenant shop"),
         ("role", 'cannot patch resource "widgets" in API group "example.com" at the cluster scope'),
         ("role", 'cannot patch resource "widgets" in API group "example.com" in the namespace "other"'),
-        ("role", 'cannot patch resource "networkpolicies" in API group "networking.k8s.io" in the namespace "apps"'),
+        ("role", 'cannot patch resource "networkpolicies" in API group "networking.k8s.io" in the namespace "other"'),
         ("Pod Security", 'violates PodSecurity "baseline:latest": privileged'),
     ],
 )

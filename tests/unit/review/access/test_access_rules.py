@@ -6,12 +6,14 @@ from copy import deepcopy
 
 import pytest
 from sample_access import account, binding, flux_edit, group, of, render, role, rule, sentences, user
-from sample_stack import KYVERNO
+from sample_plan import tenant_objects
+from sample_stack import KYVERNO, tenant_config
 
 from flux_tenancy.components.installs.kyverno.config import KyvernoConfig
-from flux_tenancy.components.installs.kyverno.values import helm_values
+from flux_tenancy.components.installs.kyverno.objects import helm_values
 from flux_tenancy.components.rbac.rights import CLUSTER, EVERYTHING, NamedRole, Permission, covers
 from flux_tenancy.components.rbac.subjects import Subject, SubjectKind
+from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.review.access.rules import LABELED, rbac_access
 from flux_tenancy.review.render.rendered import PLATFORM, RenderedObject
@@ -206,9 +208,7 @@ def test_what_the_stack_adds_to_a_role_is_said_of_everyone_with_it_and_not_again
     bound = binding("edit", [user("alice")], "apps")
 
     assert sentences(of(bound), of(bound, flux_edit())) == sentences(of(), of(flux_edit()))
-    assert "+! user alice now has Kubernetes' role edit in apps on production" in sentences(
-        of(), of(bound, flux_edit())
-    )
+    assert "+! user alice gains Kubernetes' role edit in apps on production" in sentences(of(), of(bound, flux_edit()))
 
 
 def test_rights_of_the_whole_cluster_are_not_told_again_for_a_namespace():
@@ -224,7 +224,7 @@ def test_rights_that_another_new_one_includes_are_not_told():
     every = role("every", rule("*", "pods"), rule("get", "pods"), rule("delete", "pods", names="one"))
 
     assert sentences(of(), of(every, binding("every", [user("alice")], "apps"))) == [
-        "+! user alice may now do anything with Pods in apps on production"
+        "+! user alice may now use all verbs of pods in apps on production"
     ]
 
 
@@ -251,7 +251,7 @@ def test_a_role_with_many_resources_is_told_by_its_name_when_it_is_bound():
     many = role("many", rule("get", "pods services secrets configmaps events"))
 
     assert sentences(of(many), of(many, binding("many", [user("alice")], "apps"))) == [
-        "+! user alice now has the role many (read only) in apps on production"
+        "+! user alice gains the role many (read only) in apps on production"
     ]
 
 
@@ -260,7 +260,7 @@ def test_a_role_with_many_resources_is_told_by_its_rights_if_a_part_of_it_was_th
     before = binding("few", [user("alice")], "apps", name="few")
 
     assert sentences(of(many, few, before), of(many, few, before, binding("many", [user("alice")], "apps"))) == [
-        "+  user alice may now get ConfigMaps, Events, Nodes and Services in apps on production"
+        "+  user alice may now get configmaps, events, nodes, services in apps on production"
     ]
 
 
@@ -300,3 +300,37 @@ def test_a_binding_of_another_api_grants_nothing():
     foreign = binding("view", [user("alice")], "apps") | {"apiVersion": "authorization.openshift.io/v1"}
 
     assert rbac_access(of(foreign).objects).grants == {}
+
+
+TENANT = Subject(SubjectKind.TENANT, "dev-team")
+MADE = "namespaces that dev-team makes"
+
+
+def access(**keys):
+    people = {"viewers": [{"kind": "User", "name": "ann"}]}
+    config = tenant_config(people=people, **keys)
+    found = tenant_objects("dev-team", config, TenancyConfig.model_validate({"mode": "capsule"}))
+    return rbac_access(of(*found.capsule, *found.namespaces, *found.access).objects)
+
+
+def test_a_tenant_may_make_namespaces_anywhere_and_delete_its_own():
+    found = access()
+
+    assert found.of(TENANT, CLUSTER).rights == {Permission(verb, "", "namespaces") for verb in ("create", "patch")}
+    assert Permission("delete", "", "namespaces") in found.of(TENANT, MADE).rights
+    assert NamedRole("flux-tenancy-tenant") in found.of(TENANT, MADE).rights
+    assert not found.of(TENANT, "apps").allows(Permission("delete", "", "namespaces"))
+
+
+def test_its_people_have_the_same_access_in_the_namespaces_that_it_makes():
+    ann = Subject(SubjectKind.USER, "ann")
+
+    assert access().of(ann, MADE).rights == {NamedRole("flux-tenancy-viewer")}
+
+
+def test_a_tenant_that_is_leaving_may_nothing():
+    found = tenant_objects(
+        "dev-team", tenant_config(state="leaving"), TenancyConfig.model_validate({"mode": "capsule"})
+    )
+
+    assert rbac_access(of(*found.capsule, *found.namespaces).objects).grants == {}

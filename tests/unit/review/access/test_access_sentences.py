@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import io
+import json
 import random
 
 import pytest
-from sample_access import TENANTS, of, render
+from rich.console import Console
+from sample_access import TENANTS, binding, of, render, role, rule, user
 
 from flux_tenancy.components.rbac.rights import CLUSTER
 from flux_tenancy.components.rbac.subjects import Subject, SubjectKind
-from flux_tenancy.review.access.changes import access_changes
 from flux_tenancy.review.access.rules import ANYWHERE, LABELED, Tenants
-from flux_tenancy.review.access.sentences import AccessChange, RiskLevel, join
-from flux_tenancy.review.access.words import counted
+from flux_tenancy.review.access.sentences import AccessChange, AccessRow, counted, join
+from flux_tenancy.review.access.summary import access_changes, as_json, as_table, who_may_what
 from flux_tenancy.review.render.rendered import PLATFORM, Render, RenderedObject
 
 NAMES = ("a", "b", "c", "d", "e", "f", "g")
@@ -103,17 +105,17 @@ def test_an_account_with_the_name_of_a_tenant_is_no_tenant():
 
 
 def test_several_have_what_one_has():
-    words = {"words": "now has the role x"}
+    words = {"words": "gains the role x"}
 
     assert said([may(tenant("shop"), "shop", **words)], tenants(shop="shop")) == [
-        "shop now has the role x in shop on staging"
+        "shop gains the role x in shop on staging"
     ]
     assert said([may(account("x"), "shop", **words), may(account("y"), "shop", **words)], tenants()) == [
-        "flux-system/x and flux-system/y now have the role x in shop on staging"
+        "flux-system/x and flux-system/y gain the role x in shop on staging"
     ]
-    gone = {"words": "no longer has the role x", "widened": False}
+    gone = {"words": "loses the role x", "widened": False}
     assert said([may(account("x"), "shop", **gone), may(account("y"), "shop", **gone)], tenants()) == [
-        "flux-system/x and flux-system/y no longer have the role x in shop on staging"
+        "flux-system/x and flux-system/y lose the role x in shop on staging"
     ]
 
 
@@ -130,8 +132,8 @@ def test_tenants_onboarded_by_label_are_told_as_what_they_are():
     assert said([may(tenant(LABELED), LABELED)], found) == [
         "Tenants onboarded by label may now read Pods in their namespaces on staging"
     ]
-    assert said([may(tenant(LABELED), LABELED, words="now has the role x")], found) == [
-        "Tenants onboarded by label now have the role x in their namespaces on staging"
+    assert said([may(tenant(LABELED), LABELED, words="gains the role x")], found) == [
+        "Tenants onboarded by label gain the role x in their namespaces on staging"
     ]
     assert said([may(tenant(LABELED), LABELED), may(tenant("shop"), "shop")], found) == [
         "All tenants may now read Pods in their namespaces on staging"
@@ -199,7 +201,7 @@ def test_what_is_narrowed_is_no_high_risk():
         [may(tenant("a"), "a", "may no longer read Secrets", widened=False, high=True)], tenants(a="a"), "a"
     )
 
-    assert (joined.risk, joined.text) == (RiskLevel.NORMAL, "a may no longer read Secrets in a")
+    assert (joined.risk, joined.text) == ("normal", "a may no longer read Secrets in a")
 
 
 @pytest.mark.parametrize(
@@ -221,8 +223,8 @@ def test_a_new_stack_widens_and_one_that_is_removed_narrows():
     removed = access_changes(render(), None)
 
     roles = "the role flux-tenancy-tenant in their namespaces"
-    assert f"Both tenants now have {roles}" in [each.text for each in added if each.widened]
-    assert f"Both tenants no longer have {roles}" in [each.text for each in removed if not each.widened]
+    assert f"Both tenants gain {roles}" in [each.text for each in added if each.widened]
+    assert f"Both tenants lose {roles}" in [each.text for each in removed if not each.widened]
     assert access_changes(None, None) == ()
 
 
@@ -240,3 +242,80 @@ def test_objects_outside_of_the_cluster_have_no_part_in_it(kind):
     outside = Render("production", (RenderedObject("shop", f"github:index:{kind}", "flux", found),), "")
 
     assert access_changes(outside, outside) == access_changes(of(), outside) == ()
+
+
+TENANT_ROLE = "flux-tenancy-tenant"
+
+
+def shown(found):
+    written = io.StringIO()
+    console = Console(width=160, file=written)
+    console.print(as_table(found))
+    return written.getvalue()
+
+
+def test_subjects_have_their_rights_with_place_and_risk():
+    reader = role("reader", rule("get list watch", "pods"))
+    bindings = [binding("reader", [user("alice")], "apps"), binding("cluster-admin", [user("bob")], name="admin")]
+
+    assert who_may_what(of(reader, *bindings)).rights == (
+        AccessRow(PLATFORM, "user bob", "may do everything (cluster-admin)", "in the whole cluster", True, True),
+        AccessRow(PLATFORM, "user alice", "may read pods", "in apps", True, False),
+    )
+
+
+def test_a_role_that_is_told_by_its_name_is_explained():
+    found = who_may_what(render())
+
+    assert (
+        AccessRow(PLATFORM, "Both tenants", f"have the role {TENANT_ROLE}", "in their namespaces", True, False)
+        in found.rights
+    )
+    assert "read, write alerts, artifactgenerators" in found.roles[TENANT_ROLE]
+    assert "controllers" not in found.roles  # It has few resources, so its rights are told themselves.
+
+
+def test_what_the_policies_leave_to_tenants_is_told_without_what_nobody_can_forbid():
+    found = who_may_what(render(policies={"serviceTypes": ["ClusterIP", "NodePort"], "finalizers": ["example.com/x"]}))
+
+    allowed = {row.may for row in found.allowances}
+    assert {"may create Services of type ClusterIP and NodePort", "may set timeouts of up to 1h"} <= allowed
+    assert "may set the finalizer example.com/x" in allowed
+    assert not [each for each in allowed if "PriorityClass" in each or "volumes without a claim" in each]
+
+
+def test_policies_that_refuse_nothing_are_listed_and_leave_everything():
+    found = who_may_what(render(policies={"modes": {"service-exposure": "audit"}}))
+
+    assert found.modes == {"service-exposure": "audit"}
+    assert not [row for row in found.allowances if "Services" in row.may]
+
+
+def test_a_single_tenant_has_its_own_rows_and_those_of_others_in_its_namespaces():
+    exceptions = {"dev-team": {"policies": {"sources": ["https://git.example.com/dev-team/*"]}}}
+    found = who_may_what(render(TENANTS | exceptions, {"sources": {"allowed": []}}), "dev-team")
+
+    assert AccessRow("dev-team", "dev-team", f"has the role {TENANT_ROLE}", "in apps", True, False) in found.rights
+    assert AccessRow(
+        "dev-team", "dev-team", "may fetch sources from https://git.example.com/dev-team/*", "in apps", True, False
+    ) in (found.allowances)
+    assert {row.where for row in found.rights} == {"in apps", "in the whole cluster", ""}
+    assert "tools" not in shown(found) and "ops-team" not in shown(found)
+    assert [row.may for row in found.rights if "impersonate" in row.may] == [
+        "may impersonate apps/default and apps/dev-team"
+    ]
+
+
+def test_the_table_shows_names_as_they_are():
+    found = shown(who_may_what(of(binding("view", [user("[red]alice[/red]")], "apps"))))
+
+    assert "user [red]alice[/red]" in found
+    assert "Kubernetes' role view" in found
+
+
+def test_json_has_what_the_table_has():
+    found = json.loads(as_json(who_may_what(render(policies={"modes": {"service-exposure": "audit"}}))))
+
+    assert set(found) == {"rights", "roles", "allowances", "modes"}
+    assert set(found["rights"][0]) == {"who", "may", "where", "risk"}
+    assert found["modes"] == {"service-exposure": "audit"}

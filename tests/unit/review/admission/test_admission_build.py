@@ -12,8 +12,7 @@ from dev.lab.build import _Tools
 from dev.lab.build_key import linker_flags as flags_of_the_lab
 from dev.lab.settings import Settings
 from flux_tenancy.project.errors import OperationError
-from flux_tenancy.review.admission.build import build_admission, built_program, linker_flags
-from flux_tenancy.review.admission.program import find_program
+from flux_tenancy.review.admission.program import build_admission, built_program, find_program, linker_flags
 
 # Writes what it is called with where it would write the program.
 GO = f"""\

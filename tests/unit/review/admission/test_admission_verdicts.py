@@ -17,7 +17,7 @@ from flux_tenancy.components.policies.tenant_labels import tenant_labels
 from flux_tenancy.components.vocabulary.manifests import resource_type
 from flux_tenancy.project.errors import OperationError
 from flux_tenancy.review.admission.answers import admission_answers
-from flux_tenancy.review.admission.check import FOUND, NOT_CHECKED, check_admission
+from flux_tenancy.review.admission.check import FOUND, NOT_CHECKED, check_admission, refusals, schema_errors
 from flux_tenancy.review.admission.program import (
     VARIABLE,
     Answer,
@@ -28,8 +28,6 @@ from flux_tenancy.review.admission.program import (
     ask,
     find_program,
 )
-from flux_tenancy.review.admission.schemas import schema_errors
-from flux_tenancy.review.admission.verdict import refusals
 from flux_tenancy.review.render.recorder import GENERATED
 from flux_tenancy.review.render.rendered import PLATFORM, RenderedObject
 

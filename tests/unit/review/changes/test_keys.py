@@ -17,14 +17,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 from sample_project import SALT, encrypted
+from sample_stack import FLUX
 
-from flux_tenancy.components.config.printable import printable
+from flux_tenancy.components.config.messages import printable
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.files.secrets import takes_a_secret
 from flux_tenancy.components.stack.files.stack_file import StackFile
 from flux_tenancy.components.tenant.config import TenantConfig
-from flux_tenancy.review.changes.keys import KeyChange, key_changes
-from flux_tenancy.review.changes.objects import ABSENT
+from flux_tenancy.review.changes.keys import KeyChange, SecretChange, key_changes, secret_changes
+from flux_tenancy.review.changes.objects import ABSENT, Action
 from flux_tenancy.review.changes.risks import matters_of_key
 from flux_tenancy.review.render.rendered import PLATFORM, Render
 from flux_tenancy.review.render.written import Written, read_written
@@ -413,3 +414,61 @@ def test_a_key_that_keeps_its_value_is_not_named(tmp_path_factory, edit):
     folder = tmp_path_factory.mktemp("files")
 
     assert changed(folder, *versions([(file, leaf, before, before)])) == ()
+
+
+def file(**sections):
+    return StackFile("Pulumi.staging.yaml", sections)
+
+
+def secure(value):
+    return {"secure": f"v1:{value}"}
+
+
+def key(value):
+    return {"dev-team": {"source": {"deployKey": secure(value)}}}
+
+
+def test_a_secret_with_another_encrypted_form_is_rotated():
+    assert secret_changes(file(tenants=key("a")), file(tenants=key("b"))) == (
+        SecretChange("dev-team", "tenants.dev-team.source.deployKey", Action.CHANGED),
+    )
+
+
+def test_a_secret_with_the_same_encrypted_form_is_not():
+    assert secret_changes(file(tenants=key("a")), file(tenants=key("a"), flux=FLUX)) == ()
+
+
+def test_new_and_removed_secrets_are_told_by_their_keys():
+    before = file(cluster={"kubeconfigContent": secure("a")})
+    after = file(flux={"sync": {"decryption": [{"age": secure("b")}]}})
+
+    assert secret_changes(before, after) == (
+        SecretChange(PLATFORM, "cluster.kubeconfigContent", Action.REMOVED),
+        SecretChange(PLATFORM, "flux.sync.decryption[0].age", Action.ADDED),
+    )
+
+
+def test_secrets_of_a_stack_without_an_earlier_version_are_new():
+    assert [each.action for each in secret_changes(None, file(tenants=key("a")))] == [Action.ADDED]
+
+
+def test_no_part_of_an_encrypted_value_is_repeated():
+    assert "v1:" not in repr(secret_changes(file(tenants=key("a")), file(tenants=key("b"))))
+
+
+def test_a_value_of_another_key_is_told_with_it():
+    swapped = {"dev-team": secure("a"), "ops-team": secure("b")}, {"dev-team": secure("b"), "ops-team": secure("a")}
+    before, after = (file(tenants={name: {"key": each} for name, each in one.items()}) for one in swapped)
+
+    assert [(each.key, each.copied) for each in secret_changes(before, after)] == [
+        ("tenants.dev-team.key", "tenants.ops-team.key"),
+        ("tenants.ops-team.key", "tenants.dev-team.key"),
+    ]
+
+
+def test_a_value_that_moves_in_its_list_comes_from_no_other_key():
+    before, after = (
+        file(flux={"sync": {"decryption": [{"age": secure(each)} for each in keys]}}) for keys in ("a", "ba")
+    )
+
+    assert [each.copied for each in secret_changes(before, after)] == ["", ""]

@@ -7,7 +7,7 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from flux_tenancy.review.render.digests import Digests, differences, is_digest
+from flux_tenancy.review.render.files import Digests, as_yaml, differences, is_digest
 from flux_tenancy.review.render.rendered import Render, RenderedObject
 
 DIGEST = "sha256:" + "0123456789abcdef" * 4
@@ -71,3 +71,18 @@ def test_a_file_with_anything_else_in_it_is_refused(change):
 
     with pytest.raises(ValidationError):
         Digests.model_validate_json(json.dumps(content))
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ("0123456789", "'0123456789'"),
+        (123456789, "123456789"),
+        ("y", "'y'"),
+        (True, "true"),
+        ("main", "main"),
+        ("a\nb\n", "|\n  a\n  b"),
+    ],
+)
+def test_a_string_looks_like_one_and_lines_are_kept(value: object, written: str) -> None:
+    assert as_yaml({"value": value}) == f"value: {written}\n"

@@ -21,7 +21,7 @@ from flux_tenancy.review.approval.check import compare
 from flux_tenancy.review.changes.objects import changes
 from flux_tenancy.review.changes.run_facts import fact_changes, fact_statements
 from flux_tenancy.review.render import facts
-from flux_tenancy.review.render.digests import Digests
+from flux_tenancy.review.render.files import Digests
 from flux_tenancy.review.render.rendered import Render
 from flux_tenancy.review.render.stack import render_stack
 from flux_tenancy.review.render.written import Written
@@ -58,6 +58,21 @@ def render(folder: Path, **others: Any) -> Render:
     file = folder / "Pulumi.staging.yaml"
     file.write_text(yaml.safe_dump(yaml.safe_load(file.read_text()) | others))
     return render_stack(folder, "staging")
+
+
+def with_two_contents(folder: Path, file: str, tracked: str = "", **others: Any) -> list[Render]:
+    """The renders of two projects that differ only in what this file says, with `tracked` in the index of Git."""
+    found = []
+    for content in ("a", "b"):
+        project = folder / content
+        render(project, **others)
+        (project / file).parent.mkdir(parents=True, exist_ok=True)
+        (project / file).write_text(content)
+        if tracked:
+            git(project, "init", "-q")
+            git(project, "add", tracked)
+        found.append(render_stack(project, "staging"))
+    return found
 
 
 def differing(before: Render, after: Render) -> set[str]:
@@ -160,13 +175,7 @@ def test_the_same_project_in_another_folder_has_the_same_digest(tmp_path):
 
 @pytest.mark.parametrize(("tracked", "counts"), [(True, True), (False, False)])
 def test_a_kubeconfig_counts_where_it_is_a_file_of_the_repository(tmp_path, tracked, counts):
-    found = []
-    for server in ("a", "b"):
-        render(tmp_path / server, kubeconfig="")
-        (tmp_path / server / "kubeconfig").write_text(f"server: {server}")
-        git(tmp_path / server, "init", "-q")
-        git(tmp_path / server, "add", "kubeconfig" if tracked else "Pulumi.yaml")
-        found.append(render_stack(tmp_path / server, "staging"))
+    found = with_two_contents(tmp_path, "kubeconfig", "kubeconfig" if tracked else "Pulumi.yaml", kubeconfig="")
 
     assert differing(*found) == ({facts.KUBECONFIG} if counts else set())
     [said] = fact_statements(fact_changes(*found)) if counts else [None]
@@ -204,22 +213,7 @@ def test_the_installed_packages_count_with_their_recorded_hashes(tmp_path):
         ("-f ./wheels", "wheels/a_package-1-py3-none-any.whl"),
         ("wheels/a_package-1-py3-none-any.whl", "wheels/a_package-1-py3-none-any.whl"),
         ("-e ./own", "own/module.py"),
-    ],
-)
-def test_what_pip_reads_because_the_requirements_name_it_counts_by_its_content(tmp_path, requirements, file):
-    found = []
-    for name, content in (("a", "b==1"), ("b", "b==2")):
-        render(tmp_path / name, **{"requirements.txt": requirements})
-        (tmp_path / name / file).parent.mkdir(exist_ok=True)
-        (tmp_path / name / file).write_text(content)
-        found.append(render_stack(tmp_path / name, "staging"))
-
-    assert differing(*found) == {"program"}
-
-
-@pytest.mark.parametrize(
-    ("requirements", "file"),
-    [
+        # Each form in which pip takes a path.
         ("-rmore.txt", "more.txt"),
         ("--pre -r more.txt", "more.txt"),
         ("\ufeff-r more.txt", "more.txt"),
@@ -231,15 +225,8 @@ def test_what_pip_reads_because_the_requirements_name_it_counts_by_its_content(t
         ("-e ./lib[x]", "lib/setup.cfg"),
     ],
 )
-def test_each_form_in_which_pip_takes_a_path_counts_by_its_content(tmp_path, requirements, file):
-    found = []
-    for name in ("a", "b"):
-        render(tmp_path / name, **{"requirements.txt": requirements})
-        (tmp_path / name / file).parent.mkdir(exist_ok=True)
-        (tmp_path / name / file).write_text(name)
-        found.append(render_stack(tmp_path / name, "staging"))
-
-    assert differing(*found) == {"program"}
+def test_what_pip_reads_because_the_requirements_name_it_counts_by_its_content(tmp_path, requirements, file):
+    assert differing(*with_two_contents(tmp_path, file, **{"requirements.txt": requirements})) == {"program"}
 
 
 def test_a_requirement_behind_a_comment_that_pip_does_not_continue_counts(tmp_path):
@@ -301,13 +288,7 @@ def test_keys_of_others_that_the_project_sets_for_all_stacks_count(tmp_path):
 
 @pytest.mark.parametrize("file", [".github/workflows/apply.yaml", ".github/actions/a/action.yaml", "CODEOWNERS"])
 def test_workflows_and_owners_count_and_a_reviewer_reads_that_they_differ(tmp_path, file):
-    found = []
-    for content in ("a", "b"):
-        folder = tmp_path / content
-        render(folder)
-        (folder / file).parent.mkdir(parents=True, exist_ok=True)
-        (folder / file).write_text(content)
-        found.append(render_stack(folder, "staging"))
+    found = with_two_contents(tmp_path, file)
 
     assert differing(*found) == {facts.WORKFLOWS}
     [said] = fact_statements(fact_changes(*found))
@@ -331,13 +312,7 @@ def test_a_package_that_is_a_link_to_elsewhere_counts_by_its_content(tmp_path):
 
 def test_a_plugin_that_the_project_brings_along_counts_by_its_content(tmp_path):
     text = "name: flux-tenancy\nruntime: python\nplugins: {providers: [{name: kubernetes, path: bin}]}\n"
-    found = []
-    for content in ("a", "b"):
-        folder = tmp_path / content
-        render(folder, **{"Pulumi.yaml": text})
-        (folder / "bin").mkdir()
-        (folder / "bin" / "pulumi-resource-kubernetes").write_text(content)
-        found.append(render_stack(folder, "staging"))
+    found = with_two_contents(tmp_path, "bin/pulumi-resource-kubernetes", **{"Pulumi.yaml": text})
 
     assert differing(*found) == {"program"}
 

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
+from collections.abc import Callable, Mapping
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+import pulumi
 import pytest
 import yaml
+from pulumi.runtime.settings import SETTINGS
+from sample_kyverno import KYVERNO, chart_archive
 from sample_project import encrypted, rendered, tenant, write_project, write_stack
 from sample_sops_keys import age_identity
 
 from flux_tenancy.components.config.errors import ConfigurationError
 from flux_tenancy.project.errors import OperationError
+from flux_tenancy.review.render import recorder
 from flux_tenancy.review.render.files import write_render
-from flux_tenancy.review.render.recorder import GENERATED
+from flux_tenancy.review.render.recorder import GENERATED, is_plain, record
+from flux_tenancy.review.render.rendered import Render
 from flux_tenancy.review.render.stack import TARGET, render_stack
 
 
@@ -275,3 +284,168 @@ def test_what_pulumi_protects_is_marked_and_part_of_the_digest(tmp_path):
     folder = write_render(before, tmp_path / "out")
     file = (folder / "dev-team/cluster/namespace-apps.yaml").read_text()
     assert file.startswith("# protect: true\napiVersion:")
+
+
+CHART = chart_archive()
+METADATA = {"name": "a", "namespace": "apps", "labels": {}}
+
+
+class Word(StrEnum):
+    ONE = "one"
+
+
+def with_everything(project: Path) -> Render:
+    """A stack with generated names, secrets, Kyverno, a platform, protection and a tenant that leaves."""
+    write_project(project)
+    (project / "chart.tgz").write_bytes(CHART)
+    hooked = tenant("dev-team", "apps")
+    hooked["source"] |= {"url": "ssh://git@git.example.com/a/apps", "webhook": {"type": "generic-hmac"}}
+    return rendered(
+        project,
+        cluster={"kubeconfig": "kubeconfig", "protect": True},
+        kyverno=KYVERNO | {"sha256": hashlib.sha256(CHART).hexdigest(), "chart": {"bundle": "chart.tgz"}},
+        policies={"engine": "both", "sources": {"allowed": ["ssh://git@git.example.com/*"]}},
+        flux={"webhookUrl": "https://hooks.example.com", "sync": platform_sync()},
+        tenants={"dev-team": hooked, "shop": tenant("shop", "shop") | {"state": "leaving"}},
+    )
+
+
+def platform_sync() -> Mapping[str, Any]:
+    url = "ssh://git@git.example.com/platform/apps"
+    return {"source": {"url": url, "deployKey": encrypted("platform")}, "path": "./staging"}
+
+
+def test_a_render_has_the_same_objects_as_by_the_sdk(tmp_path, monkeypatch):
+    def counted(properties: Any) -> bool:
+        asked.append(is_plain(properties))
+        return asked[-1]
+
+    asked: list[bool] = []
+    monkeypatch.setattr(recorder, "is_plain", counted)
+    short = with_everything(tmp_path / "short")
+    monkeypatch.setattr(recorder, "is_plain", lambda _: False)
+    by_the_sdk = with_everything(tmp_path / "sdk")
+
+    assert short == by_the_sdk
+    assert sum(asked) / len(asked) > 0.9
+    assert False in asked
+
+
+@pytest.mark.parametrize(
+    "value",
+    [pulumi.UNKNOWN, None, Word.ONE, (1, 2), {1: "a"}, pulumi.FileAsset("a"), object()],
+    ids=["unknown", "none", "enum", "tuple", "key", "asset", "object"],
+)
+def test_the_sdk_takes_what_is_not_plain_data(value):
+    assert is_plain({"metadata": METADATA, "spec": [{"a": 1.5, "b": True}]})
+    assert not is_plain({"metadata": METADATA, "spec": [{"a": value}]})
+
+
+def test_the_sdk_takes_what_gets_a_generated_name():
+    assert not is_plain({"metadata": {"namespace": "apps"}})
+
+
+def test_a_plain_resource_has_its_properties_as_attributes():
+    def program() -> None:
+        first = pulumi.CustomResource("example:index:First", "first", {"metadata": METADATA})
+        name = first.metadata["name"]  # type: ignore[attr-defined]
+        pulumi.CustomResource("example:index:Second", "second", {"of": name, "unset": hasattr(first, "unset")})
+
+    found = {each.name: each.properties for each in record(program, "project", "stack")}
+
+    assert found["second"] == {"of": "a", "unset": False}
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_after_a_render_this_process_is_a_preview_only_if_it_was_one_before(monkeypatch, before):
+    monkeypatch.setattr(SETTINGS, "dry_run", before)
+    seen = []
+
+    record(lambda: seen.append(pulumi.runtime.is_dry_run()), "project", "stack")
+
+    assert (seen, pulumi.runtime.is_dry_run()) == ([True], before)
+
+
+BASE = """\
+namespaces:
+  - name: apps
+source:
+  url: https://git.example.com/dev-team/apps
+sync:
+  path: ./staging
+"""
+STACK = "Pulumi.staging.yaml"
+
+
+def added(name: str, text: str = "text\n") -> Callable[[Path], None]:
+    def edit(project: Path) -> None:
+        file = project / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+    return edit
+
+
+def replaced(name: str, pattern: str, by: str) -> Callable[[Path], None]:
+    def edit(project: Path) -> None:
+        before = (project / name).read_text()
+        after = re.sub(pattern, by, before, count=1, flags=re.MULTILINE)
+        assert after != before
+        (project / name).write_text(after)
+
+    return edit
+
+
+def with_crlf(project: Path) -> None:
+    (project / "__main__.py").write_bytes((project / "__main__.py").read_bytes().replace(b"\n", b"\r\n"))
+
+
+EDITS: dict[str, Callable[[Path], None]] = {
+    **{
+        f"a new file {name}": added(name)
+        for name in (
+            *("README.md", "docs/page.md", "docs/image.svg", "LICENSE", "CHANGELOG.md", ".gitignore", ".editorconfig"),
+            *(".gitattributes", ".pre-commit-config.yaml", "renovate.json", "Makefile", "notes.txt", "schemas/a.json"),
+            *("scripts/check.sh", "fleet.yaml", "tenants/README.md", "tenants/other.yaml", "Pulumi.other.yaml"),
+            *(".vscode/settings.json", ".github/dependabot.yml", ".github/ISSUE_TEMPLATE/bug.md", "mkdocs.yml"),
+            *("yaml/values.yaml", "json/a.json", ".python-version", "requirements.in", "CONTRIBUTING.md"),
+        )
+    },
+    "a comment in the stack's file": replaced(STACK, "^config:", "# why\nconfig:"),
+    "a comment in the tenant's file": replaced("tenants/dev-team.yaml", "^sync:", "# why\nsync:"),
+    "a comment in Pulumi.yaml": replaced("Pulumi.yaml", "^name:", "# why\nname:"),
+    "quotes in the stack's file": replaced(STACK, "kubeconfig: kubeconfig$", 'kubeconfig: "kubeconfig"'),
+    "quotes in the tenant's file": replaced("tenants/dev-team.yaml", r"path: \./staging", "path: './staging'"),
+    "a description": replaced("Pulumi.yaml", "^runtime", "description: other\nruntime"),
+    "an author": replaced("Pulumi.yaml", "^runtime", "author: a\nruntime"),
+    "a website": replaced("Pulumi.yaml", "^runtime", "website: https://example.com\nruntime"),
+    "a licence": replaced("Pulumi.yaml", "^runtime", "license: MIT\nruntime"),
+    "an empty line": replaced("tenants/dev-team.yaml", "^sync:", "\nsync:"),
+    "the order of keys": replaced("tenants/dev-team.yaml", r"(?s)(source:.*)(sync:.*)", r"\2\1"),
+    "the style of a list": replaced("tenants/dev-team.yaml", "\n  - name: apps", " [{name: apps}]"),
+    "a key of the base moved to the stack's entry": replaced("tenants/dev-team.yaml", r"(?s)sync:\n  path.*", ""),
+    "line endings": with_crlf,
+    "bytecode of the project": added("__pycache__/__main__.cpython-311.pyc"),
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = write_project(tmp_path / "project")
+    (folder / "tenants" / "dev-team.yaml").write_text(BASE)
+    (folder / "__main__.py").write_text("import pulumi\n")
+    write_stack(folder, git=..., policies=..., tenants={"dev-team": {"sync": {"path": "./staging"}}})
+    return folder
+
+
+def test_there_are_at_least_40() -> None:
+    assert len(EDITS) >= 40
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_a_harmless_edit_keeps_the_digest(project: Path, edit: str) -> None:
+    before = render_stack(project, "staging").digest
+
+    EDITS[edit](project)
+
+    assert render_stack(project, "staging").digest == before

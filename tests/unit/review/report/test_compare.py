@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from sample_objects import kubernetes, render_of
 from sample_project import tenant, write_project, write_stack
 from typer.testing import CliRunner
 
@@ -24,14 +25,14 @@ from flux_tenancy.components.stack.cluster.absence import ABSENT_TENANT
 from flux_tenancy.components.stack.files.project_file import read_project_file
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from flux_tenancy.project.errors import OperationError
+from flux_tenancy.review.admission.program import Answer, Objection
 from flux_tenancy.review.render.rendered import Render
-from flux_tenancy.review.report.compare import compare
+from flux_tenancy.review.report.compare import compare, refusals_of
 from flux_tenancy.review.report.json_report import as_json
 from flux_tenancy.review.report.model import Report
 from flux_tenancy.review.report.phrases import remarks
-from flux_tenancy.review.rules.setting import RuleSetting
-from flux_tenancy.review.rules.stacks import JudgedStack
-from flux_tenancy.review.versions import render_process, rendering, trees
+from flux_tenancy.review.rules.stacks import JudgedStack, RuleSetting
+from flux_tenancy.review.versions import render_process, rendering
 from flux_tenancy.review.versions.trees import merge_base, run_git
 from flux_tenancy.version import VERSION
 
@@ -191,21 +192,15 @@ def test_the_program_of_the_merge_base_records_what_else_decided(clone, monkeypa
     assert [each.sentence for section in report.sections for group in section.groups for each in group.said] == said
 
 
-@pytest.mark.parametrize(
-    ("changed", "forks"),
-    [
-        ({}, True),
-        ({"Pulumi.yaml": "name: flux-tenancy"}, True),
-        ({"flux_tenancy/review/new.py": ""}, False),
-        ({"name": "x"}, True),
-    ],
-)
-def test_an_unchanged_program_is_not_loaded_again_for_the_merge_base(clone, rendered, monkeypatch, changed, forks):
+@pytest.mark.parametrize("pinned", [True, False])
+def test_only_a_pinned_program_that_runs_already_is_not_loaded_again_for_the_merge_base(
+    clone, rendered, monkeypatch, pinned
+):
     class Fork:
         """Renders in this process."""
 
         def __init__(self, errors: Path, *arguments: str) -> None:
-            forked.append(arguments[0])
+            forked.append(arguments[1])
             self.arguments = arguments
 
         def wait(self) -> int:
@@ -217,20 +212,20 @@ def test_an_unchanged_program_is_not_loaded_again_for_the_merge_base(clone, rend
     forked: list[str] = []
     monkeypatch.setattr(rendering, "_Fork", Fork)
     monkeypatch.setattr(threading, "active_count", lambda: 1)
-    for module in (rendering, trees):
-        monkeypatch.setattr(module, "TODAY", clone.folder)
     monkeypatch.setattr(sys, "path", [*sys.path])
     clone.stack("staging", "dev-team")
-    clone.own_program()
+    if pinned:
+        clone.write("requirements.txt", f"flux-tenancy=={VERSION}")
+    else:
+        # The repository of the program, whose folders for maintainers are code of the project to any other program.
+        clone.own_program()
     clone.commit()
-    for file, content in changed.items():
-        clone.write(file, content)
 
     [stack] = compare(clone.folder, "main").stacks
 
     # What is loaded is the program of this test, which renders the stack itself.
-    assert forked == ([str(clone.folder)] if forks else [])
-    assert ("removed ConfigMap earlier" in names(stack.changes)) is not forks
+    assert bool(forked) is pinned
+    assert ("removed ConfigMap earlier" in names(stack.changes)) is not pinned
     assert stack.note == ""
 
 
@@ -602,3 +597,37 @@ def test_code_that_would_run_instead_of_the_program_ends_the_review(tmp_path, na
         compare(clone.folder, "main")
 
     assert [each.code for each in refused.value.problems] == ["FT-CFG-633"]
+
+
+REFUSED = Objection("flux-tenancy-sources", True, "the source is not allowed")
+
+
+@pytest.fixture
+def answers(monkeypatch):
+    """The API server's objections to the objects of each render, by their digest."""
+    found: dict[str, dict[tuple[str, str], Answer]] = {}
+    monkeypatch.setattr(
+        flux_tenancy.review.report.compare,
+        "admission_answers",
+        lambda program, render, project, about: found[render.digest],
+    )
+    return found
+
+
+def test_only_what_is_newly_refused_is_told(answers, tmp_path):
+    old, new = kubernetes("GitRepository", "old", "apps"), kubernetes("GitRepository", "new", "apps")
+    before, after = render_of(old), render_of(old, new)
+    answers[before.digest] = {old.key: Answer(objections=(REFUSED,))}
+    answers[after.digest] = {old.key: Answer(objections=(REFUSED,)), new.key: Answer(objections=(REFUSED,))}
+
+    [statement] = refusals_of(tmp_path, before, after, tmp_path)
+
+    assert statement.risk and statement.names_owner
+    assert statement.text.endswith("refuses GitRepository apps/new: the source is not allowed")
+
+
+def test_nothing_is_told_where_nothing_is_refused(answers, tmp_path):
+    after = render_of(kubernetes("GitRepository", "new", "apps"))
+    answers[after.digest] = {}
+
+    assert refusals_of(tmp_path, None, after, tmp_path) == ()

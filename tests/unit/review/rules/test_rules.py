@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any
 
 import pytest
 from sample_keys import openpgp_public_key
 from sample_project import encrypted, rendered, tenant
+from sample_rules import cluster_object, namespace, rendered_object
 from sample_sops_keys import age_identity
 from sample_sources import authority, signing_key
 from sample_stack import CLUSTER, FLUX
 
 from flux_tenancy.components.config.decisions import today
+from flux_tenancy.components.installs.flux.lockdown_flags import LOCKDOWN_FLAGS
 from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.decisions import WAIVABLE, RuleName, Waiver
+from flux_tenancy.components.vocabulary.names import Controller
 from flux_tenancy.review.rules.findings import Finding
-from flux_tenancy.review.rules.setting import RuleSetting
-from flux_tenancy.review.rules.table import RULES, findings
+from flux_tenancy.review.rules.stacks import RuleSetting
+from flux_tenancy.review.rules.table import (
+    RULES,
+    findings,
+    lockdown_flags,
+    missing_engine,
+    policies_not_enforced,
+    protected_deletions,
+)
+from tests.support.messages import values_of
+from tests.support.releases import FLUX_VERSION
 
 EXPIRES = today() + timedelta(days=30)
 
@@ -142,3 +156,177 @@ def test_of_several_waivers_the_one_that_lasts_longest_counts(order):
     both = [waiver(RuleName.POLICY_NOT_ENFORCED), longer][::order]
 
     assert [each.waiver for each in audited(*both)] == [longer, longer]
+
+
+CRD = cluster_object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "gitrepositories.source.toolkit.fluxcd.io")
+FLUX_NAMESPACE = cluster_object("v1", "Namespace", "flux-system")
+SYNC = cluster_object("kustomize.toolkit.fluxcd.io/v1", "Kustomization", "dev-team", "apps", "dev-team")
+CONFIG_MAP = cluster_object("v1", "ConfigMap", "vaults", "flux-system")
+STANDING = [*(replace(each, protected=True) for each in (FLUX_NAMESPACE, CRD, namespace())), SYNC, CONFIG_MAP]
+
+
+@pytest.mark.parametrize("engine", PolicyEngine)
+def test_production_needs_a_policy_engine(engine):
+    found = list(missing_engine((), RuleSetting(production=True, engine=engine)))
+
+    codes = [(each.resource, each.message.code) for each in found]
+    assert codes == ([("policies.engine", "FT-REV-109")] if engine is PolicyEngine.NONE else [])
+
+
+def test_other_environments_need_no_engine():
+    assert list(missing_engine((), RuleSetting(engine=PolicyEngine.NONE))) == []
+
+
+def test_production_enforces_its_policies():
+    weakened = {"policies.mode": PolicyMode.AUDIT, "policies.modes.host-access": PolicyMode.OFF}
+
+    found = list(policies_not_enforced((), RuleSetting(production=True, weakened=weakened)))
+
+    assert [(each.resource, each.message.code, values_of(each.message)[0]) for each in found] == [
+        ("policies.mode", "FT-REV-110", "audit"),
+        ("policies.modes.host-access", "FT-REV-110", "off"),
+    ]
+    assert list(policies_not_enforced((), RuleSetting(production=True))) == []
+
+
+def test_other_environments_may_audit():
+    assert list(policies_not_enforced((), RuleSetting(weakened={"policies.mode": PolicyMode.AUDIT}))) == []
+
+
+def deleted(*remaining, before=STANDING):
+    """Owner, resource and code of each protected object that a change deletes or replaces."""
+    found = protected_deletions(before, remaining)
+    return [(each.owner, each.resource, each.message.code) for each in found]
+
+
+def test_a_change_that_keeps_protected_objects_breaks_nothing():
+    assert deleted(*STANDING) == []
+    assert deleted(FLUX_NAMESPACE, CRD, namespace()) == []
+
+
+def test_the_deletion_of_a_namespace_or_crd_breaks_the_rule():
+    assert deleted() == [
+        ("platform", "Namespace flux-system", "FT-REV-111"),
+        ("platform", "CustomResourceDefinition gitrepositories.source.toolkit.fluxcd.io", "FT-REV-111"),
+        ("dev-team", "Namespace apps", "FT-REV-111"),
+    ]
+
+
+def test_the_replacement_of_a_namespace_or_crd_breaks_the_rule():
+    renamed = rendered_object(namespace().manifest, "dev-team", resource="another-name")
+    other_version = CRD.manifest | {"apiVersion": "apiextensions.k8s.io/v1beta1"}
+
+    assert deleted(FLUX_NAMESPACE, rendered_object(other_version), renamed, SYNC) == [
+        ("platform", "CustomResourceDefinition gitrepositories.source.toolkit.fluxcd.io", "FT-REV-112"),
+        ("dev-team", "Namespace apps", "FT-REV-112"),
+    ]
+
+
+def test_what_is_not_protected_may_be_deleted():
+    assert deleted(before=[replace(each, protected=False) for each in STANDING]) == []
+
+
+SETTING = RuleSetting()
+
+
+@pytest.fixture(scope="module")
+def objects(tmp_path_factory):
+    components = [controller.value for controller in Controller if controller is not Controller.SOURCE_WATCHER]
+    return rendered(tmp_path_factory.mktemp("flags") / "project", flux={"components": components}).objects
+
+
+def broken(objects, controller, change, setting=SETTING):
+    """Code and flag of each finding after a change of a controller's arguments."""
+    changed = deepcopy(objects)
+    [deployment] = [each for each in changed if each.kind == "Deployment" and each.name == controller]
+    container = deployment.manifest["spec"]["template"]["spec"]["containers"][0]
+    container["args"] = change(container["args"])
+    found = list(lockdown_flags(changed, setting))
+    assert {each.resource for each in found} <= {f"Deployment flux-system/{controller}"}
+    return [(each.message.code, values_of(each.message)[0]) for each in found]
+
+
+def without(name):
+    return lambda arguments: [each for each in arguments if not each.startswith(f"--{name}")]
+
+
+def test_a_render_of_the_profile_has_its_flags_on_every_controller_that_knows_them(objects):
+    assert list(lockdown_flags(objects, SETTING)) == []
+    assert {each.name for each in objects if each.kind == "Deployment"} >= {"kustomize-controller", "source-controller"}
+
+
+@pytest.mark.parametrize(
+    ("controller", "name"),
+    sorted(
+        (controller, flag.name)
+        for flag in LOCKDOWN_FLAGS
+        if flag.holds_for(FLUX_VERSION)
+        for controller in flag.controllers
+        if controller in ("helm-controller", "kustomize-controller", "notification-controller", "source-controller")
+    ),
+)
+def test_a_controller_that_lacks_a_flag_breaks_the_rule(objects, controller, name):
+    found = broken(objects, controller, without(name))
+
+    assert found and {code for code, _ in found} == {"FT-REV-106"}
+    assert all(argument.startswith(f"--{name}=") for _, argument in found)
+
+
+@pytest.mark.parametrize(
+    ("argument", "missing"),
+    [
+        ("--no-cross-namespace-refs=false", "--no-cross-namespace-refs=true"),
+        ("--default-service-account=kustomize-controller", "--default-service-account=default"),
+        ("--feature-gates=CancelHealthCheckOnNewRevision=false", "--feature-gates=CancelHealthCheckOnNewRevision=true"),
+    ],
+)
+def test_the_last_value_of_a_flag_counts(objects, argument, missing):
+    found = broken(objects, "kustomize-controller", lambda arguments: [*arguments, argument])
+
+    assert ("FT-REV-106", missing) in found
+    assert broken(objects, "kustomize-controller", lambda arguments: [argument, *arguments]) == []
+
+
+def test_further_feature_gates_break_nothing(objects):
+    def with_more(arguments):
+        gates = next(each for each in arguments if each.startswith("--feature-gates="))
+        return [*arguments, f"{gates},Another=true"]
+
+    assert broken(objects, "helm-controller", with_more) == []
+
+
+def test_a_flag_without_a_value_is_true(objects):
+    def bare(arguments):
+        return [each.removesuffix("=true") if "no-remote-bases" in each else each for each in arguments]
+
+    assert broken(objects, "kustomize-controller", bare) == []
+
+
+def test_a_flag_that_the_controller_does_not_know_breaks_the_rule(objects):
+    found = broken(objects, "source-controller", lambda arguments: [*arguments, "--no-cross-namespace-refs=true"])
+
+    assert found == [("FT-REV-107", "no-cross-namespace-refs")]
+
+
+def test_a_flag_that_undoes_the_profile_breaks_the_rule(objects):
+    def with_flag(argument):
+        return broken(objects, "kustomize-controller", lambda arguments: [*arguments, argument])
+
+    assert with_flag("--insecure-kubeconfig-exec=true") == [("FT-REV-108", "insecure-kubeconfig-exec")]
+    assert with_flag("--insecure-kubeconfig-exec") == [("FT-REV-108", "insecure-kubeconfig-exec")]
+    assert with_flag("--sops-age-secret=sops-age") == [("FT-REV-108", "sops-age-secret")]
+    assert with_flag("--insecure-kubeconfig-exec=false") == []
+
+
+def test_the_account_of_the_stack_is_expected(objects):
+    found = list(lockdown_flags(objects, RuleSetting(default_account="flux")))
+
+    assert {values_of(each.message)[0] for each in found} == {"--default-service-account=flux"}
+    assert {each.resource for each in found} == {
+        "Deployment flux-system/helm-controller",
+        "Deployment flux-system/kustomize-controller",
+    }
+
+
+def test_the_single_tenant_profile_needs_no_flags(objects):
+    assert broken(objects, "kustomize-controller", lambda _: [], RuleSetting(locked_down=False)) == []

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from markdown_it import MarkdownIt
 
-from flux_tenancy.components.config.printable import printable
-from flux_tenancy.review.words.escaping import code, fenced, inline
+from flux_tenancy.components.config.messages import printable
+from flux_tenancy.review.words import code, fenced, inline, with_letters_named
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -71,3 +71,20 @@ def test_a_fence_is_not_closed_by_its_content(line):
     [block] = MarkdownIt().parse(fenced([line, "<b>"], "diff"))
 
     assert (block.type, block.info, block.content) == ("fence", "diff", f"{line}\n<b>\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("syncs rele\u0430se", "syncs rele\u0430se (with U+0430 CYRILLIC SMALL LETTER A)"),
+        (
+            "user \u0430\u0435\u0430, b",
+            "user \u0430\u0435\u0430 (with U+0430 CYRILLIC SMALL LETTER A, U+0435 CYRILLIC SMALL LETTER IE), b",
+        ),
+        ("a\u200bb", "a\u200bb (with U+200B ZERO WIDTH SPACE)"),
+        ("a\ue000", "a\ue000 (with U+E000 (no name))"),
+        ("main and 80 characters\u2026", "main and 80 characters\u2026"),
+    ],
+)
+def test_letters_that_are_not_ascii_are_named(text, said):
+    assert with_letters_named(text) == said

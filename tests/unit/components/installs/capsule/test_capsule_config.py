@@ -25,9 +25,13 @@ def test_a_capsule_without_more_has_a_second_replica(tmp_path):
 @pytest.mark.parametrize(
     ("keys", "key", "said"),
     [
-        ({"version": "0.13.2"}, "capsule.version", said("FT-CFG-801", "0.14.x")),
-        ({"version": "0.14"}, "capsule.version", said("FT-CFG-800")),
-        ({"chart": {"url": "https://a.example/c.tgz", "bundle": "c.tgz"}}, "capsule.chart", said("FT-CFG-802")),
+        ({"version": "0.13.2"}, "capsule.version", said("FT-CFG-452", "Capsule", "0.14.x")),
+        ({"version": "0.14"}, "capsule.version", said("FT-CFG-006", "a Capsule release", "0.14.0")),
+        (
+            {"chart": {"url": "https://a.example/c.tgz", "bundle": "c.tgz"}},
+            "capsule.chart",
+            said("FT-CFG-273", "url and bundle"),
+        ),
         ({"replicas": 0}, "capsule.replicas", said("FT-CFG-614", "at least 1", "0")),
         ({"administrators": []}, "capsule.administrators", ""),
         ({"administrators": [{"kind": "Group", "name": "system:masters"}]}, "capsule.administrators[0]", "system:"),

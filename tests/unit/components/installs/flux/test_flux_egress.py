@@ -408,7 +408,7 @@ def test_a_single_tenant_cluster_has_no_proxy():
         (
             {"allowed": {"source-controller": [{"cidr": "10.0.0.1"}]}, "apiServer": ENDPOINTS},
             "flux.egress.allowed.source-controller[0].cidr",
-            "FT-CFG-007",
+            "FT-CFG-006",
         ),
         ({"proxy": "proxy.example.com:3128"}, "flux.egress.proxy", "FT-CFG-017"),
         ({"proxy": "http://user:pa55word@proxy.example.com:3128"}, "flux.egress.proxy", "FT-CFG-014"),

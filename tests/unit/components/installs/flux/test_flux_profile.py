@@ -6,7 +6,7 @@ import pytest
 from sample_release import arguments, golden, names, one, release
 from sample_stack import flux_config
 
-from flux_tenancy.components.installs.flux.lockdown_environment import variables_for
+from flux_tenancy.components.installs.flux.lockdown_flags import variables_for
 from flux_tenancy.components.installs.flux.profile import StackFacts, configured
 from flux_tenancy.components.vocabulary.names import Controller
 from tests.support.goldens import assert_golden
@@ -110,23 +110,17 @@ def test_kustomize_controller_has_more_workers_than_one_tenant_can_occupy():
     assert workers(profile="single-tenant") == workers(0) == []
 
 
-def test_source_controller_has_more_workers_than_one_tenant_can_occupy():
+@pytest.mark.parametrize(
+    ("controller", "facts"),
+    [("source-controller", StackFacts(sources=30)), ("helm-controller", StackFacts(helm_releases=30))],
+)
+def test_source_and_helm_controller_have_more_workers_than_one_tenant_can_occupy(controller, facts):
     def workers(**flux):
-        found = configured(release(), flux_config(**flux), StackFacts(sources=30))
-        return [each for each in arguments(found)["source-controller"] or () if "concurrent" in each]
+        found = configured(release(), flux_config(**flux), facts)
+        return [each for each in arguments(found)[controller] or () if "concurrent" in each]
 
     assert workers() == ["--concurrent=34"]
-    assert workers(extraArgs={"source-controller": ["--concurrent=8"]}) == ["--concurrent=8"]
-    assert workers(profile="single-tenant") == []
-
-
-def test_helm_controller_has_more_workers_than_one_tenant_can_occupy():
-    def workers(**flux):
-        found = configured(release(), flux_config(**flux), StackFacts(helm_releases=30))
-        return [each for each in arguments(found)["helm-controller"] or () if "concurrent" in each]
-
-    assert workers() == ["--concurrent=34"]
-    assert workers(extraArgs={"helm-controller": ["--concurrent=8"]}) == ["--concurrent=8"]
+    assert workers(extraArgs={controller: ["--concurrent=8"]}) == ["--concurrent=8"]
     assert workers(profile="single-tenant") == []
 
 

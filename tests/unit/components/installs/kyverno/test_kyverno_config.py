@@ -21,15 +21,15 @@ def test_a_kyverno_without_more_is_highly_available_and_makes_no_reports(tmp_pat
 @pytest.mark.parametrize(
     ("keys", "key", "said"),
     [
-        ({"version": "1.18.2"}, "kyverno.version", said("FT-CFG-452", "1.19.x")),
-        ({"version": "1.20.0"}, "kyverno.version", said("FT-CFG-452", "1.19.x")),
-        ({"version": "1.19"}, "kyverno.version", said("FT-CFG-450")),
+        ({"version": "1.18.2"}, "kyverno.version", said("FT-CFG-452", "Kyverno", "1.19.x")),
+        ({"version": "1.20.0"}, "kyverno.version", said("FT-CFG-452", "Kyverno", "1.19.x")),
+        ({"version": "1.19"}, "kyverno.version", said("FT-CFG-006", "a Kyverno release", "1.19.1")),
         ({"sha256": "abc"}, "kyverno.sha256", said("FT-CFG-009")),
-        ({"chart": {}}, "kyverno.chart", said("FT-CFG-453")),
+        ({"chart": {}}, "kyverno.chart", said("FT-CFG-181", "version, url and bundle")),
         (
             {"chart": {"version": "3.9.1", "bundle": "kyverno.tgz"}},
             "kyverno.chart",
-            said("FT-CFG-453"),
+            said("FT-CFG-181", "version, url and bundle"),
         ),
         ({"replicas": 0}, "kyverno.replicas", said("FT-CFG-614", "at least 1", "0")),
         ({"values": {}}, "kyverno.values", ""),

@@ -3,7 +3,7 @@
 import pytest
 from sample_kyverno import kyverno_config
 
-from flux_tenancy.components.installs.kyverno.values import helm_values
+from flux_tenancy.components.installs.kyverno.objects import helm_values
 
 SIZES = [{}, {"replicas": 1}, {"replicas": 9, "reports": True}]
 
@@ -90,3 +90,25 @@ def test_resources_are_those_of_their_controller_and_say_nothing_that_was_not_sa
     assert values["admissionController"]["container"]["resources"] == {"limits": {"memory": "1Gi"}}
     assert values["backgroundController"]["resources"] == {"requests": {"cpu": "200m"}}
     assert "resources" not in values["reportsController"]
+
+
+@pytest.mark.parametrize(
+    ("largest", "given", "memory"),
+    [
+        (128, {}, "564Mi"),
+        (256, {}, "864Mi"),
+        (128, {"requests": {"cpu": "1"}}, "564Mi"),
+        (128, {"limits": {"memory": "2Gi"}}, "2Gi"),
+    ],
+)
+def test_the_admission_controllers_memory_follows_the_largest_object_unless_the_stack_sets_it(largest, given, memory):
+    config = kyverno_config(resources={"admission-controller": given})
+
+    container = helm_values(config, largest_object=largest)["admissionController"]["container"]
+
+    assert container["resources"] == given | {"limits": {"memory": memory}}
+    assert container["resources"].get("requests") == given.get("requests")
+
+
+def test_without_a_largest_object_the_memory_is_the_charts():
+    assert "resources" not in helm_values(kyverno_config())["admissionController"]["container"]
