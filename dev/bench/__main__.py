@@ -42,6 +42,7 @@ def main(
     runs: Annotated[int, typer.Option(min=1, help="review, kubectl: rounds; one that takes long is not repeated")] = 3,
     requests: Annotated[int, typer.Option(min=4, help="admission: requests of each kind under each engine")] = 400,
     commits: Annotated[int, typer.Option(min=1, help="neighbours: pushes beside each attack")] = 5,
+    attacks: Annotated[list[str], typer.Option("--attack", help="neighbours: how names of attacks begin")] = [""],  # noqa: B006 - typer copies it
     numbers: Annotated[list[int], typer.Option("--lanes", min=1, max=8, help="lanes: numbers of lanes")] = [1, 2, 4, 8],  # noqa: B006 - typer copies it
     stacks: Annotated[int, typer.Option(min=3, max=HIGHEST_INDEX, help="fleet: stacks, each with a cluster")] = 8,
     folder: Annotated[Path, typer.Option("--results", help="folder for the results")] = RESULTS,
@@ -65,7 +66,7 @@ def main(
                 elif contest is Contest.LANES:
                     results = lanes.results(lanes.measure_lanes(rig, numbers, _say))
                 elif contest is Contest.NEIGHBOURS:
-                    results = neighbours.results(neighbours.measure_neighbours(rig, commits, _say))
+                    results = neighbours.results(neighbours.measure_neighbours(rig, commits, _say, attacks))
                 else:
                     continue
                 _show(results, folder, facts)

@@ -18,6 +18,7 @@ from flux_tenancy.components.config.types import seconds
 from flux_tenancy.components.policies.config import PoliciesConfig
 from flux_tenancy.components.tenant.tenancy_config import TenantLimits
 from flux_tenancy.components.vocabulary.manifests import Manifest, merge_patch
+from tests.support.largest_pod import largest_pod
 from tests.support.policy_cases import git, kustomization, made, release, service
 
 LOAD = 300
@@ -42,6 +43,14 @@ _CHART_OBJECTS = 30
 """ConfigMaps of each release that is repeated; those of all releases fit the quota."""
 _PATTERNS, _FILES = 50_000, 2_000
 """Patterns of a `.sourceignore`, which no policy sees, and files: each file is held against each pattern."""
+
+_CONNECTIONS, _LEVELS = 10, 3
+_REFERENCES = {
+    "endless-file": "file:///dev/zero",
+    "endless-http": "http://example.com/",
+    "endless-tls": "https://example.com/",
+}
+"""Charts with a schema that refers to another document."""
 
 
 @dataclass(frozen=True)
@@ -82,12 +91,16 @@ class Attack:
         objects: what the tenant creates.
         insists: whether it also asks Flux to reconcile each of its objects every second.
         lasts: whether a controller goes on with an object that is being deleted.
+        asked: what it asks for in dry runs, again and again, over as many connections.
+        ends: a controller of the tenant that ends again and again.
     """
 
     name: str
-    objects: Callable[[Site], list[Manifest]]
+    objects: Callable[[Site], list[Manifest]] = lambda _: []
     insists: bool = False
     lasts: bool = False
+    asked: Callable[[Site], list[Manifest]] = lambda _: []
+    ends: str = ""
 
 
 def _named(name: str, manifest: Manifest) -> Manifest:
@@ -147,6 +160,20 @@ def _remediation(site: Site) -> list[Manifest]:
     return [site.release(f"repeated-{number}", "./repeated", **endless) for number in range(_RELEASES)]
 
 
+def _largest_pods(site: Site) -> list[Manifest]:
+    return [largest_pod(site.tenant)] * _CONNECTIONS
+
+
+def _includes(site: Site) -> list[Manifest]:
+    """Each of these would have the content of the one before twice."""
+    pairs = [[{"repository": {"name": f"level-{level}"}, "toPath": at} for at in "ab"] for level in range(_LEVELS)]
+    return [site.source(f"level-{level + 1}", site.url, include=pair) for level, pair in enumerate(pairs)]
+
+
+def _references(site: Site) -> list[Manifest]:
+    return [site.release(name, f"./{name}", values={"text": "a"}) for name in _REFERENCES]
+
+
 ATTACKS = (
     Attack("busy at each interval", _load),
     Attack("busy all the time", _load, insists=True),
@@ -158,6 +185,10 @@ ATTACKS = (
     Attack("a history of large releases", _large_secrets),
     Attack("a template that grows", _growing_template),
     Attack("endless remediation", _remediation),
+    Attack("dry runs of the largest pod", asked=_largest_pods),
+    Attack("chains of includes", asked=_includes),
+    Attack("schemas that refer to endless documents", _references),
+    Attack("its source-controller ends all the time", ends="source-controller"),
 )
 
 
@@ -177,6 +208,8 @@ def attackers_files(tenant: str) -> dict[str, str]:
         **chart_files("growing", grown),
         # The policies refuse the last object, after the others are there.
         **chart_files("repeated", yaml.safe_dump_all([*repeated, refused])),
+        **{path: text for name in _REFERENCES for path, text in chart_files(name, "").items()},
+        **{f"{name}/values.schema.json": json.dumps({"$ref": url}) for name, url in _REFERENCES.items()},
     }
 
 

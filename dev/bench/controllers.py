@@ -73,11 +73,15 @@ class OomKills:
         return killed
 
 
-def kill_controllers(client: TenantClient) -> None:
-    """End all controllers, so that they start again; raises LabError if the API server does not answer."""
+def kill_controllers(client: TenantClient, name: str = "") -> None:
+    """End all controllers, or that of one Deployment, so that they start again.
+
+    Raises LabError if the API server does not answer.
+    """
     for process in controller_processes(client):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(process.pid, signal.SIGKILL)
+        if name in ("", process.name):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGKILL)
 
 
 def _pods(client: TenantClient) -> list[Manifest]:

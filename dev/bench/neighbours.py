@@ -6,6 +6,7 @@ import contextlib
 import socket
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -72,6 +73,8 @@ NOTES = (
     "`own lane`: the attacker has a lane (docs/sizing.md#lanes); `shared`: all have the platform's controllers.",
     "`killed`: controllers that the kernel killed because they exceeded their memory limit. The node agent starts them "
     "again after 1 s, 2 s and so on to 30 s, where a kubelet waits for 10 s to 5 min.",
+    "`dry runs of the largest pod`, `chains of includes`: over 10 and 3 connections, without a pause; what is refused "
+    "is asked for again. `ends all the time`: killed every second, and started again by the node agent.",
     "× is the median divided by the median beside nobody with the same controllers in the same run. All limits and "
     "policies are the defaults, with the engine `native`, except that sources may be anywhere and charts in Git.",
 )
@@ -84,7 +87,7 @@ _ORGANIZATION = "bench"
 _POLL_SECONDS = 0.05
 _RECOVERY_SECONDS = 900.0
 _REQUEST_INTERVAL = 1.0
-"""Seconds between two rounds in which the attacker requests reconciliations."""
+"""Seconds between two rounds in which the attacker requests reconciliations, or a controller ends."""
 _HEAD_START_SECONDS = 20.0
 """From the start of an attack until the first commit that is measured."""
 
@@ -97,21 +100,23 @@ class Measured:
         tenant: seconds from each push of the tenant until it is ready.
         platform: the same for the platform's sync.
         killed: the controllers that exceeded their memory limit.
+        answered: how many of the neighbour's dry runs got which answer.
     """
 
     tenant: list[float] = field(default_factory=list)
     platform: list[float] = field(default_factory=list)
     killed: list[str] = field(default_factory=list)
+    answered: Counter[str] = field(default_factory=Counter)
 
 
 Samples = Mapping[tuple[str, str], Measured]
 """What was measured, by controllers and neighbour, in the order in which it was taken."""
 
 
-def measure_neighbours(
-    rig: Rig, commits: int, say: Callable[[str], None], attacks: Sequence[Attack] = ATTACKS
-) -> Samples:
+def measure_neighbours(rig: Rig, commits: int, say: Callable[[str], None], attacks: Sequence[str] = ("",)) -> Samples:
     """Seconds from each of a number of pushes beside each attack until Flux reports it as applied.
+
+    Measures the attacks whose names begin with one of `attacks`.
 
     Raises LabError if a command fails, and AssertionError if a commit is not applied within 15 minutes of an attack.
     """
@@ -151,10 +156,18 @@ def measure_neighbours(
                 _separate(rig)
             settle(controllers)
             measure(controllers, NOBODY)
-            for attack in attacks:
-                with busy.attacking(attack, site, partial(kill_controllers, watching)):
+            for attack in (each for each in ATTACKS if each.name.startswith(tuple(attacks))):
+                ended = f"{attack.ends}-{_LANE}" if controllers == APART else attack.ends
+                with (
+                    busy.attacking(attack, site, partial(kill_controllers, watching)),
+                    busy.asking(attack.asked(site)) as answered,
+                    _repeating(partial(kill_controllers, watching, ended) if ended else None),
+                ):
                     time.sleep(_HEAD_START_SECONDS)
                     measure(controllers, attack.name)
+                samples[controllers, attack.name].answered.update(answered)
+                for answer, count in answered.items():
+                    say(f"{count} dry runs: {answer}")
                 settle(f"{controllers} after {attack.name}")
             # The machine may have other work than before the attacks.
             measure(controllers, NOBODY)
@@ -265,7 +278,7 @@ class _Repository:
         try:
             for path, manifest in zip(paths, manifests, strict=True):
                 self.client.timed("POST", path.rpartition("/")[0], manifest)
-            with self._requesting(paths) if attack.insists else contextlib.nullcontext():
+            with _repeating(partial(self._request_each, paths) if attack.insists else None):
                 yield
         finally:
             # In this order: without its Secrets, a release can be uninstalled.
@@ -279,27 +292,49 @@ class _Repository:
         return self.client.get(path).status_code == HTTPStatus.NOT_FOUND
 
     @contextlib.contextmanager
-    def _requesting(self, paths: Sequence[str]) -> Iterator[None]:
-        """Request the reconciliation of objects again and again, during the block."""
-        stopped = threading.Event()
+    def asking(self, manifests: Sequence[Manifest]) -> Iterator[Counter[str]]:
+        """Send dry runs of objects during the block, each again and again; counts the answers."""
+        answered: Counter[str] = Counter()
 
-        def run() -> None:
-            while not stopped.wait(_REQUEST_INTERVAL):
-                for path in paths:
-                    # A busy API server may not answer; the next round tries again.
-                    with contextlib.suppress(LabError):
-                        self._request_reconciliation(path)
-
-        with ThreadPoolExecutor(1) as pool:
-            pool.submit(run)
+        def ask(manifest: Manifest) -> None:
+            path = f"{path_of(manifest).rpartition('/')[0]}?dryRun=All"
             try:
-                yield
-            finally:
-                stopped.set()
+                answer = self.client.ask("POST", path, manifest)
+                answered[f"{answer.status} {answer.message}".strip()] += 1
+            except LabError:
+                answered["none"] += 1
+
+        with contextlib.ExitStack() as stack:
+            for each in manifests:
+                stack.enter_context(_repeating(partial(ask, each), 0))
+            yield answered
+
+    def _request_each(self, paths: Sequence[str]) -> None:
+        for path in paths:
+            # A busy API server may not answer; the next round tries again.
+            with contextlib.suppress(LabError):
+                self._request_reconciliation(path)
 
     def _request_reconciliation(self, path: str) -> None:
         requested = {REQUESTED_AT: str(time.time_ns())}
         self.client.timed("PATCH", path, {"metadata": {"annotations": requested}})
+
+
+@contextlib.contextmanager
+def _repeating(run: Callable[[], None] | None, interval: float = _REQUEST_INTERVAL) -> Iterator[None]:
+    """Do something again and again during the block, in a thread of its own."""
+    stopped = threading.Event()
+
+    def repeat() -> None:
+        while run is not None and not stopped.wait(interval):
+            run()
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(repeat)
+        try:
+            yield
+        finally:
+            stopped.set()
 
 
 def is_applied(sync: Manifest, commit: str = "") -> bool:

@@ -22,8 +22,7 @@ from dev.bench.measure import checked
 from dev.lab.build import ensure, pinned_version
 from dev.lab.pulumi import BUNDLES, LabPulumi
 from flux_tenancy.operations.update import environment
-from flux_tenancy.review.admission.build import PROGRAM
-from flux_tenancy.review.admission.program import VARIABLE
+from flux_tenancy.review.admission.program import PROGRAM, VARIABLE
 from tests.support.lab import Lab, RunningCluster
 from tests.support.project import Project
 

@@ -14,7 +14,7 @@ import yaml
 
 from dev.lab.errors import LabError
 from flux_tenancy.components.vocabulary.manifests import Manifest
-from flux_tenancy.operations.admission.answers import Answer
+from flux_tenancy.operations.admission.answers import Response
 
 _TIMEOUT_SECONDS = 30
 _ATTEMPTS = 5
@@ -67,8 +67,8 @@ class TenantClient(httpx.Client):
         content: Manifest = self.get(path).raise_for_status().json()
         return content
 
-    def ask(self, method: str, path: str, body: Manifest | None = None) -> Answer:
+    def ask(self, method: str, path: str, body: Manifest | None = None) -> Response:
         """The API server's answer, which may be a refusal."""
         headers = {"Content-Type": "application/merge-patch+json"} if method == "PATCH" else None
         found = self.request(method, path, json=body, headers=headers)
-        return Answer(found.status_code, message="" if found.is_success else found.json().get("message", ""))
+        return Response(found.status_code, message="" if found.is_success else found.json().get("message", ""))
