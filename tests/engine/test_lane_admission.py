@@ -1,4 +1,4 @@
-"""Labels of lanes that the API server itself sets, and what it refuses the controllers of a lane."""
+"""Labels of lanes and accounts that the API server itself sets, and what it refuses the controllers of a lane."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dev.lab.settings import Settings
 from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.installs.flux.config import FluxConfig
 from flux_tenancy.components.installs.flux.controller_rights import LANED_RESOURCES, own_objects_only
-from flux_tenancy.components.policies.mutations import set_lanes
+from flux_tenancy.components.policies.mutations import set_accounts, set_lanes
 from flux_tenancy.components.vocabulary.manifests import merge_patch
 from flux_tenancy.components.vocabulary.names import LANE_LABEL, Controller, account_of
 from tests.support.api_client import ApiClient
@@ -24,8 +24,10 @@ from tests.support.api_server import ApiServer
 from tests.support.lab import eventually
 from tests.support.policy_cases import (
     APPS,
+    IMPLIED,
     LANED,
     NAMESPACE_OBJECTS,
+    TENANT,
     bucket,
     chart,
     git,
@@ -64,14 +66,14 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiClient]:
         api.apply(RBAC | {"kind": "ClusterRole", "metadata": {"name": "lane"}, "rules": rules})
         api.apply(bound("ClusterRoleBinding", {"name": "lane"}, "lane", {"kind": "User", "name": USER}))
         plain = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "flux-system"}}
-        for manifest in (plain, NAMESPACE_OBJECTS[APPS], NAMESPACE_OBJECTS[LANED]):
+        for manifest in (plain, NAMESPACE_OBJECTS[APPS], NAMESPACE_OBJECTS[LANED], NAMESPACE_OBJECTS[IMPLIED]):
             api.apply(manifest)
         api.apply(moved(kustomization(name="older"), LANED))
         api.apply(moved(kustomization(name="platform"), "flux-system"))
-        for manifest in (*set_lanes(), *own_objects_only(CONFIG)):
+        for manifest in (*set_lanes(), *set_accounts(), *own_objects_only(CONFIG)):
             api.apply(manifest)
-        for each in (git(), kustomization(), release()):
-            eventually(partial(is_labelled, api, each), what="the policy in force")
+        for each in (git(), nameless(kustomization()), nameless(release())):
+            eventually(partial(is_changed, api, each), what="the policies in force")
         yield api
     finally:
         server.stop()
@@ -84,10 +86,18 @@ def created(api: ApiClient, manifest: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def is_labelled(api: ApiClient, manifest: dict[str, Any]) -> bool:
+def nameless(manifest: dict[str, Any], written: str | None = None) -> dict[str, Any]:
+    """A Kustomization or HelmRelease that names no account."""
+    return merge_patch(manifest, {"spec": {"serviceAccountName": written}})
+
+
+def is_changed(api: ApiClient, manifest: dict[str, Any]) -> bool:
     """The API server needs some seconds to read a new policy, and the schema of a kind that is new to it."""
     response = api.request("POST", manifest, dry_run=True)
-    return response.is_success and label_of(response.json()) is not None
+    if not response.is_success:
+        return False
+    found = response.json()
+    return label_of(found) is not None and (found["kind"] == "GitRepository" or "serviceAccountName" in found["spec"])
 
 
 def label_of(part: dict[str, Any]) -> str | None:
@@ -125,6 +135,38 @@ def test_an_object_follows_its_tenant_at_its_next_change(api: ApiClient) -> None
     changed = api.request("PATCH", older, body={"spec": {"interval": "20m"}}, dry_run=True)
 
     assert label_of(changed.json()) == "batch"
+
+
+@pytest.mark.parametrize("make", [kustomization, release])
+@pytest.mark.parametrize("written", ["", None])
+def test_an_object_that_names_no_account_gets_the_tenants(api: ApiClient, make: Any, written: str | None) -> None:
+    for namespace, account in ((APPS, TENANT), (IMPLIED, "flux")):
+        manifest = nameless(moved(make(), namespace), written)
+
+        assert created(api, manifest)["spec"]["serviceAccountName"] == account
+
+
+def test_an_account_that_is_written_stays_for_the_policies_to_judge(api: ApiClient) -> None:
+    assert created(api, kustomization(serviceAccountName="other"))["spec"]["serviceAccountName"] == "other"
+
+
+def test_flux_sees_no_difference_in_an_object_whose_account_was_set(api: ApiClient) -> None:
+    """It applies what Git has again and again, as one field manager that forgets the field of the last time."""
+    manifest = nameless(kustomization(name="again"))
+    api.apply(manifest)
+    first = api.request("GET", manifest).json()
+
+    api.apply(manifest)
+
+    again = api.request("GET", manifest).json()
+    assert first["spec"] == again["spec"] and first["spec"]["serviceAccountName"] == TENANT
+    assert first["metadata"]["generation"] == again["metadata"]["generation"]
+
+
+def test_an_object_of_the_platform_gets_no_account(api: ApiClient) -> None:
+    manifest = nameless(moved(kustomization(), "flux-system"))
+
+    assert "serviceAccountName" not in created(api, manifest)["spec"]
 
 
 def test_an_object_of_the_platform_gets_no_label(api: ApiClient) -> None:

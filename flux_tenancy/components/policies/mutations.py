@@ -1,4 +1,4 @@
-"""Admission that changes objects of tenants before they are judged: labels of lanes, and what pods leave out."""
+"""Admission that changes objects of tenants before they are judged: labels of lanes, and what they leave out."""
 
 from __future__ import annotations
 
@@ -29,6 +29,15 @@ def set_lanes(readers: Sequence[Subject] = ()) -> list[Manifest]:
     rules = [Resources(group, names).rule("Namespaced") for group, names in LANED_RESOURCES.items()]
     policy["spec"]["matchConstraints"]["resourceRules"] = rules
     return [policy, *others]
+
+
+def set_accounts(readers: Sequence[Subject] = ()) -> list[Manifest]:
+    """Sets the account of its tenant in each Kustomization and HelmRelease of a tenant that names none.
+
+    Args:
+        readers: as of `set_lanes`.
+    """
+    return _mutation("set-accounts", readers)
 
 
 def pod_defaults(readers: Sequence[Subject] = ()) -> list[Manifest]:

@@ -16,7 +16,7 @@ from flux_tenancy.components.plan.registration import register
 from flux_tenancy.components.policies.component import KyvernoPolicies, NativePolicies, PoliciesArgs
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine
 from flux_tenancy.components.policies.image_signatures import kyverno_only, kyverno_rules, onboards
-from flux_tenancy.components.policies.mutations import pod_defaults, set_lanes
+from flux_tenancy.components.policies.mutations import pod_defaults, set_accounts, set_lanes
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.table import PolicySet, policy_set
 from flux_tenancy.components.policies.tenant_labels import tenant_labels
@@ -147,8 +147,9 @@ def label_guards(config: StackConfig) -> list[Manifest]:
     """What keeps everyone but the platform from setting the labels of tenants, and what changes objects of tenants."""
     readers = [*config.cluster.previewers, *config.cluster.auditors]
     lanes = set_lanes(readers) if config.flux.set_lanes else []
+    accounts = set_accounts(readers) if config.flux.set_accounts else []
     pods = pod_defaults(readers) if config.policies.pod_defaults else []
-    return [*tenant_labels(config.policies.mode, makes_namespaces=config.makes_namespaces), *lanes, *pods]
+    return [*tenant_labels(config.policies.mode, makes_namespaces=config.makes_namespaces), *lanes, *accounts, *pods]
 
 
 def onboarding_rights(config: StackConfig) -> list[Manifest]:

@@ -247,6 +247,13 @@ class FluxConfig(Section):
             "`native` or `both`."
         ),
     )
+    set_accounts: bool = Field(
+        False,
+        description=(
+            "Set the tenant's service account in its Kustomizations and HelmReleases that name none; needs "
+            "Kubernetes 1.36."
+        ),
+    )
     webhook_url: WebUrl | None = Field(
         None,
         description=(

@@ -229,6 +229,7 @@ def _cannot_mutate(config: StackConfig, cluster: ClusterFacts, stack_file: str) 
         return []
     wanted = {
         "flux.setLanes": (config.flux.set_lanes, "have tenants label their Flux objects (docs/sizing.md#lanes)"),
+        "flux.setAccounts": (config.flux.set_accounts, "have tenants write serviceAccountName (docs/tenant-guide.md)"),
         "policies.podDefaults": (config.policies.pod_defaults, "have tenants write the fields (docs/tenant-guide.md)"),
     }
     return [

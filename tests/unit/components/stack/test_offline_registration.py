@@ -50,6 +50,7 @@ def test_a_render_has_what_an_update_registers_in_a_cluster_that_has_the_namespa
     if mode == "capsule":
         sections |= {"capsule": pinned(project, sample_capsule, sample_capsule.CAPSULE), "tenancy": {"mode": mode}}
     if mode == "native":
+        sections["flux"] = IMPERSONATED | {"setAccounts": True}
         sections |= {"policies": {"podDefaults": "restricted"}, "tenancy": {"requestShares": 4}}
     write_stack(project, **sections)
     config, file = load_offline("staging", project)
@@ -67,7 +68,8 @@ def test_a_render_has_what_an_update_registers_in_a_cluster_that_has_the_namespa
     assert any("flux-" in name for name in moved)
     assert any("infra/" in name for name in rendered)
     assert any(name.endswith(" flux-tenancy-set-lanes") for name in rendered) == (mode == "lanes")
-    assert any(name.endswith(" flux-tenancy-pod-defaults") for name in rendered) == (mode == "native")
+    for defaults in ("pod-defaults", "set-accounts"):
+        assert any(name.endswith(f" flux-tenancy-{defaults}") for name in rendered) == (mode == "native")
     schemas = {name: each.after for name, each in rendered.items() if name.startswith("FlowSchema ")}
     level = "PriorityLevelConfiguration flux-tenancy-tenants"
     assert list(schemas.values()) == ([{level}] * len(TENANTS) if mode == "native" else [])

@@ -92,6 +92,7 @@ def test_flux_2_10_is_accepted_from_these(tmp_path, version):
 
 MUTATIONS = [
     ("flux.setLanes", {"flux": FLUX | {"lanes": {"tenants": {}}, "setLanes": True}}),
+    ("flux.setAccounts", {"flux": FLUX | {"setAccounts": True}}),
     ("policies.podDefaults", {"policies": {"podDefaults": "restricted"}}),
 ]
 
