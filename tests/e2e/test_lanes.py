@@ -40,9 +40,9 @@ def note(name: str, namespace: str, text: str = "1") -> dict[str, Any]:
 def repository(lab: Lab, tenant: str, text: str = "1") -> dict[str, str]:
     """A tenant's repository: an object, and a sync of another folder from a source of its own."""
     source = git_repository("child", lab.git.url(ORGANIZATION, tenant), tenant)
-    child = kustomization(
-        "child", "child", place=tenant, path="./child", serviceAccountName=tenant, retryInterval=_RETRY_INTERVAL
-    )
+    child = kustomization("child", "child", place=tenant, path="./child", retryInterval=_RETRY_INTERVAL)
+    # The stack sets the tenant's.
+    del child["spec"]["serviceAccountName"]
     files = {"staging/all.yaml": [note("parent", tenant, text), source, child], "child/all.yaml": [note("kid", tenant)]}
     return {path: yaml.safe_dump_all(manifests) for path, manifests in files.items()}
 
@@ -57,7 +57,7 @@ def stack(lab: Lab, project: Project, tmp_path_factory: pytest.TempPathFactory) 
     platform = {"clusters/lanes/note.yaml": yaml.safe_dump(note("platform", "default"))}
     sync = {"source": {"url": lab.repository(ORGANIZATION, "platform", platform, folder)}}
     with lab.cluster(NAME) as cluster:
-        environment = Environment(lab, project, cluster, flux=lab.bundle() | {"sync": sync})
+        environment = Environment(lab, project, cluster, flux=lab.bundle() | {"sync": sync, "setAccounts": True})
         environment.config["policies"] = {"engine": "native", "sources": {"allowed": ["*"], "plainHttp": True}}
         environment.config["tenants"] = {SHOP: {}, REPORTS: {}}
         environment.up()
