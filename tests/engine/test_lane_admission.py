@@ -88,7 +88,8 @@ def created(api: ApiClient, manifest: dict[str, Any]) -> dict[str, Any]:
 
 def nameless(manifest: dict[str, Any], written: str | None = None) -> dict[str, Any]:
     """A Kustomization or HelmRelease that names no account."""
-    return merge_patch(manifest, {"spec": {"serviceAccountName": written}})
+    found: dict[str, Any] = merge_patch(manifest, {"spec": {"serviceAccountName": written}})
+    return found
 
 
 def is_changed(api: ApiClient, manifest: dict[str, Any]) -> bool:
