@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.support.environment import Environment
 from tests.support.project import CHECKOUT
 
-COMMIT = "689d4f68d56b3c938c07d36f7a5d26de22ba7542"
+COMMIT = "47c1c7672114153d9ca37097616d885acbebfee6"
 """The last one that changed applied stacks on purpose. After a further one, use that."""
 
 
