@@ -16,6 +16,12 @@ from flux_tenancy.components.config.yaml_files import FastLoader
 SHAPES = Path(__file__).parents[2] / "tests" / "compatibility"
 
 _OPENING = "opening.yaml"
+_SHORTENED = (
+    ('(cannot patch resource) "[^"]*"', r"\1 …"),
+    (r"(spec\.url) \S+ (is not an allowed source) .*", r"\1 … \2"),
+    (r"\w+ (objects are not open to tenant team) .*", r"… \1"),
+)
+"""Messages of many objects, and how the page has them."""
 _TEAMS = {
     "application": "Applications with kinds of Kubernetes and Helm charts",
     "flux": "Further kinds of Flux",
@@ -73,14 +79,14 @@ class Shape:
     note: str
 
     @property
-    def counts(self) -> tuple[int, int, int, int, int]:
-        """How many objects there are, and how many are accepted at once by a new project and by a configured platform.
+    def counts(self) -> tuple[int, int, int, int]:
+        """How many objects are accepted at once by a new project and by a configured platform.
 
         Then how many a new project accepts with the opening, and after a change.
         """
         opened, refused = len(self.opened) + len(self.fails), len(self.refused)
         at_once = len(self.objects) - opened - refused
-        return len(self.objects), at_once, at_once + len(self.configured) - len(self.narrowed), opened, refused
+        return at_once, at_once + len(self.configured) - len(self.narrowed), opened, refused
 
 
 def read_shapes() -> list[Shape]:
@@ -97,10 +103,10 @@ def platform_settings() -> dict[str, Any]:
 def table(shapes: Sequence[Shape]) -> list[str]:
     """How many objects are accepted at once, with a setting, and after a change: by shape, and in sum by team."""
     head = [
-        "| | Objects | At once | Configured platform | With a setting | Refused on purpose |",
-        "| --- | --- | --- | --- | --- | --- |",
+        "| | At once | Configured platform | With a setting | Refused on purpose |",
+        "| --- | --- | --- | --- | --- |",
     ]
-    rows = [_row(f"[{each.title}](#{_anchor(each.title)})", [each]) for each in shapes]
+    rows = [_row(_title(each), [each]) for each in shapes]
     teams = [_row(f"**{title}**", [each for each in shapes if each.team == team]) for team, title in _TEAMS.items()]
     return [*head, *rows, *teams]
 
@@ -112,29 +118,31 @@ def moving_in_page() -> str:
 
         # Before you move in
 
-        This page shows what a team must change in its repository before a platform applies it. It has {number} shapes
-        of repositories, most in the form of public projects, which `tests/compatibility/shapes.yaml` lists. A test
-        evaluates each object for a new tenant `team` of a platform with the settings of a [new
-        project](install.md#the-files): the tenant role, the default quotas, and the Pod Security Standard `restricted`
-        for each Pod.
+        This page shows what a team must change in its repository before a platform applies it, for {number} shapes of
+        repositories. Most have the form of public projects, which `tests/compatibility/shapes.yaml` lists. A test
+        evaluates each object for a new tenant `team` of a [new project](install.md#the-files), with its tenant role, its
+        quotas, and Pod Security `restricted`.
 
         - *At once*: the object is accepted as it is.
         - *Configured platform*: the same, once the platform team has listed the data of its cluster [for all
           tenants](#a-configured-platform), before the first team moves in.
-        - *With a setting*: the object is accepted once the platform team has added the lines that are shown. The keys
-          of the tenant may also be in its file ([configuration.md](configuration.md#the-tenant-file)).
-        - *Refused on purpose*: no setting accepts the object. The table says why, and what to write instead.
+        - *With a setting*: the object is accepted with the lines that follow its message. The platform team adds them;
+          the keys of the tenant may also be in [its file](configuration.md#the-tenant-file).
+        - *Refused on purpose*: no setting accepts the object. Its message is followed by the reason and by what to write
+          instead.
+
+        Messages are shortened; [the tenant guide](tenant-guide.md#why-was-i-refused) explains them.
 
         What Pod Security requires and a Pod leaves out, a new project fills in (`policies.podDefaults`). An image that
         runs as root, or names its user without a number, then does not start: set `runAsUser` to a user that it can run
         as, or ask for `podSecurity: baseline` of the namespace. In a project without the setting, add [the
         fields](tenant-guide.md#deploy-something).
 
-        Messages are shortened; [the tenant guide](tenant-guide.md#why-was-i-refused) explains them.
+        The table counts objects. Shapes without a link need no change.
         """
     shapes = read_shapes()
     parts = [cleandoc(introduction).format(number=len(shapes)), "\n".join(table(shapes)), _configured_platform()]
-    return "\n\n".join([*parts, *map(_section, shapes)]) + "\n"
+    return "\n\n".join([*parts, *(_section(each) for each in shapes if _has_section(each))]) + "\n"
 
 
 def _configured_platform() -> str:
@@ -148,22 +156,28 @@ def _configured_platform() -> str:
     return f"{cleandoc(meaning)}\n\n{_yaml({'stack': platform_settings()})}"
 
 
+def _has_section(shape: Shape) -> bool:
+    """Whether a team or its platform has to change anything."""
+    return bool(shape.opening or shape.refused or shape.narrowed)
+
+
+def _title(shape: Shape) -> str:
+    return f"[{shape.title}](#{_anchor(shape.title)})" if _has_section(shape) else shape.title
+
+
 def _section(shape: Shape) -> str:
     parts = [f"## {shape.title}"]
-    if not shape.opening and not shape.refused and not shape.narrowed:
-        parts.append("All objects are accepted at once.")
     if shape.opening:
-        rows = _rows_of((name, (f"`{_shown(message)}`",)) for name, message in {**shape.opened, **shape.fails}.items())
-        parts += ["\n".join(["| Needs a setting | Message |", "| --- | --- |", *rows]), _yaml(shape.opening)]
+        entries = _entries((name, message, "") for name, message in {**shape.opened, **shape.fails}.items())
+        parts += ["With a setting:", entries, _yaml(shape.opening)]
     if shape.note:
         parts.append(shape.note)
     for title, changes in (
         ("Refused on purpose", shape.refused),
         ("Refused on a configured platform", shape.narrowed),
     ):
-        rows = _rows_of((name, (f"`{_shown(each.message)}`", each.instead)) for name, each in changes.items())
-        if rows:
-            parts.append("\n".join([f"| {title} | Message | Why, and what to write |", "| --- | --- | --- |", *rows]))
+        if changes:
+            parts += [f"{title}:", _entries((name, each.message, each.instead) for name, each in changes.items())]
     return "\n\n".join(parts)
 
 
@@ -172,17 +186,19 @@ def _yaml(opening: Mapping[str, Any]) -> str:
     return f"```yaml\n{settings}\n```"
 
 
-def _rows_of(cells: Iterable[tuple[str, tuple[str, ...]]]) -> list[str]:
-    """Rows of a table, one for all objects with the same cells."""
-    alike: dict[tuple[str, ...], list[str]] = {}
-    for name, others in cells:
-        alike.setdefault(others, []).append(f"`{name}`")
-    return [f"| {' | '.join([', '.join(names), *others])} |" for others, names in alike.items()]
+def _entries(changes: Iterable[tuple[str, str, str]]) -> str:
+    """A list of objects, their message and what to write instead; one entry for all that have the same."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for name, message, instead in changes:
+        alike.setdefault((_shown(message), instead[:1].upper() + instead[1:]), []).append(f"`{name}`")
+    return "\n".join(f"- {', '.join(names)}: {'. '.join(filter(None, ends))}" for ends, names in alike.items())
 
 
 def _shown(message: str) -> str:
-    """A message without the plural of the object's kind, which differs in each row."""
-    return re.sub('(cannot patch resource) "[^"]*"', r"\1 …", message)
+    """A message without what differs between objects of one cause, and without the setting that follows it."""
+    for pattern, shown in _SHORTENED:
+        message = re.sub(pattern, shown, message)
+    return f"`{message}`"
 
 
 def _settings(opening: Mapping[str, Any]) -> dict[str, Any]:
