@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from inspect import cleandoc
 
+from dev.reference.tables import listed
 from flux_tenancy.components.policies.config import PoliciesConfig
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.policy import Policy, Requester
@@ -32,6 +33,8 @@ _TITLES = {
     Requester.PATCHERS: "What people may ask of Flux",
 }
 
+_TENANT = "tenant: "
+"""Begins a setting that is a key of a tenant's file."""
 _HEAD = "| Policy | Refuses | Settings |\n| --- | --- | --- |"
 # What each policy does, the settings that enable it, and the page that explains it.
 _ONLY_WITH_KYVERNO = {
@@ -101,7 +104,7 @@ _WRITERS = (
 )
 
 # What an object does not show, and what limits it.
-_NETWORK = "a network policy for Flux's egress"
+_NETWORK = "[limits of egress](grants.md#what-fluxs-controllers-may-connect-to)"
 _NOT_SEEN = (
     (
         "annotations of Ingresses that choose load balancers, such as `alb.ingress.kubernetes.io/group.name`",
@@ -170,12 +173,12 @@ def policies_page() -> str:
 
         ## Engines
 
-        | `policies.engine` | |
-        | --- | --- |
-        | `native`, the default | Kubernetes' ValidatingAdmissionPolicies: no webhook can be down |
-        | `kyverno` | [Kyverno](kyverno.md)'s ValidatingPolicies, with reports and [more](#of-kyverno-alone) |
-        | `both` | each refuses on its own |
-        | `none` | no policies |
+        `policies.engine` is one of:
+
+        - `native`, the default: Kubernetes' ValidatingAdmissionPolicies; no webhook can be down
+        - `kyverno`: [Kyverno](kyverno.md)'s ValidatingPolicies, with reports and [more](#of-kyverno-alone)
+        - `both`: each refuses on its own
+        - `none`: no policies
 
         Kubernetes itself enforces {native_only} with each engine but `none`.
 
@@ -213,23 +216,24 @@ def policies_page() -> str:
         `{SERVICE_TYPES}` and `{EXCEPTIONS}` are [grants](grants.md) of the tenant. Exceptions exist from {excepted};
         a policy reads them only if a tenant of the stack has one.
 
-        The settings below are keys of [the configuration](configuration.md#policies).
+        The settings below are keys of [the configuration](configuration.md#policies), after a semicolon those of a
+        tenant.
         """
     only_with_kyverno = """
         ## Of Kyverno alone
 
         These policies are off unless they are configured. They need the engine `kyverno` or `both`.
 
-        | Policy | What it does | Settings | Explained in |
-        | --- | --- | --- | --- |
+        | Policy | What it does | Settings |
+        | --- | --- | --- |
         """
     only_native = """
         ## Of Kubernetes alone
 
         With each engine but `none`. Their mode is `policies.mode`. They check everybody who labels a namespace.
 
-        | Policy | Refuses | Explained in |
-        | --- | --- | --- |
+        | Policy | Refuses |
+        | --- | --- |
         """
     refusals = f"""
         ## How to read a refusal
@@ -247,10 +251,8 @@ def policies_page() -> str:
     unseen = """
         ## What admission cannot see
 
-        What Flux fetches is checked when it is applied. Not checked at all:
+        What Flux fetches is checked when it is applied. Not checked at all are, with what limits them in brackets:
 
-        | Not seen | What limits it |
-        | --- | --- |
         """
     writers = "\n".join([_WRITERS_HEAD, *(f"| {who} | {identity} | {why} |" for who, identity, why in _WRITERS)])
     parts = [cleandoc(introduction), cleandoc(subjects), writers, cleandoc(of_a_tenant)]
@@ -259,10 +261,10 @@ def policies_page() -> str:
         parts.append("\n".join([f"## {title}\n", _HEAD, *rows]))
     alone = (_kyverno_row(name, *row) for name, row in _ONLY_WITH_KYVERNO.items())
     parts.append("\n".join([cleandoc(only_with_kyverno), *alone]))
-    natives = (f"| `{name}` | {refuses} | {_link(page)} |" for name, refuses, page in _ONLY_NATIVE)
+    natives = (f"| [`{name}`]({page}) | {refuses} |" for name, refuses, page in _ONLY_NATIVE)
     parts.append("\n".join([cleandoc(only_native), *natives]))
     parts.append(cleandoc(refusals))
-    parts.append("\n".join([cleandoc(unseen), *(f"| {what} | {means} |" for what, means in _NOT_SEEN)]))
+    parts.append("\n".join([f"{cleandoc(unseen)}\n", *(f"- {what} ({limits})" for what, limits in _NOT_SEEN)]))
     return "\n\n".join([*parts, _threats(table)]) + "\n"
 
 
@@ -277,18 +279,19 @@ def _threat(number: int, threat: Threat, table: Sequence[Policy]) -> str:
 
 
 def _kyverno_row(name: PolicyName, does: str, settings: Sequence[str], page: str) -> str:
-    return f"| `{name}` | {does} | {', '.join(map(_setting, settings))} | {_link(page)} |"
-
-
-def _link(page: str) -> str:
-    return f"[{page.partition('#')[0]}]({page})"
+    return f"| [`{name}`]({page}) | {does} | {_settings(settings)} |"
 
 
 def _row(policy: Policy) -> str:
-    settings = ", ".join(_setting(key) for key in policy.settings)
-    return f"| `{policy.name}` | {policy.refuses} | {settings} |"
+    return f"| `{policy.name}` | {policy.refuses} | {_settings(policy.settings)} |"
 
 
-def _setting(key: str) -> str:
-    owner, _, of_tenant = key.partition(": ")
-    return f"a tenant's `{of_tenant}`" if of_tenant else f"`{owner}`"
+def _settings(keys: Sequence[str]) -> str:
+    """The keys of the stack, then those of a tenant."""
+    of_stack = listed(key for key in keys if not key.startswith(_TENANT))
+    of_tenant = listed(key.removeprefix(_TENANT) for key in keys if key.startswith(_TENANT))
+    if of_tenant and not of_stack:
+        return f"a tenant's {of_tenant}"
+    if of_tenant == of_stack:
+        return f"{of_stack}, also a tenant's" if of_stack else ""
+    return "; ".join(filter(None, (of_stack, of_tenant)))

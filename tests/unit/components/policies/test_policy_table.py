@@ -311,11 +311,11 @@ def test_the_page_has_every_policy_of_the_table():
 
 def test_the_page_links_to_the_docs_of_kyvernos_own_policies():
     section = policies_page().partition("## Of Kyverno alone")[2].partition("\n## ")[0]
-    rows = {row.split(" | ")[0].strip("| `"): row for row in section.splitlines() if row.startswith("| `")}
+    rows = {row.split("`")[1]: row for row in section.splitlines() if row.startswith("| [`")}
 
     assert set(rows) == ELSEWHERE
     for row in rows.values():
-        page = row.rpartition("](")[2].partition(")")[0].partition("#")[0]
+        page = row.partition("](")[2].partition(")")[0].partition("#")[0]
         assert (DOCS / page).is_file()
     named = {key for row in rows.values() for key in re.findall(r"`(policies\.[A-Za-z.]+)`", row)}
     assert all(key.startswith(OF_KYVERNO_ALONE) for key in named)
