@@ -15,6 +15,7 @@ from rich.text import Text
 from typer.cli import get_docs_for_click
 from typer.testing import CliRunner
 
+from dev.reference.tables import listed
 from flux_tenancy.command.app import NAME, app
 from flux_tenancy.command.exits import MEANINGS
 
@@ -26,7 +27,7 @@ _SEVERAL = 3
 
 
 def commands_page() -> str:
-    """Every command that people run, with its usage, options and examples, and the table of exit codes."""
+    """Every command that people run, with its usage, options and examples, and the exit codes."""
     command: Any = typer.main.get_command(app)
     context = command.make_context(NAME, [], resilient_parsing=True)
     _, rest = get_docs_for_click(obj=command, ctx=context, name=NAME).split("\n", 1)
@@ -42,16 +43,16 @@ def commands_page() -> str:
     rest = re.sub(r"^\*\*(Arguments|Options)\*\*:\n\n", "", rest, flags=re.MULTILINE)
     # Arguments and options are one list.
     rest = re.sub(r"^(\* .*\n)\n(?=\* )", r"\1", rest, flags=re.MULTILINE)
-    rest = re.sub(r"^Examples:\n\n(?:  \S.*\n+)+", _as_code, rest, flags=re.MULTILINE)
+    rest = re.sub(r"^Examples:\n\n+(?:  \S.*\n+)+", _as_code, rest, flags=re.MULTILINE)
     shared, rest = _options_once(rest)
-    codes = "\n".join(f"| {code.value} | {meaning} |" for code, meaning in MEANINGS.items())
+    codes = "\n".join(f"- {code.value}: {meaning}" for code, meaning in MEANINGS.items())
     return (
         f"<!-- Written by `make generate` from flux_tenancy/command/; change it there. -->\n\n# Commands\n\n"
         f"![Help of {NAME}](images/{NAME}.svg)\n\n{rest.strip()}\n\n"
         f"## `{NAME} {_OF_WORKFLOWS}`\n\n`{NAME} {_OF_WORKFLOWS} --help` has the commands of "
         f"[the workflows](review.md#set-up-in-ten-minutes).\n\n"
         f"## Options of several commands\n\n{shared}\n\n"
-        f"## Exit codes\n\n| Code | Meaning |\n| --- | --- |\n{codes}\n"
+        f"## Exit codes\n\n{codes}\n"
     )
 
 
@@ -59,17 +60,27 @@ def _options_once(text: str) -> tuple[str, str]:
     """The options that several commands have, and the page with their names alone at these commands."""
     options = re.compile(r"^\* (`[-T][^`]+`): .*$", re.MULTILINE)
     counts = Counter(found[0] for found in options.finditer(text))
-    # A name stands for one meaning; further ones stay where they are.
-    shared = {options.sub(r"\1", line): line for line, count in reversed(counts.most_common()) if count >= _SEVERAL}
+    often = [line for line, count in reversed(counts.most_common()) if count >= _SEVERAL]
+    names = {line: options.sub(r"\1", line) for line in often}
+    parts = re.split(rf"^##+ `{NAME} (.*)`$", text, flags=re.MULTILINE)
+    sections = list(zip(parts[1::2], parts[2::2], strict=True))
+    # The most common meaning of a name needs no commands.
+    usual = {name: line for line, name in names.items()}
+
+    def shown(line: str) -> str:
+        if line == usual[names[line]]:
+            return line
+        commands = listed(command for command, body in sections if line in body.splitlines())
+        return line.replace(names[line], f"{names[line]} of {commands}")
 
     def named(found: re.Match[str]) -> str:
         lines = found[0].splitlines()
-        own = [line for line in lines if line not in shared.values()]
-        names = ", ".join(name for name, line in shared.items() if line in lines)
-        also = [f"* {names}: [shared](#options-of-several-commands)"] if names else []
+        own = [line for line in lines if line not in names]
+        shared = ", ".join(name for line, name in names.items() if line in lines)
+        also = [f"* {shared}: [shared](#options-of-several-commands)"] if shared else []
         return "\n".join(own + also)
 
-    return "\n".join(shared.values()), re.sub(r"^\* `.*(\n\* `.*)*", named, text, flags=re.MULTILINE)
+    return "\n".join(map(shown, often)), re.sub(r"^\* `.*(\n\* `.*)*", named, text, flags=re.MULTILINE)
 
 
 def _as_code(found: re.Match[str]) -> str:
