@@ -16,7 +16,7 @@ from typer.cli import get_docs_for_click
 from typer.testing import CliRunner
 
 from flux_tenancy.command.app import NAME, app
-from flux_tenancy.command.exits import MEANINGS
+from flux_tenancy.command.program import MEANINGS
 
 _COLUMNS = 100
 _OF_WORKFLOWS = "ci"

@@ -119,7 +119,7 @@ def diff(
       flux-tenancy review diff --output markdown --file comment.md --summary "$GITHUB_STEP_SUMMARY"
     """
     from flux_tenancy.review.render.files import writing
-    from flux_tenancy.review.report.compare import compare
+    from flux_tenancy.review.report.comparison import compare
     from flux_tenancy.review.words import report_console
 
     report = compare(project_folder(), base, stack)
@@ -181,8 +181,8 @@ def policy(
       flux-tenancy review policy --stack production --base origin/main --output json
     """
     from flux_tenancy.components.config.errors import ConfigurationError
-    from flux_tenancy.review.rules.check import check_stacks
     from flux_tenancy.review.rules.findings import as_json, as_text
+    from flux_tenancy.review.rules.stacks import check_stacks
 
     checked = check_stacks(project_folder(), stack, base)
     for warning in checked.warnings:

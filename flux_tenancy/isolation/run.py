@@ -25,8 +25,7 @@ from flux_tenancy.isolation.inventory.stack import StackInventory
 from flux_tenancy.isolation.inventory.stored import READ
 from flux_tenancy.isolation.model import AttemptResult, ControlResult, Discrepancy, Layer, Report, TenantProfile
 from flux_tenancy.isolation.reading import has_account, labelled_namespaces, read, tenancy, tenants, version
-from flux_tenancy.isolation.report_json import as_json
-from flux_tenancy.isolation.report_table import OVERVIEW_WIDTH, WIDTH, as_table
+from flux_tenancy.isolation.report import OVERVIEW_WIDTH, WIDTH, as_json, as_table
 from flux_tenancy.isolation.scene import Tenancy
 from flux_tenancy.isolation.suite import Suite
 from flux_tenancy.operations.drift.differences import Difference, is_former_manager

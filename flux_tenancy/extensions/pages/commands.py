@@ -49,8 +49,7 @@ def page(
 
       flux-tenancy tenant page tenants.html -s staging --isolation isolation.json
     """
-    from flux_tenancy.extensions.pages.content import read_isolation, read_stack
-    from flux_tenancy.extensions.pages.html import as_html
+    from flux_tenancy.extensions.pages.content import as_html, read_isolation, read_stack
     from flux_tenancy.operations.tenants.budgets import read_budgets
     from flux_tenancy.project.described_stack import described_stacks
     from flux_tenancy.project.errors import waiting

@@ -26,7 +26,7 @@ from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest
 from flux_tenancy.components.vocabulary.names import KUSTOMIZATION
 from flux_tenancy.project.described_stack import check_listed, described_file, listed_tenants
 from flux_tenancy.project.errors import OperationError, reading_files
-from flux_tenancy.review.admission.answers import policies_of
+from flux_tenancy.review.admission.check import policies_of
 from flux_tenancy.review.admission.program import kubernetes_version
 from flux_tenancy.review.render.facts import digest_of
 from flux_tenancy.review.render.rendered import Render

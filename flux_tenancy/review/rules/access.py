@@ -33,8 +33,7 @@ from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from flux_tenancy.review.render.recorder import GENERATED
 from flux_tenancy.review.render.rendered import PLATFORM, RenderedObject
-from flux_tenancy.review.rules.findings import WAIVE, Finding, resource_of
-from flux_tenancy.review.rules.stacks import RuleSetting
+from flux_tenancy.review.rules.findings import WAIVE, Finding, RuleSetting, resource_of
 
 _ALL_RIGHTS: Rules = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]
 # As `components.config.sealed` writes it; a render has it as text.

@@ -20,8 +20,7 @@ from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import Controller
 from flux_tenancy.review.render.rendered import PLATFORM, RenderedObject
 from flux_tenancy.review.rules.access import admin_bindings, plain_secrets, reserved_namespaces, writable_deploy_keys
-from flux_tenancy.review.rules.findings import WAIVE, Finding, resource_of, waived
-from flux_tenancy.review.rules.stacks import RuleSetting
+from flux_tenancy.review.rules.findings import WAIVE, Finding, RuleSetting, resource_of, waived
 
 _GATES = FEATURE_GATES.strip("-=")
 

@@ -20,7 +20,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from flux_tenancy.command.app import app
-from flux_tenancy.command.exits import ExitCode
+from flux_tenancy.command.program import ExitCode
 
 STACK, TENANT = "staging", "dev-team"
 

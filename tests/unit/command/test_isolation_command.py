@@ -13,7 +13,7 @@ import yaml
 from commands import invoke
 from kubernetes import client
 
-from flux_tenancy.command.exits import ExitCode
+from flux_tenancy.command.program import ExitCode
 from flux_tenancy.components.cluster.config import ClusterConfig
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.isolation import run

@@ -21,8 +21,7 @@ from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.decisions import WAIVABLE, RuleName, Waiver
 from flux_tenancy.components.vocabulary.names import Controller
-from flux_tenancy.review.rules.findings import Finding
-from flux_tenancy.review.rules.stacks import RuleSetting
+from flux_tenancy.review.rules.findings import Finding, RuleSetting
 from flux_tenancy.review.rules.table import (
     RULES,
     findings,

@@ -14,7 +14,7 @@ from flux_tenancy.review.rules.access import (
     reserved_namespaces,
     writable_deploy_keys,
 )
-from flux_tenancy.review.rules.stacks import RuleSetting
+from flux_tenancy.review.rules.findings import RuleSetting
 from tests.support.messages import values_of
 
 SETTING = RuleSetting()
