@@ -51,13 +51,12 @@ def render(
 
       flux-tenancy review render --stack staging --out /tmp/render
     """
-    from flux_tenancy.project.described_stack import described_file
+    from flux_tenancy.project.described_stack import NO_STACKS, described_file
     from flux_tenancy.project.errors import OperationError
     from flux_tenancy.review.admission.check import check_admission
     from flux_tenancy.review.render.files import write_render
     from flux_tenancy.review.render.rendered import Render
     from flux_tenancy.review.render.stack import render_stack
-    from flux_tenancy.review.rules.stacks import NO_STACKS
 
     project = project_folder()
     if not stack:
@@ -118,7 +117,7 @@ def diff(
 
       flux-tenancy review diff --output markdown --file comment.md --summary "$GITHUB_STEP_SUMMARY"
     """
-    from flux_tenancy.review.render.files import writing
+    from flux_tenancy.project.errors import writing
     from flux_tenancy.review.report.comparison import compare
     from flux_tenancy.review.words import report_console
 

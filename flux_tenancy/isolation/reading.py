@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from kubernetes import client
 
 from flux_tenancy.components.cluster.client import get, items
-from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.installs.flux.egress import ARTIFACT_NAME
 from flux_tenancy.components.tenant.kinds import FLUX_KINDS
 from flux_tenancy.components.vocabulary.manifests import RBAC, RBAC_API, Manifest
@@ -18,6 +18,17 @@ from flux_tenancy.isolation.scene import Scene, Tenancy, named_lane
 from flux_tenancy.operations.admission.dry_run import Kind, served_kinds
 from flux_tenancy.operations.admission.policies import policies_in_force
 from flux_tenancy.project.errors import OperationError
+
+NO_TENANT = Wording(
+    "FT-ISO-021",
+    "no namespace has the label {label}; the cluster has these tenants: {tenants}",
+    "name an existing tenant with --tenant, or its namespace with --namespace",
+)
+NO_ACCOUNT = Wording(
+    "FT-ISO-023",
+    "cannot detect the account that Flux impersonates in {where}; bound there: {accounts}",
+    "name it with --service-account, and its namespace with --namespace",
+)
 
 _RBAC = f"/apis/{RBAC_API}"
 _ADMISSION = "/apis/admissionregistration.k8s.io/v1"
@@ -90,13 +101,7 @@ def tenancy(api: client.ApiClient, name: str, namespaces: Sequence[str] = (), ac
     )
     if not own:
         has = ", ".join(tenants(api)) or "none"
-        raise OperationError(
-            Message(
-                "FT-ISO-021",
-                f"no namespace has the label {TENANT_LABEL}: {name}; the cluster has these tenants: {has}",
-                "name an existing tenant with --tenant, or its namespace with --namespace",
-            )
-        )
+        raise OperationError(NO_TENANT(label=f"{TENANT_LABEL}: {name}", tenants=has))
     home, account = (own[0], account) if account else _account(api, own)
     if account not in {each["metadata"]["name"] for each in items(api, f"/api/v1/namespaces/{home}/serviceaccounts")}:
         raise OperationError(
@@ -115,13 +120,7 @@ def _account(api: client.ApiClient, namespaces: Sequence[str]) -> tuple[str, str
     found = _accounts(api, namespaces)
     if len(found) != 1:
         names = ", ".join(sorted("/".join(each) for each in found)) or "none"
-        raise OperationError(
-            Message(
-                "FT-ISO-023",
-                f"cannot detect the account that Flux impersonates in {', '.join(namespaces)}; bound there: {names}",
-                "name it with --service-account, and its namespace with --namespace",
-            )
-        )
+        raise OperationError(NO_ACCOUNT(where=", ".join(namespaces), accounts=names))
     [one] = found
     return one
 

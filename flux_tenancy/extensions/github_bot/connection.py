@@ -108,10 +108,15 @@ def _login(client: Github) -> str:
         return WORKFLOW_AUTHOR
 
 
-ARTIFACT_TOO_LARGE = Wording(
-    "FT-REV-514",
-    "artifact {artifact} of run {run} is larger than {limit} bytes",
-    "look into the run: its report does not come from `flux-tenancy review diff`",
+NO_ARTIFACT = Wording(
+    "FT-REV-513",
+    "artifact {artifact} of run {run} {problem}",
+    "look why the run's jobs have failed, and run them again",
+)
+FORGED_ARTIFACT = Wording(
+    "FT-REV-516",
+    "artifact {artifact} {problem}",
+    "look into its run: its files do not come from `flux-tenancy review diff` and `review render`",
 )
 
 ARCHIVE_LIMIT = 5_000_000
@@ -158,29 +163,19 @@ def read_artifact(
     if until is not None:
         found = [each for each in found if each.created_at <= until]
     if not found:
-        raise OperationError(
-            Message(
-                "FT-REV-513",
-                f"run {run.id} has no artifact {name}",
-                "look why its jobs have failed, and run them again",
-            )
-        )
+        raise OperationError(NO_ARTIFACT(artifact=name, run=run.id, problem="is missing"))
     artifact = max(found, key=lambda each: each.id)
-    if artifact.size_in_bytes > ARCHIVE_LIMIT:
-        raise OperationError(ARTIFACT_TOO_LARGE(artifact=name, run=run.id, limit=ARCHIVE_LIMIT))
-    archive = _download(artifact.archive_download_url, token)
+    is_too_large = artifact.size_in_bytes > ARCHIVE_LIMIT
+    archive = None if is_too_large else _download(artifact.archive_download_url, token)
     if archive is None:
-        raise OperationError(ARTIFACT_TOO_LARGE(artifact=name, run=run.id, limit=ARCHIVE_LIMIT))
+        raise OperationError(FORGED_ARTIFACT(artifact=name, problem=f"is larger than {ARCHIVE_LIMIT} bytes"))
     try:
         files = unpacked(archive, wanted)
     except _DAMAGED:
-        raise OperationError(
-            Message(
-                "FT-REV-515", f"artifact {name} of run {run.id} is damaged or not a ZIP archive", "run its jobs again"
-            )
-        ) from None
+        problem = "is damaged or not a ZIP archive"
+        raise OperationError(NO_ARTIFACT(artifact=name, run=run.id, problem=problem)) from None
     if files is None:
-        raise OperationError(ARTIFACT_TOO_LARGE(artifact=name, run=run.id, limit=FILE_LIMIT))
+        raise OperationError(FORGED_ARTIFACT(artifact=name, problem=f"has a file larger than {FILE_LIMIT} bytes"))
     return files
 
 

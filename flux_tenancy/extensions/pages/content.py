@@ -31,6 +31,7 @@ from flux_tenancy.isolation.report import FORMAT
 from flux_tenancy.operations.admission.findings import Violation
 from flux_tenancy.operations.admission.report import refused_objects
 from flux_tenancy.operations.stack.connected import connect_to_read
+from flux_tenancy.operations.tenants.budgets import ONE_CLUSTER
 from flux_tenancy.operations.tenants.details import TenantDetails, live_details
 from flux_tenancy.operations.tenants.details_text import details_entry
 from flux_tenancy.operations.tenants.overview import Health, TenantLine, observe, said_of
@@ -101,8 +102,7 @@ def read_isolation(file: Path, stacks: Sequence[str]) -> dict[str, Any]:
         OperationError: the file cannot be read, or is none, or the page has several stacks.
     """
     if len(stacks) > 1:
-        problem = f"{file} is about one cluster, and the page about {' and '.join(stacks)}"
-        raise OperationError(Message("FT-PAG-002", problem, "name the stack of the report with `--stack`"))
+        raise OperationError(ONE_CLUSTER(of=file, shown="page", stacks=" and ".join(stacks)))
     try:
         report = json.loads(file.read_text(encoding="utf-8"))
         if report["format"] == FORMAT:

@@ -45,11 +45,6 @@ _OTHER_FORMAT = Wording(
     "{file} was made by flux-tenancy {program} in format {found}, and this is flux-tenancy {own} with format {format}",
     "install flux-tenancy {program}, or ask the platform team for a new envelope",
 )
-_CHANGED = Wording(
-    "FT-REV-322",
-    "{file} was changed after it was made: its digest does not match",
-    "ask the platform team for a new one",
-)
 
 
 class Envelope(BaseModel):
@@ -138,7 +133,9 @@ def read_envelope(file: Path) -> Envelope:
         reason = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
         raise OperationError(_UNREADABLE(file=file, reason=reason)) from None
     if envelope.own_digest != envelope.digest:
-        raise OperationError(_CHANGED(file=file))
+        raise OperationError(
+            _UNREADABLE(file=file, reason="it was changed after it was made, so its digest does not match")
+        )
     return envelope
 
 

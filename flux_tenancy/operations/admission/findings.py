@@ -19,7 +19,7 @@ from flux_tenancy.components.tenant.annotations import KINDS, WITHOUT_GRANTS
 from flux_tenancy.components.tenant.kinds import flux_kinds_by_group, resources_of
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
-from flux_tenancy.operations.admission.answers import Response, objections
+from flux_tenancy.operations.admission.answers import MAY_NOT, Response, objections
 from flux_tenancy.operations.admission.dry_run import Kind, objects, served_kinds, tenant_namespaces, would_be_created
 from flux_tenancy.operations.admission.policies import PolicyInForce
 from flux_tenancy.project.errors import OperationError
@@ -240,13 +240,7 @@ def _check(answer: Response, manifest: Manifest) -> None:
             )
         )
     if answer.status == 401 or _NOT_ALLOWED.match(message):
-        raise OperationError(
-            Message(
-                "FT-OPS-041",
-                f"this user may not dry-run {what}: {message}",
-                "use credentials with cluster-admin rights",
-            )
-        )
+        raise OperationError(MAY_NOT(action=f"dry-run {what}", message=message))
     if answer.status >= 500 or answer.status == 429:
         raise OperationError(
             Message(

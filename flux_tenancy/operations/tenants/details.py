@@ -11,7 +11,7 @@ from typing import Any
 from kubernetes import client
 
 from flux_tenancy.components.cluster.client import ClusterUnavailable
-from flux_tenancy.components.config.messages import Message, printable
+from flux_tenancy.components.config.messages import printable
 from flux_tenancy.components.git.fetch_status import missing_remedy
 from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.sync.flux_objects import read_own_syncs, read_start_failures
@@ -32,7 +32,7 @@ from flux_tenancy.operations.tenants.overview import (
     said_of,
     tenant_line,
 )
-from flux_tenancy.project.described_stack import described_tenant, listed_tenants
+from flux_tenancy.project.described_stack import check_listed, described_tenant, listed_tenants
 from flux_tenancy.project.errors import OperationError, invalid
 
 # RBAC names the resource when it refuses Helm a definition in `crds/`.
@@ -95,13 +95,7 @@ def read_details(tenant: str, stacks: Sequence[str], project: Path) -> list[Tena
     listed = {stack: listed_tenants(stack, project) for stack in stacks}
     if not (found := [stack for stack in stacks if tenant in listed[stack]]):
         names = dict.fromkeys(name for each in listed.values() for name in each)
-        raise OperationError(
-            Message(
-                "FT-OPS-314",
-                f"tenant {tenant} is not listed in {' or '.join(map(stack_file_name, stacks)) or 'any stack'}",
-                f"name one of these: {', '.join(names) or 'none is listed yet'}",
-            )
-        )
+        check_listed(tenant, names, " or ".join(map(stack_file_name, stacks)) or "any stack")
     return [_details(tenant, stack, project) for stack in found]
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import flux_tenancy
 from flux_tenancy.components.config.errors import present
-from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.config.messages import Wording
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.project.errors import OperationError
 
@@ -65,9 +65,7 @@ def build_admission(environ: Mapping[str, str] = os.environ) -> Path:
         )
         unfinished.replace(program)
     except FileNotFoundError:
-        raise OperationError(
-            Message("FT-REV-304", f"Go is not installed, and builds {PROGRAM}", f"install Go and run `{COMMAND}` again")
-        ) from None
+        raise OperationError(_FAILED(program=PROGRAM, reason="Go is not installed", command=COMMAND)) from None
     except subprocess.CalledProcessError as error:
         reason = (error.stderr.strip().splitlines() or [str(error)])[-1]
         raise OperationError(_FAILED(program=PROGRAM, reason=reason, command=COMMAND)) from None

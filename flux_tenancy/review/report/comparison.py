@@ -18,7 +18,7 @@ from flux_tenancy.components.stack.files.stack_file import StackFile, read_stack
 from flux_tenancy.components.tenant.annotations import SOURCES
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import KUSTOMIZATION, POD_SECURITY_LABEL
-from flux_tenancy.project.described_stack import UNKNOWN_STACK, described_name, described_stacks
+from flux_tenancy.project.described_stack import NO_STACKS, UNKNOWN_STACK, described_name, described_stacks
 from flux_tenancy.project.errors import OperationError
 from flux_tenancy.review.access.sentences import AccessRow, all_of, counted
 from flux_tenancy.review.access.summary import access_changes
@@ -35,7 +35,7 @@ from flux_tenancy.review.render.rendered import PLATFORM, Render, RenderedObject
 from flux_tenancy.review.render.written import read_written
 from flux_tenancy.review.report.model import Report, StackReport
 from flux_tenancy.review.rules.findings import Finding
-from flux_tenancy.review.rules.stacks import NO_STACKS, read_stacks
+from flux_tenancy.review.rules.stacks import read_stacks
 from flux_tenancy.review.rules.table import findings
 from flux_tenancy.review.versions.rendering import Version, rendering
 from flux_tenancy.review.versions.trees import merge_base

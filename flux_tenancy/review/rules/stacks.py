@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from flux_tenancy.components.config.errors import ConfigurationError, Problem, coded
-from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.stack.checks.freezes import freeze_warnings
 from flux_tenancy.components.stack.checks.grants import expiring_grants
 from flux_tenancy.components.stack.checks.limits import overfull_store
@@ -16,7 +16,7 @@ from flux_tenancy.components.stack.cluster.absence import unlisted_tenants
 from flux_tenancy.components.stack.files.names import StackName, stack_file_name
 from flux_tenancy.components.stack.files.project_file import read_project_file
 from flux_tenancy.components.stack.files.stack_file import read_stack_file
-from flux_tenancy.project.described_stack import described_file, described_stacks
+from flux_tenancy.project.described_stack import NO_STACKS, described_file, described_stacks
 from flux_tenancy.project.errors import OperationError
 from flux_tenancy.review.render.rendered import Render
 from flux_tenancy.review.render.stack import load_and_render
@@ -24,8 +24,6 @@ from flux_tenancy.review.rules.findings import Finding, RuleSetting
 from flux_tenancy.review.rules.table import findings
 from flux_tenancy.review.versions.rendering import rendering
 from flux_tenancy.review.versions.trees import merge_base
-
-NO_STACKS = Wording("FT-REV-120", "the project has no stacks", "describe one in Pulumi.<stack>.yaml")
 
 
 class JudgedStack(NamedTuple):

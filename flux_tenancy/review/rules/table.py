@@ -51,17 +51,13 @@ def _messages(controller: Controller, flags: dict[str, str], default_account: st
                 f"lacks {argument}, without which a tenant could {flag.purpose}",
                 f"remove the argument that overrides it from flux.extraArgs.{controller} (docs/lockdown.md)",
             )
-    for name in sorted(unknown_to(controller, version) & flags.keys()):
-        yield Message(
-            "FT-REV-107",
-            f"has --{name}, which {controller} does not support; it would not start",
-            f"remove it from flux.extraArgs.{controller} (docs/lockdown.md)",
-        )
-    for name in sorted(FORBIDDEN_FLAGS.keys() & flags.keys()):
-        if flags[name] not in ("", "false"):
+    unknown = dict.fromkeys(unknown_to(controller, version), f"{controller} does not support it and would not start")
+    forbidden = {name: why for name, why in FORBIDDEN_FLAGS.items() if flags.get(name, "") not in ("", "false")}
+    for name, why in sorted((unknown | forbidden).items()):
+        if name in flags:
             yield Message(
                 "FT-REV-108",
-                f"has --{printable(name)}: {FORBIDDEN_FLAGS[name]}",
+                f"has --{printable(name)}: {why}",
                 f"remove it from flux.extraArgs.{controller} (docs/lockdown.md)",
             )
 
@@ -118,15 +114,11 @@ def protected_deletions(before: Iterable[RenderedObject], after: Iterable[Render
     for each in before:
         key = staying.get((each.kind, each.name))
         if each.protected and key != each.key:
-            taken = TAKEN_ALONG[each.kind]
-            message = (
-                Message("FT-REV-111", f"is protected and would be deleted, with {taken}", f"keep it, {WAIVE} {rule}")
-                if key is None
-                else Message(
-                    "FT-REV-112",
-                    f"is protected and would be replaced, which deletes {taken}",
-                    f"keep its name in the state and its API version, {WAIVE} {rule}",
-                )
+            how, kept = ("deleted", "it") if key is None else ("replaced", "its name in the state and its API version")
+            message = Message(
+                "FT-REV-111",
+                f"is protected and would be {how}, which deletes {TAKEN_ALONG[each.kind]}",
+                f"keep {kept}, {WAIVE} {rule}",
             )
             yield Finding(rule, each.owner, resource_of(each), message)
 

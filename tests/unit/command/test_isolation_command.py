@@ -297,7 +297,7 @@ def test_a_file_that_cannot_be_written_is_an_error(leaving, monkeypatch, tmp_pat
 
     code, said = end("-o", "json", "-f", str(tmp_path / "missing" / "report.json"))
 
-    assert code == ExitCode.FAILED and "(FT-ISO-005)" in said
+    assert code == ExitCode.FAILED and "(FT-REV-205)" in said
 
 
 def test_the_choices_are_importable_without_the_product():

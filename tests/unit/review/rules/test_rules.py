@@ -216,8 +216,8 @@ def test_the_replacement_of_a_namespace_or_crd_breaks_the_rule():
     other_version = CRD.manifest | {"apiVersion": "apiextensions.k8s.io/v1beta1"}
 
     assert deleted(FLUX_NAMESPACE, rendered_object(other_version), renamed, SYNC) == [
-        ("platform", "CustomResourceDefinition gitrepositories.source.toolkit.fluxcd.io", "FT-REV-112"),
-        ("dev-team", "Namespace apps", "FT-REV-112"),
+        ("platform", "CustomResourceDefinition gitrepositories.source.toolkit.fluxcd.io", "FT-REV-111"),
+        ("dev-team", "Namespace apps", "FT-REV-111"),
     ]
 
 
@@ -304,7 +304,7 @@ def test_a_flag_without_a_value_is_true(objects):
 def test_a_flag_that_the_controller_does_not_know_breaks_the_rule(objects):
     found = broken(objects, "source-controller", lambda arguments: [*arguments, "--no-cross-namespace-refs=true"])
 
-    assert found == [("FT-REV-107", "no-cross-namespace-refs")]
+    assert found == [("FT-REV-108", "no-cross-namespace-refs")]
 
 
 def test_a_flag_that_undoes_the_profile_breaks_the_rule(objects):
