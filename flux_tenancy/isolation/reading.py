@@ -291,8 +291,6 @@ def served(api: client.ApiClient) -> dict[str, Kind]:
         groups[group].append(resource)
     found = [kind for group, names in groups.items() for kind in served_kinds(api, group, names)]
     names = {pair: name for name, pair in RESOURCES.items()}
-    return {"Namespace": _NAMESPACE} | {names[_group(kind), kind.resource]: kind for kind in found}
-
-
-def _group(kind: Kind) -> str:
-    return kind.api_version.rpartition("/")[0]
+    return {"Namespace": _NAMESPACE} | {
+        names[kind.api_version.rpartition("/")[0], kind.resource]: kind for kind in found
+    }

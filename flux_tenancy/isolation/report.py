@@ -16,6 +16,7 @@ from rich.text import Text
 from flux_tenancy.components.policies.threats import THREATS
 from flux_tenancy.isolation.attempts import NOT_ASKED
 from flux_tenancy.isolation.model import AttemptResult, ControlResult, Discrepancy, Layer, Report, State, Verdict
+from flux_tenancy.review.words import empty_table
 
 WIDTH, OVERVIEW_WIDTH = 180, 100
 """Columns of a report that is not for a terminal, with each attempt and without."""
@@ -31,10 +32,6 @@ _STYLES = {
     Verdict.NOT_APPLICABLE: "dim",
     Verdict.REFUSED: "green",
 }
-
-
-_INVENTORY = ("object", "problem", "found", "intended", "remedy")
-"""The headings of an inventory."""
 
 
 def as_table(reports: Sequence[Report], complete: bool = True) -> RenderableType:
@@ -64,16 +61,6 @@ def _refused_by(result: AttemptResult) -> str:
     return f"{result.layer}: {result.by}" if result.by else str(result.layer)
 
 
-def _place(each: Discrepancy) -> str:
-    """The object of a discrepancy with its namespace."""
-    return f"{each.namespace}: {each.target}" if each.namespace else each.target
-
-
-def _in_cells(each: Discrepancy) -> tuple[str, ...]:
-    """A discrepancy under the headings of `_INVENTORY`."""
-    return _place(each), each.what, each.found, each.intended, f"{each.remedy} ({each.code})"
-
-
 def inventory(report: Report) -> str:
     """One sentence about the inventory of a report."""
     if report.inventory is None:
@@ -91,11 +78,6 @@ def _summary(report: Report) -> str:
         f"{len(report.controls)} controls: {controls[Verdict.PASSED]} passed, {controls[Verdict.REFUSED]} refused, "
         f"{controls[Verdict.UNPROVEN]} unproven. {inventory(report)}"
     )
-
-
-def _title(report: Report) -> str:
-    """The tenant of a report, and how the report was made."""
-    return f"tenant {report.tenant} ({report.account or 'no account'}) of {_run(report)}"
 
 
 def _run(report: Report) -> str:
@@ -158,7 +140,7 @@ def _by_layer(results: Sequence[AttemptResult]) -> str:
 
 
 def _parts(report: Report) -> list[RenderableType]:
-    attempts = _table("threat", "attempt", "verdict", "refused by", "alone", "seen")
+    attempts = empty_table(("threat", "attempt", "verdict", "refused by", "alone", "seen"), right=("threat",))
     for result in report.attempts:
         # As text: square brackets in it are not rich's markup.
         attempts.add_row(
@@ -170,7 +152,7 @@ def _parts(report: Report) -> list[RenderableType]:
             Text(result.message),
         )
     return [
-        Text(_title(report), "bold"),
+        Text(f"tenant {report.tenant} ({report.account or 'no account'}) of {_run(report)}", "bold"),
         attempts,
         _controls(report.controls),
         *_differences(report),
@@ -180,7 +162,7 @@ def _parts(report: Report) -> list[RenderableType]:
 
 
 def _controls(results: Sequence[ControlResult]) -> Table:
-    table = _table("control", "verdict", "seen")
+    table = empty_table(("control", "verdict", "seen"))
     for each in results:
         style = {Verdict.PASSED: "green", Verdict.REFUSED: "bold red"}.get(each.verdict, "yellow")
         table.add_row(Text(each.control.name), Text(_WORDS[each.verdict].lower(), style), Text(each.message))
@@ -191,9 +173,11 @@ def _differences(report: Report) -> list[Table]:
     """The inventory of a report, if it has found anything."""
     if not report.inventory:
         return []
-    table = _table(*_INVENTORY)
+    table = empty_table(("object", "problem", "found", "intended", "remedy"))
     for each in report.inventory:
-        table.add_row(*(Text(cell, "bold red" if at == 1 else "") for at, cell in enumerate(_in_cells(each))))
+        place = f"{each.namespace}: {each.target}" if each.namespace else each.target
+        cells = (each.found, each.intended, f"{each.remedy} ({each.code})")
+        table.add_row(Text(place), Text(each.what, "bold red"), *map(Text, cells))
     return [table]
 
 
@@ -202,13 +186,6 @@ def _in_lines(*headings: str, cut: int) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), expand=True)
     for number, heading in enumerate(headings):
         table.add_column(heading, no_wrap=True, overflow="ellipsis", ratio=1 if number == cut else None)
-    return table
-
-
-def _table(*headings: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for heading in headings:
-        table.add_column(heading, overflow="fold", justify="right" if heading in ("threat", "refused") else "left")
     return table
 
 

@@ -223,7 +223,10 @@ def as_table(
     if further.unknown:
         parts.append(Text(f"Cannot read what tenants' accounts may do in addition to their role: {further.unknown}"))
     if found.findings:
-        parts.append(table_of(("tenant", "namespace", "object", "policy", "engine", "message"), _rows(found.findings)))
+        violations = [
+            (*_where(each.place), each.policy, ", ".join(each.engines), each.message) for each in found.findings
+        ]
+        parts.append(table_of(("tenant", "namespace", "object", "policy", "engine", "message"), violations))
     if found.others:
         parts.append(Text("Refused by something other than the policies:"))
         others = [(*_where(each.place), each.reason) for each in found.others]
@@ -255,10 +258,6 @@ def as_json(
     content["onlyByGrant"] = [asdict(each.place) | {"policy": each.policy} for each in found.granted]
     content["furtherAccess"] = {"bindings": bindings, "unknown": further.unknown}
     return json.dumps(content, indent=2)
-
-
-def _rows(findings: Sequence[Violation]) -> list[tuple[str, ...]]:
-    return [(*_where(each.place), each.policy, ", ".join(each.engines), each.message) for each in findings]
 
 
 def _where(place: Place) -> tuple[str, str, str]:

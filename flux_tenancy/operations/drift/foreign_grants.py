@@ -34,7 +34,7 @@ from flux_tenancy.components.vocabulary.names import (
     SOURCE_API,
 )
 from flux_tenancy.operations.drift.differences import Difference, What, unowned
-from flux_tenancy.operations.drift.lists import SECRET
+from flux_tenancy.operations.drift.lists import NATIVE_POLICY, NETWORK_POLICY, QUOTA, SECRET
 
 EXCEPTION_TYPES = ("kubernetes:policies.kyverno.io/v1:PolicyException", "kubernetes:kyverno.io/v2:PolicyException")
 """The types of an exception from Kyverno's policies; one in any namespace may exempt objects in all."""
@@ -163,16 +163,14 @@ def _judges(found: Manifest, reach: Reach, resources: Collection[str] = ()) -> b
 
 _RULES: Mapping[str, Callable[[Manifest, Reach], bool]] = {
     ROLE_BINDING: _binds,
-    "kubernetes:networking.k8s.io/v1:NetworkPolicy": _is_here,
-    "kubernetes:core/v1:ResourceQuota": _starts_nothing,
+    NETWORK_POLICY: _is_here,
+    QUOTA: _starts_nothing,
     SECRET: _has_token,
     **dict.fromkeys(EXCEPTION_TYPES, lambda *_: True),
     **dict.fromkeys((*APPLIERS, *_ACTING), _is_in_platform),
     _SERVICE: _opens,
     _INGRESS: _publishes,
-    f"{_ADMISSION}:ValidatingAdmissionPolicyBinding": lambda each, reach: (
-        each["spec"].get("policyName") in reach.policies
-    ),
+    f"{NATIVE_POLICY}Binding": lambda each, reach: each["spec"].get("policyName") in reach.policies,
     **dict.fromkeys(_MUTATIONS, lambda *_: True),
     _MUTATING: _judges,
     _VALIDATING: lambda each, reach: _judges(each, reach, ("secrets",)),

@@ -13,7 +13,11 @@ from flux_tenancy.components.cluster.client import METADATA_LIST, collection_of,
 from flux_tenancy.components.config.errors import present
 from flux_tenancy.components.vocabulary.manifests import Manifest
 
+NAMESPACE = "kubernetes:core/v1:Namespace"
 SECRET = "kubernetes:core/v1:Secret"
+QUOTA = "kubernetes:core/v1:ResourceQuota"
+NETWORK_POLICY = "kubernetes:networking.k8s.io/v1:NetworkPolicy"
+NATIVE_POLICY = "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy"
 _FORBIDDEN = 403
 
 Lists = Mapping[str, Sequence[Manifest]]

@@ -20,7 +20,7 @@ from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import KUSTOMIZATION, POD_SECURITY_LABEL
 from flux_tenancy.project.described_stack import NO_STACKS, UNKNOWN_STACK, described_name, described_stacks
 from flux_tenancy.project.errors import OperationError
-from flux_tenancy.review.access.sentences import AccessRow, all_of, counted
+from flux_tenancy.review.access.sentences import all_of, counted
 from flux_tenancy.review.access.summary import access_changes
 from flux_tenancy.review.admission.check import NOT_CHECKED, admission_answers, refusals
 from flux_tenancy.review.admission.program import PROGRAM, VARIABLE, find_program
@@ -157,7 +157,8 @@ def stack_report(
     """
     if after is None:
         # Its objects stay in the cluster, so that nothing of it is deleted.
-        gone = (Statement(PLATFORM, _GONE, risk=True),) if before and _is_production(stack, before) else ()
+        was_production = before is not None and is_production_environment(stack, _sections(before))
+        gone = (Statement(PLATFORM, _GONE, risk=True),) if was_production else ()
         return StackReport(stack, "", is_gone=True, is_compared=is_compared, note=note, dangers=gone)
     if not is_compared:
         return StackReport(stack, after.render.digest, findings=findings, is_compared=False, note=note, keys=keys)
@@ -183,18 +184,14 @@ def stack_report(
         deletions=deleted,
         refusals=refusals,
         findings=findings,
-        access=tuple(_of_access(each) for each in access_changes(old, after.render)),
-        dangers=(
-            *replacement_risks(found),
-            *_risks(stack, before, after),
+        access=tuple(
+            Statement(row.owner, row.text, row.high, names_owner=True, matters="access", access=row.cells)
+            for row in access_changes(old, after.render)
         ),
+        dangers=(*replacement_risks(found), *_risks(stack, before, after)),
         unused=tuple(sorted(set(acknowledged) - {each.token for each in deleted})),
         note=note,
     )
-
-
-def _is_production(stack: str, side: Side) -> bool:
-    return is_production_environment(stack, _sections(side))
 
 
 def same_cluster(side: Side, others: Mapping[str, Render]) -> list[str]:
@@ -236,10 +233,6 @@ def _sections(side: Side) -> dict[str, Any]:
     if side.render.facts is None:
         return side.file.merged
     return configuration(side.render.facts)
-
-
-def _of_access(row: AccessRow) -> Statement:
-    return Statement(row.owner, row.text, row.high, names_owner=True, matters="access", access=row.cells)
 
 
 def _absent(before: Render, after: Render) -> tuple[str, ...]:
