@@ -17,8 +17,9 @@ from rich.console import Console
 
 from flux_tenancy.components.cluster.client import ClusterUnavailable, connect, context_name, explaining
 from flux_tenancy.components.cluster.config import ClusterConfig
-from flux_tenancy.components.config.errors import ConfigurationError
+from flux_tenancy.components.config.errors import ConfigurationError, Problem
 from flux_tenancy.components.config.messages import Message, message_of, printable
+from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from flux_tenancy.isolation.inventory.intent import Intent
 from flux_tenancy.isolation.inventory.profile import against_profile
@@ -159,7 +160,8 @@ def attack(target: Target, asked: Asked) -> Outcome:
         with waiting("Attacking as a tenant"), explaining(api):
             return _Run(api, target, asked, context, server).run()
     except ClusterUnavailable as error:
-        raise _unavailable(error, target.stack) from None
+        named = Problem(f"--{error.key}", "", message_of(error))
+        raise invalid(error.as_problem(stack_file_name(target.stack)) if target.stack else named) from None
     except KeyboardInterrupt:
         if asked.live:
             typer.echo("interrupted; the created objects are removed", err=True)
@@ -307,12 +309,6 @@ def _is_beginning(prefix: str, reports: Iterable[Report]) -> bool:
     for report in reports:
         ids += [each.attempt.id for each in report.attempts] + [each.control.id for each in report.controls]
     return any(each.startswith(prefix) for each in ids)
-
-
-def _unavailable(error: ClusterUnavailable, stack: str) -> OperationError:
-    said = message_of(error)
-    where = f"{stack}: cluster.{error.key}" if stack else f"--{error.key}"
-    return OperationError(Message("FT-ISO-006", f"{where}: {said}", "correct that, or make the cluster reachable"))
 
 
 def show(reports: list[Report], file: Path | None, *, programs: bool, complete: bool = False) -> None:

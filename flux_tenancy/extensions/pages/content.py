@@ -20,17 +20,15 @@ from typing import Any
 
 from kubernetes import client
 
-from flux_tenancy.components.cluster.client import ClusterUnavailable
 from flux_tenancy.components.config.decisions import now
 from flux_tenancy.components.config.errors import Problem
 from flux_tenancy.components.config.messages import Message, printable
 from flux_tenancy.components.policies.threats import THREATS
-from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.stack.files.tenant_files import MergedTenant
 from flux_tenancy.isolation.report import FORMAT
 from flux_tenancy.operations.admission.findings import Violation
 from flux_tenancy.operations.admission.report import refused_objects
-from flux_tenancy.operations.stack.connected import connect_to_read
+from flux_tenancy.operations.stack.connected import connect_to_read, reaching
 from flux_tenancy.operations.tenants.budgets import ONE_CLUSTER
 from flux_tenancy.operations.tenants.details import TenantDetails, live_details
 from flux_tenancy.operations.tenants.details_text import details_entry
@@ -57,21 +55,20 @@ def read_stack(stack: str, project: Path, policies: bool, budgets: Mapping[str, 
 
     described = described_tenants(stack, project)
     try:
-        api = connect_to_read(stack, project)
-        found, unknown = observe(api, stack, violations if policies else None)
-        found = replace(found, budgets=budgets)
-        tenants = []
-        for name, merged in described.items():
-            if isinstance(merged, Problem):
-                error = invalid(merged)
-                line = TenantLine(name, Health.FAILED, message=said_of(error))
-                details = TenantDetails(stack, line, next=(error.message.remedy,))
-            else:
-                details = live_details(api, name, stack, merged.value, found)
-            own = [each for each in refused if each.place.tenant == name]
-            tenants.append(_tenant(details, merged, own))
-    except ClusterUnavailable as failure:
-        return {"stack": stack, "error": printable(str(failure.as_problem(stack_file_name(stack))))}
+        with reaching(stack):
+            api = connect_to_read(stack, project)
+            found, unknown = observe(api, stack, violations if policies else None)
+            found = replace(found, budgets=budgets)
+            tenants = []
+            for name, merged in described.items():
+                if isinstance(merged, Problem):
+                    error = invalid(merged)
+                    line = TenantLine(name, Health.FAILED, message=said_of(error))
+                    details = TenantDetails(stack, line, next=(error.message.remedy,))
+                else:
+                    details = live_details(api, name, stack, merged.value, found)
+                own = [each for each in refused if each.place.tenant == name]
+                tenants.append(_tenant(details, merged, own))
     except OperationError as failure:
         return {"stack": stack, "error": said_of(failure)}
     return {"stack": stack, "error": "", "violationsError": unknown, "tenants": tenants}

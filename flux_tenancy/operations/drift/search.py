@@ -15,7 +15,7 @@ from typing import Any
 
 from kubernetes import client
 
-from flux_tenancy.components.cluster.client import ClusterUnavailable, explaining, read_facts
+from flux_tenancy.components.cluster.client import explaining, read_facts
 from flux_tenancy.components.cluster.ownership import carries_marks
 from flux_tenancy.components.config.messages import printable
 from flux_tenancy.components.git.config import GitHubConfig, GitHubRepository
@@ -24,7 +24,6 @@ from flux_tenancy.components.git.github_gone import identity_of
 from flux_tenancy.components.installs.kyverno.config import KYVERNO
 from flux_tenancy.components.rbac.rights import role_of
 from flux_tenancy.components.rbac.subjects import subjects_of
-from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.tenant.further_access import TenantAccess, read_further_access, tenants_of
 from flux_tenancy.components.vocabulary.manifests import Manifest, name_of
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
@@ -47,8 +46,8 @@ from flux_tenancy.operations.drift.kyverno_settings import left_out
 from flux_tenancy.operations.drift.lists import NAMESPACE, NATIVE_POLICY, Lists, read_lists
 from flux_tenancy.operations.drift.managed_fields import MISSING
 from flux_tenancy.operations.drift.recorded_state import RecordedState, opened, read_recorded
-from flux_tenancy.operations.stack.connected import check_cluster_of, connect_described
-from flux_tenancy.project.errors import OperationError, invalid
+from flux_tenancy.operations.stack.connected import check_cluster_of, connect_described, reaching
+from flux_tenancy.project.errors import OperationError
 
 
 @dataclass(frozen=True)
@@ -71,12 +70,10 @@ def find_drift(recorded: RecordedState, stack: str, project: Path) -> tuple[Drif
     Raises:
         OperationError: the cluster is another one, or does not answer.
     """
-    try:
+    with reaching(stack):
         api = connect_described(stack, project)
         check_cluster_of(stack, read_facts(api).uid, recorded.cluster)
         found = drift_of(api, recorded)
-    except ClusterUnavailable as error:
-        raise invalid(error.as_problem(stack_file_name(stack))) from None
     at_host, unread = host_differences(recorded, stack, project)
     return Drift((*found.differences, *at_host), found.compared, (*found.unread, *unread)), api
 

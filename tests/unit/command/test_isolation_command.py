@@ -126,8 +126,8 @@ def test_a_missing_kubeconfig_is_one_clear_error(tmp_path):
     assert (code, said.splitlines()) == (
         ExitCode.FAILED,
         [
-            f"error: --kubeconfig: {path} cannot be read: No such file or directory (FT-ISO-006)",
-            "remedy: correct that, or make the cluster reachable",
+            f"error: --kubeconfig: {path} cannot be read: No such file or directory (FT-CLU-001)",
+            "remedy: correct it and run the command again",
         ],
     )
 
@@ -137,7 +137,7 @@ def test_a_missing_context_is_one_clear_error():
 
     assert (code, said.splitlines()[0]) == (
         ExitCode.FAILED,
-        "error: --context: the kubeconfig has no context 'b'; name one of these: kind, prod (FT-ISO-006)",
+        "error: --context: the kubeconfig has no context 'b'; name one of these: kind, prod (FT-CLU-003)",
     )
 
 
