@@ -19,7 +19,6 @@ from flux_tenancy.components.vocabulary.manifests import DISK, Manifest, name_of
 from flux_tenancy.components.vocabulary.names import Controller
 from flux_tenancy.isolation.attempts.looking import (
     METADATA_ADDRESS,
-    arguments,
     has_environment,
     has_flag,
     has_gate,
@@ -30,6 +29,7 @@ from flux_tenancy.isolation.attempts.looking import (
 from flux_tenancy.isolation.model import AccessReview, Finding, Layer, Proof, State
 from flux_tenancy.isolation.reading import RESOURCES
 from flux_tenancy.isolation.scene import Scene
+from flux_tenancy.review.access.boundaries import arguments_of
 
 _PLAIN_PROXY = "HTTP_PROXY"
 _PROXIES = (_PLAIN_PROXY, "HTTPS_PROXY")
@@ -102,7 +102,7 @@ def _hides_artifacts(there: Mapping[str, str], flux: str) -> bool:
 
 def _is_not_on_loopback(deployment: Manifest) -> tuple[bool, str]:
     """Whether a controller's port for metrics and profiles answers only at other addresses than loopback."""
-    address = arguments(deployment).get("metrics-addr", "")
+    address = arguments_of(deployment).get("metrics-addr", "")
     host = address.rpartition(":")[0].strip("[]")
     everywhere = host in ("", "0.0.0.0", "::", "localhost", "::1") or host.startswith("127.")
     return not everywhere, f"--metrics-addr={address}" if address else "--metrics-addr is not set"
@@ -142,7 +142,7 @@ def _more_workers_than_objects(scene: Scene, kind: str) -> Finding:
     ]
 
     def question(deployment: Manifest) -> tuple[bool, str]:
-        workers = int(arguments(deployment).get("concurrent", _DEFAULT_WORKERS[controller]))
+        workers = int(arguments_of(deployment).get("concurrent", _DEFAULT_WORKERS[controller]))
         if (lane := lane_of(deployment)) != scene.lane:
             return True, f"{workers} workers, for others"
         if lane and scene.alone:
@@ -167,7 +167,7 @@ def _default_account_if_needed(scene: Scene, name: str) -> Finding:
 def _powerless_default(scene: Scene, controller: str) -> Iterator[AccessReview | Finding]:
     """The default account must have no rights."""
     for deployment in scene.controllers.get(Controller(controller), ())[:1]:
-        if name := arguments(deployment).get(DEFAULT_ACCOUNT):
+        if name := arguments_of(deployment).get(DEFAULT_ACCOUNT):
             user = f"system:serviceaccount:{scene.tenancy.home}:{name}"
             if user == scene.tenancy.user:
                 yield Finding(Layer.FLUX, State.HOLDS, f"the default account {name} is the tenant's account")

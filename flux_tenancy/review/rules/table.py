@@ -16,8 +16,8 @@ from flux_tenancy.components.installs.flux.release import component_of, version_
 from flux_tenancy.components.policies.config import PolicyEngine
 from flux_tenancy.components.stack.cluster.protection import TAKEN_ALONG
 from flux_tenancy.components.stack.decisions import RuleName
-from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import Controller
+from flux_tenancy.review.access.boundaries import arguments_of
 from flux_tenancy.review.render.rendered import PLATFORM, RenderedObject
 from flux_tenancy.review.rules.access import admin_bindings, plain_secrets, reserved_namespaces, writable_deploy_keys
 from flux_tenancy.review.rules.findings import WAIVE, Finding, RuleSetting, resource_of, waived
@@ -31,7 +31,7 @@ def lockdown_flags(objects: Sequence[RenderedObject], setting: RuleSetting) -> I
         if each.kind != "Deployment" or (controller := component_of(each.manifest)) is None:
             continue
         version = version_of(each.manifest)
-        for message in _messages(controller, _flags(each.manifest), setting.default_account, version):
+        for message in _messages(controller, arguments_of(each.manifest), setting.default_account, version):
             yield Finding(RuleName.LOCKDOWN_FLAGS, each.owner, resource_of(each), message)
 
 
@@ -60,18 +60,6 @@ def _messages(controller: Controller, flags: dict[str, str], default_account: st
                 f"has --{printable(name)}: {why}",
                 f"remove it from flux.extraArgs.{controller} (docs/lockdown.md)",
             )
-
-
-def _flags(deployment: Manifest) -> dict[str, str]:
-    """The flags of a controller; the last value of each counts, as for the controller itself."""
-    containers = deployment["spec"]["template"]["spec"]["containers"]
-    return dict(_parsed(argument for container in containers for argument in container.get("args") or ()))
-
-
-def _parsed(arguments: Iterable[str]) -> Iterator[tuple[str, str]]:
-    for argument in arguments:
-        name, separator, value = argument.lstrip("-").partition("=")
-        yield name, value if separator else "true"
 
 
 def _gates(value: str) -> dict[str, str]:
