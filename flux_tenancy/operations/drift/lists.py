@@ -8,8 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
-from flux_tenancy.components.cluster.adoption import WORKERS
-from flux_tenancy.components.cluster.client import METADATA_LIST, collection_of, items
+from flux_tenancy.components.cluster.client import METADATA_LIST, WORKERS, collection_of, items
 from flux_tenancy.components.config.errors import present
 from flux_tenancy.components.vocabulary.manifests import Manifest
 
