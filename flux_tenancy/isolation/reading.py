@@ -24,6 +24,9 @@ NO_TENANT = Wording(
     "no namespace has the label {label}; the cluster has these tenants: {tenants}",
     "name an existing tenant with --tenant, or its namespace with --namespace",
 )
+_MISSING = Wording(
+    "FT-ISO-020", "the cluster has no {what}", "name an existing one with --namespace or --service-account"
+)
 NO_ACCOUNT = Wording(
     "FT-ISO-023",
     "cannot detect the account that Flux impersonates in {where}; bound there: {accounts}",
@@ -93,9 +96,7 @@ def tenancy(api: client.ApiClient, name: str, namespaces: Sequence[str] = (), ac
     there = {each["metadata"]["name"]: each["metadata"] for each in items(api, "/api/v1/namespaces")}
     missing = [namespace for namespace in namespaces if namespace not in there]
     if missing:
-        raise OperationError(
-            Message("FT-ISO-020", f"the cluster has no namespace {missing[0]}", "name an existing one with --namespace")
-        )
+        raise OperationError(_MISSING(what=f"namespace {missing[0]}"))
     own = list(namespaces) or sorted(
         namespace for namespace, metadata in there.items() if metadata.get("labels", {}).get(TENANT_LABEL) == name
     )
@@ -104,13 +105,7 @@ def tenancy(api: client.ApiClient, name: str, namespaces: Sequence[str] = (), ac
         raise OperationError(NO_TENANT(label=f"{TENANT_LABEL}: {name}", tenants=has))
     home, account = (own[0], account) if account else _account(api, own)
     if account not in {each["metadata"]["name"] for each in items(api, f"/api/v1/namespaces/{home}/serviceaccounts")}:
-        raise OperationError(
-            Message(
-                "FT-ISO-022",
-                f"the namespace {home} has no service account {account}",
-                "name the account that Flux impersonates",
-            )
-        )
+        raise OperationError(_MISSING(what=f"service account {home}/{account}"))
     label = there[home].get("labels", {}).get(TENANT_LABEL, "")
     return Tenancy(name or label or home, (home, *(each for each in own if each != home)), account)
 

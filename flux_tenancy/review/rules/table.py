@@ -70,25 +70,21 @@ def _gates(value: str) -> dict[str, str]:
 def missing_engine(objects: Sequence[RenderedObject], setting: RuleSetting) -> Iterator[Finding]:
     """A production environment without a policy engine."""
     if setting.production and setting.engine is PolicyEngine.NONE:
-        rule = RuleName.NO_POLICY_ENGINE
-        message = Message(
-            "FT-REV-109",
-            "is none in a production environment, so no admission policy applies to tenants",
-            f"set policies.engine to native, kyverno or both, {WAIVE} {rule}",
-        )
-        yield Finding(rule, PLATFORM, "policies.engine", message)
+        so, wanted = "no admission policy applies to tenants", "native, kyverno or both"
+        yield _in_production(RuleName.NO_POLICY_ENGINE, "policies.engine", setting.engine, so, wanted)
 
 
 def policies_not_enforced(objects: Sequence[RenderedObject], setting: RuleSetting) -> Iterator[Finding]:
     """Policies of a production environment that are audited or off."""
-    rule = RuleName.POLICY_NOT_ENFORCED
     for key, mode in setting.weakened.items() if setting.production else ():
-        message = Message(
-            "FT-REV-110",
-            f"is {mode} in a production environment, so violations are allowed",
-            f"set {key} to enforce, {WAIVE} {rule}",
-        )
-        yield Finding(rule, PLATFORM, key, message)
+        yield _in_production(RuleName.POLICY_NOT_ENFORCED, key, mode, "violations are allowed", "enforce")
+
+
+def _in_production(rule: RuleName, key: str, value: str, so: str, wanted: str) -> Finding:
+    message = Message(
+        "FT-REV-110", f"is {value} in a production environment, so {so}", f"set {key} to {wanted}, {WAIVE} {rule}"
+    )
+    return Finding(rule, PLATFORM, key, message)
 
 
 def protected_deletions(before: Iterable[RenderedObject], after: Iterable[RenderedObject]) -> Iterator[Finding]:

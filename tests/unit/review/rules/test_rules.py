@@ -98,7 +98,7 @@ def test_a_stack_that_breaks_several_rules_shows_all_of_them(tmp_path):
 
     assert [(each.rule, each.owner, each.resource, each.message.code) for each in found] == [
         (RuleName.ADMIN_BINDING, "dev-team", "RoleBinding apps/dev-team-reconciler", "FT-REV-101"),
-        (RuleName.NO_POLICY_ENGINE, "platform", "policies.engine", "FT-REV-109"),
+        (RuleName.NO_POLICY_ENGINE, "platform", "policies.engine", "FT-REV-110"),
         (RuleName.POLICY_NOT_ENFORCED, "platform", "policies.mode", "FT-REV-110"),
     ]
 
@@ -169,7 +169,7 @@ def test_production_needs_a_policy_engine(engine):
     found = list(missing_engine((), RuleSetting(production=True, engine=engine)))
 
     codes = [(each.resource, each.message.code) for each in found]
-    assert codes == ([("policies.engine", "FT-REV-109")] if engine is PolicyEngine.NONE else [])
+    assert codes == ([("policies.engine", "FT-REV-110")] if engine is PolicyEngine.NONE else [])
 
 
 def test_other_environments_need_no_engine():
