@@ -10,6 +10,7 @@ from kubernetes import client
 from flux_tenancy.components.cluster.client import get, items
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.installs.flux.egress import ARTIFACT_NAME
+from flux_tenancy.components.installs.flux.release import component_of
 from flux_tenancy.components.tenant.kinds import FLUX_KINDS
 from flux_tenancy.components.vocabulary.manifests import RBAC, RBAC_API, Manifest
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL, Controller
@@ -47,8 +48,6 @@ _READ = (
     "RoleBinding",
     "Service",
 )
-# Says which controller a Deployment is.
-_COMPONENT = "app.kubernetes.io/component"
 _DEFAULT_IMAGE = "registry.example.com/isolation:1"
 
 
@@ -210,16 +209,12 @@ def version(api: client.ApiClient) -> str:
 
 
 def _controllers(deployments: Sequence[Manifest], namespace: str) -> dict[Controller, list[Manifest]]:
-    names = {controller.value: controller for controller in Controller}
     found: dict[Controller, list[Manifest]] = defaultdict(list)
     for each in deployments:
-        metadata = each["metadata"]
-        if namespace and metadata["namespace"] != namespace:
-            continue
-        for name in (metadata.get("labels", {}).get(_COMPONENT), metadata["name"]):
-            if name in names:
-                found[names[name]].append(each)
-                break
+        name = each["metadata"]["name"]
+        controller = component_of(each) or (Controller(name) if name in list(Controller) else None)
+        if controller is not None and namespace in ("", each["metadata"]["namespace"]):
+            found[controller].append(each)
     return dict(found)
 
 

@@ -21,7 +21,7 @@ from flux_tenancy.components.cluster.ownership import carries_marks
 from flux_tenancy.components.rbac import rights
 from flux_tenancy.components.rbac.subjects import in_words, subjects_of
 from flux_tenancy.components.tenant.further_access import CONTENT
-from flux_tenancy.components.vocabulary.manifests import RBAC_API, Manifest, name_of, parse_quantity, selects
+from flux_tenancy.components.vocabulary.manifests import MAKERS, RBAC_API, Manifest, name_of, parse_quantity, selects
 from flux_tenancy.components.vocabulary.names import (
     BUCKET,
     GIT_REPOSITORY,
@@ -64,12 +64,6 @@ _ACTING = frozenset(
         "kubernetes:image.toolkit.fluxcd.io/v1:ImageUpdateAutomation",
     }
 )
-# The kinds that Kubernetes' controllers make objects of another kind from; these are looked at themselves.
-_MAKERS = {
-    "kubernetes:core/v1:Pod": ("DaemonSet", "Job", "ReplicaSet", "ReplicationController", "StatefulSet"),
-    "kubernetes:apps/v1:ReplicaSet": ("Deployment",),
-    "kubernetes:batch/v1:Job": ("CronJob",),
-}
 OF_PLATFORM = _ACTING | {_SERVICE, _INGRESS}
 """The types that are looked for in the platform's namespaces only."""
 _TOKEN_OF = "kubernetes.io/service-account.name"
@@ -275,7 +269,7 @@ def foreign_objects(
             (type_, name_of(found)) in known
             or carries_marks(found["metadata"])
             or (type_ not in EXCEPTION_TYPES and entry_of(type_, found) in applied)
-            or (type_ in _MAKERS and is_made(found, _MAKERS[type_]))
+            or is_made(found, MAKERS.get(type_.rpartition(":")[2], ()))
         )
 
     def is_made(found: Manifest, kinds: Collection[str]) -> bool:

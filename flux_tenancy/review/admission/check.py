@@ -18,7 +18,7 @@ import yaml
 from flux_tenancy.components.config.errors import coded
 from flux_tenancy.components.config.messages import Wording, printable
 from flux_tenancy.components.config.yaml_files import FastLoader
-from flux_tenancy.components.installs.chart import FOLDER
+from flux_tenancy.components.installs.chart import FOLDER, RELEASE_TYPE
 from flux_tenancy.components.policies.rendering import (
     KYVERNO_API,
     PLATFORM_OBJECT,
@@ -139,7 +139,6 @@ def _without_generated(value: Any) -> Any:
     return value
 
 
-_RELEASE = "kubernetes:helm.sh/v3:Release"
 _TEMPLATE = "{{"
 
 
@@ -152,7 +151,7 @@ def kyverno_kinds(render: Render, project: Path, kinds: Collection[str]) -> Iter
         kinds: the kinds that are wanted; parsing all takes seconds.
     """
     for release in render.objects:
-        if release.type != _RELEASE or not kinds:
+        if release.type != RELEASE_TYPE or not kinds:
             continue
         digest = str(release.manifest["properties"]["chart"]).removeprefix("sha256:")
         with tarfile.open(project / FOLDER / f"{digest}.tgz") as archive:
