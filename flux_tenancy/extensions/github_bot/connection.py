@@ -108,11 +108,6 @@ def _login(client: Github) -> str:
         return WORKFLOW_AUTHOR
 
 
-NO_ARTIFACT = Wording(
-    "FT-REV-513",
-    "artifact {artifact} of run {run} {problem}",
-    "look why the run's jobs have failed, and run them again",
-)
 FORGED_ARTIFACT = Wording(
     "FT-REV-516",
     "artifact {artifact} {problem}",
@@ -163,7 +158,13 @@ def read_artifact(
     if until is not None:
         found = [each for each in found if each.created_at <= until]
     if not found:
-        raise OperationError(NO_ARTIFACT(artifact=name, run=run.id, problem="is missing"))
+        raise OperationError(
+            Message(
+                "FT-REV-513",
+                f"run {run.id} has no artifact {name}",
+                "look why its jobs have failed, and run them again",
+            )
+        )
     artifact = max(found, key=lambda each: each.id)
     is_too_large = artifact.size_in_bytes > ARCHIVE_LIMIT
     archive = None if is_too_large else _download(artifact.archive_download_url, token)
@@ -172,8 +173,7 @@ def read_artifact(
     try:
         files = unpacked(archive, wanted)
     except _DAMAGED:
-        problem = "is damaged or not a ZIP archive"
-        raise OperationError(NO_ARTIFACT(artifact=name, run=run.id, problem=problem)) from None
+        raise OperationError(FORGED_ARTIFACT(artifact=name, problem="is damaged or not a ZIP archive")) from None
     if files is None:
         raise OperationError(FORGED_ARTIFACT(artifact=name, problem=f"has a file larger than {FILE_LIMIT} bytes"))
     return files
