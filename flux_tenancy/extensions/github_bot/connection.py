@@ -54,13 +54,13 @@ class Host:
 
 
 @contextmanager
-def connected(environ: Mapping[str, str] = os.environ) -> Iterator[Host]:
+def connected() -> Iterator[Host]:
     """The repository in GITHUB_REPOSITORY at GITHUB_API_URL, with the token in GITHUB_TOKEN.
 
     Raises:
         OperationError: a variable is missing, or the host refuses a request or does not answer.
     """
-    missing = [name for name in ("GITHUB_REPOSITORY", "GITHUB_TOKEN") if not environ.get(name)]
+    missing = [name for name in ("GITHUB_REPOSITORY", "GITHUB_TOKEN") if not os.environ.get(name)]
     if missing:
         raise OperationError(
             Message(
@@ -70,10 +70,10 @@ def connected(environ: Mapping[str, str] = os.environ) -> Iterator[Host]:
                 "may write comments",
             )
         )
-    api, token = environ.get("GITHUB_API_URL") or PUBLIC_API, environ["GITHUB_TOKEN"]
+    api, token = os.environ.get("GITHUB_API_URL") or PUBLIC_API, os.environ["GITHUB_TOKEN"]
     try:
         with _client(api, token) as client:
-            yield Host(client.get_repo(environ["GITHUB_REPOSITORY"]), _login(client), token)
+            yield Host(client.get_repo(os.environ["GITHUB_REPOSITORY"]), _login(client), token)
     except GithubException as error:
         reason = printable(error.message or "")
         raise OperationError(HOST_REFUSES(api=api, status=error.status, reason=reason)) from None
