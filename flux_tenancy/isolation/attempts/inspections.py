@@ -52,7 +52,11 @@ def _closed_artifact_server(scene: Scene) -> Finding:
     templates = [each["spec"]["template"] for each in scene.controllers.get(Controller.SOURCE, ())]
     pods = [each.get("metadata", {}).get("labels", _ARTIFACT_PODS) for each in templates] or [_ARTIFACT_PODS]
     said = next(filter(None, (reaches_in(scene.flux_policies, each, _ARTIFACT_PORTS, labels) for each in pods)), None)
-    closed = "NetworkPolicies block the tenant's pods; whether the network enforces them was not tested"
+    return _of_network(said, "block the tenant's pods")
+
+
+def _of_network(said: str | None, closed: str) -> Finding:
+    closed = f"NetworkPolicies {closed}; whether the network enforces them was not tested"
     return Finding(Layer.NETWORK, State.HOLDS if said is None else State.OPEN, said or closed)
 
 
@@ -73,14 +77,7 @@ def _sources_without_artifacts(scene: Scene) -> Finding:
 def _git_goes_nowhere(there: Mapping[str, str]) -> bool:
     """Whether git may use no transport: the list names none that exists."""
     allowed = there.get("GIT_ALLOW_PROTOCOL", "")
-    return bool(allowed) and not {
-        "file",
-        "git",
-        "http",
-        "https",
-        "ssh",
-        "ext",
-    } & set(allowed.split(":"))
+    return bool(allowed) and not {"file", "git", "http", "https", "ssh", "ext"} & set(allowed.split(":"))
 
 
 def _is_proxied(there: Mapping[str, str]) -> bool:
@@ -116,16 +113,12 @@ def _isolated_builds(scene: Scene) -> Finding:
         if policy["spec"].get("podSelector", {}) in ({}, {"matchLabels": {"app": Controller.KUSTOMIZE.value}})
     ]
     everybodys = [{**policy, "spec": policy["spec"] | {"podSelector": {}}} for policy in own]
-    said = reaches_out(everybodys, METADATA_ADDRESS)
-    closed = f"NetworkPolicies block {Controller.KUSTOMIZE}; whether the network enforces them was not tested"
-    return Finding(Layer.NETWORK, State.HOLDS if said is None else State.OPEN, said or closed)
+    return _of_network(reaches_out(everybodys, METADATA_ADDRESS), f"block {Controller.KUSTOMIZE}")
 
 
 def _isolated_pods(scene: Scene) -> Finding:
     """Whether network policies block the tenant's pods from addresses outside of the cluster."""
-    said = reaches_out(scene.of_home("NetworkPolicy"), METADATA_ADDRESS)
-    closed = "NetworkPolicies isolate the tenant's pods; whether the network enforces them was not tested"
-    return Finding(Layer.NETWORK, State.HOLDS if said is None else State.OPEN, said or closed)
+    return _of_network(reaches_out(scene.of_home("NetworkPolicy"), METADATA_ADDRESS), "isolate the tenant's pods")
 
 
 def _more_workers_than_objects(scene: Scene, kind: str) -> Finding:
