@@ -99,10 +99,7 @@ def diff(
     file: File = None,
     summary: Annotated[
         Path | None,
-        typer.Option(
-            help="Also append the report as Markdown to this file.",
-            show_default=False,
-        ),
+        typer.Option(help="Also append the report as Markdown to this file.", show_default=False),
     ] = None,
 ) -> None:
     """Show what the working tree would change in each stack since it left the base.

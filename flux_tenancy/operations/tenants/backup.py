@@ -28,11 +28,7 @@ from flux_tenancy.project.errors import OperationError
 _SECRETS = "/api/v1", "secrets"
 # This user may not list a kind, it cannot be listed, or the server of its API is away. Anything else may pass, and the
 # backup would lack objects that the cluster has.
-_NOT_LISTED = (
-    HTTPStatus.FORBIDDEN,
-    HTTPStatus.METHOD_NOT_ALLOWED,
-    HTTPStatus.SERVICE_UNAVAILABLE,
-)
+_NOT_LISTED = (HTTPStatus.FORBIDDEN, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.SERVICE_UNAVAILABLE)
 # They bind a claim to a volume that is deleted with it.
 _BINDING_PREFIXES = ("pv.kubernetes.io/", "volume.kubernetes.io/selected-node")
 # `kubectl apply` sets it again.
