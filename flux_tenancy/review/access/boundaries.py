@@ -173,12 +173,14 @@ def container_of(deployment: Manifest) -> Manifest:
 
 
 def arguments_of(deployment: Manifest) -> dict[str, str]:
-    """The flags of a controller; the last value of a repeated flag counts, as it does for the controller."""
-    found: dict[str, str] = {}
-    for each in container_of(deployment).get("args") or ():
-        name, separator, value = str(each).lstrip("-").partition("=")
-        found[name] = value if separator else "true"
-    return found
+    """The flags of a controller."""
+    return flags_in(container_of(deployment).get("args") or ())
+
+
+def flags_in(arguments: Iterable[str]) -> dict[str, str]:
+    """Arguments as flags; the last value of a repeated flag counts, as it does for the controller."""
+    parts = (str(each).lstrip("-").partition("=") for each in arguments)
+    return {name: value if separator else "true" for name, separator, value in parts}
 
 
 def environment_of(deployment: Manifest) -> dict[str, str]:

@@ -17,7 +17,7 @@ from flux_tenancy.components.policies.config import PolicyEngine
 from flux_tenancy.components.stack.cluster.protection import TAKEN_ALONG
 from flux_tenancy.components.stack.decisions import RuleName
 from flux_tenancy.components.vocabulary.names import Controller
-from flux_tenancy.review.access.boundaries import arguments_of
+from flux_tenancy.review.access.boundaries import flags_in
 from flux_tenancy.review.render.rendered import PLATFORM, RenderedObject
 from flux_tenancy.review.rules.access import admin_bindings, plain_secrets, reserved_namespaces, writable_deploy_keys
 from flux_tenancy.review.rules.findings import WAIVE, Finding, RuleSetting, resource_of, waived
@@ -30,8 +30,9 @@ def lockdown_flags(objects: Sequence[RenderedObject], setting: RuleSetting) -> I
     for each in objects if setting.locked_down else ():
         if each.kind != "Deployment" or (controller := component_of(each.manifest)) is None:
             continue
-        version = version_of(each.manifest)
-        for message in _messages(controller, arguments_of(each.manifest), setting.default_account, version):
+        version, containers = version_of(each.manifest), each.manifest["spec"]["template"]["spec"]["containers"]
+        flags = flags_in(argument for container in containers for argument in container.get("args") or ())
+        for message in _messages(controller, flags, setting.default_account, version):
             yield Finding(RuleName.LOCKDOWN_FLAGS, each.owner, resource_of(each), message)
 
 
