@@ -20,8 +20,6 @@ from flux_tenancy.isolation.inventory.stack import StackInventory, _of_namespace
 from flux_tenancy.isolation.inventory.stored import (
     KYVERNO_POLICY,
     NATIVE_BINDING,
-    NETWORK_POLICY,
-    QUOTA,
     READ,
     NotComparable,
     Stored,
