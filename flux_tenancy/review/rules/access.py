@@ -149,8 +149,7 @@ def _all_rights(binding: RenderedObject, tenant: str, who: str, namespace: str, 
     message = Message(
         "FT-REV-101",
         f"grants {who} all rights {reach}, through {role}",
-        f"bind a role with fewer rights (such as by tenants.{printable(tenant)}.role), "
-        f"{WAIVE} {RuleName.ADMIN_BINDING}",
+        f"bind a role with fewer rights (tenants.{printable(tenant)}.role), {WAIVE} {RuleName.ADMIN_BINDING}",
     )
     return Finding(RuleName.ADMIN_BINDING, tenant, resource_of(binding), message)
 

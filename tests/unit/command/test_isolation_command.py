@@ -276,7 +276,7 @@ def test_a_run_without_any_tenant_is_an_error(leaving, monkeypatch):
     code, said = end()
 
     assert code == ExitCode.FAILED
-    assert "error: no tenant has a service account with rights" in said
+    assert "error: cannot detect the account that Flux impersonates in the namespaces of any tenant" in said
 
 
 @pytest.mark.parametrize(("options", "said"), [(["--live"], "interrupted; the created objects are removed"), ([], "")])
