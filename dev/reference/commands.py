@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from dev.reference.tables import listed
 from flux_tenancy.command.app import NAME, app
-from flux_tenancy.command.exits import MEANINGS
+from flux_tenancy.command.program import MEANINGS
 
 _COLUMNS = 100
 _OF_WORKFLOWS = "ci"

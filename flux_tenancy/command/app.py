@@ -16,12 +16,8 @@ from typing import Annotated
 import typer
 
 from flux_tenancy.command import drift, fleet, isolation, key, releases, review, tenant
-from flux_tenancy.command.exits import MEANINGS, ExitCode
-from flux_tenancy.command.explain import explain
-from flux_tenancy.command.new import new
-from flux_tenancy.command.program import Group, Program
-from flux_tenancy.command.schemas import schemas
-from flux_tenancy.command.up import up
+from flux_tenancy.command.program import MEANINGS, ExitCode, Group, Program
+from flux_tenancy.command.root import explain, new, schemas, up
 from flux_tenancy.version import VERSION
 
 NAME = "flux-tenancy"

@@ -76,15 +76,7 @@ def sops(
     """
     from flux_tenancy.operations.keys.sops_key import sops_key
 
-    sops_key(
-        stack,
-        tenant,
-        project_folder(),
-        platform=platform,
-        openpgp=openpgp,
-        withdraw=withdraw,
-        repo=repo,
-    )
+    sops_key(stack, tenant, project_folder(), platform=platform, openpgp=openpgp, withdraw=withdraw, repo=repo)
 
 
 @app.command("sops-config")

@@ -30,11 +30,7 @@ def update(
     ] = "",
     capsule_index: Annotated[
         str,
-        typer.Option(
-            metavar="URL",
-            show_default=False,
-            help="The same for Capsule. Default: Capsule's own.",
-        ),
+        typer.Option(metavar="URL", show_default=False, help="The same for Capsule. Default: Capsule's own."),
     ] = "",
 ) -> None:
     """Pin the newest supported releases in the files of stacks, and print a summary in Markdown.

@@ -51,13 +51,12 @@ def render(
 
       flux-tenancy review render --stack staging --out /tmp/render
     """
-    from flux_tenancy.project.described_stack import described_file
+    from flux_tenancy.project.described_stack import NO_STACKS, described_file
     from flux_tenancy.project.errors import OperationError
     from flux_tenancy.review.admission.check import check_admission
     from flux_tenancy.review.render.files import write_render
     from flux_tenancy.review.render.rendered import Render
     from flux_tenancy.review.render.stack import render_stack
-    from flux_tenancy.review.rules.stacks import NO_STACKS
 
     project = project_folder()
     if not stack:
@@ -100,10 +99,7 @@ def diff(
     file: File = None,
     summary: Annotated[
         Path | None,
-        typer.Option(
-            help="Also append the report as Markdown to this file.",
-            show_default=False,
-        ),
+        typer.Option(help="Also append the report as Markdown to this file.", show_default=False),
     ] = None,
 ) -> None:
     """Show what the working tree would change in each stack since it left the base.
@@ -118,8 +114,8 @@ def diff(
 
       flux-tenancy review diff --output markdown --file comment.md --summary "$GITHUB_STEP_SUMMARY"
     """
-    from flux_tenancy.review.render.files import writing
-    from flux_tenancy.review.report.compare import compare
+    from flux_tenancy.project.errors import writing
+    from flux_tenancy.review.report.comparison import compare
     from flux_tenancy.review.words import report_console
 
     report = compare(project_folder(), base, stack)
@@ -181,8 +177,8 @@ def policy(
       flux-tenancy review policy --stack production --base origin/main --output json
     """
     from flux_tenancy.components.config.errors import ConfigurationError
-    from flux_tenancy.review.rules.check import check_stacks
     from flux_tenancy.review.rules.findings import as_json, as_text
+    from flux_tenancy.review.rules.stacks import check_stacks
 
     checked = check_stacks(project_folder(), stack, base)
     for warning in checked.warnings:

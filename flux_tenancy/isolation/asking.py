@@ -14,10 +14,10 @@ from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
 from flux_tenancy.components.cluster.client import answer_of, ask, explaining
-from flux_tenancy.components.config.messages import Message, printable
+from flux_tenancy.components.config.messages import printable
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.isolation.model import AccessReview, Layer, Request
-from flux_tenancy.operations.admission.answers import Response
+from flux_tenancy.operations.admission.answers import MAY_NOT, Response
 from flux_tenancy.operations.admission.dry_run import Kind
 from flux_tenancy.project.errors import OperationError
 
@@ -75,13 +75,7 @@ class Asker:
     def _refused(self, error: ApiException, user: str) -> Response:
         message = printable(answer_of(error))
         if is_about_impersonation(message):
-            raise OperationError(
-                Message(
-                    "FT-ISO-010",
-                    f"the suite's user may not impersonate {user}: {message}",
-                    "use credentials with cluster-admin rights",
-                )
-            ) from None
+            raise OperationError(MAY_NOT(action=f"impersonate {user}", message=message)) from None
         return Response(error.status, (), message)
 
     def has(self, manifest: Manifest) -> bool:
@@ -127,13 +121,8 @@ class Asker:
             except ApiException as error:
                 if not error.status:
                     raise
-                raise OperationError(
-                    Message(
-                        "FT-ISO-011",
-                        f"the suite's user may not create SubjectAccessReviews: {printable(answer_of(error))}",
-                        "use credentials with cluster-admin rights",
-                    )
-                ) from None
+                message = printable(answer_of(error))
+                raise OperationError(MAY_NOT(action="create SubjectAccessReviews", message=message)) from None
             return bool(json.loads(response.data)["status"]["allowed"])
 
     def _as(self, user: str) -> client.ApiClient:

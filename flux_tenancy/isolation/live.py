@@ -91,21 +91,14 @@ class LiveObjects:
             OperationError: an object still exists.
         """
         try:
-            left = self._removed()
+            left = ", ".join(f"{each['kind']} {each['metadata']['name']}" for each in self._removed())
         except ClusterUnavailable as error:
+            left = str(error)
+        if left:
             raise OperationError(
                 Message(
                     "FT-ISO-031",
-                    f"created objects may still exist: {error}",
-                    f"delete the objects with the label {LABEL}",
-                )
-            ) from None
-        if left:
-            names = ", ".join(f"{each['kind']} {each['metadata']['name']}" for each in left)
-            raise OperationError(
-                Message(
-                    "FT-ISO-032",
-                    f"not removed from {self._scene.tenancy.home}: {names}",
+                    f"created objects may still exist in {self._scene.tenancy.home}: {left}",
                     f"delete the objects with the label {LABEL}",
                 )
             )

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from kubernetes import client
 
 from flux_tenancy.components.cluster.client import get, items
-from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.installs.flux.egress import ARTIFACT_NAME
+from flux_tenancy.components.installs.flux.release import component_of
 from flux_tenancy.components.tenant.kinds import FLUX_KINDS
 from flux_tenancy.components.vocabulary.manifests import RBAC, RBAC_API, Manifest
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL, Controller
@@ -18,6 +19,20 @@ from flux_tenancy.isolation.scene import Scene, Tenancy, named_lane
 from flux_tenancy.operations.admission.dry_run import Kind, served_kinds
 from flux_tenancy.operations.admission.policies import policies_in_force
 from flux_tenancy.project.errors import OperationError
+
+NO_TENANT = Wording(
+    "FT-ISO-021",
+    "no namespace has the label {label}; the cluster has these tenants: {tenants}",
+    "name an existing tenant with --tenant, or its namespace with --namespace",
+)
+_MISSING = Wording(
+    "FT-ISO-020", "the cluster has no {what}", "name an existing one with --namespace or --service-account"
+)
+NO_ACCOUNT = Wording(
+    "FT-ISO-023",
+    "cannot detect the account that Flux impersonates in {where}; bound there: {accounts}",
+    "name it with --service-account, and its namespace with --namespace",
+)
 
 _RBAC = f"/apis/{RBAC_API}"
 _ADMISSION = "/apis/admissionregistration.k8s.io/v1"
@@ -33,8 +48,6 @@ _READ = (
     "RoleBinding",
     "Service",
 )
-# Says which controller a Deployment is.
-_COMPONENT = "app.kubernetes.io/component"
 _DEFAULT_IMAGE = "registry.example.com/isolation:1"
 
 
@@ -82,30 +95,16 @@ def tenancy(api: client.ApiClient, name: str, namespaces: Sequence[str] = (), ac
     there = {each["metadata"]["name"]: each["metadata"] for each in items(api, "/api/v1/namespaces")}
     missing = [namespace for namespace in namespaces if namespace not in there]
     if missing:
-        raise OperationError(
-            Message("FT-ISO-020", f"the cluster has no namespace {missing[0]}", "name an existing one with --namespace")
-        )
+        raise OperationError(_MISSING(what=f"namespace {missing[0]}"))
     own = list(namespaces) or sorted(
         namespace for namespace, metadata in there.items() if metadata.get("labels", {}).get(TENANT_LABEL) == name
     )
     if not own:
         has = ", ".join(tenants(api)) or "none"
-        raise OperationError(
-            Message(
-                "FT-ISO-021",
-                f"no namespace has the label {TENANT_LABEL}: {name}; the cluster has these tenants: {has}",
-                "name an existing tenant with --tenant, or its namespace with --namespace",
-            )
-        )
+        raise OperationError(NO_TENANT(label=f"{TENANT_LABEL}: {name}", tenants=has))
     home, account = (own[0], account) if account else _account(api, own)
     if account not in {each["metadata"]["name"] for each in items(api, f"/api/v1/namespaces/{home}/serviceaccounts")}:
-        raise OperationError(
-            Message(
-                "FT-ISO-022",
-                f"the namespace {home} has no service account {account}",
-                "name the account that Flux impersonates",
-            )
-        )
+        raise OperationError(_MISSING(what=f"service account {home}/{account}"))
     label = there[home].get("labels", {}).get(TENANT_LABEL, "")
     return Tenancy(name or label or home, (home, *(each for each in own if each != home)), account)
 
@@ -115,13 +114,7 @@ def _account(api: client.ApiClient, namespaces: Sequence[str]) -> tuple[str, str
     found = _accounts(api, namespaces)
     if len(found) != 1:
         names = ", ".join(sorted("/".join(each) for each in found)) or "none"
-        raise OperationError(
-            Message(
-                "FT-ISO-023",
-                f"cannot detect the account that Flux impersonates in {', '.join(namespaces)}; bound there: {names}",
-                "name it with --service-account, and its namespace with --namespace",
-            )
-        )
+        raise OperationError(NO_ACCOUNT(where=", ".join(namespaces), accounts=names))
     [one] = found
     return one
 
@@ -216,16 +209,12 @@ def version(api: client.ApiClient) -> str:
 
 
 def _controllers(deployments: Sequence[Manifest], namespace: str) -> dict[Controller, list[Manifest]]:
-    names = {controller.value: controller for controller in Controller}
     found: dict[Controller, list[Manifest]] = defaultdict(list)
     for each in deployments:
-        metadata = each["metadata"]
-        if namespace and metadata["namespace"] != namespace:
-            continue
-        for name in (metadata.get("labels", {}).get(_COMPONENT), metadata["name"]):
-            if name in names:
-                found[names[name]].append(each)
-                break
+        name = each["metadata"]["name"]
+        controller = component_of(each) or (Controller(name) if name in list(Controller) else None)
+        if controller is not None and namespace in ("", each["metadata"]["namespace"]):
+            found[controller].append(each)
     return dict(found)
 
 
@@ -292,8 +281,6 @@ def served(api: client.ApiClient) -> dict[str, Kind]:
         groups[group].append(resource)
     found = [kind for group, names in groups.items() for kind in served_kinds(api, group, names)]
     names = {pair: name for name, pair in RESOURCES.items()}
-    return {"Namespace": _NAMESPACE} | {names[_group(kind), kind.resource]: kind for kind in found}
-
-
-def _group(kind: Kind) -> str:
-    return kind.api_version.rpartition("/")[0]
+    return {"Namespace": _NAMESPACE} | {
+        names[kind.api_version.rpartition("/")[0], kind.resource]: kind for kind in found
+    }

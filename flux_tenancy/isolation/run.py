@@ -17,16 +17,26 @@ from rich.console import Console
 
 from flux_tenancy.components.cluster.client import ClusterUnavailable, connect, context_name, explaining
 from flux_tenancy.components.cluster.config import ClusterConfig
-from flux_tenancy.components.config.errors import ConfigurationError
+from flux_tenancy.components.config.errors import ConfigurationError, Problem
 from flux_tenancy.components.config.messages import Message, message_of, printable
+from flux_tenancy.components.stack.files.names import stack_file_name
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from flux_tenancy.isolation.inventory.intent import Intent
 from flux_tenancy.isolation.inventory.profile import against_profile
 from flux_tenancy.isolation.inventory.stack import StackInventory
 from flux_tenancy.isolation.inventory.stored import READ
 from flux_tenancy.isolation.model import AttemptResult, ControlResult, Discrepancy, Layer, Report, TenantProfile
-from flux_tenancy.isolation.reading import has_account, labelled_namespaces, read, tenancy, tenants, version
-from flux_tenancy.isolation.report_json import as_json
-from flux_tenancy.isolation.report_table import OVERVIEW_WIDTH, WIDTH, as_table
+from flux_tenancy.isolation.reading import (
+    NO_ACCOUNT,
+    NO_TENANT,
+    has_account,
+    labelled_namespaces,
+    read,
+    tenancy,
+    tenants,
+    version,
+)
+from flux_tenancy.isolation.report import OVERVIEW_WIDTH, WIDTH, as_json, as_table
 from flux_tenancy.isolation.scene import Tenancy
 from flux_tenancy.isolation.suite import Suite
 from flux_tenancy.operations.drift.differences import Difference, is_former_manager
@@ -34,7 +44,7 @@ from flux_tenancy.operations.drift.lists import read_lists
 from flux_tenancy.operations.drift.recorded_state import read_recorded
 from flux_tenancy.operations.drift.search import drift_of
 from flux_tenancy.operations.stack.connected import checked_if_known, described_cluster
-from flux_tenancy.project.errors import OperationError, invalid, waiting
+from flux_tenancy.project.errors import OperationError, invalid, waiting, writing
 from flux_tenancy.review.render.stack import load_and_render
 
 _INVENTORY = "inventory"
@@ -150,7 +160,8 @@ def attack(target: Target, asked: Asked) -> Outcome:
         with waiting("Attacking as a tenant"), explaining(api):
             return _Run(api, target, asked, context, server).run()
     except ClusterUnavailable as error:
-        raise _unavailable(error, target.stack) from None
+        named = Problem(f"--{error.key}", "", message_of(error))
+        raise invalid(error.as_problem(stack_file_name(target.stack)) if target.stack else named) from None
     except KeyboardInterrupt:
         if asked.live:
             typer.echo("interrupted; the created objects are removed", err=True)
@@ -211,9 +222,7 @@ class _Run:
                 )
             )
         if not reports:
-            raise OperationError(
-                Message("FT-ISO-004", "no tenant has a service account with rights", "name one with --service-account")
-            )
+            raise OperationError(NO_ACCOUNT(where="the namespaces of any tenant", accounts="none"))
         if nothing := [each for each in self.asked.only if not _is_beginning(each, reports)]:
             raise OperationError(
                 Message(
@@ -230,9 +239,7 @@ class _Run:
         listed = intent.config.active_tenants if intent is not None else {}
         names = self.asked.tenants or ([""] if self.asked.namespaces else sorted({*tenants(self.api), *listed}))
         if not names:
-            raise OperationError(
-                Message("FT-ISO-002", "no namespace of the cluster has a tenant label", "name one with --namespace")
-            )
+            raise OperationError(NO_TENANT(label=TENANT_LABEL, tenants="none"))
         if len(names) > 1 and self.asked.is_described:
             raise OperationError(
                 Message(
@@ -304,12 +311,6 @@ def _is_beginning(prefix: str, reports: Iterable[Report]) -> bool:
     return any(each.startswith(prefix) for each in ids)
 
 
-def _unavailable(error: ClusterUnavailable, stack: str) -> OperationError:
-    said = message_of(error)
-    where = f"{stack}: cluster.{error.key}" if stack else f"--{error.key}"
-    return OperationError(Message("FT-ISO-006", f"{where}: {said}", "correct that, or make the cluster reachable"))
-
-
 def show(reports: list[Report], file: Path | None, *, programs: bool, complete: bool = False) -> None:
     """Print the reports, or write them to a file.
 
@@ -334,9 +335,5 @@ def show(reports: list[Report], file: Path | None, *, programs: bool, complete: 
     if file is None:
         typer.echo(out.getvalue(), nl=False)
         return
-    try:
+    with writing(file):
         file.write_text(out.getvalue(), encoding="utf-8")
-    except OSError as error:
-        raise OperationError(
-            Message("FT-ISO-005", f"{file} cannot be written: {error.strerror}", "name another file with --file")
-        ) from None

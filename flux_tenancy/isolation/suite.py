@@ -162,13 +162,7 @@ class Suite:
 
     def _asked(self, request: Request, user: str) -> Response:
         """The answer to a request; each is sent once."""
-        parts: list[Manifest | str | None] = [
-            user,
-            request.verb,
-            request.subresource,
-            request.object,
-            request.change,
-        ]
+        parts: list[Manifest | str | None] = [user, request.verb, request.subresource, request.object, request.change]
         key = json.dumps(parts, sort_keys=True)
         if key not in self._answers:
             self._answers[key] = self._asker.dry_run(request, user)

@@ -15,6 +15,7 @@ from flux_tenancy.components.stack.files.stack_file import StackFile, is_encrypt
 from flux_tenancy.components.stack.files.tenant_files import MergedTenant, read_tenant
 from flux_tenancy.project.errors import OperationError, invalid, reading_files
 
+NO_STACKS = Wording("FT-REV-120", "the project has no stacks", "describe one in Pulumi.<stack>.yaml")
 UNKNOWN_STACK = Wording(
     "FT-OPS-002", "stack {stack} has no {file}", "name one that has a file with `--stack`: {stacks}"
 )
@@ -72,13 +73,7 @@ def stack_path(stack: str, project: Path) -> Path:
     path = described_project(project).stack_folder / name
     if not path.is_file():
         stacks = " or ".join(described_stacks(project))
-        raise OperationError(
-            (
-                UNKNOWN_STACK
-                if stacks
-                else Wording("FT-OPS-003", "stack {stack} has no {file}", "describe the stack in {file}")
-            )(stack=stack, file=name, stacks=stacks)
-        )
+        raise OperationError(UNKNOWN_STACK(stack=stack, file=name, stacks=stacks) if stacks else NO_STACKS())
     return path
 
 
@@ -123,7 +118,7 @@ def described_tenant(stack: str, tenant: str, project: Path, may_be_new: bool = 
 
 
 def check_listed(tenant: str, listed: Collection[str], file: str) -> None:
-    """Check that a stack's file lists a tenant.
+    """Check that a stack's file lists a tenant, or that one of several does.
 
     Raises:
         OperationError: it does not.
@@ -135,7 +130,7 @@ def check_listed(tenant: str, listed: Collection[str], file: str) -> None:
     raise OperationError(
         Message(
             "FT-OPS-004",
-            f"{file} lists no tenant {tenant}; it has {', '.join(listed) or 'none'}",
+            f"tenant {tenant} is not listed in {file}; listed: {', '.join(listed) or 'none'}",
             f"{others}onboard it first with `flux-tenancy tenant new`",
         )
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Timer
 
 from flux_tenancy.components.config.errors import ConfigurationError, Problem, coded
@@ -48,6 +49,15 @@ def reading_files() -> Iterator[None]:
         yield
     except ConfigurationError as error:
         raise invalid(*error.problems) from None
+
+
+@contextmanager
+def writing(path: Path, remedy: str = "name another path") -> Iterator[None]:
+    """Raise an OperationError if a file, or one in a folder, cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise OperationError(Message("FT-REV-205", f"{path} cannot be written: {error.strerror}", remedy)) from None
 
 
 def run_all(checks: Iterable[Callable[[], object]]) -> None:

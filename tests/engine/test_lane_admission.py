@@ -16,7 +16,7 @@ from dev.lab.settings import Settings
 from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.installs.flux.config import FluxConfig
 from flux_tenancy.components.installs.flux.controller_rights import LANED_RESOURCES, own_objects_only
-from flux_tenancy.components.policies.mutations import set_accounts, set_lanes
+from flux_tenancy.components.policies.native_only import set_accounts, set_lanes
 from flux_tenancy.components.vocabulary.manifests import merge_patch
 from flux_tenancy.components.vocabulary.names import LANE_LABEL, Controller, account_of
 from tests.support.api_client import ApiClient

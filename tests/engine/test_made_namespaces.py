@@ -11,8 +11,8 @@ from sample_plan import tenant_objects
 from dev.lab.build import ensure
 from dev.lab.free_ports import free_port_base
 from dev.lab.settings import Settings
-from flux_tenancy.components.policies.capsule_limits import limits_first
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine
+from flux_tenancy.components.policies.native_only import limits_first
 from flux_tenancy.components.policies.policy_files import read_objects
 from flux_tenancy.components.policies.table import policy_set
 from flux_tenancy.components.tenant.capsule.names import CAPSULE_API, CAPSULE_TENANT_LABEL, SETTINGS

@@ -14,8 +14,7 @@ import pytest
 
 from dev.lab.build import ensure
 from dev.lab.settings import Settings
-from flux_tenancy.review.admission.answers import Answers, admission_answers
-from flux_tenancy.review.admission.check import refusals, schema_errors
+from flux_tenancy.review.admission.check import Answers, admission_answers, refusals, schema_errors
 from flux_tenancy.review.admission.program import Answer
 from flux_tenancy.review.render.rendered import Render, RenderedObject
 from flux_tenancy.review.render.stack import render_stack

@@ -21,9 +21,8 @@ from dev.lab.build import ensure
 from dev.lab.settings import Settings
 from flux_tenancy.components.allowlists.cel import boolean
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyMode
-from flux_tenancy.components.policies.kyverno import kyverno
 from flux_tenancy.components.policies.names import PolicyName
-from flux_tenancy.components.policies.rendering import object_name
+from flux_tenancy.components.policies.rendering import kyverno, object_name
 from flux_tenancy.components.policies.table import policies
 from flux_tenancy.components.vocabulary.manifests import merge_patch
 from tests.support.policy_cases import CASES, CONFIGS, NAMESPACE_OBJECTS, RELAXED, Case, User

@@ -17,9 +17,9 @@ from dev.lab.settings import Settings
 from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
 from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.native_only import tenant_labels
 from flux_tenancy.components.policies.probe import probe_request, refusal
 from flux_tenancy.components.policies.rendering import object_name
-from flux_tenancy.components.policies.tenant_labels import tenant_labels
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from tests.support import capsule_cases
 from tests.support.api_client import ApiClient

@@ -18,11 +18,11 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from flux_tenancy.command.app import app
-from flux_tenancy.command.exits import ExitCode
+from flux_tenancy.command.program import ExitCode
 from flux_tenancy.components.keys.ssh_keys import generate, read_private_key
 from flux_tenancy.review.approval.guard import VARIABLE
 from flux_tenancy.review.render.stack import render_stack
-from flux_tenancy.review.report.compare import compare
+from flux_tenancy.review.report.comparison import compare
 from flux_tenancy.review.report.json_report import as_json
 from flux_tenancy.review.report.markdown import as_markdown
 from flux_tenancy.review.report.model import StackReport

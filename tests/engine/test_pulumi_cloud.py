@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from dev.lab.pulumi import LabPulumi
-from flux_tenancy.command.exits import ExitCode
+from flux_tenancy.command.program import ExitCode
 from tests.support.environment import Environment
 from tests.support.killing import kill_process
 from tests.support.lab import Lab, eventually

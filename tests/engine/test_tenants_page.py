@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 from flux_tenancy.components.policies.threats import THREATS
-from flux_tenancy.extensions.pages import html
+from flux_tenancy.extensions.pages import content as page_content
 from tests.support.browser import CHROMIUM, Tab, browser
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on PATH")
@@ -47,7 +47,7 @@ def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
 
 def opened(tab: Tab, folder: Path, stacks: list[dict[str, Any]], isolation: dict[str, Any] | None) -> Tab:
     file = folder / "tenants.html"
-    file.write_text(html.as_html(stacks, isolation), encoding="utf-8")
+    file.write_text(page_content.as_html(stacks, isolation), encoding="utf-8")
     tab.log.clear()
     tab.open(file)
     return tab
@@ -55,7 +55,7 @@ def opened(tab: Tab, folder: Path, stacks: list[dict[str, Any]], isolation: dict
 
 @pytest.fixture
 def page(tab: Tab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tab]:
-    monkeypatch.setattr(html, "now", lambda: datetime(2026, 11, 28, 8, tzinfo=UTC))
+    monkeypatch.setattr(page_content, "now", lambda: datetime(2026, 11, 28, 8, tzinfo=UTC))
     tab.prefer("light")
     yield opened(tab, tmp_path, *content())
     # The browser reports here what the page's policy has blocked, too.

@@ -13,10 +13,9 @@ from dev.lab.build import ensure
 from dev.lab.settings import Settings
 from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.policies.names import PolicyName
-from flux_tenancy.components.policies.native import NOW
-from flux_tenancy.components.policies.rendering import object_name
+from flux_tenancy.components.policies.rendering import NOW, object_name
 from flux_tenancy.components.vocabulary.manifests import merge_patch
-from flux_tenancy.extensions.tenant_check.applied import owner
+from flux_tenancy.extensions.tenant_check.judge import owner
 from flux_tenancy.review.admission.program import Request, Surroundings, User
 from tests.support import capsule_cases
 from tests.support.policy_cases import CASES, NAMESPACE_OBJECTS, Case, Object

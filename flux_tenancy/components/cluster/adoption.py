@@ -13,6 +13,7 @@ import pulumi
 
 from flux_tenancy.components.cluster.client import (
     METADATA_LIST,
+    WORKERS,
     AccessDenied,
     ClusterUnavailable,
     explaining,
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 # whose data differs, e.g. a random token after the state was lost, and the engine refuses to replace what it has just
 # imported. Server-side apply takes over such objects, too.
 _NOT_IMPORTED = frozenset({"ConfigMap", "Secret", "Service"})
-WORKERS = 8
 
 
 async def adopt(api: client.ApiClient, state: State, planned: Iterable[Manifest]) -> None:

@@ -37,6 +37,8 @@ _UNUSABLE = Wording("FT-CLU-005", "cannot be used: {reason}")
 
 # For connecting, and for reading.
 TIMEOUT_SECONDS = (5, 15)
+# Lists that are read at once.
+WORKERS = 8
 # Objects in one page of a list, as kubectl asks for them.
 PAGE_SIZE = "500"
 MOST_LEVELS = 200

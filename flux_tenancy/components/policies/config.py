@@ -136,11 +136,7 @@ ANY_TAINT = "*"
 """Stands for every key of a taint."""
 # Kubernetes adds tolerations of these to pods before admission. They open no dedicated nodes.
 # Source: https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/#taint-based-evictions
-USUAL_TAINTS = (
-    "node.kubernetes.io/memory-pressure",
-    "node.kubernetes.io/not-ready",
-    "node.kubernetes.io/unreachable",
-)
+USUAL_TAINTS = ("node.kubernetes.io/memory-pressure", "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 OWN_TAINTS = r"^(node|node-role|node\.cloudprovider)\.kubernetes\.io/"
 """The keys of taints of control planes, of drained nodes, and of unhealthy nodes."""
 _USUALLY_TOLERATED = "every taint but those of control planes and of nodes that are cordoned or unhealthy"
@@ -315,12 +311,7 @@ class MaximumSizes(Section):
     )
     object: Annotated[
         int, Bounds("store other objects of up to {}", "store other objects of more than {}", unit=" KiB")
-    ] = Field(
-        128,
-        ge=1,
-        le=1536,
-        description="KiB of any other object, and of the pod in it, as JSON.",
-    )
+    ] = Field(128, ge=1, le=1536, description="KiB of any other object, and of the pod in it, as JSON.")
 
 
 class PoliciesConfig(Section):

@@ -23,11 +23,10 @@ from flux_tenancy.components.policies.config import (
     PolicyMode,
     RegistryAccess,
 )
-from flux_tenancy.components.policies.kyverno import KYVERNO_API
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.onboarding import background_rules, onboarding
 from flux_tenancy.components.policies.policy import SPEC
-from flux_tenancy.components.policies.rendering import ACTIONS, TENANT_NAMESPACES, changes, object_name
+from flux_tenancy.components.policies.rendering import ACTIONS, KYVERNO_API, TENANT_NAMESPACES, changes, object_name
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE
 
 if TYPE_CHECKING:

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 
 from flux_tenancy.components.allowlists.cel import text
 from flux_tenancy.components.installs.flux.controller_rights import SHARED_IMPERSONATION, serving_roles, shared_bindings
-from flux_tenancy.components.policies.kyverno import KYVERNO_API
 from flux_tenancy.components.policies.names import PolicyName
-from flux_tenancy.components.policies.rendering import object_name
-from flux_tenancy.components.policies.tenant_labels import TENANT_NAME, is_free
+from flux_tenancy.components.policies.native_only import TENANT_NAME, is_free
+from flux_tenancy.components.policies.rendering import KYVERNO_API, object_name
 from flux_tenancy.components.tenant.annotations import NAMESPACES, account_annotations
 from flux_tenancy.components.tenant.identity import role_binding, service_account
 from flux_tenancy.components.tenant.kinds import RECEIVER

@@ -74,15 +74,15 @@ class Resources:
         }
 
 
-def tenant_resources(operations: tuple[str, ...] = CREATE_UPDATE) -> tuple[Resources, ...]:
+def tenant_resources(operations: tuple[str, ...]) -> tuple[Resources, ...]:
     """All that the tenant role may write, without subresources."""
     without_subresources = ((group, tuple(name for name in names if "/" not in name)) for group, names in MANAGED)
     return tuple(Resources(group, names, operations) for group, names in without_subresources if names)
 
 
-def writable_resources(operations: tuple[str, ...] = CREATE_UPDATE) -> tuple[Resources, ...]:
+def writable_resources() -> tuple[Resources, ...]:
     """All that a tenant may write whatever its role: up to `cluster-admin` in its namespaces, without subresources."""
-    return (*tenant_resources(operations), *(Resources(group, names, operations) for group, names in _OF_OTHER_ROLES))
+    return (*tenant_resources(CREATE_UPDATE), *(Resources(group, names) for group, names in _OF_OTHER_ROLES))
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class Policy:
         platform_verbs: CEL for the verbs that only the platform has in the whole cluster.
         needs: what a stack must have; without, the policy is in force only with a mode of its own.
         native_only: whether Kubernetes enforces it with each engine, before any webhook of Kyverno is called.
-        reads_clock: whether it reads the current time, which only Kubernetes' own policies can (`native.NOW`).
+        reads_clock: whether it reads the current time, which only Kubernetes' own policies can (`rendering.NOW`).
     """
 
     name: PolicyName

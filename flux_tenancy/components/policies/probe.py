@@ -13,9 +13,7 @@ from flux_tenancy.components.cluster.client import ClusterUnavailable, ask, expl
 from flux_tenancy.components.cluster.hooks import NotReady, wait_for
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.policies.config import PolicyEngine
-from flux_tenancy.components.policies.kyverno import manifests as kyverno_manifests
-from flux_tenancy.components.policies.native import manifests as native_manifests
-from flux_tenancy.components.policies.rendering import OBJECT_PREFIX
+from flux_tenancy.components.policies.rendering import OBJECT_PREFIX, kyverno_manifests, native_manifests
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE
 
 if TYPE_CHECKING:

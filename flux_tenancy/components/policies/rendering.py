@@ -1,15 +1,20 @@
-"""What native and Kyverno policies share."""
+"""Policies as objects of both engines: Kubernetes' ValidatingAdmissionPolicies, and Kyverno's ValidatingPolicies.
+
+Source: https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/ and
+https://kyverno.io/docs/policy-types/validating-policy/
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from flux_tenancy.components.installs.flux.lanes import lease_of
 from flux_tenancy.components.policies.config import PolicyMode
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.policy import SPEC, Policy, Requester, Validation
-from flux_tenancy.components.policies.request import NOT_BY_A_CONTROLLER, NOT_BY_A_NODE, labelled
-from flux_tenancy.components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.components.policies.request import NOT_BY_A_CONTROLLER, NOT_BY_A_NODE, SUBRESOURCE, labelled
+from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, TENANT_LABEL, Controller
 
 if TYPE_CHECKING:
     from flux_tenancy.components.vocabulary.manifests import Manifest
@@ -98,3 +103,116 @@ def _expression(validation: Validation) -> str:
     if not validation.exempts_platform_objects:
         return validation.expression
     return f"({validation.expression}){_OR_PLATFORM_OBJECT}"
+
+
+_NATIVE_API = "admissionregistration.k8s.io/v1"
+_NATIVE_MAY_CHANGE = (
+    "authorizer.group(request.resource.group).resource(request.resource.resource)"
+    f".subresource({SUBRESOURCE}).check(verb).allowed()"
+)
+_NATIVE_UPDATER = (
+    "authorizer.group(request.resource.group).resource(request.resource.resource).namespace(request.namespace)"
+    ".name(request.name).check('update').allowed()"
+)
+
+NOW = "timestamp(params.spec.?renewTime.orValue('1970-01-01T00:00:00Z'))"
+"""CEL for the current time, a few seconds late, in a policy that reads the clock.
+
+CEL in Kubernetes has no other one. Source: https://kubernetes.io/docs/concepts/architecture/leases/
+"""
+
+
+def native(policy: Policy, mode: PolicyMode, *, lanes: bool = False) -> list[Manifest]:
+    """The policy and its binding.
+
+    Args:
+        lanes: whether the stack has lanes, in which the leader of kustomize-controller has another Lease.
+    """
+    specification = spec(policy, may_change=_NATIVE_MAY_CHANGE, updater=_NATIVE_UPDATER)
+    if not policy.reads_clock:
+        return native_manifests(object_name(policy.name), specification, ACTIONS[mode])
+    # The leader renews it every few seconds. Without kustomize-controller, Flux changes nothing that could be held.
+    clock: Manifest = {
+        "name": lease_of(Controller.KUSTOMIZE, "") if lanes else f"{Controller.KUSTOMIZE}-leader-election",
+        "namespace": FLUX_NAMESPACE,
+        "parameterNotFoundAction": "Allow",
+    }
+    specification["paramKind"] = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
+    return native_manifests(object_name(policy.name), specification, ACTIONS[mode], paramRef=clock)
+
+
+def native_manifests(name: str, specification: Manifest, actions: Iterable[str], **binding: Manifest) -> list[Manifest]:
+    """A ValidatingAdmissionPolicy and its binding.
+
+    Args:
+        binding: further fields of the binding's, such as `paramRef`.
+    """
+    return [
+        {
+            "apiVersion": _NATIVE_API,
+            "kind": "ValidatingAdmissionPolicy",
+            "metadata": {"name": name},
+            "spec": specification,
+        },
+        {
+            "apiVersion": _NATIVE_API,
+            "kind": "ValidatingAdmissionPolicyBinding",
+            "metadata": {"name": name},
+            "spec": {"policyName": name, **binding, "validationActions": list(actions)},
+        },
+    ]
+
+
+KYVERNO_API = "policies.kyverno.io/v1"
+
+
+# Kyverno has no `authorizer`; it asks the API server the same question.
+def _allowed(attributes: str) -> str:
+    """CEL for whether the user may do something; `attributes` are further entries of a map in CEL."""
+    return (
+        "resource.Post('authorization.k8s.io/v1', 'subjectaccessreviews', {"
+        "'apiVersion': dyn('authorization.k8s.io/v1'), 'kind': dyn('SubjectAccessReview'), 'spec': dyn({"
+        "'user': dyn(request.userInfo.username), "
+        "'groups': dyn(has(request.userInfo.groups) ? request.userInfo.groups : []), 'resourceAttributes': dyn({"
+        f"{attributes}, 'group': request.resource.group, 'resource': request.resource.resource, "
+        f"'subresource': {SUBRESOURCE}}})}})}}).status.allowed"
+    )
+
+
+_KYVERNO_MAY_CHANGE = _allowed("'verb': verb")
+# A background scan has no user. It refuses nothing, and whoever could write the object has been asked about then.
+_BY_SCAN = "request.?userInfo.?username.orValue('') == ''"
+_KYVERNO_UPDATER = _allowed("'verb': 'update', 'namespace': request.namespace, 'name': request.name")
+
+
+def kyverno(policy: Policy, mode: PolicyMode) -> list[Manifest]:
+    """The policy; Kyverno enforces it once it exists."""
+    # A background scan has no request, so it can only judge content.
+    background = policy.subject is Requester.CONTENT
+    by_scan = _BY_SCAN if background else ""
+    specification = spec(policy, may_change=_KYVERNO_MAY_CHANGE, updater=_KYVERNO_UPDATER, by_scan=by_scan)
+    return kyverno_manifests(object_name(policy.name), specification, ACTIONS[mode], background=background)
+
+
+def kyverno_manifests(
+    name: str, specification: Manifest, actions: Iterable[str], *, background: bool
+) -> list[Manifest]:
+    """A ValidatingPolicy for exactly the kinds that it names, without Kyverno's autogenerated rules.
+
+    Args:
+        specification: the part of `spec` that all engines share.
+        background: whether Kyverno also reports on existing objects.
+    """
+    return [
+        {
+            "apiVersion": KYVERNO_API,
+            "kind": "ValidatingPolicy",
+            "metadata": {"name": name},
+            "spec": specification
+            | {
+                "validationActions": list(actions),
+                "autogen": {"podControllers": {"controllers": []}},
+                "evaluation": {"background": {"enabled": background}},
+            },
+        }
+    ]

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 
 from flux_tenancy.components.allowlists.cel import text
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
-from flux_tenancy.components.policies.kyverno import kyverno
 from flux_tenancy.components.policies.names import PolicyName
-from flux_tenancy.components.policies.native import native
 from flux_tenancy.components.policies.policy import Need, Policy
 from flux_tenancy.components.policies.policy_files import filled_policy, has_file, policy_text
 from flux_tenancy.components.policies.probe import digest_of, probe_policy
+from flux_tenancy.components.policies.rendering import kyverno, native
 from flux_tenancy.components.policies.request import NAME, WITH_GRANTS, listed
 from flux_tenancy.components.policies.values import Condition, conditions, places
 from flux_tenancy.components.tenant.annotations import EXCEPTIONS

@@ -29,10 +29,9 @@ from flux_tenancy.components.config.types import RESERVED_PREFIXES
 from flux_tenancy.components.installs.flux.controller_rights import LANED_RESOURCES
 from flux_tenancy.components.policies.config import ANY_TAINT, OWN_TAINTS, USUAL_TAINTS, PoliciesConfig
 from flux_tenancy.components.policies.expressions import SAID, SAID_OF_FEEDING, TEMPLATE, is_cheap
-from flux_tenancy.components.policies.native import NOW
 from flux_tenancy.components.policies.notifications import decoded, to_urls
 from flux_tenancy.components.policies.policy import writable_resources
-from flux_tenancy.components.policies.rendering import changes
+from flux_tenancy.components.policies.rendering import NOW, changes
 from flux_tenancy.components.policies.request import (
     APPLIED_KEYS,
     FLUX_ACCOUNT,

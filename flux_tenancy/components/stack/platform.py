@@ -21,7 +21,7 @@ from flux_tenancy.components.installs.flux import FluxInstall, FluxInstallArgs, 
 from flux_tenancy.components.installs.kyverno import KyvernoInstall
 from flux_tenancy.components.plan.planned import Planned, Stage, of_stage
 from flux_tenancy.components.plan.registration import register, register_planned
-from flux_tenancy.components.policies.capsule_limits import limits_first
+from flux_tenancy.components.policies.native_only import limits_first
 from flux_tenancy.components.policies.policy_files import read_objects
 from flux_tenancy.components.stack.cluster.findings import Preflight
 from flux_tenancy.components.stack.cluster.made_namespaces import owned_namespaces

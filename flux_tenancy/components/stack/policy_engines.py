@@ -16,10 +16,9 @@ from flux_tenancy.components.plan.registration import register
 from flux_tenancy.components.policies.component import KyvernoPolicies, NativePolicies, PoliciesArgs
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine
 from flux_tenancy.components.policies.image_signatures import kyverno_only, kyverno_rules, onboards
-from flux_tenancy.components.policies.mutations import pod_defaults, set_accounts, set_lanes
 from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.native_only import pod_defaults, set_accounts, set_lanes, tenant_labels
 from flux_tenancy.components.policies.table import PolicySet, policy_set
-from flux_tenancy.components.policies.tenant_labels import tenant_labels
 from flux_tenancy.components.sources.config import has_certificates
 from flux_tenancy.components.stack.cluster.findings import Preflight
 from flux_tenancy.components.stack.config import StackConfig

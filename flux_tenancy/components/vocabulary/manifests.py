@@ -45,6 +45,14 @@ def merge_patch(value: Any, patch: Any) -> Any:
     return changed
 
 
+MAKERS: Mapping[str, tuple[str, ...]] = {
+    "Pod": ("DaemonSet", "Job", "ReplicaSet", "ReplicationController", "StatefulSet"),
+    "ReplicaSet": ("Deployment",),
+    "Job": ("CronJob",),
+}
+"""The kinds that Kubernetes' controllers make objects of another kind from."""
+
+
 def resource_type(manifest: Manifest) -> str:
     """The Pulumi type token of a manifest, e.g. `kubernetes:apps/v1:Deployment`.
 

@@ -86,7 +86,7 @@ def redact(
     from flux_tenancy.extensions.github_bot.drift_issue import without_values
     from flux_tenancy.extensions.github_bot.report_comment import read_body
     from flux_tenancy.extensions.github_bot.untrusted_markdown import preview_block
-    from flux_tenancy.review.render.files import writing
+    from flux_tenancy.project.errors import writing
 
     if drift is not None and preview is None and not stack:
         text = without_values(drift)

@@ -54,13 +54,13 @@ class Host:
 
 
 @contextmanager
-def connected(environ: Mapping[str, str] = os.environ) -> Iterator[Host]:
+def connected() -> Iterator[Host]:
     """The repository in GITHUB_REPOSITORY at GITHUB_API_URL, with the token in GITHUB_TOKEN.
 
     Raises:
         OperationError: a variable is missing, or the host refuses a request or does not answer.
     """
-    missing = [name for name in ("GITHUB_REPOSITORY", "GITHUB_TOKEN") if not environ.get(name)]
+    missing = [name for name in ("GITHUB_REPOSITORY", "GITHUB_TOKEN") if not os.environ.get(name)]
     if missing:
         raise OperationError(
             Message(
@@ -70,10 +70,10 @@ def connected(environ: Mapping[str, str] = os.environ) -> Iterator[Host]:
                 "may write comments",
             )
         )
-    api, token = environ.get("GITHUB_API_URL") or PUBLIC_API, environ["GITHUB_TOKEN"]
+    api, token = os.environ.get("GITHUB_API_URL") or PUBLIC_API, os.environ["GITHUB_TOKEN"]
     try:
         with _client(api, token) as client:
-            yield Host(client.get_repo(environ["GITHUB_REPOSITORY"]), _login(client), token)
+            yield Host(client.get_repo(os.environ["GITHUB_REPOSITORY"]), _login(client), token)
     except GithubException as error:
         reason = printable(error.message or "")
         raise OperationError(HOST_REFUSES(api=api, status=error.status, reason=reason)) from None
@@ -108,10 +108,10 @@ def _login(client: Github) -> str:
         return WORKFLOW_AUTHOR
 
 
-ARTIFACT_TOO_LARGE = Wording(
-    "FT-REV-514",
-    "artifact {artifact} of run {run} is larger than {limit} bytes",
-    "look into the run: its report does not come from `flux-tenancy review diff`",
+FORGED_ARTIFACT = Wording(
+    "FT-REV-516",
+    "artifact {artifact} {problem}",
+    "look into its run: its files do not come from `flux-tenancy review diff` and `review render`",
 )
 
 ARCHIVE_LIMIT = 5_000_000
@@ -166,21 +166,16 @@ def read_artifact(
             )
         )
     artifact = max(found, key=lambda each: each.id)
-    if artifact.size_in_bytes > ARCHIVE_LIMIT:
-        raise OperationError(ARTIFACT_TOO_LARGE(artifact=name, run=run.id, limit=ARCHIVE_LIMIT))
-    archive = _download(artifact.archive_download_url, token)
+    is_too_large = artifact.size_in_bytes > ARCHIVE_LIMIT
+    archive = None if is_too_large else _download(artifact.archive_download_url, token)
     if archive is None:
-        raise OperationError(ARTIFACT_TOO_LARGE(artifact=name, run=run.id, limit=ARCHIVE_LIMIT))
+        raise OperationError(FORGED_ARTIFACT(artifact=name, problem=f"is larger than {ARCHIVE_LIMIT} bytes"))
     try:
         files = unpacked(archive, wanted)
     except _DAMAGED:
-        raise OperationError(
-            Message(
-                "FT-REV-515", f"artifact {name} of run {run.id} is damaged or not a ZIP archive", "run its jobs again"
-            )
-        ) from None
+        raise OperationError(FORGED_ARTIFACT(artifact=name, problem="is damaged or not a ZIP archive")) from None
     if files is None:
-        raise OperationError(ARTIFACT_TOO_LARGE(artifact=name, run=run.id, limit=FILE_LIMIT))
+        raise OperationError(FORGED_ARTIFACT(artifact=name, problem=f"has a file larger than {FILE_LIMIT} bytes"))
     return files
 
 

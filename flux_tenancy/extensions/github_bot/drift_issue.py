@@ -15,8 +15,8 @@ from pydantic import BaseModel, ValidationError
 from flux_tenancy.components.config.messages import Message, printable
 from flux_tenancy.components.stack.files.names import StackName
 from flux_tenancy.components.vocabulary.manifests import qualified
-from flux_tenancy.extensions.github_bot.connection import Host, connected, read_artifact
-from flux_tenancy.extensions.github_bot.report_comment import BODY_LIMIT, REPORT_UNREADABLE, read_body
+from flux_tenancy.extensions.github_bot.connection import FORGED_ARTIFACT, Host, connected, read_artifact
+from flux_tenancy.extensions.github_bot.report_comment import BODY_LIMIT, read_body
 from flux_tenancy.extensions.github_bot.untrusted_markdown import code, cut
 from flux_tenancy.project.errors import OperationError
 
@@ -70,7 +70,7 @@ def report_drift(number: int, stacks: Sequence[str]) -> str:
                     raise
                 drifts[stack] = None
             except (KeyError, ValidationError):
-                raise OperationError(REPORT_UNREADABLE(artifact=name)) from None
+                raise OperationError(FORGED_ARTIFACT(artifact=name, problem="has no report of drift")) from None
         return publish(host, drifts, found.html_url)
 
 

@@ -33,8 +33,8 @@ from flux_tenancy.extensions.github_bot.report_comment import (
     read_digests,
     tip_of,
 )
-from flux_tenancy.project.errors import OperationError
-from flux_tenancy.review.render.files import DIGESTS, Digests, writing
+from flux_tenancy.project.errors import OperationError, writing
+from flux_tenancy.review.render.files import DIGESTS, Digests
 
 WORKFLOW = "review.yaml"
 

@@ -17,18 +17,14 @@ from github.Repository import Repository
 from github.WorkflowRun import WorkflowRun
 from pydantic import ValidationError
 
-from flux_tenancy.components.config.messages import Message, Wording, printable
+from flux_tenancy.components.config.messages import Message, printable
 from flux_tenancy.components.stack.files.names import is_stack_name
-from flux_tenancy.extensions.github_bot.connection import Host, connected, read_artifact
+from flux_tenancy.extensions.github_bot.connection import FORGED_ARTIFACT, Host, connected, read_artifact
 from flux_tenancy.extensions.github_bot.untrusted_markdown import code, cut, neutralized, with_previews
 from flux_tenancy.project.errors import OperationError
 from flux_tenancy.review.render.files import DIGESTS, Digests
 
-REPORT_UNREADABLE = Wording(
-    "FT-REV-516",
-    "artifact {artifact} has no report, or digests that are not those of a render",
-    "look into the run: its files do not come from `flux-tenancy review diff` and `review render`",
-)
+NO_REPORT = "has no report, or digests that are not those of a render"
 
 MARKER = "<!-- flux-tenancy: review -->"
 """By its first line, the comment is found again."""
@@ -246,7 +242,7 @@ def reported(
     """
     digests = read_digests(files)
     if REPORT not in files:
-        raise OperationError(REPORT_UNREADABLE(artifact=ARTIFACT))
+        raise OperationError(FORGED_ARTIFACT(artifact=ARTIFACT, problem=NO_REPORT))
     report = with_previews(_text(files[REPORT]), blocks or {})
     # What a changed program calls a digest is not one, until the merged program has rendered it for reviewers.
     lines = [f"- {code(stack)}: {code(each.digest)}" for stack, each in digests.items()]
@@ -278,9 +274,9 @@ def read_digests(files: Mapping[str, bytes]) -> dict[str, Digests]:
             if PurePosixPath(path).name == DIGESTS
         }
     except ValidationError:
-        raise OperationError(REPORT_UNREADABLE(artifact=ARTIFACT)) from None
+        raise OperationError(FORGED_ARTIFACT(artifact=ARTIFACT, problem=NO_REPORT)) from None
     if any(stack != each.stack or not is_stack_name(stack) for stack, each in found.items()):
-        raise OperationError(REPORT_UNREADABLE(artifact=ARTIFACT))
+        raise OperationError(FORGED_ARTIFACT(artifact=ARTIFACT, problem=NO_REPORT))
     return found
 
 

@@ -129,8 +129,8 @@ class _Preview(BaseModel):
     summary: dict[str, int] = Field(default={}, alias="changeSummary")
 
 
-def preview_block(stack: str, output: str, limit: int = PREVIEW_LIMIT) -> str:
-    """The result of a preview as Markdown, with at most this many bytes.
+def preview_block(stack: str, output: str) -> str:
+    """The result of a preview as Markdown, with at most PREVIEW_LIMIT bytes.
 
     Args:
         output: what `pulumi preview --json` has printed; anything else is a preview that failed.
@@ -149,20 +149,20 @@ def preview_block(stack: str, output: str, limit: int = PREVIEW_LIMIT) -> str:
     lines += [_line(each) for each in found.steps if each.op not in _UNCHANGED]
     if not lines:
         return first
-    room = limit - size_of(first) - _AROUND
+    room = PREVIEW_LIMIT - size_of(first) - _AROUND
     shown = "\n".join(fitting(lines, room, "- … and {} more"))
     return f"{first}\n\n<details><summary>Steps</summary>\n\n{shown}\n\n</details>"
 
 
-def with_previews(report: str, blocks: Mapping[str, str], limit: int = PREVIEW_LIMIT) -> str:
+def with_previews(report: str, blocks: Mapping[str, str]) -> str:
     """A report with the results of previews, before its last section.
 
     Args:
-        blocks: those of `preview_block`, by stack, as other jobs have written them.
-        limit: bytes of all of them; where there is not room for a whole block, its first paragraph is shown.
+        blocks: those of `preview_block`, by stack, as other jobs have written them; where there is not room for a whole
+            block, its first paragraph is shown.
     """
     firsts = {stack: block.strip().partition("\n\n")[0][:_CHARACTERS] for stack, block in blocks.items()}
-    room = limit - sum(map(size_of, firsts.values()))
+    room = PREVIEW_LIMIT - sum(map(size_of, firsts.values()))
     shown = dict(firsts)
     for stack in sorted(blocks, key=lambda name: len(blocks[name])):
         more = len(blocks[stack].strip().encode()) - len(firsts[stack].encode())

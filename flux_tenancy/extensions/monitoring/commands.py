@@ -32,8 +32,7 @@ def export(
     """
     from flux_tenancy.components.stack.loading import load_offline
     from flux_tenancy.extensions.monitoring.objects import files
-    from flux_tenancy.project.errors import reading_files
-    from flux_tenancy.review.render.files import writing
+    from flux_tenancy.project.errors import reading_files, writing
 
     with reading_files():
         config, _ = load_offline(stack, project_folder())

@@ -49,12 +49,10 @@ def page(
 
       flux-tenancy tenant page tenants.html -s staging --isolation isolation.json
     """
-    from flux_tenancy.extensions.pages.content import read_isolation, read_stack
-    from flux_tenancy.extensions.pages.html import as_html
+    from flux_tenancy.extensions.pages.content import as_html, read_isolation, read_stack
     from flux_tenancy.operations.tenants.budgets import read_budgets
     from flux_tenancy.project.described_stack import described_stacks
-    from flux_tenancy.project.errors import waiting
-    from flux_tenancy.review.render.files import writing
+    from flux_tenancy.project.errors import waiting, writing
 
     is_alone = isolation and not stack and find_project() is None
     names = [] if is_alone else stack or described_stacks(project_folder())

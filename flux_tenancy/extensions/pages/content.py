@@ -1,31 +1,41 @@
-"""What the page shows: the JSON of `tenant list`, `tenant show` and `isolation`, together."""
+"""The page as one file, which loads nothing: the JSON of `tenant list`, `tenant show` and `isolation`, together.
+
+Its text is data, which the script sets as text. The policy of the page allows only this script and this style, by their
+digests, so that text from a cluster could not run even if it became markup.
+
+Source: https://www.w3.org/TR/CSP3/#framework-directive-source-list
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from string import Template
 from typing import Any
 
 from kubernetes import client
 
-from flux_tenancy.components.cluster.client import ClusterUnavailable
+from flux_tenancy.components.config.decisions import now
 from flux_tenancy.components.config.errors import Problem
 from flux_tenancy.components.config.messages import Message, printable
 from flux_tenancy.components.policies.threats import THREATS
-from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.stack.files.tenant_files import MergedTenant
-from flux_tenancy.isolation.report_json import FORMAT
+from flux_tenancy.isolation.report import FORMAT
 from flux_tenancy.operations.admission.findings import Violation
 from flux_tenancy.operations.admission.report import refused_objects
-from flux_tenancy.operations.stack.connected import connect_to_read
+from flux_tenancy.operations.stack.connected import connect_to_read, reaching
+from flux_tenancy.operations.tenants.budgets import ONE_CLUSTER
 from flux_tenancy.operations.tenants.details import TenantDetails, live_details
 from flux_tenancy.operations.tenants.details_text import details_entry
 from flux_tenancy.operations.tenants.overview import Health, TenantLine, observe, said_of
 from flux_tenancy.project.described_stack import described_tenants
 from flux_tenancy.project.errors import OperationError, invalid
+from flux_tenancy.version import VERSION
 
 
 def read_stack(stack: str, project: Path, policies: bool, budgets: Mapping[str, float]) -> dict[str, Any]:
@@ -45,21 +55,20 @@ def read_stack(stack: str, project: Path, policies: bool, budgets: Mapping[str, 
 
     described = described_tenants(stack, project)
     try:
-        api = connect_to_read(stack, project)
-        found, unknown = observe(api, stack, violations if policies else None)
-        found = replace(found, budgets=budgets)
-        tenants = []
-        for name, merged in described.items():
-            if isinstance(merged, Problem):
-                error = invalid(merged)
-                line = TenantLine(name, Health.FAILED, message=said_of(error))
-                details = TenantDetails(stack, line, next=(error.message.remedy,))
-            else:
-                details = live_details(api, name, stack, merged.value, found)
-            own = [each for each in refused if each.place.tenant == name]
-            tenants.append(_tenant(details, merged, own))
-    except ClusterUnavailable as failure:
-        return {"stack": stack, "error": printable(str(failure.as_problem(stack_file_name(stack))))}
+        with reaching(stack):
+            api = connect_to_read(stack, project)
+            found, unknown = observe(api, stack, violations if policies else None)
+            found = replace(found, budgets=budgets)
+            tenants = []
+            for name, merged in described.items():
+                if isinstance(merged, Problem):
+                    error = invalid(merged)
+                    line = TenantLine(name, Health.FAILED, message=said_of(error))
+                    details = TenantDetails(stack, line, next=(error.message.remedy,))
+                else:
+                    details = live_details(api, name, stack, merged.value, found)
+                own = [each for each in refused if each.place.tenant == name]
+                tenants.append(_tenant(details, merged, own))
     except OperationError as failure:
         return {"stack": stack, "error": said_of(failure)}
     return {"stack": stack, "error": "", "violationsError": unknown, "tenants": tenants}
@@ -90,8 +99,7 @@ def read_isolation(file: Path, stacks: Sequence[str]) -> dict[str, Any]:
         OperationError: the file cannot be read, or is none, or the page has several stacks.
     """
     if len(stacks) > 1:
-        problem = f"{file} is about one cluster, and the page about {' and '.join(stacks)}"
-        raise OperationError(Message("FT-PAG-002", problem, "name the stack of the report with `--stack`"))
+        raise OperationError(ONE_CLUSTER(of=file, shown="page", stacks=" and ".join(stacks)))
     try:
         report = json.loads(file.read_text(encoding="utf-8"))
         if report["format"] == FORMAT:
@@ -103,3 +111,37 @@ def read_isolation(file: Path, stacks: Sequence[str]) -> dict[str, Any]:
         problem = "is not a report of the isolation suite"
     remedy = f"write it again: `flux-tenancy isolation -o json -f {file.name}`"
     raise OperationError(Message("FT-PAG-001", f"{file} {problem}", remedy))
+
+
+_PAGE = Path(__file__).with_name("page.html")
+
+
+def as_html(stacks: Sequence[dict[str, Any]], isolation: dict[str, Any] | None) -> str:
+    """The page.
+
+    Args:
+        stacks: each as `read_stack` returns it.
+        isolation: a report as `read_isolation` returns it; None if there is none.
+    """
+    data = {"made": now().strftime("%Y-%m-%dT%H:%M:%SZ"), "version": VERSION, "stacks": stacks, "isolation": isolation}
+    style, script = (_PAGE.with_suffix(each).read_text(encoding="utf-8") for each in (".css", ".js"))
+    return Template(_PAGE.read_text(encoding="utf-8")).substitute(
+        policy=f"default-src 'none'; style-src {_digest(style)}; script-src {_digest(script)}; base-uri 'none'",
+        style=style,
+        script=script,
+        # A `<` in data could end its element: https://html.spec.whatwg.org/#restrictions-for-contents-of-script-elements
+        data=json.dumps(_shown(data)).replace("<", "\\u003c"),
+    )
+
+
+def _shown(value: Any) -> Any:
+    """Data without characters that hide or reorder text."""
+    if isinstance(value, dict):
+        return {printable(str(key)): _shown(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_shown(each) for each in value]
+    return printable(value) if isinstance(value, str) else value
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

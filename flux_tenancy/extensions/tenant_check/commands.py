@@ -48,7 +48,7 @@ def envelope(
     from flux_tenancy.extensions.tenant_check.envelope import make_envelope
     from flux_tenancy.extensions.tenant_check.manifests import read_objects
     from flux_tenancy.extensions.tenant_check.usage import read_used
-    from flux_tenancy.review.render.files import writing
+    from flux_tenancy.project.errors import writing
 
     project = project_folder()
     kinds = [
@@ -94,10 +94,9 @@ def check(
     from flux_tenancy.extensions.tenant_check.envelope import read_envelope
     from flux_tenancy.extensions.tenant_check.judge import judge
     from flux_tenancy.extensions.tenant_check.manifests import read_repository
-    from flux_tenancy.project.errors import OperationError
+    from flux_tenancy.project.errors import OperationError, writing
     from flux_tenancy.review.admission.check import NOT_CHECKED
     from flux_tenancy.review.admission.program import PROGRAM, VARIABLE, find_program
-    from flux_tenancy.review.render.files import writing
 
     decides = read_envelope(envelope)
     program = find_program()

@@ -26,7 +26,7 @@ from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest
 from flux_tenancy.components.vocabulary.names import KUSTOMIZATION
 from flux_tenancy.project.described_stack import check_listed, described_file, listed_tenants
 from flux_tenancy.project.errors import OperationError, reading_files
-from flux_tenancy.review.admission.answers import policies_of
+from flux_tenancy.review.admission.check import policies_of
 from flux_tenancy.review.admission.program import kubernetes_version
 from flux_tenancy.review.render.facts import digest_of
 from flux_tenancy.review.render.rendered import Render
@@ -44,11 +44,6 @@ _OTHER_FORMAT = Wording(
     "FT-REV-321",
     "{file} was made by flux-tenancy {program} in format {found}, and this is flux-tenancy {own} with format {format}",
     "install flux-tenancy {program}, or ask the platform team for a new envelope",
-)
-_CHANGED = Wording(
-    "FT-REV-322",
-    "{file} was changed after it was made: its digest does not match",
-    "ask the platform team for a new one",
 )
 
 
@@ -138,7 +133,9 @@ def read_envelope(file: Path) -> Envelope:
         reason = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
         raise OperationError(_UNREADABLE(file=file, reason=reason)) from None
     if envelope.own_digest != envelope.digest:
-        raise OperationError(_CHANGED(file=file))
+        raise OperationError(
+            _UNREADABLE(file=file, reason="it was changed after it was made, so its digest does not match")
+        )
     return envelope
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from flux_tenancy.components.cluster.client import ClusterUnavailable, explaining, items
-from flux_tenancy.components.stack.files.names import stack_file_name
+from flux_tenancy.components.cluster.client import explaining, items
 from flux_tenancy.components.vocabulary.manifests import name_of
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
-from flux_tenancy.operations.stack.connected import connect_to_read
-from flux_tenancy.project.errors import invalid
+from flux_tenancy.operations.stack.connected import connect_to_read, reaching
 
 
 def read_used(project: Path, stack: str, tenant: str) -> dict[str, dict[str, str]]:
@@ -18,10 +16,8 @@ def read_used(project: Path, stack: str, tenant: str) -> dict[str, dict[str, str
     Raises:
         OperationError: the cluster cannot be read.
     """
-    try:
+    with reaching(stack):
         api = connect_to_read(stack, project)
         with explaining(api):
             quotas = list(items(api, "/api/v1/resourcequotas", labelSelector=f"{TENANT_LABEL}={tenant}"))
-    except ClusterUnavailable as error:
-        raise invalid(error.as_problem(stack_file_name(stack))) from None
     return {name_of(each): (each.get("status") or {}).get("used") or {} for each in quotas}

@@ -19,7 +19,6 @@ from flux_tenancy.components.vocabulary.manifests import DISK, Manifest, name_of
 from flux_tenancy.components.vocabulary.names import Controller
 from flux_tenancy.isolation.attempts.looking import (
     METADATA_ADDRESS,
-    arguments,
     has_environment,
     has_flag,
     has_gate,
@@ -30,6 +29,7 @@ from flux_tenancy.isolation.attempts.looking import (
 from flux_tenancy.isolation.model import AccessReview, Finding, Layer, Proof, State
 from flux_tenancy.isolation.reading import RESOURCES
 from flux_tenancy.isolation.scene import Scene
+from flux_tenancy.review.access.boundaries import arguments_of
 
 _PLAIN_PROXY = "HTTP_PROXY"
 _PROXIES = (_PLAIN_PROXY, "HTTPS_PROXY")
@@ -52,7 +52,11 @@ def _closed_artifact_server(scene: Scene) -> Finding:
     templates = [each["spec"]["template"] for each in scene.controllers.get(Controller.SOURCE, ())]
     pods = [each.get("metadata", {}).get("labels", _ARTIFACT_PODS) for each in templates] or [_ARTIFACT_PODS]
     said = next(filter(None, (reaches_in(scene.flux_policies, each, _ARTIFACT_PORTS, labels) for each in pods)), None)
-    closed = "NetworkPolicies block the tenant's pods; whether the network enforces them was not tested"
+    return _of_network(said, "block the tenant's pods")
+
+
+def _of_network(said: str | None, closed: str) -> Finding:
+    closed = f"NetworkPolicies {closed}; whether the network enforces them was not tested"
     return Finding(Layer.NETWORK, State.HOLDS if said is None else State.OPEN, said or closed)
 
 
@@ -73,14 +77,7 @@ def _sources_without_artifacts(scene: Scene) -> Finding:
 def _git_goes_nowhere(there: Mapping[str, str]) -> bool:
     """Whether git may use no transport: the list names none that exists."""
     allowed = there.get("GIT_ALLOW_PROTOCOL", "")
-    return bool(allowed) and not {
-        "file",
-        "git",
-        "http",
-        "https",
-        "ssh",
-        "ext",
-    } & set(allowed.split(":"))
+    return bool(allowed) and not {"file", "git", "http", "https", "ssh", "ext"} & set(allowed.split(":"))
 
 
 def _is_proxied(there: Mapping[str, str]) -> bool:
@@ -102,7 +99,7 @@ def _hides_artifacts(there: Mapping[str, str], flux: str) -> bool:
 
 def _is_not_on_loopback(deployment: Manifest) -> tuple[bool, str]:
     """Whether a controller's port for metrics and profiles answers only at other addresses than loopback."""
-    address = arguments(deployment).get("metrics-addr", "")
+    address = arguments_of(deployment).get("metrics-addr", "")
     host = address.rpartition(":")[0].strip("[]")
     everywhere = host in ("", "0.0.0.0", "::", "localhost", "::1") or host.startswith("127.")
     return not everywhere, f"--metrics-addr={address}" if address else "--metrics-addr is not set"
@@ -116,16 +113,12 @@ def _isolated_builds(scene: Scene) -> Finding:
         if policy["spec"].get("podSelector", {}) in ({}, {"matchLabels": {"app": Controller.KUSTOMIZE.value}})
     ]
     everybodys = [{**policy, "spec": policy["spec"] | {"podSelector": {}}} for policy in own]
-    said = reaches_out(everybodys, METADATA_ADDRESS)
-    closed = f"NetworkPolicies block {Controller.KUSTOMIZE}; whether the network enforces them was not tested"
-    return Finding(Layer.NETWORK, State.HOLDS if said is None else State.OPEN, said or closed)
+    return _of_network(reaches_out(everybodys, METADATA_ADDRESS), f"block {Controller.KUSTOMIZE}")
 
 
 def _isolated_pods(scene: Scene) -> Finding:
     """Whether network policies block the tenant's pods from addresses outside of the cluster."""
-    said = reaches_out(scene.of_home("NetworkPolicy"), METADATA_ADDRESS)
-    closed = "NetworkPolicies isolate the tenant's pods; whether the network enforces them was not tested"
-    return Finding(Layer.NETWORK, State.HOLDS if said is None else State.OPEN, said or closed)
+    return _of_network(reaches_out(scene.of_home("NetworkPolicy"), METADATA_ADDRESS), "isolate the tenant's pods")
 
 
 def _more_workers_than_objects(scene: Scene, kind: str) -> Finding:
@@ -142,7 +135,7 @@ def _more_workers_than_objects(scene: Scene, kind: str) -> Finding:
     ]
 
     def question(deployment: Manifest) -> tuple[bool, str]:
-        workers = int(arguments(deployment).get("concurrent", _DEFAULT_WORKERS[controller]))
+        workers = int(arguments_of(deployment).get("concurrent", _DEFAULT_WORKERS[controller]))
         if (lane := lane_of(deployment)) != scene.lane:
             return True, f"{workers} workers, for others"
         if lane and scene.alone:
@@ -167,7 +160,7 @@ def _default_account_if_needed(scene: Scene, name: str) -> Finding:
 def _powerless_default(scene: Scene, controller: str) -> Iterator[AccessReview | Finding]:
     """The default account must have no rights."""
     for deployment in scene.controllers.get(Controller(controller), ())[:1]:
-        if name := arguments(deployment).get(DEFAULT_ACCOUNT):
+        if name := arguments_of(deployment).get(DEFAULT_ACCOUNT):
             user = f"system:serviceaccount:{scene.tenancy.home}:{name}"
             if user == scene.tenancy.user:
                 yield Finding(Layer.FLUX, State.HOLDS, f"the default account {name} is the tenant's account")

@@ -10,25 +10,12 @@ from flux_tenancy.components.vocabulary.manifests import Manifest, selects
 from flux_tenancy.components.vocabulary.names import REQUIRED_CONTROLLERS, Controller
 from flux_tenancy.isolation.model import Finding, Layer, State
 from flux_tenancy.isolation.scene import Scene
+from flux_tenancy.review.access.boundaries import arguments_of, environment_of
 
 GATES = "feature-gates"
 _CREDENTIALS = re.compile(r"//[^/@\s]*@")
 METADATA_ADDRESS = "169.254.169.254"
 """Where clouds serve a node's identity to everything that can reach the address."""
-
-
-def arguments(deployment: Manifest) -> dict[str, str]:
-    """The flags of a controller; the last value of a repeated flag counts, as it does for the controller."""
-    found: dict[str, str] = {}
-    for each in _container(deployment).get("args", ()):
-        name, separator, value = str(each).lstrip("-").partition("=")
-        found[name] = value if separator else "true"
-    return found
-
-
-def environment(deployment: Manifest) -> dict[str, str]:
-    """The environment of a controller, as far as the Deployment itself states it."""
-    return {each["name"]: each.get("value", "") for each in _container(deployment).get("env", ())}
 
 
 def looked(
@@ -56,7 +43,7 @@ def has_flag(scene: Scene, controller: Controller, name: str, wanted: str | None
     """Whether a controller has a flag, with this value or with any if None."""
 
     def question(deployment: Manifest) -> tuple[bool, str]:
-        value = arguments(deployment).get(name)
+        value = arguments_of(deployment).get(name)
         holds = bool(value) if wanted is None else value == wanted
         return holds, f"--{name}" + (f"={value}" if value is not None else " is not set")
 
@@ -67,7 +54,7 @@ def lacks_flags(scene: Scene, controller: Controller, names: Sequence[str]) -> F
     """Whether a controller has none of these flags on."""
 
     def question(deployment: Manifest) -> tuple[bool, str]:
-        on = [name for name in names if arguments(deployment).get(name, "false") not in ("false", "")]
+        on = [name for name in names if arguments_of(deployment).get(name, "false") not in ("false", "")]
         return not on, f"--{on[0]} is set" if on else f"without {', '.join(f'--{name}' for name in names)}"
 
     return looked(scene, controller, Layer.FLUX, question)
@@ -77,7 +64,7 @@ def has_gate(scene: Scene, controller: Controller, gate: str, layer: Layer) -> F
     """Whether a feature gate of a controller is on."""
 
     def question(deployment: Manifest) -> tuple[bool, str]:
-        gates = arguments(deployment).get(GATES, "").split(",")
+        gates = arguments_of(deployment).get(GATES, "").split(",")
         return f"{gate}=true" in gates, f"--{GATES}: {gate} is {'on' if f'{gate}=true' in gates else 'not on'}"
 
     return looked(scene, controller, layer, question)
@@ -94,21 +81,13 @@ def has_environment(
     """
 
     def question(deployment: Manifest) -> tuple[bool, str]:
-        there = environment(deployment)
-        seen = ", ".join(f"{name}={_shown(there[name])}" if name in there else f"{name} is not set" for name in names)
-        return holds(there), seen
+        there = environment_of(deployment)
+        shown = {name: _CREDENTIALS.sub("//***@", value) for name, value in there.items()}  # a proxy's password
+        return holds(there), ", ".join(
+            f"{name}={shown[name]}" if name in shown else f"{name} is not set" for name in names
+        )
 
     return looked(scene, controller, Layer.CONTROLLERS, question)
-
-
-def _shown(value: str) -> str:
-    """A value for people, without a proxy's password."""
-    return _CREDENTIALS.sub("//***@", value)
-
-
-def _container(deployment: Manifest) -> Manifest:
-    containers: list[Manifest] = deployment["spec"]["template"]["spec"]["containers"]
-    return next((each for each in containers if each.get("name") == "manager"), containers[0])
 
 
 # ---- network policies ----

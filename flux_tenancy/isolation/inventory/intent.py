@@ -15,19 +15,17 @@ from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.onboarding import tenant_template
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.tenant.capsule.names import REPLICATION, SELF_MADE, TENANT, TENANT_OWNER
-from flux_tenancy.components.tenant.namespaces import PodSecurity, pod_security_labels
+from flux_tenancy.components.tenant.namespaces import PodSecurity
 from flux_tenancy.components.tenant.role import Role
 from flux_tenancy.components.tenant.scope import service_account_name
 from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest, name_of, resource_type
-from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
+from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, POD_SECURITY_LABEL, TENANT_LABEL
+from flux_tenancy.operations.drift.lists import NAMESPACE
 from flux_tenancy.review.render.rendered import Render
 
 Key = tuple[str, str]
 """Pulumi's type token of an object, and its name with its namespace."""
 
-NAMESPACE = "kubernetes:core/v1:Namespace"
-POD_SECURITY = "pod-security.kubernetes.io/enforce"
-"""The label with the Pod Security Standard that is enforced; what begins with it says of which version."""
 _GROUPS = (RBAC, "admissionregistration.k8s.io", "networking.k8s.io", CAPSULE_GROUP)
 _KYVERNO = "kyverno.io"
 _CORE = ("Namespace", "ResourceQuota", "LimitRange")
@@ -141,7 +139,7 @@ class Intent:
         if self._is_made(namespace):
             yield from self._of_made(tenant, name)
         elif self._is_onboarded(namespace):
-            yield _namespace(name, {POD_SECURITY: pod_security_labels(PodSecurity.RESTRICTED)[POD_SECURITY]})
+            yield _namespace(name, {POD_SECURITY_LABEL: PodSecurity.RESTRICTED})
             yield from filter(_decides, tenant_template(self.config.tenancy, self.config.flux, tenant, name))
 
     def _is_made(self, namespace: Manifest) -> bool:

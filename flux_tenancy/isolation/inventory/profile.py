@@ -9,20 +9,18 @@ from flux_tenancy.components.rbac.subjects import in_words, subjects_within
 from flux_tenancy.components.tenant.further_access import is_documented
 from flux_tenancy.components.tenant.namespaces import PodSecurity
 from flux_tenancy.components.vocabulary.manifests import Manifest, parse_quantity, selects
-from flux_tenancy.isolation.inventory.intent import NAMESPACE, POD_SECURITY
+from flux_tenancy.components.vocabulary.names import POD_SECURITY_LABEL
 from flux_tenancy.isolation.inventory.stored import (
     KYVERNO_POLICY,
     NATIVE_BINDING,
-    NETWORK_POLICY,
     NOTHING,
-    QUOTA,
     described,
     within,
 )
 from flux_tenancy.isolation.model import Discrepancy, TenantProfile
 from flux_tenancy.isolation.scene import Tenancy
 from flux_tenancy.operations.drift.foreign_grants import CLUSTER_ROLE_BINDING, ROLE_BINDING
-from flux_tenancy.operations.drift.lists import Lists
+from flux_tenancy.operations.drift.lists import NAMESPACE, NETWORK_POLICY, QUOTA, Lists
 
 # A count beyond this limits nothing: etcd would be full before.
 _MOST = 100_000
@@ -59,15 +57,15 @@ def against_profile(profile: TenantProfile, tenant: Tenancy, lists: Lists) -> tu
 
 def _pod_security(namespace: Manifest, *, strict: bool) -> Iterator[Discrepancy]:
     levels = [PodSecurity.RESTRICTED] if strict else [PodSecurity.RESTRICTED, PodSecurity.BASELINE]
-    level = namespace["metadata"].get("labels", {}).get(POD_SECURITY)
+    level = namespace["metadata"].get("labels", {}).get(POD_SECURITY_LABEL)
     if level not in levels:
-        found = f"{POD_SECURITY}: {level or NOTHING}"
+        found = f"{POD_SECURITY_LABEL}: {level or NOTHING}"
         yield _of_namespace(
             namespace,
             Message(
                 "FT-ISO-120",
                 "Pod Security is weaker than the profile",
-                f"set the label {POD_SECURITY} of the namespace",
+                f"set the label {POD_SECURITY_LABEL} of the namespace",
             ),
             found,
             " or ".join(levels),

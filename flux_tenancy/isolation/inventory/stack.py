@@ -19,13 +19,17 @@ from flux_tenancy.components.tenant.annotations import EXCEPTIONS, PREFIX, SERVI
 from flux_tenancy.components.tenant.capsule.names import BOUND_BY, BOUND_BY_LABEL, CAPSULE_TENANT_LABEL
 from flux_tenancy.components.tenant.role import Role
 from flux_tenancy.components.vocabulary.manifests import Manifest, name_of, resource_type, selects
-from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, MANAGED_BY_LABEL, PLATFORM_META, TENANT_LABEL
+from flux_tenancy.components.vocabulary.names import (
+    FLUX_NAMESPACE,
+    MANAGED_BY_LABEL,
+    PLATFORM_META,
+    POD_SECURITY_LABEL,
+    TENANT_LABEL,
+)
 from flux_tenancy.isolation.asking import Asker
-from flux_tenancy.isolation.inventory.intent import NAMESPACE, POD_SECURITY, Intent, Key, is_filled_in, key_of
+from flux_tenancy.isolation.inventory.intent import Intent, Key, is_filled_in, key_of
 from flux_tenancy.isolation.inventory.stored import (
     KYVERNO_POLICY,
-    NATIVE_POLICY,
-    NETWORK_POLICY,
     NOTHING,
     READ,
     WEBHOOKS,
@@ -50,7 +54,7 @@ from flux_tenancy.operations.drift.foreign_grants import (
     entry_of,
 )
 from flux_tenancy.operations.drift.kyverno_settings import RESTORE_KYVERNO, left_out
-from flux_tenancy.operations.drift.lists import Lists, read_lists
+from flux_tenancy.operations.drift.lists import NAMESPACE, NATIVE_POLICY, NETWORK_POLICY, Lists, read_lists
 from flux_tenancy.operations.drift.managed_fields import MISSING
 
 DIFFERS = Message(
@@ -74,8 +78,8 @@ DRIFTED = Message(
     "run `flux-tenancy drift show`, delete what is not of the stack, and restore the rest with `flux-tenancy up`",
 )
 
-# Keys of a namespace that decide something, wherever they come from.
-_DECISIVE = (POD_SECURITY, PREFIX, TENANT_LABEL, MANAGED_BY_LABEL, CAPSULE_TENANT_LABEL)
+# How the keys of a namespace begin that decide something, wherever they come from, such as `…/enforce-version`.
+_DECISIVE = (POD_SECURITY_LABEL, PREFIX, TENANT_LABEL, MANAGED_BY_LABEL, CAPSULE_TENANT_LABEL)
 # What a namespace gets by grants, which only files of the stack have.
 _GRANTED = (EXCEPTIONS, SERVICE_TYPES)
 _POLICIES = {PolicyEngine.NATIVE: NATIVE_POLICY, PolicyEngine.KYVERNO: KYVERNO_POLICY}
@@ -390,7 +394,7 @@ def _of_namespace(intended: Manifest, found: Manifest, *, is_listed: bool) -> It
     differing = []
     for part in ("labels", "annotations"):
         wanted, there = intended["metadata"].get(part) or {}, found["metadata"].get(part) or {}
-        decisive = _DECISIVE if is_listed else (*_GRANTED, POD_SECURITY)
+        decisive = _DECISIVE if is_listed else (*_GRANTED, POD_SECURITY_LABEL)
         further = {key for key in there if key.startswith(decisive)}
         differing += [
             (dotted(("metadata", part, key)), wanted.get(key), there.get(key))

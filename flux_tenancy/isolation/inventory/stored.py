@@ -14,7 +14,7 @@ from flux_tenancy.components.config.errors import KeyPath, dotted
 from flux_tenancy.components.config.messages import printable
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
-from flux_tenancy.isolation.inventory.intent import NAMESPACE, Key, key_of
+from flux_tenancy.isolation.inventory.intent import Key, key_of
 from flux_tenancy.isolation.model import NAME
 from flux_tenancy.operations.drift.foreign_grants import (
     CLUSTER_ROLE,
@@ -23,7 +23,7 @@ from flux_tenancy.operations.drift.foreign_grants import (
     ROLE_BINDING,
     SYNC,
 )
-from flux_tenancy.operations.drift.lists import Lists
+from flux_tenancy.operations.drift.lists import NAMESPACE, NATIVE_POLICY, NETWORK_POLICY, QUOTA, Lists
 
 _CONFLICT = 409
 _UNCHANGEABLE = 422
@@ -89,12 +89,9 @@ class Stored:
         return answer
 
 
-NETWORK_POLICY = "kubernetes:networking.k8s.io/v1:NetworkPolicy"
-QUOTA = "kubernetes:core/v1:ResourceQuota"
 LIMIT_RANGE = "kubernetes:core/v1:LimitRange"
 WEBHOOKS = "kubernetes:admissionregistration.k8s.io/v1:ValidatingWebhookConfiguration"
-NATIVE_POLICY = "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy"
-NATIVE_BINDING = "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicyBinding"
+NATIVE_BINDING = f"{NATIVE_POLICY}Binding"
 KYVERNO_POLICY = "kubernetes:policies.kyverno.io/v1:ValidatingPolicy"
 READ = frozenset(
     {

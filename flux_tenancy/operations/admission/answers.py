@@ -13,10 +13,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from flux_tenancy.components.config.messages import printable
+from flux_tenancy.components.config.messages import Wording, printable
 from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.rendering import OBJECT_PREFIX, POLICIES
+
+MAY_NOT = Wording("FT-OPS-041", "this user may not {action}: {message}", "use credentials with cluster-admin rights")
 
 _WARNING = re.compile(r'299 \S+ "(?P<text>(?:[^"\\]|\\.)*)"')
 _NATIVE_WARNING = re.compile(

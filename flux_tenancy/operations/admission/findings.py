@@ -17,9 +17,9 @@ from flux_tenancy.components.policies.policy import Policy
 from flux_tenancy.components.stack.cluster.closed_objects import KIND_NOT_OPEN, closed_kind, refused_as
 from flux_tenancy.components.tenant.annotations import KINDS, WITHOUT_GRANTS
 from flux_tenancy.components.tenant.kinds import flux_kinds_by_group, resources_of
-from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.manifests import MAKERS, Manifest
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
-from flux_tenancy.operations.admission.answers import Response, objections
+from flux_tenancy.operations.admission.answers import MAY_NOT, Response, objections
 from flux_tenancy.operations.admission.dry_run import Kind, objects, served_kinds, tenant_namespaces, would_be_created
 from flux_tenancy.operations.admission.policies import PolicyInForce
 from flux_tenancy.project.errors import OperationError
@@ -27,12 +27,6 @@ from flux_tenancy.project.errors import OperationError
 _WEBHOOK_IS_DOWN = re.compile(r'failed calling webhook "(?P<name>[^"]+)": (?P<reason>.*)', re.DOTALL)
 # The authorizer's message names the user; messages of admission do not.
 _NOT_ALLOWED = re.compile(r'[^:]* is forbidden: User "')
-# What the controllers of Kubernetes make, and of what.
-_CONTROLLED = {
-    ("Job", "CronJob"),
-    ("ReplicaSet", "Deployment"),
-    *(("Pod", owner) for owner in ("DaemonSet", "Job", "ReplicaSet", "ReplicationController", "StatefulSet")),
-}
 
 
 @dataclass(frozen=True, order=True)
@@ -207,7 +201,7 @@ def _is_judged_by_its_controller(manifest: Manifest, kind: Kind, watched: Mappin
 
     A controller of Kubernetes leaves no object of another kind to an owner reference that somebody else has written.
     """
-    if (owner := _controller(manifest)) is None or (kind.name, owner["kind"]) not in _CONTROLLED:
+    if (owner := _controller(manifest)) is None or owner["kind"] not in MAKERS.get(kind.name, ()):
         return False
     group = owner["apiVersion"].rpartition("/")[0]
     return any(
@@ -240,13 +234,7 @@ def _check(answer: Response, manifest: Manifest) -> None:
             )
         )
     if answer.status == 401 or _NOT_ALLOWED.match(message):
-        raise OperationError(
-            Message(
-                "FT-OPS-041",
-                f"this user may not dry-run {what}: {message}",
-                "use credentials with cluster-admin rights",
-            )
-        )
+        raise OperationError(MAY_NOT(action=f"dry-run {what}", message=message))
     if answer.status >= 500 or answer.status == 429:
         raise OperationError(
             Message(

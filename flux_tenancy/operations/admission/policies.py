@@ -11,10 +11,9 @@ from kubernetes import client
 from flux_tenancy.components.cluster.client import items
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
-from flux_tenancy.components.policies.kyverno import KYVERNO_API
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.policy import Policy
-from flux_tenancy.components.policies.rendering import POLICIES
+from flux_tenancy.components.policies.rendering import KYVERNO_API, POLICIES
 from flux_tenancy.components.policies.table import is_of
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.project.errors import OperationError

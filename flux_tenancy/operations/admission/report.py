@@ -33,9 +33,9 @@ from flux_tenancy.components.tenant.grants import Grant, has_expired, in_words, 
 from flux_tenancy.operations.admission.dry_run import tenant_namespaces
 from flux_tenancy.operations.admission.findings import Findings, Place, Violation, closed_kinds, find
 from flux_tenancy.operations.admission.policies import PolicyInForce, check_in_force, policies_in_force
-from flux_tenancy.operations.stack.connected import connect_to_read
+from flux_tenancy.operations.stack.connected import connect_to_read, reaching
 from flux_tenancy.project.described_stack import described_file
-from flux_tenancy.project.errors import invalid, reading_files, waiting
+from flux_tenancy.project.errors import reading_files, waiting
 from flux_tenancy.review.words import report_console, table_of
 
 
@@ -50,7 +50,7 @@ def show_violations(stack: str, project: Path, is_json: bool = False) -> bool:
     """
     config, content = _applied(stack, project)
     grants = {name: tenant.grants for name, tenant in config.tenants.items() if tenant.grants}
-    try:
+    with reaching(stack):
         api = connect_to_read(stack, project)
         with waiting(f"Sending the objects of {stack} to its policies"), explaining(api):
             in_force = policies_in_force(api)
@@ -59,8 +59,6 @@ def show_violations(stack: str, project: Path, is_json: bool = False) -> bool:
             closed = closed_kinds(api, config.tenancy.kinds, in_force)
         found = replace(found, findings=sorted([*found.findings, *closed]))
         further = _further_access(api)
-    except ClusterUnavailable as error:
-        raise invalid(error.as_problem(stack_file_name(stack))) from None
     names = [PolicyName.ALLOWED_KINDS, *(policy.name for policy in content)]
     granted = grant_lines(grants, today())
     in_force = [each for each in in_force if each.policy in names]
@@ -223,7 +221,10 @@ def as_table(
     if further.unknown:
         parts.append(Text(f"Cannot read what tenants' accounts may do in addition to their role: {further.unknown}"))
     if found.findings:
-        parts.append(table_of(("tenant", "namespace", "object", "policy", "engine", "message"), _rows(found.findings)))
+        violations = [
+            (*_where(each.place), each.policy, ", ".join(each.engines), each.message) for each in found.findings
+        ]
+        parts.append(table_of(("tenant", "namespace", "object", "policy", "engine", "message"), violations))
     if found.others:
         parts.append(Text("Refused by something other than the policies:"))
         others = [(*_where(each.place), each.reason) for each in found.others]
@@ -255,10 +256,6 @@ def as_json(
     content["onlyByGrant"] = [asdict(each.place) | {"policy": each.policy} for each in found.granted]
     content["furtherAccess"] = {"bindings": bindings, "unknown": further.unknown}
     return json.dumps(content, indent=2)
-
-
-def _rows(findings: Sequence[Violation]) -> list[tuple[str, ...]]:
-    return [(*_where(each.place), each.policy, ", ".join(each.engines), each.message) for each in findings]
 
 
 def _where(place: Place) -> tuple[str, str, str]:

@@ -30,6 +30,7 @@ from flux_tenancy.operations.drift.managed_fields import (
     managers,
     normalized,
     put,
+    related,
     remove,
     shown,
     value_at,
@@ -185,7 +186,7 @@ def changes(recorded: Recorded, found: Manifest, inputs: Manifest) -> list[Chang
     changed = {each.path: each for each in _compared(before, now, ()) if not _is_hidden(recorded, each.path)}
     # A refresh has copied them, so their value says nothing; only Pulumi's manager does.
     for path in taken_fields(recorded) - still:
-        if not _is_hidden(recorded, path) and not any(_related(path, each) for each in changed):
+        if not _is_hidden(recorded, path) and not any(related(path, each) for each in changed):
             changed[path] = Change(path, normalized(value_at(inputs, path)), normalized(value_at(found, path)))
     changed |= {each.path: each for each in _changed_secrets(recorded, found)}
     if not still or former_managers(recorded, found):
@@ -440,11 +441,6 @@ def _added(ours: frozenset[FieldPath], others: Iterable[Manager]) -> list[FieldP
         for path in each.fields
     }
     return sorted(path for path in added if path)
-
-
-def _related(one: FieldPath, other: FieldPath) -> bool:
-    """Whether one field is the other, or inside of it."""
-    return one[: len(other)] == other or other[: len(one)] == one
 
 
 def _author(others: Iterable[Manager], paths: Iterable[FieldPath]) -> Manager | None:

@@ -21,7 +21,7 @@ from flux_tenancy.components.cluster.ownership import carries_marks
 from flux_tenancy.components.rbac import rights
 from flux_tenancy.components.rbac.subjects import in_words, subjects_of
 from flux_tenancy.components.tenant.further_access import CONTENT
-from flux_tenancy.components.vocabulary.manifests import RBAC_API, Manifest, name_of, parse_quantity, selects
+from flux_tenancy.components.vocabulary.manifests import MAKERS, RBAC_API, Manifest, name_of, parse_quantity, selects
 from flux_tenancy.components.vocabulary.names import (
     BUCKET,
     GIT_REPOSITORY,
@@ -34,7 +34,7 @@ from flux_tenancy.components.vocabulary.names import (
     SOURCE_API,
 )
 from flux_tenancy.operations.drift.differences import Difference, What, unowned
-from flux_tenancy.operations.drift.lists import SECRET
+from flux_tenancy.operations.drift.lists import NATIVE_POLICY, NETWORK_POLICY, QUOTA, SECRET
 
 EXCEPTION_TYPES = ("kubernetes:policies.kyverno.io/v1:PolicyException", "kubernetes:kyverno.io/v2:PolicyException")
 """The types of an exception from Kyverno's policies; one in any namespace may exempt objects in all."""
@@ -64,12 +64,6 @@ _ACTING = frozenset(
         "kubernetes:image.toolkit.fluxcd.io/v1:ImageUpdateAutomation",
     }
 )
-# The kinds that Kubernetes' controllers make objects of another kind from; these are looked at themselves.
-_MAKERS = {
-    "kubernetes:core/v1:Pod": ("DaemonSet", "Job", "ReplicaSet", "ReplicationController", "StatefulSet"),
-    "kubernetes:apps/v1:ReplicaSet": ("Deployment",),
-    "kubernetes:batch/v1:Job": ("CronJob",),
-}
 OF_PLATFORM = _ACTING | {_SERVICE, _INGRESS}
 """The types that are looked for in the platform's namespaces only."""
 _TOKEN_OF = "kubernetes.io/service-account.name"
@@ -163,16 +157,14 @@ def _judges(found: Manifest, reach: Reach, resources: Collection[str] = ()) -> b
 
 _RULES: Mapping[str, Callable[[Manifest, Reach], bool]] = {
     ROLE_BINDING: _binds,
-    "kubernetes:networking.k8s.io/v1:NetworkPolicy": _is_here,
-    "kubernetes:core/v1:ResourceQuota": _starts_nothing,
+    NETWORK_POLICY: _is_here,
+    QUOTA: _starts_nothing,
     SECRET: _has_token,
     **dict.fromkeys(EXCEPTION_TYPES, lambda *_: True),
     **dict.fromkeys((*APPLIERS, *_ACTING), _is_in_platform),
     _SERVICE: _opens,
     _INGRESS: _publishes,
-    f"{_ADMISSION}:ValidatingAdmissionPolicyBinding": lambda each, reach: (
-        each["spec"].get("policyName") in reach.policies
-    ),
+    f"{NATIVE_POLICY}Binding": lambda each, reach: each["spec"].get("policyName") in reach.policies,
     **dict.fromkeys(_MUTATIONS, lambda *_: True),
     _MUTATING: _judges,
     _VALIDATING: lambda each, reach: _judges(each, reach, ("secrets",)),
@@ -277,7 +269,7 @@ def foreign_objects(
             (type_, name_of(found)) in known
             or carries_marks(found["metadata"])
             or (type_ not in EXCEPTION_TYPES and entry_of(type_, found) in applied)
-            or (type_ in _MAKERS and is_made(found, _MAKERS[type_]))
+            or is_made(found, MAKERS.get(type_.rpartition(":")[2], ()))
         )
 
     def is_made(found: Manifest, kinds: Collection[str]) -> bool:

@@ -8,12 +8,15 @@ from concurrent.futures import ThreadPoolExecutor
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
-from flux_tenancy.components.cluster.adoption import WORKERS
-from flux_tenancy.components.cluster.client import METADATA_LIST, collection_of, items
+from flux_tenancy.components.cluster.client import METADATA_LIST, WORKERS, collection_of, items
 from flux_tenancy.components.config.errors import present
 from flux_tenancy.components.vocabulary.manifests import Manifest
 
+NAMESPACE = "kubernetes:core/v1:Namespace"
 SECRET = "kubernetes:core/v1:Secret"
+QUOTA = "kubernetes:core/v1:ResourceQuota"
+NETWORK_POLICY = "kubernetes:networking.k8s.io/v1:NetworkPolicy"
+NATIVE_POLICY = "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy"
 _FORBIDDEN = 403
 
 Lists = Mapping[str, Sequence[Manifest]]

@@ -54,7 +54,12 @@ class Manager:
 
     def owns(self, path: FieldPath) -> bool:
         """Whether it owns a field, something inside of the field, or something that the field is inside of."""
-        return any(each[: len(path)] == path or path[: len(each)] == each for each in self.fields)
+        return any(related(each, path) for each in self.fields)
+
+
+def related(one: FieldPath, other: FieldPath) -> bool:
+    """Whether one field is the other, or inside of it."""
+    return one[: len(other)] == other or other[: len(one)] == one
 
 
 def managers(manifest: Mapping[str, Any]) -> list[Manager]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from kubernetes import client
 
-from flux_tenancy.components.cluster.client import ClusterUnavailable, explaining, read_facts
+from flux_tenancy.components.cluster.client import explaining, read_facts
 from flux_tenancy.components.cluster.ownership import carries_marks
 from flux_tenancy.components.config.messages import printable
 from flux_tenancy.components.git.config import GitHubConfig, GitHubRepository
@@ -24,7 +24,6 @@ from flux_tenancy.components.git.github_gone import identity_of
 from flux_tenancy.components.installs.kyverno.config import KYVERNO
 from flux_tenancy.components.rbac.rights import role_of
 from flux_tenancy.components.rbac.subjects import subjects_of
-from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.tenant.further_access import TenantAccess, read_further_access, tenants_of
 from flux_tenancy.components.vocabulary.manifests import Manifest, name_of
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
@@ -44,14 +43,11 @@ from flux_tenancy.operations.drift.foreign_grants import (
     grant_of,
 )
 from flux_tenancy.operations.drift.kyverno_settings import left_out
-from flux_tenancy.operations.drift.lists import Lists, read_lists
+from flux_tenancy.operations.drift.lists import NAMESPACE, NATIVE_POLICY, Lists, read_lists
 from flux_tenancy.operations.drift.managed_fields import MISSING
 from flux_tenancy.operations.drift.recorded_state import RecordedState, opened, read_recorded
-from flux_tenancy.operations.stack.connected import check_cluster_of, connect_described
-from flux_tenancy.project.errors import OperationError, invalid
-
-_NAMESPACE = "kubernetes:core/v1:Namespace"
-_POLICY = "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy"
+from flux_tenancy.operations.stack.connected import check_cluster_of, connect_described, reaching
+from flux_tenancy.project.errors import OperationError
 
 
 @dataclass(frozen=True)
@@ -74,12 +70,10 @@ def find_drift(recorded: RecordedState, stack: str, project: Path) -> tuple[Drif
     Raises:
         OperationError: the cluster is another one, or does not answer.
     """
-    try:
+    with reaching(stack):
         api = connect_described(stack, project)
         check_cluster_of(stack, read_facts(api).uid, recorded.cluster)
         found = drift_of(api, recorded)
-    except ClusterUnavailable as error:
-        raise invalid(error.as_problem(stack_file_name(stack))) from None
     at_host, unread = host_differences(recorded, stack, project)
     return Drift((*found.differences, *at_host), found.compared, (*found.unread, *unread)), api
 
@@ -96,15 +90,15 @@ def drift_of(api: client.ApiClient, recorded: RecordedState) -> Drift:
         lists = dict(read_lists(api, types, unread))
         platform = [
             name
-            for name, tenant in _tenant_of(lists.get(_NAMESPACE, ())).items()
-            if tenant is None and name in recorded.names(_NAMESPACE)
+            for name, tenant in _tenant_of(lists.get(NAMESPACE, ())).items()
+            if tenant is None and name in recorded.names(NAMESPACE)
         ]
         if platform:
             lists |= read_lists(api, OF_PLATFORM - types, unread, platform)
     unknown = _unknown(recorded, lists)
     found = [*_compared(recorded, lists), *_left(unknown), *_foreign(api, recorded, unknown, lists)]
     if KYVERNO.namespace in platform:
-        tenants = [name for name, tenant in _tenant_of(lists.get(_NAMESPACE, ())).items() if tenant is not None]
+        tenants = [name for name, tenant in _tenant_of(lists.get(NAMESPACE, ())).items() if tenant is not None]
         with explaining(api):
             found += left_out(api, tenants, unread, recorded.releases)
     found.sort(key=lambda each: (list(What).index(each.what), each.namespace, each.kind, each.name, each.field))
@@ -135,16 +129,18 @@ def _left(unknown: Lists) -> Iterator[Difference]:
 def _foreign(api: client.ApiClient, recorded: RecordedState, unknown: Lists, lists: Lists) -> Iterator[Difference]:
     """Objects of nobody that reach a tenant or the platform, and rights that others have added."""
     of_tenants = [each.manifest for each in recorded.objects if each.manifest["kind"] == "RoleBinding"]
-    tenant_of = _tenant_of(each.manifest for each in recorded.objects if each.type == _NAMESPACE)
+    tenant_of = _tenant_of(each.manifest for each in recorded.objects if each.type == NAMESPACE)
     of_platform = [name for name, tenant in tenant_of.items() if tenant is None]
     # What a tenant's Flux has applied is no reason to give it rights in the whole cluster.
-    places = tenant_of | _tenant_of(lists.get(_NAMESPACE, ()))
+    places = tenant_of | _tenant_of(lists.get(NAMESPACE, ()))
     known, of_charts = _known(recorded), applied_by_charts(recorded.releases)
     of_others = {name for name, tenant in places.items() if tenant is not None}
     applied = of_charts | applied_by_stack(lists, known, apart=of_others)
-    labels = {name_of(each): each["metadata"].get("labels") or {} for each in lists.get(_NAMESPACE, ())}
+    labels = {name_of(each): each["metadata"].get("labels") or {} for each in lists.get(NAMESPACE, ())}
     groups = {each.type.split(":")[1].partition("/")[0] for each in recorded.objects} - {"core"}
-    reach = Reach({name: labels.get(name, {}) for name in tenant_of}, of_platform, recorded.names(_POLICY), groups)
+    reach = Reach(
+        {name: labels.get(name, {}) for name in tenant_of}, of_platform, recorded.names(NATIVE_POLICY), groups
+    )
     explained = known | recorded.pending
     yield from foreign_objects(lists, explained, reach, of_charts | applied_by_stack(lists, known), applied)
     others = {name_of(each): each for each in unknown.get(CLUSTER_ROLE_BINDING, ())}

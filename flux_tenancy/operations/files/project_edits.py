@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
-from flux_tenancy.components.config.errors import ConfigurationError, Problem, dotted, reason_of
+from flux_tenancy.components.config.errors import ConfigurationError, Problem, dotted
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.types import NamespaceName, RepositoryPath, TenantName
 from flux_tenancy.components.git.config import GitHubRepositoryName, GitReference, GitUrl
@@ -24,7 +24,7 @@ from flux_tenancy.components.stack.loading import load_offline
 from flux_tenancy.operations.files.yaml_edits import Keys, NotEditable, with_value, without
 from flux_tenancy.operations.stack.pulumi_cli import PulumiConfig
 from flux_tenancy.project.described_stack import described_file, described_project
-from flux_tenancy.project.errors import OperationError, invalid, run_all
+from flux_tenancy.project.errors import OperationError, invalid, run_all, writing
 
 # Entries of tenants stay, even if they are empty.
 _TENANT_DEPTH = 3
@@ -169,19 +169,18 @@ def _write(path: Path, text: str) -> None:
     """Write a file, which has the whole text or is as before: a full disk must not cut off a stack's secrets."""
     target = path.resolve()  # A symbolic link stays one.
     new = target.with_name(f".{target.name}.new")
-    try:
-        path.parent.mkdir(exist_ok=True)
-        with new.open("w", encoding="utf-8", newline="") as opened:
-            opened.write(text)
-        if target.exists():
-            shutil.copymode(target, new)
-        new.replace(target)
-    except OSError as error:
-        with suppress(OSError):
-            new.unlink(missing_ok=True)
-        raise OperationError(
-            Message("FT-OPS-316", f"{path.name} cannot be written: {reason_of(error)}", "correct it, and run it again")
-        ) from None
+    with writing(path, "correct it, and run the command again"):
+        try:
+            path.parent.mkdir(exist_ok=True)
+            with new.open("w", encoding="utf-8", newline="") as opened:
+                opened.write(text)
+            if target.exists():
+                shutil.copymode(target, new)
+            new.replace(target)
+        except OSError:
+            with suppress(OSError):
+                new.unlink(missing_ok=True)
+            raise
 
 
 _TYPES: Mapping[str, TypeAdapter[str]] = {

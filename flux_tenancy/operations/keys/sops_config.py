@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import ValidationError
-
-from flux_tenancy.components.config.errors import Problem, dotted
+from flux_tenancy.components.config.errors import dotted
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.keys.types import AgeRecipient, OpenPgpFingerprint
@@ -14,9 +12,9 @@ from flux_tenancy.components.sync.decryption import KEY_SERVICES, Environment, W
 from flux_tenancy.components.sync.decryption import sops_config as rendered
 from flux_tenancy.operations.files.described_flux import DescribedSync, described_sync
 from flux_tenancy.operations.keys.sops_key import AGE, OPENPGP
-from flux_tenancy.operations.stack.connected import first_error
+from flux_tenancy.operations.stack.connected import section_of
 from flux_tenancy.project.described_stack import PLATFORM_SYNC, described_file, described_stacks, listed_tenants
-from flux_tenancy.project.errors import OperationError, check_one_owner, invalid
+from flux_tenancy.project.errors import OperationError, check_one_owner
 
 
 def sops_config(tenant: str, platform: bool, project: Path) -> str:
@@ -78,7 +76,7 @@ class _Decryption(Section):
 
 def _keys(sync: DescribedSync) -> dict[str, tuple[str, ...]]:
     """Recipients by the key of a creation rule, as far as the files have them in plain text."""
-    section = _checked(sync)
+    section = section_of(_Decryption, sync.decryption, sync.file, sync.path)
     age, openpgp, identity = section.age or _AgeKeys(), section.openpgp or _OpenPgpKeys(), section.workload_identity
     found = {}
     for kind, private, public in (
@@ -99,14 +97,6 @@ def _keys(sync: DescribedSync) -> dict[str, tuple[str, ...]]:
     if identity is not None and identity.keys:
         found[KEY_SERVICES[identity.provider].rule] = identity.keys
     return found
-
-
-def _checked(sync: DescribedSync) -> _Decryption:
-    try:
-        return _Decryption.model_validate(sync.decryption)
-    except ValidationError as error:
-        path, reason = first_error(error)
-        raise invalid(Problem(sync.file, dotted((*sync.path, *path)), reason)) from None
 
 
 def _check_apart(environments: dict[str, Environment]) -> None:

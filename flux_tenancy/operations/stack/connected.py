@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from kubernetes import client
 from pydantic import ValidationError
 
-from flux_tenancy.components.cluster.client import connect, read_facts
+from flux_tenancy.components.cluster.client import ClusterUnavailable, connect, read_facts
 from flux_tenancy.components.cluster.config import ClusterConfig
 from flux_tenancy.components.config.errors import KeyPath, MisplacedValueError, Problem, dotted
 from flux_tenancy.components.config.messages import Message
@@ -21,6 +22,15 @@ from flux_tenancy.components.stack.files.validation_errors import message
 from flux_tenancy.operations.stack.pulumi_cli import PulumiConfig, run_pulumi
 from flux_tenancy.project.described_stack import described_section
 from flux_tenancy.project.errors import OperationError, invalid
+
+
+@contextmanager
+def reaching(stack: str) -> Iterator[None]:
+    """Raise an OperationError if the cluster of a stack does not answer, or not to this user."""
+    try:
+        yield
+    except ClusterUnavailable as error:
+        raise invalid(error.as_problem(stack_file_name(stack))) from None
 
 
 def connect_described(stack: str, project: Path) -> client.ApiClient:
@@ -109,20 +119,16 @@ def described_cluster(stack: str, project: Path) -> ClusterConfig:
     section = described_section(stack, "cluster", project)
     if is_encrypted(section.get(_CONTENT)):
         section = {**section, _CONTENT: PulumiConfig(stack, project).get(f"cluster.{_CONTENT}")}
-    return _section_of(ClusterConfig, section, stack, "cluster")
+    return section_of(ClusterConfig, section, stack_file_name(stack), ("cluster",))
 
 
-def _section_of(model: type[_Section], section: Mapping[str, object], stack: str, name: str) -> _Section:
+def section_of(model: type[_Section], section: Mapping[str, object], file: str, path: KeyPath) -> _Section:
+    """The section at a path of a stack's file; raises OperationError with its first error, without the value."""
     try:
         return model.model_validate(section)
     except ValidationError as error:
-        path, reason = first_error(error)
-        raise invalid(Problem(stack_file_name(stack), dotted((name, *path)), reason)) from None
-
-
-def first_error(error: ValidationError) -> tuple[KeyPath, Message]:
-    """The path and the message of the first error of a section; the message does not repeat the value."""
-    first = error.errors()[0]
-    reason = first.get("ctx", {}).get("error")
-    beside = reason.path if isinstance(reason, MisplacedValueError) else ()
-    return (*first["loc"], *beside), message(first, show_input=False)
+        first = error.errors()[0]
+        reason = first.get("ctx", {}).get("error")
+        beside = reason.path if isinstance(reason, MisplacedValueError) else ()
+        problem = Problem(file, dotted((*path, *first["loc"], *beside)), message(first, show_input=False))
+        raise invalid(problem) from None

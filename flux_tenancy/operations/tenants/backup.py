@@ -5,7 +5,7 @@ Data in volumes is not in it. Secrets are left out, or encrypted for a recipient
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
@@ -28,11 +28,7 @@ from flux_tenancy.project.errors import OperationError
 _SECRETS = "/api/v1", "secrets"
 # This user may not list a kind, it cannot be listed, or the server of its API is away. Anything else may pass, and the
 # backup would lack objects that the cluster has.
-_NOT_LISTED = (
-    HTTPStatus.FORBIDDEN,
-    HTTPStatus.METHOD_NOT_ALLOWED,
-    HTTPStatus.SERVICE_UNAVAILABLE,
-)
+_NOT_LISTED = (HTTPStatus.FORBIDDEN, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.SERVICE_UNAVAILABLE)
 # They bind a claim to a volume that is deleted with it.
 _BINDING_PREFIXES = ("pv.kubernetes.io/", "volume.kubernetes.io/selected-node")
 # `kubectl apply` sets it again.
@@ -113,7 +109,10 @@ def backup_files(contents: Contents, recipient: pyrage.x25519.Recipient | None) 
         is_secret = (kind.root, kind.resource) == _SECRETS
         if is_secret and recipient is None:
             continue
-        text = _documents({**_restorable(each, kind.kind), "apiVersion": version} for each in found).encode()
+        documents = [{**_restorable(each, kind.kind), "apiVersion": version} for each in found]
+        text = yaml.dump_all(
+            documents, Dumper=Dumper, sort_keys=False, explicit_start=True, allow_unicode=True
+        ).encode()
         if is_secret:
             files[f"{name}.age"] = pyrage.encrypt(text, [recipient], armored=True)
         else:
@@ -145,7 +144,3 @@ def _restorable(found: Manifest, kind: str) -> dict[str, Any]:
     if not metadata["annotations"]:
         del metadata["annotations"]
     return {"apiVersion": "", "kind": kind, "metadata": metadata, **manifest}
-
-
-def _documents(manifests: Iterable[Mapping[str, Any]]) -> str:
-    return yaml.dump_all(manifests, Dumper=Dumper, sort_keys=False, explicit_start=True, allow_unicode=True)

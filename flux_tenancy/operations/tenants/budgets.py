@@ -10,12 +10,15 @@ from math import isfinite
 
 import requests
 
-from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.project.errors import OperationError
 
 BUDGET = "flux_tenancy:budget:ratio"
 """The recorded series, one a tenant (docs/monitoring.md#metrics)."""
 _SECONDS = 10
+ONE_CLUSTER = Wording(
+    "FT-OPS-380", "{of} is about one cluster, and the {shown} about {stacks}", "name its stack with `--stack`"
+)
 
 
 def read_budgets(url: str, stacks: Sequence[str]) -> dict[str, float]:
@@ -29,8 +32,7 @@ def read_budgets(url: str, stacks: Sequence[str]) -> dict[str, float]:
         OperationError: there are several stacks, or Prometheus does not answer, or does not know one cluster's budgets.
     """
     if len(stacks) != 1:
-        problem = f"`--prometheus` is about one cluster, and the list about {' and '.join(stacks) or 'none'}"
-        raise OperationError(Message("FT-OPS-380", problem, "name its stack with `--stack`"))
+        raise OperationError(ONE_CLUSTER(of="`--prometheus`", shown="list", stacks=" and ".join(stacks) or "none"))
     try:
         response = requests.get(f"{url.rstrip('/')}/api/v1/query", {"query": BUDGET}, timeout=_SECONDS)
     except requests.RequestException as error:

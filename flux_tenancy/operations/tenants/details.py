@@ -10,8 +10,7 @@ from typing import Any
 
 from kubernetes import client
 
-from flux_tenancy.components.cluster.client import ClusterUnavailable
-from flux_tenancy.components.config.messages import Message, printable
+from flux_tenancy.components.config.messages import printable
 from flux_tenancy.components.git.fetch_status import missing_remedy
 from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.sync.flux_objects import read_own_syncs, read_start_failures
@@ -20,7 +19,7 @@ from flux_tenancy.components.tenant.config import TenantState
 from flux_tenancy.components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION
 from flux_tenancy.operations.admission.answers import refusing_policy
 from flux_tenancy.operations.files.described_flux import has_syncs
-from flux_tenancy.operations.stack.connected import connect_to_read
+from flux_tenancy.operations.stack.connected import connect_to_read, reaching
 from flux_tenancy.operations.tenants.overview import (
     Health,
     Observed,
@@ -32,8 +31,8 @@ from flux_tenancy.operations.tenants.overview import (
     said_of,
     tenant_line,
 )
-from flux_tenancy.project.described_stack import described_tenant, listed_tenants
-from flux_tenancy.project.errors import OperationError, invalid
+from flux_tenancy.project.described_stack import check_listed, described_tenant, listed_tenants
+from flux_tenancy.project.errors import OperationError
 
 # RBAC names the resource when it refuses Helm a definition in `crds/`.
 _DEFINITIONS = "customresourcedefinitions"
@@ -95,13 +94,7 @@ def read_details(tenant: str, stacks: Sequence[str], project: Path) -> list[Tena
     listed = {stack: listed_tenants(stack, project) for stack in stacks}
     if not (found := [stack for stack in stacks if tenant in listed[stack]]):
         names = dict.fromkeys(name for each in listed.values() for name in each)
-        raise OperationError(
-            Message(
-                "FT-OPS-314",
-                f"tenant {tenant} is not listed in {' or '.join(map(stack_file_name, stacks)) or 'any stack'}",
-                f"name one of these: {', '.join(names) or 'none is listed yet'}",
-            )
-        )
+        check_listed(tenant, names, " or ".join(map(stack_file_name, stacks)) or "any stack")
     return [_details(tenant, stack, project) for stack in found]
 
 
@@ -113,15 +106,13 @@ def _details(tenant: str, stack: str, project: Path) -> TenantDetails:
         return TenantDetails(stack, line, next=(error.message.remedy,))
     namespaces = _namespaces_of(described)
     try:
-        try:
+        with reaching(stack):
             api = connect_to_read(stack, project)
             found, _ = observe(api, stack, None)
             details = live_details(api, tenant, stack, described, found)
             own = map(_flux_object, read_own_syncs(api, details.namespaces))
             failed = [each for each in own if each.health is Health.FAILED]
             return replace(details, objects=(*details.objects, *failed), next=(*details.next, *_corrections(failed)))
-        except ClusterUnavailable as error:
-            raise invalid(error.as_problem(stack_file_name(stack))) from None
     except OperationError as error:
         unknown = TenantLine(tenant, Health.ABSENT)
         return TenantDetails(stack, unknown, namespaces, error=said_of(error), next=(error.message.remedy,))

@@ -5,6 +5,8 @@ Each function shows the preview of every stack that it changes, and changes no c
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -15,7 +17,7 @@ import pyrage
 import typer
 from kubernetes import client
 
-from flux_tenancy.components.cluster.client import ClusterUnavailable
+from flux_tenancy.components.cluster.client import ClusterUnavailable, read_facts
 from flux_tenancy.components.config.messages import Message, Wording, printable
 from flux_tenancy.components.stack.files.names import stack_file_name, tenant_file_name
 from flux_tenancy.components.sync.flux_objects import read_syncs
@@ -25,8 +27,8 @@ from flux_tenancy.components.vocabulary.manifests import name_of, value_at
 from flux_tenancy.components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION, TENANT_LABEL
 from flux_tenancy.operations.files.described_flux import applied_paths
 from flux_tenancy.operations.files.project_edits import ProjectEdits
-from flux_tenancy.operations.stack.connected import connect_to
-from flux_tenancy.operations.stack.preview import show_preview
+from flux_tenancy.operations.stack.connected import connect_described, connect_to
+from flux_tenancy.operations.stack.pulumi_cli import PULUMI_NOT_FOUND
 from flux_tenancy.operations.tenants.backup import backup_files, read_contents, read_recipient, write_backup
 from flux_tenancy.operations.tenants.new import NewTenant, Onboarded, onboard
 from flux_tenancy.project.described_stack import TENANTS, check_listed, described_tenant, listed_tenants
@@ -247,3 +249,34 @@ def _preview(stacks: Sequence[str], project: Path, preview: bool) -> None:
         show_preview(stack, project)
     commands = " and ".join(f"`pulumi up --stack {stack}`" for stack in stacks)
     typer.echo(f"Next: review and commit the files, then run {commands}.")
+
+
+OFFLINE_PREVIEW = (sys.executable, "-m", "flux_tenancy.command", "review", "diff", "--stack")
+
+
+def show_preview(stack: str, project: Path) -> None:
+    """Run `pulumi preview` for a stack, or `flux-tenancy review diff` if its cluster does not answer.
+
+    Raises:
+        OperationError: Pulumi cannot be run, or the preview fails.
+    """
+    try:
+        read_facts(connect_described(stack, project))
+    except ClusterUnavailable as error:
+        typer.echo(f"Stack {stack} without its cluster, which does not answer ({error}):")
+        # It prints its own errors; it also fails if a deletion has to be acknowledged first.
+        subprocess.run([*OFFLINE_PREVIEW, stack], cwd=project)
+        return
+    typer.echo(f"Preview of stack {stack}:")
+    try:
+        done = subprocess.run(["pulumi", "preview", "--non-interactive", "--stack", stack], cwd=project)
+    except FileNotFoundError:
+        raise OperationError(PULUMI_NOT_FOUND()) from None
+    if done.returncode != 0:
+        raise OperationError(
+            Message(
+                "FT-OPS-306",
+                f"the preview of stack {stack} failed",
+                f"correct what it says and run `pulumi preview --stack {stack}`; the files stay changed",
+            )
+        )

@@ -18,7 +18,6 @@ from flux_tenancy.components.config.messages import printable
 from flux_tenancy.components.installs.flux.lanes import lane_of
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.rendering import object_name
-from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.stack.files.tenant_files import MergedTenant
 from flux_tenancy.components.sync.flux_objects import ALL, read_syncs
 from flux_tenancy.components.sync.status import status_of
@@ -27,7 +26,7 @@ from flux_tenancy.components.tenant.freezes import InForce, freeze_in_force
 from flux_tenancy.components.vocabulary.manifests import parse_quantity
 from flux_tenancy.components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION, TENANT_LABEL
 from flux_tenancy.operations.files.described_flux import has_syncs
-from flux_tenancy.operations.stack.connected import connect_to_read
+from flux_tenancy.operations.stack.connected import connect_to_read, reaching
 from flux_tenancy.project.described_stack import described_tenants
 from flux_tenancy.project.errors import OperationError, invalid
 
@@ -133,24 +132,20 @@ def read_overview(
     stack: str,
     project: Path,
     violations: Violations | None,
-    connecting: Callable[[str, Path], client.ApiClient] = connect_to_read,
     budgets: Mapping[str, float] | None = None,
 ) -> StackOverview:
     """The tenants of a stack; why nothing is known of them is part of the answer.
 
     Args:
         violations: how to count what policies would refuse; None leaves it out.
-        connecting: makes a client for the stack's cluster.
         budgets: as `read_budgets` returns them.
     """
     try:
         described = described_tenants(stack, project)
-        api = connecting(stack, project)
-        found, error = observe(api, stack, violations)
+        with reaching(stack):
+            found, error = observe(connect_to_read(stack, project), stack, violations)
         found = replace(found, budgets=budgets or {})
         lines = tuple(_line(name, merged, found) for name, merged in described.items())
-    except ClusterUnavailable as failure:
-        return StackOverview(stack, error=printable(str(failure.as_problem(stack_file_name(stack)))))
     except OperationError as failure:
         return StackOverview(stack, error=said_of(failure))
     return StackOverview(stack, lines, violations_error=error)

@@ -149,7 +149,7 @@ def _flags(before: _Objects, after: _Objects) -> Iterator[AccessChange]:
         if deployment["kind"] != "Deployment" or controller is None or key not in before:
             continue
         subject = Subject(SubjectKind.ACCOUNT, controller, key[1])
-        was, is_now = _arguments(before[key]), _arguments(deployment)
+        was, is_now = arguments_of(before[key]), arguments_of(deployment)
         # Those that the new release does not need protect nothing that it has.
         for flag in flags_for(controller, version_of(deployment)):
             old, new = _value(flag, was), _value(flag, is_now)
@@ -166,21 +166,34 @@ def _flags(before: _Objects, after: _Objects) -> Iterator[AccessChange]:
                 yield AccessChange(words, name in is_now, name in is_now, subject)
 
 
-def _arguments(deployment: Manifest) -> dict[str, set[str]]:
-    """The flags of a controller with their values; each feature gate is one value."""
-    found: dict[str, set[str]] = {}
-    for argument in deployment["spec"]["template"]["spec"]["containers"][0].get("args", ()):
-        name, _, value = argument.removeprefix("--").partition("=")
-        found[name] = set(value.split(",")) if name == _GATES else {value}
-    return found
+def container_of(deployment: Manifest) -> Manifest:
+    """The container of a controller."""
+    containers: list[Manifest] = deployment["spec"]["template"]["spec"]["containers"]
+    return next((each for each in containers if each.get("name") == "manager"), containers[0] if containers else {})
 
 
-def _value(flag: LockdownFlag, arguments: Mapping[str, set[str]]) -> str:
+def arguments_of(deployment: Manifest) -> dict[str, str]:
+    """The flags of a controller."""
+    return flags_in(container_of(deployment).get("args") or ())
+
+
+def flags_in(arguments: Iterable[str]) -> dict[str, str]:
+    """Arguments as flags; the last value of a repeated flag counts, as it does for the controller."""
+    parts = (str(each).lstrip("-").partition("=") for each in arguments)
+    return {name: value if separator else "true" for name, separator, value in parts}
+
+
+def environment_of(deployment: Manifest) -> dict[str, str]:
+    """The environment of a controller, as far as the Deployment itself states it."""
+    return {each["name"]: each.get("value", "") for each in container_of(deployment).get("env") or ()}
+
+
+def _value(flag: LockdownFlag, arguments: Mapping[str, str]) -> str:
     """The value of a flag; empty if the controller lacks it or has another one that does not lock it down."""
-    values = arguments.get(flag.name, set())
+    value = arguments.get(flag.name, "")
     if flag.name == DEFAULT_ACCOUNT:
-        return next(iter(values), "")
-    return flag.value if flag.value in values else ""
+        return value
+    return flag.value if flag.value in (value.split(",") if flag.name == _GATES else [value]) else ""
 
 
 def _runs_as(before: _Objects, after: _Objects, old: Access, new: Access) -> Iterator[AccessChange]:

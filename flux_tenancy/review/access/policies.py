@@ -14,10 +14,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyMode
-from flux_tenancy.components.policies.kyverno import kyverno
 from flux_tenancy.components.policies.names import PolicyName
-from flux_tenancy.components.policies.native import native
-from flux_tenancy.components.policies.rendering import ACTIONS, POLICIES, object_name
+from flux_tenancy.components.policies.rendering import ACTIONS, POLICIES, kyverno, native, object_name
 from flux_tenancy.components.policies.table import policies as policies_of
 from flux_tenancy.components.rbac.subjects import Subject, SubjectKind
 from flux_tenancy.components.tenant.annotations import EXCEPTIONS

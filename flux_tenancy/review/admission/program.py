@@ -22,9 +22,8 @@ from pathlib import Path
 
 import flux_tenancy
 from flux_tenancy.components.config.errors import present
-from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.config.messages import Wording
 from flux_tenancy.components.vocabulary.manifests import Manifest
-from flux_tenancy.project.cache import CACHE_VARIABLE, cache_folder
 from flux_tenancy.project.errors import OperationError
 
 PROGRAM = "offline-admission"
@@ -66,9 +65,7 @@ def build_admission(environ: Mapping[str, str] = os.environ) -> Path:
         )
         unfinished.replace(program)
     except FileNotFoundError:
-        raise OperationError(
-            Message("FT-REV-304", f"Go is not installed, and builds {PROGRAM}", f"install Go and run `{COMMAND}` again")
-        ) from None
+        raise OperationError(_FAILED(program=PROGRAM, reason="Go is not installed", command=COMMAND)) from None
     except subprocess.CalledProcessError as error:
         reason = (error.stderr.strip().splitlines() or [str(error)])[-1]
         raise OperationError(_FAILED(program=PROGRAM, reason=reason, command=COMMAND)) from None
@@ -275,3 +272,13 @@ def _as_data(request: Request) -> Manifest:
         "user": request.user.name,
         "groups": list(request.user.groups),
     } | {key: manifest for key, manifest in objects.items() if manifest is not None}
+
+
+CACHE_VARIABLE = "FLUX_TENANCY_CACHE"
+
+
+def cache_folder(environ: Mapping[str, str]) -> Path | None:
+    """The folder; None if neither the variable nor a home folder says where it is."""
+    home = environ.get("XDG_CACHE_HOME") or (Path(environ["HOME"], ".cache") if "HOME" in environ else None)
+    own = environ.get(CACHE_VARIABLE) or (Path(home, "flux-tenancy") if home else None)
+    return Path(own) if own else None

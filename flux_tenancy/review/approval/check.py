@@ -73,14 +73,7 @@ def read_approved(text: str, stack: str) -> str | Digests:
     except ValidationError:
         raise OperationError(NO_APPROVAL(reason=f"{shown} is not the digest.json of a render")) from None
     if approved.stack != stack:
-        found = printable(approved.stack)
-        raise OperationError(
-            Message(
-                "FT-REV-504",
-                f"{shown} is the render of stack {found}, not of {stack}",
-                f"approve the render of {stack}",
-            )
-        )
+        raise OperationError(NO_APPROVAL(reason=f"{shown} is of stack {printable(approved.stack)}, not of {stack}"))
     return approved
 
 
@@ -93,25 +86,18 @@ def compare(approved: str | Digests, found: Digests) -> NotApproved | None:
     digest = approved if isinstance(approved, str) else approved.digest
     if digest == found.digest:
         return None
-    fields = {"stack": found.stack, "digest": found.digest, "approved": digest}
     lines = [] if isinstance(approved, str) else [printable(line) for line in differences(approved, found)]
-    if not lines:
-        return NotApproved(
-            Wording(
-                "FT-REV-501",
-                "stack {stack} would apply {digest}, but {approved} was approved",
-                "nothing was applied; to see what differs, name the digest.json of the approved render in "
-                "place of its digest",
-            )(**fields)
-        )
     if len(lines) > SHOWN:
         lines[SHOWN:] = [f"and {len(lines) - SHOWN} more"]
+    shown = ":" + "".join(f"\n  {line}" for line in lines) if lines else ""
+    # A digest alone does not tell what differs.
+    step = "review these differences" if lines else "name the approved render's digest.json to see what differs"
     return NotApproved(
-        Wording(
-            "FT-REV-502",
-            "stack {stack} would apply {digest}, but {approved} was approved:{differences}",
-            "nothing was applied; review these differences, and approve {digest}",
-        )(differences="".join(f"\n  {line}" for line in lines), **fields)
+        Message(
+            "FT-REV-501",
+            f"stack {found.stack} would apply {found.digest}, but {digest} was approved{shown}",
+            f"nothing was applied; {step}, and approve {found.digest}",
+        )
     )
 
 

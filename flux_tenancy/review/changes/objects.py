@@ -1,4 +1,6 @@
-"""What differs between two renders of a stack: objects added, changed and removed, with the fields that changed.
+"""What differs between two renders of a stack: objects with their fields, and facts that are neither object nor key.
+
+These facts are the program and its packages, workflows, and a kubeconfig in Git.
 
 Lists whose items have names are compared by name, as server-side apply merges them; every other list keeps its order.
 
@@ -8,7 +10,7 @@ Source: https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
@@ -16,7 +18,9 @@ from typing import Any, Final
 
 from flux_tenancy.components.config.errors import dotted
 from flux_tenancy.components.vocabulary.manifests import Manifest
-from flux_tenancy.review.render.rendered import PROTECT, Render, RenderedObject
+from flux_tenancy.review.render.facts import KUBECONFIG, PACKAGES, PROGRAM, WORKFLOWS
+from flux_tenancy.review.render.rendered import PLATFORM, PROTECT, Render, RenderedObject
+from flux_tenancy.review.words import Statement, listed
 
 _NAME = "name"
 # SequenceMatcher takes quadratic time; longer lists are compared item by item.
@@ -156,3 +160,54 @@ def _aligned(before: Sequence[Any], after: Sequence[Any]) -> Iterator[tuple[rang
     for tag, first, last, start, end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if tag != "equal":
             yield range(first, last), range(start, end)
+
+
+def fact_changes(before: Render, after: Render) -> tuple[FieldChange, ...]:
+    """The facts that differ; none if one of the programs did not record them.
+
+    Facts that repeat keys are left out (`review.changes.keys`).
+    """
+    if before.facts is None or after.facts is None:
+        return ()
+    both = [
+        {name: found[name] for name in (PROGRAM, PACKAGES, KUBECONFIG, WORKFLOWS) if name in found}
+        for found in (before.facts, after.facts)
+    ]
+    return tuple(field_changes(*both))
+
+
+def is_of_project(change: FieldChange) -> bool:
+    """Whether a fact is the same for all stacks of the project, unlike the kubeconfig that one of them names."""
+    return change.path[0] != KUBECONFIG
+
+
+def fact_statements(changes: Iterable[FieldChange]) -> Iterator[Statement]:
+    """What differs, one sentence about the program, and one about the kubeconfig, which may name another cluster."""
+    by_fact: dict[str, list[FieldChange]] = {}
+    for each in changes:
+        by_fact.setdefault(str(each.path[0]), []).append(each)
+    program = [*(str(each.path[-1]) for each in by_fact.get(PROGRAM, ())), *map(_package, by_fact.get(PACKAGES, ()))]
+    if program:
+        yield Statement(PLATFORM, f"the program differs: {listed(program)}", names_owner=True)
+    if WORKFLOWS in by_fact:
+        names = listed([str(path) for each in by_fact[WORKFLOWS] for path in _paths(each)])
+        yield Statement(
+            PLATFORM, f"who approves changes, or how they are applied, may differ: {names}", risk=True, names_owner=True
+        )
+    if KUBECONFIG in by_fact:
+        text = "the kubeconfig in the repository has other content, so the cluster or the access to it may be another"
+        yield Statement(PLATFORM, text, risk=True, names_owner=True)
+
+
+def _paths(change: FieldChange) -> Iterator[str]:
+    """The files of a change; the first or last one changes them all."""
+    if len(change.path) > 1:
+        yield str(change.path[-1])
+        return
+    for each in (change.before, change.after):
+        yield from each if isinstance(each, Mapping) else ()
+
+
+def _package(change: FieldChange) -> str:
+    old, new = ("none" if each is ABSENT else str(each).lstrip("=") for each in (change.before, change.after))
+    return f"{change.path[-1]} {old} -> {new}"

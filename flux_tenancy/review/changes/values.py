@@ -16,7 +16,7 @@ from flux_tenancy.components.tenant.annotations import FREEZES
 from flux_tenancy.components.vocabulary.manifests import Manifest, value_at
 from flux_tenancy.components.vocabulary.names import BUCKET, GIT_REPOSITORY, KUSTOMIZATION, LANE_LABEL, OCI_REPOSITORY
 from flux_tenancy.components.vocabulary.object_meta import SecretPurpose
-from flux_tenancy.review.access.boundaries import IDENTITIES
+from flux_tenancy.review.access.boundaries import IDENTITIES, arguments_of, container_of, environment_of
 from flux_tenancy.review.changes.fields import is_descriptive, is_meaningful
 
 Read = Callable[[Manifest], Mapping[str, Any]]
@@ -166,7 +166,7 @@ def chart_replicas(manifest: Manifest) -> Mapping[str, Any]:
 
 def resources(manifest: Manifest) -> Mapping[str, Any]:
     """The requests and limits of a controller."""
-    return dict(_walked(_container(manifest).get("resources") or {}))
+    return dict(_walked(container_of(manifest).get("resources") or {}))
 
 
 def _walked(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -219,11 +219,6 @@ def host_keys(manifest: Manifest) -> Mapping[str, Any]:
     return {host: tuple(keys) for host, keys in found.items()}
 
 
-def _arguments(manifest: Manifest) -> Mapping[str, Any]:
-    arguments = _container(manifest).get("args") or ()
-    return {name: value for name, _, value in (each.partition("=") for each in arguments)}
-
-
 def images(manifest: Manifest) -> Mapping[str, Any]:
     """The images of the containers, by their names."""
     spec = manifest["spec"]["template"]["spec"]
@@ -233,17 +228,17 @@ def images(manifest: Manifest) -> Mapping[str, Any]:
 
 def concurrent(manifest: Manifest) -> Mapping[str, Any]:
     """The number of workers of a controller."""
-    return {key: value for key, value in _arguments(manifest).items() if key == "--concurrent"}
+    return {f"--{key}": value for key, value in arguments_of(manifest).items() if key == "concurrent"}
 
 
 def log_level(manifest: Manifest) -> Mapping[str, Any]:
     """How much a controller logs."""
-    return {key: value for key, value in _arguments(manifest).items() if key == "--log-level"}
+    return {f"--{key}": value for key, value in arguments_of(manifest).items() if key == "log-level"}
 
 
 def other_arguments(manifest: Manifest) -> Mapping[str, Any]:
     """Arguments of which neither another row nor a sentence about access tells, each feature gate by itself."""
-    found = dict(_arguments(manifest))
+    found = {f"--{key}": value for key, value in arguments_of(manifest).items()}
     for gate in found.pop(_GATES, "").split(","):
         name, _, value = gate.partition("=")
         found |= {f"{_GATES}={name}": value} if gate else {}
@@ -251,23 +246,14 @@ def other_arguments(manifest: Manifest) -> Mapping[str, Any]:
     return {key: value for key, value in found.items() if key not in _TOLD and f"{key}={value}" != own}
 
 
-def _environment(manifest: Manifest) -> Mapping[str, str]:
-    return {each["name"]: each.get("value", "") for each in _container(manifest).get("env") or ()}
-
-
 def proxies(manifest: Manifest) -> Mapping[str, Any]:
     """The proxies of a controller."""
-    return {key: value for key, value in _environment(manifest).items() if key in PROXY_VARIABLES}
+    return {key: value for key, value in environment_of(manifest).items() if key in PROXY_VARIABLES}
 
 
 def direct(manifest: Manifest) -> Mapping[str, Any]:
     """The hosts that a controller reaches without its proxy."""
-    return {host: True for host in _environment(manifest).get("NO_PROXY", "").split(",") if host and "$" not in host}
-
-
-def _container(manifest: Manifest) -> Mapping[str, Any]:
-    containers = manifest["spec"]["template"]["spec"]["containers"]
-    return containers[0] if containers else {}
+    return {host: True for host in environment_of(manifest).get("NO_PROXY", "").split(",") if host and "$" not in host}
 
 
 def administrators(manifest: Manifest) -> Mapping[str, Any]:

@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.yaml_files import quoting
-from flux_tenancy.project.errors import OperationError
+from flux_tenancy.project.errors import OperationError, writing
 from flux_tenancy.review.render.facts import digest_of
 from flux_tenancy.review.render.rendered import PROTECT, Render, RenderedObject
 
@@ -86,17 +85,6 @@ def _text(dumper: _Dumper, value: str) -> yaml.Node:
 
 
 _Dumper.add_representer(str, _text)
-
-
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Raise an OperationError if a file, or one in a folder, cannot be written."""
-    try:
-        yield
-    except OSError as error:
-        raise OperationError(
-            Message("FT-REV-205", f"{path} cannot be written: {error.strerror}", "name another path")
-        ) from None
 
 
 def write_render(rendered: Render, out: Path) -> Path:

@@ -1,32 +1,124 @@
-"""From two versions of a stack to what its change means."""
+"""What a change means for each stack: two versions of its files and of what they apply, compared."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
+from flux_tenancy.components.config.errors import ConfigurationError
+from flux_tenancy.components.config.messages import printable
 from flux_tenancy.components.stack.cluster.absence import deleted_tenants
 from flux_tenancy.components.stack.decisions import ReviewConfig
-from flux_tenancy.components.stack.files.stack_file import StackFile
+from flux_tenancy.components.stack.files.names import stack_file_name
+from flux_tenancy.components.stack.files.project_file import read_project_file
+from flux_tenancy.components.stack.files.stack_file import StackFile, read_stack_file
 from flux_tenancy.components.tenant.annotations import SOURCES
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import KUSTOMIZATION, POD_SECURITY_LABEL
-from flux_tenancy.review.access.sentences import AccessRow, all_of, counted
+from flux_tenancy.project.described_stack import NO_STACKS, UNKNOWN_STACK, described_name, described_stacks
+from flux_tenancy.project.errors import OperationError
+from flux_tenancy.review.access.sentences import all_of, counted
 from flux_tenancy.review.access.summary import access_changes
+from flux_tenancy.review.admission.check import NOT_CHECKED, admission_answers, refusals
+from flux_tenancy.review.admission.program import PROGRAM, VARIABLE, find_program
 from flux_tenancy.review.changes.configuration import configuration_documents, is_production_environment
 from flux_tenancy.review.changes.deletions import deletions
-from flux_tenancy.review.changes.keys import KeyChange, secret_changes
-from flux_tenancy.review.changes.objects import changes
+from flux_tenancy.review.changes.keys import KeyChange, key_changes, secret_changes
+from flux_tenancy.review.changes.objects import changes, fact_changes
 from flux_tenancy.review.changes.releases import release_changes
 from flux_tenancy.review.changes.risks import replacement_risks, risk_statements
-from flux_tenancy.review.changes.run_facts import fact_changes
 from flux_tenancy.review.render.facts import configuration
 from flux_tenancy.review.render.rendered import PLATFORM, Render, RenderedObject
-from flux_tenancy.review.report.model import StackReport
+from flux_tenancy.review.render.written import read_written
+from flux_tenancy.review.report.model import Report, StackReport
 from flux_tenancy.review.rules.findings import Finding
-from flux_tenancy.review.words import Statement
+from flux_tenancy.review.rules.stacks import read_stacks
+from flux_tenancy.review.rules.table import findings
+from flux_tenancy.review.versions.rendering import Version, rendering
+from flux_tenancy.review.versions.trees import merge_base
+from flux_tenancy.review.words import Statement, listed
+
+
+def compare(project: Path, base: str, only: Collection[str] = ()) -> Report:
+    """Compare the working tree with the merge base.
+
+    Args:
+        base: what the change is to be merged into.
+        only: the only stacks to compare; empty for all, those that only the merge base has included.
+
+    Raises:
+        OperationError: there is no stack of a given name in this project, or Git cannot tell the merge base.
+        ConfigurationError: with every problem of the stacks in the working tree.
+    """
+    only = [described_name(each, project).stack for each in only]
+    with merge_base(project, base) as tree:
+        earlier, present = described_stacks(tree.folder), described_stacks(project)
+        _check(only, {*earlier, *present})
+        earlier, present = ([stack for stack in stacks if not only or stack in only] for stacks in (earlier, present))
+        with rendering(tree, earlier) as started:
+            read, problems = read_stacks(project, present)
+            if problems:
+                raise ConfigurationError(problems)
+            versions = started.versions() if earlier else {}
+        files = {stack: _file(tree.folder, stack) for stack in earlier}
+        common = [stack for stack in earlier if stack in present]
+        keys = {stack: key_changes(*(read_written(stack, each) for each in (tree.folder, project))) for stack in common}
+    program = find_program()
+    reports = []
+    for stack in sorted({*earlier, *present}):
+        version = versions.get(stack, Version(None))
+        before = Side(files[stack], version.render) if version.render else None
+        after, found = None, tuple[Finding, ...]()
+        if stack in read:
+            after = Side(_file(project, stack), read[stack].render)
+            found = findings(after.render.objects, read[stack].setting, before.render.objects if before else ())
+        is_compared = bool(before) or stack not in earlier
+        refused = refusals_of(program, version.render, after.render, project) if program and after else ()
+        changed = keys.get(stack, ())
+        report = stack_report(stack, before, after, refused, found, version.note, is_compared, changed)
+        if after and stack not in earlier:
+            others = {name: each.render for name, each in read.items() if name != stack}
+            if shared := same_cluster(after, others):
+                text = f"is for the cluster of {listed(shared)}, too: each of them would undo what the other applies"
+                report = replace(report, access=(Statement(PLATFORM, text, risk=True), *report.access))
+        reports.append(replace(report, warnings=read[stack].warnings if stack in read else ()))
+    notes = () if program else (NOT_CHECKED(program=PROGRAM, variable=VARIABLE),)
+    return Report(base, tree.commit, tuple(reports), notes)
+
+
+def refusals_of(program: Path, before: Render | None, after: Render, project: Path) -> tuple[Statement, ...]:
+    """What this program's own policies newly refuse.
+
+    Args:
+        program: the program that answers for an API server.
+        before: the render at the merge base, or None.
+
+    Raises:
+        OperationError: the program fails.
+    """
+    answers = admission_answers(program, after, project, before)
+    if not refusals(None, answers, after):
+        return ()
+    earlier = admission_answers(program, before, project, after) if before else None
+    return tuple(each.statement for each in refusals(earlier, answers, after) if each.newly)
+
+
+def _check(only: Collection[str], stacks: Collection[str]) -> None:
+    """Check that there are stacks to compare, and all of those that are named."""
+    if not stacks:
+        raise OperationError(NO_STACKS())
+    for stack in only:
+        if stack not in stacks:
+            known, shown = " or ".join(sorted(stacks)), printable(stack)
+            raise OperationError(UNKNOWN_STACK(stack=shown, file=stack_file_name(shown), stacks=known))
+
+
+def _file(project: Path, stack: str) -> StackFile:
+    return read_stack_file(stack, read_project_file(project))
+
 
 _GONE = "has no file of this production stack any more: nothing updates, repairs or reviews its objects"
 
@@ -65,7 +157,8 @@ def stack_report(
     """
     if after is None:
         # Its objects stay in the cluster, so that nothing of it is deleted.
-        gone = (Statement(PLATFORM, _GONE, risk=True),) if before and _is_production(stack, before) else ()
+        was_production = before is not None and is_production_environment(stack, _sections(before))
+        gone = (Statement(PLATFORM, _GONE, risk=True),) if was_production else ()
         return StackReport(stack, "", is_gone=True, is_compared=is_compared, note=note, dangers=gone)
     if not is_compared:
         return StackReport(stack, after.render.digest, findings=findings, is_compared=False, note=note, keys=keys)
@@ -91,18 +184,14 @@ def stack_report(
         deletions=deleted,
         refusals=refusals,
         findings=findings,
-        access=tuple(_of_access(each) for each in access_changes(old, after.render)),
-        dangers=(
-            *replacement_risks(found),
-            *_risks(stack, before, after),
+        access=tuple(
+            Statement(row.owner, row.text, row.high, names_owner=True, matters="access", access=row.cells)
+            for row in access_changes(old, after.render)
         ),
+        dangers=(*replacement_risks(found), *_risks(stack, before, after)),
         unused=tuple(sorted(set(acknowledged) - {each.token for each in deleted})),
         note=note,
     )
-
-
-def _is_production(stack: str, side: Side) -> bool:
-    return is_production_environment(stack, _sections(side))
 
 
 def same_cluster(side: Side, others: Mapping[str, Render]) -> list[str]:
@@ -144,10 +233,6 @@ def _sections(side: Side) -> dict[str, Any]:
     if side.render.facts is None:
         return side.file.merged
     return configuration(side.render.facts)
-
-
-def _of_access(row: AccessRow) -> Statement:
-    return Statement(row.owner, row.text, row.high, names_owner=True, matters="access", access=row.cells)
 
 
 def _absent(before: Render, after: Render) -> tuple[str, ...]:

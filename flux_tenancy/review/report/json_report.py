@@ -8,10 +8,9 @@ from typing import Any
 from flux_tenancy.review.changes.deletions import OwnerDeletion
 from flux_tenancy.review.changes.fields import is_noise, shown_manifest, shown_value
 from flux_tenancy.review.changes.keys import KeyChange
-from flux_tenancy.review.changes.objects import ABSENT, Action, FieldChange, ObjectChange
+from flux_tenancy.review.changes.objects import ABSENT, Action, FieldChange, ObjectChange, is_of_project
 from flux_tenancy.review.changes.releases import ReleaseChange
 from flux_tenancy.review.changes.risks import immutable_fields, matters_of_key, matters_of_kind
-from flux_tenancy.review.changes.run_facts import is_of_project
 from flux_tenancy.review.report.model import Report, StackReport
 from flux_tenancy.review.rules.findings import record
 from flux_tenancy.review.words import Statement

@@ -19,13 +19,11 @@ from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.vocabulary.manifests import qualified
 from flux_tenancy.review.changes.deletions import OwnerDeletion
 from flux_tenancy.review.changes.fields import TENANT, Lines, as_yaml_lines, diff, is_noise, masked, without_digests
-from flux_tenancy.review.changes.keys import KeyChange, SecretChange
-from flux_tenancy.review.changes.objects import Action, FieldChange, ObjectChange
+from flux_tenancy.review.changes.keys import KeyChange, SecretChange, shared_keys
+from flux_tenancy.review.changes.objects import Action, FieldChange, ObjectChange, fact_statements, is_of_project
 from flux_tenancy.review.changes.releases import ReleaseChange
 from flux_tenancy.review.changes.risks import immutable_fields, matters_of_key
-from flux_tenancy.review.changes.run_facts import fact_statements, is_of_project
 from flux_tenancy.review.render.rendered import PLATFORM
-from flux_tenancy.review.report.shared_keys import shared_keys
 from flux_tenancy.review.rules.findings import Finding
 from flux_tenancy.review.words import Statement, listed, with_letters_named
 
@@ -53,7 +51,7 @@ class StackReport:
         absent: those of them that were not leaving, so that the update refuses to delete them.
         onboardings: what the new tenants are.
         keys: the keys of its files that differ.
-        facts: what else decides about an update and differs (`review.changes.run_facts`).
+        facts: what else decides about an update and differs (`review.changes.objects`).
         deletions: what is deleted, by owner.
         access: who may do more or less than before.
         refusals: what this program's own policies newly refuse.

@@ -33,8 +33,7 @@ from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from flux_tenancy.review.render.recorder import GENERATED
 from flux_tenancy.review.render.rendered import PLATFORM, RenderedObject
-from flux_tenancy.review.rules.findings import WAIVE, Finding, resource_of
-from flux_tenancy.review.rules.stacks import RuleSetting
+from flux_tenancy.review.rules.findings import WAIVE, Finding, RuleSetting, resource_of
 
 _ALL_RIGHTS: Rules = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]
 # As `components.config.sealed` writes it; a render has it as text.
@@ -72,7 +71,9 @@ def admin_bindings(objects: Sequence[RenderedObject], setting: RuleSetting) -> I
     for binding in by_name.values():
         role = role_of(binding.manifest)
         if binding.key in within and all_or_none(role):
-            yield _of_namespace(binding, tenants[binding.namespace], role)
+            who = ", ".join(words for _, words in subjects_of(binding.manifest)) or "nobody yet"
+            through = f"{role[0]} {printable(role[2])}"
+            yield _all_rights(binding, tenants[binding.namespace], who, binding.namespace, through)
     accesses = {name: TenantAccess(namespaces, ()) for name, namespaces in _by_tenant(tenants).items()}
     manifests = [each.manifest for each in by_name.values()]
     for tenant, further in further_access(accesses, manifests, all_or_none).items():
@@ -80,13 +81,7 @@ def admin_bindings(objects: Sequence[RenderedObject], setting: RuleSetting) -> I
             binding = by_name[found.kind, found.namespace, found.name]
             if binding.key in within:
                 continue
-            reach = f"in the namespace {found.namespace}" if found.namespace else "in the whole cluster"
-            message = Message(
-                "FT-REV-102",
-                f"grants {found.subject} of the tenant all rights {reach}, through {found.role}",
-                f"bind a role with fewer rights, {WAIVE} {RuleName.ADMIN_BINDING}",
-            )
-            yield Finding(RuleName.ADMIN_BINDING, tenant, resource_of(binding), message)
+            yield _all_rights(binding, tenant, f"{found.subject} of the tenant", found.namespace, found.role)
 
 
 def writable_deploy_keys(objects: Sequence[RenderedObject], setting: RuleSetting) -> Iterator[Finding]:
@@ -149,12 +144,11 @@ def _by_tenant(tenants: Mapping[str, str]) -> dict[str, list[str]]:
     return namespaces
 
 
-def _of_namespace(binding: RenderedObject, tenant: str, role: RoleReference) -> Finding:
-    named = ", ".join(words for _, words in subjects_of(binding.manifest)) or "nobody yet"
+def _all_rights(binding: RenderedObject, tenant: str, who: str, namespace: str, role: str) -> Finding:
+    reach = f"in the namespace {printable(namespace)}" if namespace else "in the whole cluster"
     message = Message(
         "FT-REV-101",
-        f"grants {named} all rights in the tenant's namespace {printable(binding.namespace)}, through {role[0]} "
-        f"{printable(role[2])}",
+        f"grants {who} all rights {reach}, through {role}",
         f"bind a role with fewer rights (tenants.{printable(tenant)}.role), {WAIVE} {RuleName.ADMIN_BINDING}",
     )
     return Finding(RuleName.ADMIN_BINDING, tenant, resource_of(binding), message)

@@ -1,19 +1,63 @@
-"""What a rule finds in a stack, and whether a waiver allows it."""
+"""What a rule knows of a stack, what it finds there, and whether a waiver allows it."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from flux_tenancy.components.config.errors import coded
 from flux_tenancy.components.config.messages import Message, printable
+from flux_tenancy.components.installs.flux.config import Profile
+from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
+from flux_tenancy.components.stack.config import StackConfig, is_production
 from flux_tenancy.components.stack.decisions import RuleName, Waiver
 from flux_tenancy.components.vocabulary.manifests import name_of
 from flux_tenancy.review.render.rendered import PLATFORM, RenderedObject
 
 WAIVE = "or agree on a waiver with a reason and an expiry date in review.waivers:"
 """The end of a remedy, before the name of the rule."""
+
+
+@dataclass(frozen=True)
+class RuleSetting:
+    """A stack as the rules see it.
+
+    Attributes:
+        production: whether it is a production environment.
+        engine: what enforces its policies.
+        weakened: the policies that refuse nothing: by the key of the stack file that says so, its mode.
+        locked_down: whether Flux has the multi-tenant profile.
+        default_account: the service account that Flux uses for objects that name none.
+        waivers: the rules that the stack may break.
+    """
+
+    production: bool = False
+    engine: PolicyEngine = PolicyEngine.NATIVE
+    weakened: Mapping[str, PolicyMode] = field(default_factory=dict)
+    locked_down: bool = True
+    default_account: str = "default"
+    waivers: tuple[Waiver, ...] = ()
+
+    @classmethod
+    def of(cls, stack: str, config: StackConfig) -> RuleSetting:
+        """The setting of a stack."""
+        return cls(
+            production=is_production(stack, config),
+            engine=config.policies.engine,
+            weakened=dict(_weakened(config.policies)),
+            locked_down=config.flux.profile is Profile.MULTI_TENANT,
+            default_account=config.flux.default_service_account,
+            waivers=config.review.waivers,
+        )
+
+
+def _weakened(policies: PoliciesConfig) -> Iterator[tuple[str, PolicyMode]]:
+    if policies.mode is not PolicyMode.ENFORCE:
+        yield "policies.mode", policies.mode
+    for name, mode in policies.modes.items():
+        if mode is not PolicyMode.ENFORCE:
+            yield f"policies.modes.{name}", mode
 
 
 @dataclass(frozen=True)
@@ -47,16 +91,13 @@ def waived(findings: Iterable[Finding], waivers: Iterable[Waiver]) -> tuple[Find
         waivers: the waivers of the stack; of several for the same finding, the one that expires last counts.
     """
     lasting = sorted(waivers, key=lambda each: each.expires, reverse=True)
-    return tuple(_with_waiver(finding, lasting) for finding in findings)
 
+    def allows(waiver: Waiver, finding: Finding) -> bool:
+        return waiver.rule is finding.rule and waiver.resource in (None, finding.resource)
 
-def _with_waiver(finding: Finding, waivers: Iterable[Waiver]) -> Finding:
-    waiver = next((each for each in waivers if each.rule is finding.rule and _is_about(each, finding)), None)
-    return Finding(finding.rule, finding.owner, finding.resource, finding.message, waiver)
-
-
-def _is_about(waiver: Waiver, finding: Finding) -> bool:
-    return waiver.resource in (None, finding.resource)
+    return tuple(
+        replace(finding, waiver=next((each for each in lasting if allows(each, finding)), None)) for finding in findings
+    )
 
 
 def as_text(found: Mapping[str, Sequence[Finding]]) -> str:

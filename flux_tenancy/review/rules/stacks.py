@@ -1,70 +1,29 @@
-"""Stacks as the rules see them: what they would apply, and what is known of them besides."""
+"""Stacks of the working tree against the rules, and their deletions against the merge base."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from flux_tenancy.components.config.errors import ConfigurationError, Problem
-from flux_tenancy.components.config.messages import Message, Wording
-from flux_tenancy.components.installs.flux.config import Profile
-from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
+from flux_tenancy.components.config.errors import ConfigurationError, Problem, coded
+from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.stack.checks.freezes import freeze_warnings
 from flux_tenancy.components.stack.checks.grants import expiring_grants
 from flux_tenancy.components.stack.checks.limits import overfull_store
 from flux_tenancy.components.stack.cluster.absence import unlisted_tenants
-from flux_tenancy.components.stack.config import StackConfig, is_production
-from flux_tenancy.components.stack.decisions import Waiver
+from flux_tenancy.components.stack.files.names import StackName, stack_file_name
 from flux_tenancy.components.stack.files.project_file import read_project_file
 from flux_tenancy.components.stack.files.stack_file import read_stack_file
+from flux_tenancy.project.described_stack import NO_STACKS, described_file, described_stacks
+from flux_tenancy.project.errors import OperationError
 from flux_tenancy.review.render.rendered import Render
 from flux_tenancy.review.render.stack import load_and_render
-
-
-@dataclass(frozen=True)
-class RuleSetting:
-    """A stack as the rules see it.
-
-    Attributes:
-        production: whether it is a production environment.
-        engine: what enforces its policies.
-        weakened: the policies that refuse nothing: by the key of the stack file that says so, its mode.
-        locked_down: whether Flux has the multi-tenant profile.
-        default_account: the service account that Flux uses for objects that name none.
-        waivers: the rules that the stack may break.
-    """
-
-    production: bool = False
-    engine: PolicyEngine = PolicyEngine.NATIVE
-    weakened: Mapping[str, PolicyMode] = field(default_factory=dict)
-    locked_down: bool = True
-    default_account: str = "default"
-    waivers: tuple[Waiver, ...] = ()
-
-    @classmethod
-    def of(cls, stack: str, config: StackConfig) -> RuleSetting:
-        """The setting of a stack."""
-        return cls(
-            production=is_production(stack, config),
-            engine=config.policies.engine,
-            weakened=dict(_weakened(config.policies)),
-            locked_down=config.flux.profile is Profile.MULTI_TENANT,
-            default_account=config.flux.default_service_account,
-            waivers=config.review.waivers,
-        )
-
-
-def _weakened(policies: PoliciesConfig) -> Iterator[tuple[str, PolicyMode]]:
-    if policies.mode is not PolicyMode.ENFORCE:
-        yield "policies.mode", policies.mode
-    for name, mode in policies.modes.items():
-        if mode is not PolicyMode.ENFORCE:
-            yield f"policies.modes.{name}", mode
-
-
-NO_STACKS = Wording("FT-REV-120", "the project has no stacks", "describe one in Pulumi.<stack>.yaml")
+from flux_tenancy.review.rules.findings import Finding, RuleSetting
+from flux_tenancy.review.rules.table import findings
+from flux_tenancy.review.versions.rendering import rendering
+from flux_tenancy.review.versions.trees import merge_base
 
 
 class JudgedStack(NamedTuple):
@@ -100,3 +59,69 @@ def read_stacks(project: Path, stacks: Iterable[str]) -> tuple[dict[str, JudgedS
             )
             read[stack] = JudgedStack(render, RuleSetting.of(stack, config), warnings)
     return read, problems
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a check of stacks has found.
+
+    Attributes:
+        findings: broken rules by stack, those that are waived included.
+        warnings: what breaks no rule, and will soon stop updates, with the stack.
+        problems: why some stacks, or their deletions, could not be checked.
+    """
+
+    findings: Mapping[str, Sequence[Finding]]
+    warnings: Sequence[str]
+    problems: Sequence[Problem]
+
+    @property
+    def breaks_a_rule(self) -> bool:
+        """Whether something breaks a rule that is not waived."""
+        return any(finding.waiver is None for each in self.findings.values() for finding in each)
+
+
+def check_stacks(project: Path, stacks: Sequence[str], base: str = "") -> Checked:
+    """Check stacks of the working tree against the rules.
+
+    Args:
+        base: what the change is to be merged into, to check what it deletes; empty for no comparison.
+
+    Raises:
+        OperationError: there is no such stack, or none at all, or Git cannot find the merge base.
+    """
+    if not stacks:
+        raise OperationError(NO_STACKS())
+    for stack in stacks:
+        described_file(stack, project)  # An unknown stack is refused with the names of those that exist.
+    read, problems = read_stacks(project, [StackName.parse(stack).stack for stack in stacks])
+    before, incomparable = _earlier(project, base, read.keys()) if base else ({}, [])
+    return Checked(
+        {
+            name: findings(render.objects, setting, before[name].objects if name in before else ())
+            for name, (render, setting, _) in read.items()
+        },
+        [f"{name}: {coded(warning)}" for name, judged in read.items() for warning in judged.warnings],
+        [*problems, *incomparable],
+    )
+
+
+def _earlier(project: Path, base: str, stacks: Collection[str]) -> tuple[dict[str, Render], list[Problem]]:
+    """What stacks apply at the merge base, and those of which that is unknown; a new stack is in neither."""
+    with merge_base(project, base) as tree:
+        earlier = [stack for stack in described_stacks(tree.folder) if stack in stacks]
+        with rendering(tree, earlier) as started:
+            versions = started.versions() if earlier else {}
+    renders = {stack: version.render for stack, version in versions.items() if version.render}
+    problems = [
+        Problem(
+            stack_file_name(stack),
+            "",
+            Message(
+                "FT-REV-122", f"cannot be compared with the merge base: {version.note}", "compare the deletions by hand"
+            ),
+        )
+        for stack, version in versions.items()
+        if version.render is None
+    ]
+    return renders, problems

@@ -16,12 +16,11 @@ from flux_tenancy.components.installs.flux.release import component_of, version_
 from flux_tenancy.components.policies.config import PolicyEngine
 from flux_tenancy.components.stack.cluster.protection import TAKEN_ALONG
 from flux_tenancy.components.stack.decisions import RuleName
-from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import Controller
+from flux_tenancy.review.access.boundaries import flags_in
 from flux_tenancy.review.render.rendered import PLATFORM, RenderedObject
 from flux_tenancy.review.rules.access import admin_bindings, plain_secrets, reserved_namespaces, writable_deploy_keys
-from flux_tenancy.review.rules.findings import WAIVE, Finding, resource_of, waived
-from flux_tenancy.review.rules.stacks import RuleSetting
+from flux_tenancy.review.rules.findings import WAIVE, Finding, RuleSetting, resource_of, waived
 
 _GATES = FEATURE_GATES.strip("-=")
 
@@ -31,8 +30,9 @@ def lockdown_flags(objects: Sequence[RenderedObject], setting: RuleSetting) -> I
     for each in objects if setting.locked_down else ():
         if each.kind != "Deployment" or (controller := component_of(each.manifest)) is None:
             continue
-        version = version_of(each.manifest)
-        for message in _messages(controller, _flags(each.manifest), setting.default_account, version):
+        version, containers = version_of(each.manifest), each.manifest["spec"]["template"]["spec"]["containers"]
+        flags = flags_in(argument for container in containers for argument in container.get("args") or ())
+        for message in _messages(controller, flags, setting.default_account, version):
             yield Finding(RuleName.LOCKDOWN_FLAGS, each.owner, resource_of(each), message)
 
 
@@ -52,31 +52,15 @@ def _messages(controller: Controller, flags: dict[str, str], default_account: st
                 f"lacks {argument}, without which a tenant could {flag.purpose}",
                 f"remove the argument that overrides it from flux.extraArgs.{controller} (docs/lockdown.md)",
             )
-    for name in sorted(unknown_to(controller, version) & flags.keys()):
-        yield Message(
-            "FT-REV-107",
-            f"has --{name}, which {controller} does not support; it would not start",
-            f"remove it from flux.extraArgs.{controller} (docs/lockdown.md)",
-        )
-    for name in sorted(FORBIDDEN_FLAGS.keys() & flags.keys()):
-        if flags[name] not in ("", "false"):
+    unknown = dict.fromkeys(unknown_to(controller, version), f"{controller} does not support it and would not start")
+    forbidden = {name: why for name, why in FORBIDDEN_FLAGS.items() if flags.get(name, "") not in ("", "false")}
+    for name, why in sorted((unknown | forbidden).items()):
+        if name in flags:
             yield Message(
                 "FT-REV-108",
-                f"has --{printable(name)}: {FORBIDDEN_FLAGS[name]}",
+                f"has --{printable(name)}: {why}",
                 f"remove it from flux.extraArgs.{controller} (docs/lockdown.md)",
             )
-
-
-def _flags(deployment: Manifest) -> dict[str, str]:
-    """The flags of a controller; the last value of each counts, as for the controller itself."""
-    containers = deployment["spec"]["template"]["spec"]["containers"]
-    return dict(_parsed(argument for container in containers for argument in container.get("args") or ()))
-
-
-def _parsed(arguments: Iterable[str]) -> Iterator[tuple[str, str]]:
-    for argument in arguments:
-        name, separator, value = argument.lstrip("-").partition("=")
-        yield name, value if separator else "true"
 
 
 def _gates(value: str) -> dict[str, str]:
@@ -87,25 +71,21 @@ def _gates(value: str) -> dict[str, str]:
 def missing_engine(objects: Sequence[RenderedObject], setting: RuleSetting) -> Iterator[Finding]:
     """A production environment without a policy engine."""
     if setting.production and setting.engine is PolicyEngine.NONE:
-        rule = RuleName.NO_POLICY_ENGINE
-        message = Message(
-            "FT-REV-109",
-            "is none in a production environment, so no admission policy applies to tenants",
-            f"set policies.engine to native, kyverno or both, {WAIVE} {rule}",
-        )
-        yield Finding(rule, PLATFORM, "policies.engine", message)
+        so, wanted = "no admission policy applies to tenants", "native, kyverno or both"
+        yield _in_production(RuleName.NO_POLICY_ENGINE, "policies.engine", setting.engine, so, wanted)
 
 
 def policies_not_enforced(objects: Sequence[RenderedObject], setting: RuleSetting) -> Iterator[Finding]:
     """Policies of a production environment that are audited or off."""
-    rule = RuleName.POLICY_NOT_ENFORCED
     for key, mode in setting.weakened.items() if setting.production else ():
-        message = Message(
-            "FT-REV-110",
-            f"is {mode} in a production environment, so violations are allowed",
-            f"set {key} to enforce, {WAIVE} {rule}",
-        )
-        yield Finding(rule, PLATFORM, key, message)
+        yield _in_production(RuleName.POLICY_NOT_ENFORCED, key, mode, "violations are allowed", "enforce")
+
+
+def _in_production(rule: RuleName, key: str, value: str, so: str, wanted: str) -> Finding:
+    message = Message(
+        "FT-REV-110", f"is {value} in a production environment, so {so}", f"set {key} to {wanted}, {WAIVE} {rule}"
+    )
+    return Finding(rule, PLATFORM, key, message)
 
 
 def protected_deletions(before: Iterable[RenderedObject], after: Iterable[RenderedObject]) -> Iterator[Finding]:
@@ -119,15 +99,11 @@ def protected_deletions(before: Iterable[RenderedObject], after: Iterable[Render
     for each in before:
         key = staying.get((each.kind, each.name))
         if each.protected and key != each.key:
-            taken = TAKEN_ALONG[each.kind]
-            message = (
-                Message("FT-REV-111", f"is protected and would be deleted, with {taken}", f"keep it, {WAIVE} {rule}")
-                if key is None
-                else Message(
-                    "FT-REV-112",
-                    f"is protected and would be replaced, which deletes {taken}",
-                    f"keep its name in the state and its API version, {WAIVE} {rule}",
-                )
+            how, kept = ("deleted", "it") if key is None else ("replaced", "its name in the state and its API version")
+            message = Message(
+                "FT-REV-111",
+                f"is protected and would be {how}, which deletes {TAKEN_ALONG[each.kind]}",
+                f"keep {kept}, {WAIVE} {rule}",
             )
             yield Finding(rule, each.owner, resource_of(each), message)
 

@@ -28,7 +28,7 @@ from pydantic import ValidationError
 
 from flux_tenancy.components.config.messages import printable
 from flux_tenancy.components.engine.code import PACKAGE, REQUIREMENTS, read_by_pip
-from flux_tenancy.project.cache import cache_folder
+from flux_tenancy.review.admission.program import cache_folder
 from flux_tenancy.review.render.rendered import AdmissionSettings, Render, RenderedObject
 from flux_tenancy.review.versions import render_process
 from flux_tenancy.review.versions.trees import TODAY, Tree, pinned_version

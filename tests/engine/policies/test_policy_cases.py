@@ -12,10 +12,9 @@ import pytest
 
 from flux_tenancy.components.policies.config import PolicyMode
 from flux_tenancy.components.policies.names import PolicyName
-from flux_tenancy.components.policies.native import native
 from flux_tenancy.components.policies.policy import Policy, Requester
 from flux_tenancy.components.policies.policy_files import PolicyText, filled_policy, has_file, joined_lines, policy_text
-from flux_tenancy.components.policies.rendering import object_name
+from flux_tenancy.components.policies.rendering import native, object_name
 from flux_tenancy.components.policies.table import may_be_excepted, with_exceptions
 from flux_tenancy.components.policies.values import Condition, conditions, places
 from flux_tenancy.review.admission.program import Answer, ask

@@ -20,7 +20,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from flux_tenancy.command.app import app
-from flux_tenancy.command.exits import ExitCode
+from flux_tenancy.command.program import ExitCode
 
 STACK, TENANT = "staging", "dev-team"
 
@@ -79,7 +79,7 @@ CASES = {
     "tenant new": Case(("shop", "--repo", URL, "--no-preview"), unknown_tenant="FT-CFG-002", other_tenant="No_Name"),
     "tenant offboard": Case((TENANT, "--no-preview"), unknown_tenant="FT-OPS-004", no_cluster="FT-OPS-310"),
     "tenant resume": Case((TENANT, "--no-preview"), unknown_tenant="FT-OPS-004"),
-    "tenant show": Case((TENANT,), no_stack="", unknown_tenant="FT-OPS-314", no_cluster="FT-CLU-001", is_report=True),
+    "tenant show": Case((TENANT,), no_stack="", unknown_tenant="FT-OPS-004", no_cluster="FT-CLU-001", is_report=True),
     "tenant suspend": Case((TENANT, "--no-preview"), unknown_tenant="FT-OPS-004"),
     "tenant violations": Case(no_cluster="FT-CLU-001"),
     "explain": Case(("FT-CFG-602",), no_stack="", unknown_stack="", no_project=""),

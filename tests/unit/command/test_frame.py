@@ -9,9 +9,8 @@ import typer
 from typer.testing import CliRunner
 
 from flux_tenancy.command import app as module
-from flux_tenancy.command.exits import MEANINGS, ExitCode
 from flux_tenancy.command.options import ChangedStacks, Stack, Stacks, find_project
-from flux_tenancy.command.program import Program, found
+from flux_tenancy.command.program import MEANINGS, ExitCode, Program, found
 from flux_tenancy.components.config.errors import ConfigurationError, Problem
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.project.errors import OperationError

@@ -13,7 +13,7 @@ import yaml
 from commands import invoke
 from kubernetes import client
 
-from flux_tenancy.command.exits import ExitCode
+from flux_tenancy.command.program import ExitCode
 from flux_tenancy.components.cluster.config import ClusterConfig
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.isolation import run
@@ -126,8 +126,8 @@ def test_a_missing_kubeconfig_is_one_clear_error(tmp_path):
     assert (code, said.splitlines()) == (
         ExitCode.FAILED,
         [
-            f"error: --kubeconfig: {path} cannot be read: No such file or directory (FT-ISO-006)",
-            "remedy: correct that, or make the cluster reachable",
+            f"error: --kubeconfig: {path} cannot be read: No such file or directory (FT-CLU-001)",
+            "remedy: correct it and run the command again",
         ],
     )
 
@@ -137,7 +137,7 @@ def test_a_missing_context_is_one_clear_error():
 
     assert (code, said.splitlines()[0]) == (
         ExitCode.FAILED,
-        "error: --context: the kubeconfig has no context 'b'; name one of these: kind, prod (FT-ISO-006)",
+        "error: --context: the kubeconfig has no context 'b'; name one of these: kind, prod (FT-CLU-003)",
     )
 
 
@@ -276,7 +276,7 @@ def test_a_run_without_any_tenant_is_an_error(leaving, monkeypatch):
     code, said = end()
 
     assert code == ExitCode.FAILED
-    assert "error: no tenant has a service account with rights" in said
+    assert "error: cannot detect the account that Flux impersonates in the namespaces of any tenant" in said
 
 
 @pytest.mark.parametrize(("options", "said"), [(["--live"], "interrupted; the created objects are removed"), ([], "")])
@@ -297,7 +297,7 @@ def test_a_file_that_cannot_be_written_is_an_error(leaving, monkeypatch, tmp_pat
 
     code, said = end("-o", "json", "-f", str(tmp_path / "missing" / "report.json"))
 
-    assert code == ExitCode.FAILED and "(FT-ISO-005)" in said
+    assert code == ExitCode.FAILED and "(FT-REV-205)" in said
 
 
 def test_the_choices_are_importable_without_the_product():

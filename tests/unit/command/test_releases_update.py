@@ -15,7 +15,7 @@ from commands import invoke
 from loopback import closed_port, serving
 from message_codes import codes
 
-from flux_tenancy.command.exits import ExitCode
+from flux_tenancy.command.program import ExitCode
 from flux_tenancy.operations.releases import UpstreamRelease, newest
 from tests.support.releases import FLUX_VERSION, OLDER_FLUX_VERSION
 

@@ -55,7 +55,7 @@ def test_findings_are_shown_with_their_remedy_and_end_with_1(project):
         == f"""\
 production: 1 finding, 1 waived
   admin-binding of tenant dev-team: RoleBinding apps/dev-team-reconciler grants ServiceAccount apps/dev-team all \
-rights in the tenant's namespace apps, through ClusterRole cluster-admin (FT-REV-101)
+rights in the namespace apps, through ClusterRole cluster-admin (FT-REV-101)
     remedy: bind a role with fewer rights (tenants.dev-team.role), or agree on a waiver with a reason and an \
 expiry date in review.waivers: admin-binding
   policy-not-enforced: policies.mode is audit in a production environment, so violations are allowed (FT-REV-110)

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from flux_tenancy.command.app import app
 from flux_tenancy.components.config.decisions import today
 from flux_tenancy.review.render.stack import render_stack
-from flux_tenancy.review.rules import check
+from flux_tenancy.review.rules import stacks
 from flux_tenancy.review.versions.rendering import Version
 
 TENANTS = {name: tenant(name, namespace) for name, namespace in (("dev-team", "apps"), ("ops-team", "tools"))}
@@ -48,7 +48,7 @@ def in_process(monkeypatch):
     def rendering(tree, stacks):
         yield SimpleNamespace(versions=lambda: {stack: Version(render_stack(tree.folder, stack)) for stack in stacks})
 
-    monkeypatch.setattr(check, "rendering", rendering)
+    monkeypatch.setattr(stacks, "rendering", rendering)
 
 
 def commit(folder, subject):

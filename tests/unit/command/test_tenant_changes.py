@@ -131,5 +131,5 @@ def test_each_stack_without_the_tenant_is_told(project):
     error = project.refused("offboard", "shop", "--no-backup", *STAGING, "--stack", "production")
 
     assert (
-        "Pulumi.staging.yaml lists no tenant shop" in error and "Pulumi.production.yaml lists no tenant shop" in error
+        "shop is not listed in Pulumi.staging.yaml" in error and "shop is not listed in Pulumi.production.yaml" in error
     )

@@ -306,7 +306,7 @@ def test_a_tenant_stays_if_its_backup_fails(project):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("shop",), "Pulumi.staging.yaml lists no tenant shop; it has "),
+        (("shop",), "tenant shop is not listed in Pulumi.staging.yaml; listed: "),
         (("ops-team", "--age", "age1x"), "(FT-OPS-311)"),
         (("ops-team", "--age", post_quantum_key.RECIPIENT), "(FT-OPS-311)"),
     ],

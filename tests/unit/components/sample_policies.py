@@ -12,9 +12,9 @@ from sample_stack import flux_config
 
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
 from flux_tenancy.components.policies.image_signatures import kyverno_only
+from flux_tenancy.components.policies.native_only import tenant_labels
 from flux_tenancy.components.policies.probe import digest_of
 from flux_tenancy.components.policies.table import policy_set
-from flux_tenancy.components.policies.tenant_labels import tenant_labels
 from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from tests.support.policy_cases import CONFIGS, RELAXED

@@ -17,10 +17,11 @@ from flux_tenancy.components.policies.threats import THREATS
 from flux_tenancy.components.vocabulary.manifests import selects
 from flux_tenancy.components.vocabulary.names import LANE_LABEL, Controller
 from flux_tenancy.isolation.attempts import NOT_ASKED, attempts, controls
-from flux_tenancy.isolation.attempts.looking import METADATA_ADDRESS, arguments, reaches_in, reaches_out
+from flux_tenancy.isolation.attempts.looking import METADATA_ADDRESS, reaches_in, reaches_out
 from flux_tenancy.isolation.model import AccessReview, Finding, Layer, Live, Request, State, Verdict
 from flux_tenancy.isolation.suite import judged
 from flux_tenancy.operations.admission.policies import PolicyInForce
+from flux_tenancy.review.access.boundaries import arguments_of
 from tests.support.policy_cases import CONFIGS, RELAXED
 
 SCENE = scene()
@@ -422,7 +423,7 @@ def test_a_controllers_rights_are_reviewed_as_its_own_user():
 def test_the_last_value_of_a_repeated_flag_counts():
     flags = deployment(Controller.KUSTOMIZE, "--a=1", "--b", "--a=2")
 
-    assert arguments(flags) == {"a": "2", "b": "true"}
+    assert arguments_of(flags) == {"a": "2", "b": "true"}
 
 
 def egress(*rules: dict[str, Any], **pods: str) -> dict[str, Any]:

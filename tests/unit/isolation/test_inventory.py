@@ -14,14 +14,12 @@ from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL, TENANT_LABEL
 from flux_tenancy.isolation.inventory import stack as stack_inventory
 from flux_tenancy.isolation.inventory import stored
-from flux_tenancy.isolation.inventory.intent import NAMESPACE, Intent, key_of
+from flux_tenancy.isolation.inventory.intent import Intent, key_of
 from flux_tenancy.isolation.inventory.profile import against_profile
 from flux_tenancy.isolation.inventory.stack import StackInventory, _of_namespace
 from flux_tenancy.isolation.inventory.stored import (
     KYVERNO_POLICY,
     NATIVE_BINDING,
-    NETWORK_POLICY,
-    QUOTA,
     READ,
     NotComparable,
     Stored,
@@ -33,6 +31,7 @@ from flux_tenancy.isolation.scene import Tenancy
 from flux_tenancy.operations.drift.differences import Difference, What
 from flux_tenancy.operations.drift.foreign_grants import CLUSTER_ROLE_BINDING, ROLE_BINDING, SYNC
 from flux_tenancy.operations.drift.kyverno_settings import by_configuration, by_flags, by_replicas
+from flux_tenancy.operations.drift.lists import NAMESPACE, NETWORK_POLICY, QUOTA
 from tests.support.releases import FLUX_VERSION
 
 TENANT = Tenancy("dev-team", ("apps", "apps-data"), "flux")

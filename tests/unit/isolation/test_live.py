@@ -134,7 +134,7 @@ def test_an_object_that_cannot_be_removed_is_reported_with_its_label(cluster):
         made.answer(PROOF)
         cluster.gone = True
 
-    assert failure.value.message.text == "created objects may still exist: it does not answer"
+    assert failure.value.message.text == "created objects may still exist in apps: it does not answer"
     assert failure.value.message.remedy == f"delete the objects with the label {LABEL}"
 
 

@@ -89,7 +89,7 @@ def test_a_namespace_without_the_label_can_be_given(cluster):
     [
         (("nobody",), "no namespace has the label toolkit.fluxcd.io/tenant: nobody; the cluster has .*: dev-team"),
         (("", ["gone"]), "the cluster has no namespace gone"),
-        (("", ["free"], "other"), "the namespace free has no service account other"),
+        (("", ["free"], "other"), "the cluster has no service account free/other"),
         (("", ["free"]), "impersonates in .*; bound there: none"),
     ],
 )

@@ -21,8 +21,7 @@ from flux_tenancy.isolation.model import (
     State,
     Verdict,
 )
-from flux_tenancy.isolation.report_json import as_json
-from flux_tenancy.isolation.report_table import as_table
+from flux_tenancy.isolation.report import as_json, as_table
 from flux_tenancy.isolation.run import show
 
 REQUEST = Request({}, (Layer.ROLE, Layer.ADMISSION))

@@ -9,10 +9,10 @@ import yaml
 from fake_cluster import FakeCluster, served
 from tenants_project import TenantsProject, tenants_project
 
-from flux_tenancy.operations.stack import preview as stack_preview
 from flux_tenancy.operations.stack.connected import described_cluster
-from flux_tenancy.operations.stack.preview import show_preview
 from flux_tenancy.operations.stack.pulumi_cli import run_pulumi
+from flux_tenancy.operations.tenants import lifecycle
+from flux_tenancy.operations.tenants.lifecycle import show_preview
 from flux_tenancy.project.described_stack import described_platform, listed_tenants
 from flux_tenancy.project.errors import OperationError
 
@@ -20,7 +20,7 @@ from flux_tenancy.project.errors import OperationError
 @pytest.fixture
 def project(tmp_path, monkeypatch) -> TenantsProject:
     project = tenants_project(tmp_path, monkeypatch)
-    monkeypatch.setattr(stack_preview, "OFFLINE_PREVIEW", ("sh", "-c", 'echo "compared $*"; exit 1', "sh"))
+    monkeypatch.setattr(lifecycle, "OFFLINE_PREVIEW", ("sh", "-c", 'echo "compared $*"; exit 1', "sh"))
     return project
 
 

@@ -3,7 +3,7 @@
 Capsule owns all namespaces of the tenant except its home. The stack's own namespaces get their objects from Pulumi, as
 without Capsule; those that the tenant makes get them from Capsule, which replicates the limits as a service account
 that may write nothing else, and binds the roles. Nobody but the platform can create anything there before the limits
-are in place (`components.policies.capsule_limits`).
+are in place (`components.policies.native_only`).
 
 Source: api/v1beta2, pkg/api/rules and internal/controllers of Capsule 0.14
 """

@@ -11,7 +11,7 @@ Source: internal/webhook/namespace/mutation/assignment.go, internal/controllers/
 internal/controllers/rulestatus/managed_metadata.go of Capsule 0.14
 
 A policy refuses what is created in a namespace that a tenant has made as long as a limit is missing
-(`components.policies.capsule_limits`). So where a limit is new or has a new label, as after an update of this program,
+(`components.policies.native_only`). So where a limit is new or has a new label, as after an update of this program,
 the policy waits for the limit, which Capsule writes once the same update has changed the replication.
 """
 

@@ -3,10 +3,9 @@
 import pytest
 
 from flux_tenancy.components.policies.config import PolicyMode
-from flux_tenancy.components.policies.kyverno import kyverno
 from flux_tenancy.components.policies.names import PolicyName
-from flux_tenancy.components.policies.native import native
 from flux_tenancy.components.policies.policy import Policy, Requester, Resources, Validation
+from flux_tenancy.components.policies.rendering import kyverno, native
 
 RENDERERS = pytest.mark.parametrize("render", [native, kyverno])
 

@@ -9,7 +9,7 @@ import sample_kyverno
 from recorded_program import run
 from sample_project import pinned, tenant, write_project, write_stack
 
-from flux_tenancy.components.policies.capsule_limits import limits_first
+from flux_tenancy.components.policies.native_only import limits_first
 from flux_tenancy.components.stack.cluster.findings import offline_preflight
 from flux_tenancy.components.stack.loading import load_offline
 from flux_tenancy.components.stack.platform import register_platform

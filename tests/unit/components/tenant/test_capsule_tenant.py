@@ -4,7 +4,7 @@ import pytest
 from sample_plan import tenant_objects
 from sample_stack import tenant_config
 
-from flux_tenancy.components.policies.capsule_limits import limits_first
+from flux_tenancy.components.policies.native_only import limits_first
 from flux_tenancy.components.policies.policy_files import read_objects
 from flux_tenancy.components.tenant.capsule.names import LIMIT_LABEL
 from flux_tenancy.components.tenant.capsule.objects import replication_objects

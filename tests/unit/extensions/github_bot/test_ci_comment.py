@@ -312,8 +312,8 @@ def test_a_change_that_is_too_large_to_be_listed_may_be_one_of_the_program(host)
         ({"other.md": REPORT}, "FT-REV-516"),
         ({"comment.md": REPORT, "staging/digest.json": "{}"}, "FT-REV-516"),
         ({"comment.md": REPORT, "staging/digest.json": DIGESTS.replace(DIGEST, "`@admin`")}, "FT-REV-516"),
-        ({"comment.md": "x" * (connection.FILE_LIMIT + 1)}, "FT-REV-514"),
-        ({"comment.md": "x" * 500_000}, "FT-REV-514"),
+        ({"comment.md": "x" * (connection.FILE_LIMIT + 1)}, "FT-REV-516"),
+        ({"comment.md": "x" * 500_000}, "FT-REV-516"),
     ],
     ids=["no report", "no digests", "other digests", "too large", "a bomb"],
 )
@@ -329,7 +329,7 @@ def test_an_artifact_that_is_larger_than_the_host_says_is_not_read(host, monkeyp
     monkeypatch.setattr(connection, "ARCHIVE_LIMIT", 100)
     monkeypatch.setattr(FakeGitHub, "_artifacts", _understated(FakeGitHub._artifacts))
 
-    assert code_of_refusal(post()) == "FT-REV-514"
+    assert code_of_refusal(post()) == "FT-REV-516"
 
 
 def _understated(listing):
@@ -342,7 +342,7 @@ def _understated(listing):
 
 @pytest.mark.parametrize(
     ("artifacts", "code"),
-    [({}, "FT-REV-513"), ({(RUN, ARTIFACT): b"#!/bin/sh"}, "FT-REV-515")],
+    [({}, "FT-REV-513"), ({(RUN, ARTIFACT): b"#!/bin/sh"}, "FT-REV-516")],
     ids=["none", "no archive"],
 )
 def test_a_run_without_an_archive_is_an_error(host, artifacts, code):
@@ -369,7 +369,7 @@ def test_a_damaged_archive_is_an_error(host, at):
         content[8] = content[listed + 10] = 99
     host.artifacts[RUN, ARTIFACT] = bytes(content)
 
-    assert code_of_refusal(post()) in ("FT-REV-515", "FT-REV-516")
+    assert code_of_refusal(post()) == "FT-REV-516"
 
 
 @pytest.mark.parametrize("path", ["/archives/", f"/repos/{REPOSITORY}"], ids=["download", "answer"])

@@ -109,5 +109,5 @@ def test_an_unusable_file_is_refused(project, tmp_path, change, expected):
 
 def test_an_unknown_tenant_is_refused(project):
     made(project)
-    with pytest.raises(OperationError, match="lists no tenant shopp"):
+    with pytest.raises(OperationError, match="tenant shopp is not listed"):
         make_envelope(project, "staging", "shopp")

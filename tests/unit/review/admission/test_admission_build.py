@@ -58,7 +58,7 @@ def test_it_is_linked_as_in_the_lab() -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"PATH": ""}, "Go is not installed.*FT-REV-304"),
+        ({"PATH": ""}, "Go is not installed.*FT-REV-305"),
         ({"FAILS": "1"}, "go: module not found.*FT-REV-305"),
         ({"FLUX_TENANCY_CACHE": "/dev/null/cache"}, "Not a directory.*FT-REV-305"),
         ({"FLUX_TENANCY_CACHE": ""}, "neither HOME nor FLUX_TENANCY_CACHE is set.*FT-REV-305"),

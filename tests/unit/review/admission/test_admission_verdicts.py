@@ -13,11 +13,17 @@ from sample_objects import kubernetes, render_of
 from sample_project import rendered
 
 from flux_tenancy.components.policies.config import PolicyMode
-from flux_tenancy.components.policies.tenant_labels import tenant_labels
+from flux_tenancy.components.policies.native_only import tenant_labels
 from flux_tenancy.components.vocabulary.manifests import resource_type
 from flux_tenancy.project.errors import OperationError
-from flux_tenancy.review.admission.answers import admission_answers
-from flux_tenancy.review.admission.check import FOUND, NOT_CHECKED, check_admission, refusals, schema_errors
+from flux_tenancy.review.admission.check import (
+    FOUND,
+    NOT_CHECKED,
+    admission_answers,
+    check_admission,
+    refusals,
+    schema_errors,
+)
 from flux_tenancy.review.admission.program import (
     VARIABLE,
     Answer,

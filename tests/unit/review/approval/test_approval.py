@@ -130,7 +130,7 @@ def test_a_file_that_is_no_list_of_digests_is_an_error(applied, file, content):
 def test_the_render_of_another_stack_approves_nothing(applied, file, tmp_path):
     (tmp_path / "Pulumi.production.yaml").write_text("config: {}\n")
 
-    assert code_of_refusal(check(file, stack="production")) == "FT-REV-504"
+    assert code_of_refusal(check(file, stack="production")) == "FT-REV-503"
 
 
 def test_names_in_an_approved_file_cannot_control_the_terminal(applied, file):

@@ -18,8 +18,7 @@ from sample_reports import report
 
 from flux_tenancy.components.stack.files.stack_file import StackFile
 from flux_tenancy.review.approval.check import compare
-from flux_tenancy.review.changes.objects import changes
-from flux_tenancy.review.changes.run_facts import fact_changes, fact_statements
+from flux_tenancy.review.changes.objects import changes, fact_changes, fact_statements
 from flux_tenancy.review.render import facts
 from flux_tenancy.review.render.files import Digests
 from flux_tenancy.review.render.rendered import Render

@@ -16,7 +16,7 @@ from sample_objects import kubernetes, render_of
 from sample_project import tenant, write_project, write_stack
 from typer.testing import CliRunner
 
-import flux_tenancy.review.report.compare
+import flux_tenancy.review.report.comparison
 from flux_tenancy.command.app import app
 from flux_tenancy.command.review import address_of_run
 from flux_tenancy.components.config.errors import ConfigurationError, Problem
@@ -27,11 +27,12 @@ from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from flux_tenancy.project.errors import OperationError
 from flux_tenancy.review.admission.program import Answer, Objection
 from flux_tenancy.review.render.rendered import Render
-from flux_tenancy.review.report.compare import compare, refusals_of
+from flux_tenancy.review.report.comparison import compare, refusals_of
 from flux_tenancy.review.report.json_report import as_json
 from flux_tenancy.review.report.model import Report
 from flux_tenancy.review.report.phrases import remarks
-from flux_tenancy.review.rules.stacks import JudgedStack, RuleSetting
+from flux_tenancy.review.rules.findings import RuleSetting
+from flux_tenancy.review.rules.stacks import JudgedStack
 from flux_tenancy.review.versions import render_process, rendering
 from flux_tenancy.review.versions.trees import merge_base, run_git
 from flux_tenancy.version import VERSION
@@ -98,7 +99,7 @@ def rendered(monkeypatch):
     def read(_: Path, stacks: Iterable[str]) -> tuple[dict[str, JudgedStack], list[Problem]]:
         return {stack: JudgedStack(Render.of(stack, ()), RuleSetting()) for stack in stacks}, []
 
-    monkeypatch.setattr(flux_tenancy.review.report.compare, "read_stacks", read)
+    monkeypatch.setattr(flux_tenancy.review.report.comparison, "read_stacks", read)
 
 
 def test_what_will_soon_stop_updates_is_told_though_nothing_changes(clone, rendered, monkeypatch):
@@ -108,7 +109,7 @@ def test_what_will_soon_stop_updates_is_told_though_nothing_changes(clone, rende
     clone.commit()
     warned = partial(JudgedStack, Render.of("any", ()), RuleSetting())
     read = {stack: warned((Message("", "tenant a: grants[0] expires"),)) for stack in ("production", "staging")}
-    monkeypatch.setattr(flux_tenancy.review.report.compare, "read_stacks", lambda *_: (read, []))
+    monkeypatch.setattr(flux_tenancy.review.report.comparison, "read_stacks", lambda *_: (read, []))
 
     report = compare(clone.folder, "main")
 
@@ -182,7 +183,7 @@ def test_a_merge_base_without_settings_is_told_and_compared_by_its_objects(clone
 def test_the_program_of_the_merge_base_records_what_else_decided(clone, monkeypatch, facts, said):
     after = Render.of("staging", (), facts={"packages": {"pulumi": "==2"}})
     read = {"staging": JudgedStack(after, RuleSetting())}
-    monkeypatch.setattr(flux_tenancy.review.report.compare, "read_stacks", lambda *_: (read, []))
+    monkeypatch.setattr(flux_tenancy.review.report.comparison, "read_stacks", lambda *_: (read, []))
     clone.stack()
     clone.own_program(OWN_PROGRAM.replace("settings=settings", f"settings=settings, {facts}"))
     clone.commit()
@@ -607,7 +608,7 @@ def answers(monkeypatch):
     """The API server's objections to the objects of each render, by their digest."""
     found: dict[str, dict[tuple[str, str], Answer]] = {}
     monkeypatch.setattr(
-        flux_tenancy.review.report.compare,
+        flux_tenancy.review.report.comparison,
         "admission_answers",
         lambda program, render, project, about: found[render.digest],
     )

@@ -156,9 +156,9 @@ def test_what_is_particular_about_stacks_is_said_once():
 
 
 def test_violations_of_the_rules_come_with_the_risks_and_waivers_after_them():
-    engine = said("FT-REV-109", RuleName.NO_POLICY_ENGINE)
+    engine = said("FT-REV-110", "none", "b", "c", "d", RuleName.NO_POLICY_ENGINE)
     violation = Finding(RuleName.NO_POLICY_ENGINE, PLATFORM, "policies.engine", engine)
-    binding = said("FT-REV-102", "a", "b", "c", RuleName.ADMIN_BINDING)
+    binding = said("FT-REV-101", "a", "b", "c", "d", RuleName.ADMIN_BINDING)
     waiver = Waiver(rule=RuleName.ADMIN_BINDING, reason="Until [they](https://a) *leave*", expires=today())
     waived = Finding(RuleName.ADMIN_BINDING, "dev-team", "RoleBinding apps/admin", binding, waiver)
     unchanged = side(kubernetes("Role", "a"))

@@ -21,8 +21,7 @@ from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.decisions import WAIVABLE, RuleName, Waiver
 from flux_tenancy.components.vocabulary.names import Controller
-from flux_tenancy.review.rules.findings import Finding
-from flux_tenancy.review.rules.stacks import RuleSetting
+from flux_tenancy.review.rules.findings import Finding, RuleSetting
 from flux_tenancy.review.rules.table import (
     RULES,
     findings,
@@ -99,7 +98,7 @@ def test_a_stack_that_breaks_several_rules_shows_all_of_them(tmp_path):
 
     assert [(each.rule, each.owner, each.resource, each.message.code) for each in found] == [
         (RuleName.ADMIN_BINDING, "dev-team", "RoleBinding apps/dev-team-reconciler", "FT-REV-101"),
-        (RuleName.NO_POLICY_ENGINE, "platform", "policies.engine", "FT-REV-109"),
+        (RuleName.NO_POLICY_ENGINE, "platform", "policies.engine", "FT-REV-110"),
         (RuleName.POLICY_NOT_ENFORCED, "platform", "policies.mode", "FT-REV-110"),
     ]
 
@@ -170,7 +169,7 @@ def test_production_needs_a_policy_engine(engine):
     found = list(missing_engine((), RuleSetting(production=True, engine=engine)))
 
     codes = [(each.resource, each.message.code) for each in found]
-    assert codes == ([("policies.engine", "FT-REV-109")] if engine is PolicyEngine.NONE else [])
+    assert codes == ([("policies.engine", "FT-REV-110")] if engine is PolicyEngine.NONE else [])
 
 
 def test_other_environments_need_no_engine():
@@ -217,8 +216,8 @@ def test_the_replacement_of_a_namespace_or_crd_breaks_the_rule():
     other_version = CRD.manifest | {"apiVersion": "apiextensions.k8s.io/v1beta1"}
 
     assert deleted(FLUX_NAMESPACE, rendered_object(other_version), renamed, SYNC) == [
-        ("platform", "CustomResourceDefinition gitrepositories.source.toolkit.fluxcd.io", "FT-REV-112"),
-        ("dev-team", "Namespace apps", "FT-REV-112"),
+        ("platform", "CustomResourceDefinition gitrepositories.source.toolkit.fluxcd.io", "FT-REV-111"),
+        ("dev-team", "Namespace apps", "FT-REV-111"),
     ]
 
 
@@ -305,7 +304,7 @@ def test_a_flag_without_a_value_is_true(objects):
 def test_a_flag_that_the_controller_does_not_know_breaks_the_rule(objects):
     found = broken(objects, "source-controller", lambda arguments: [*arguments, "--no-cross-namespace-refs=true"])
 
-    assert found == [("FT-REV-107", "no-cross-namespace-refs")]
+    assert found == [("FT-REV-108", "no-cross-namespace-refs")]
 
 
 def test_a_flag_that_undoes_the_profile_breaks_the_rule(objects):

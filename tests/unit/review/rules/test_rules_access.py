@@ -14,7 +14,7 @@ from flux_tenancy.review.rules.access import (
     reserved_namespaces,
     writable_deploy_keys,
 )
-from flux_tenancy.review.rules.stacks import RuleSetting
+from flux_tenancy.review.rules.findings import RuleSetting
 from tests.support.messages import values_of
 
 SETTING = RuleSetting()
@@ -84,13 +84,13 @@ def test_other_roles_may_be_bound(to):
     ],
 )
 def test_a_tenant_that_is_cluster_admin_of_the_whole_cluster_breaks_the_rule(subject):
-    assert admins(binding("cluster-admin", subject)) == [("dev-team", "ClusterRoleBinding powerful", "FT-REV-102")]
+    assert admins(binding("cluster-admin", subject)) == [("dev-team", "ClusterRoleBinding powerful", "FT-REV-101")]
 
 
 def test_a_tenant_that_is_admin_of_another_namespace_breaks_the_rule():
     bound = binding("cluster-admin", ACCOUNT, within="flux-system")
 
-    assert admins(bound) == [("dev-team", "RoleBinding flux-system/powerful", "FT-REV-102")]
+    assert admins(bound) == [("dev-team", "RoleBinding flux-system/powerful", "FT-REV-101")]
 
 
 def test_flux_and_the_platforms_people_may_be_cluster_admin():

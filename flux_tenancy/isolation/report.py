@@ -1,10 +1,12 @@
-"""The report for a terminal."""
+"""The report for a terminal, and for programs: docs/security.md documents its keys, which are stable."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import groupby
+from typing import Any
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -12,7 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from flux_tenancy.components.policies.threats import THREATS
+from flux_tenancy.isolation.attempts import NOT_ASKED
 from flux_tenancy.isolation.model import AttemptResult, ControlResult, Discrepancy, Layer, Report, State, Verdict
+from flux_tenancy.review.words import empty_table
 
 WIDTH, OVERVIEW_WIDTH = 180, 100
 """Columns of a report that is not for a terminal, with each attempt and without."""
@@ -28,10 +32,6 @@ _STYLES = {
     Verdict.NOT_APPLICABLE: "dim",
     Verdict.REFUSED: "green",
 }
-
-
-_INVENTORY = ("object", "problem", "found", "intended", "remedy")
-"""The headings of an inventory."""
 
 
 def as_table(reports: Sequence[Report], complete: bool = True) -> RenderableType:
@@ -61,16 +61,6 @@ def _refused_by(result: AttemptResult) -> str:
     return f"{result.layer}: {result.by}" if result.by else str(result.layer)
 
 
-def _place(each: Discrepancy) -> str:
-    """The object of a discrepancy with its namespace."""
-    return f"{each.namespace}: {each.target}" if each.namespace else each.target
-
-
-def _in_cells(each: Discrepancy) -> tuple[str, ...]:
-    """A discrepancy under the headings of `_INVENTORY`."""
-    return _place(each), each.what, each.found, each.intended, f"{each.remedy} ({each.code})"
-
-
 def inventory(report: Report) -> str:
     """One sentence about the inventory of a report."""
     if report.inventory is None:
@@ -88,11 +78,6 @@ def _summary(report: Report) -> str:
         f"{len(report.controls)} controls: {controls[Verdict.PASSED]} passed, {controls[Verdict.REFUSED]} refused, "
         f"{controls[Verdict.UNPROVEN]} unproven. {inventory(report)}"
     )
-
-
-def _title(report: Report) -> str:
-    """The tenant of a report, and how the report was made."""
-    return f"tenant {report.tenant} ({report.account or 'no account'}) of {_run(report)}"
 
 
 def _run(report: Report) -> str:
@@ -155,7 +140,7 @@ def _by_layer(results: Sequence[AttemptResult]) -> str:
 
 
 def _parts(report: Report) -> list[RenderableType]:
-    attempts = _table("threat", "attempt", "verdict", "refused by", "alone", "seen")
+    attempts = empty_table(("threat", "attempt", "verdict", "refused by", "alone", "seen"), right=("threat",))
     for result in report.attempts:
         # As text: square brackets in it are not rich's markup.
         attempts.add_row(
@@ -167,7 +152,7 @@ def _parts(report: Report) -> list[RenderableType]:
             Text(result.message),
         )
     return [
-        Text(_title(report), "bold"),
+        Text(f"tenant {report.tenant} ({report.account or 'no account'}) of {_run(report)}", "bold"),
         attempts,
         _controls(report.controls),
         *_differences(report),
@@ -177,7 +162,7 @@ def _parts(report: Report) -> list[RenderableType]:
 
 
 def _controls(results: Sequence[ControlResult]) -> Table:
-    table = _table("control", "verdict", "seen")
+    table = empty_table(("control", "verdict", "seen"))
     for each in results:
         style = {Verdict.PASSED: "green", Verdict.REFUSED: "bold red"}.get(each.verdict, "yellow")
         table.add_row(Text(each.control.name), Text(_WORDS[each.verdict].lower(), style), Text(each.message))
@@ -188,9 +173,11 @@ def _differences(report: Report) -> list[Table]:
     """The inventory of a report, if it has found anything."""
     if not report.inventory:
         return []
-    table = _table(*_INVENTORY)
+    table = empty_table(("object", "problem", "found", "intended", "remedy"))
     for each in report.inventory:
-        table.add_row(*(Text(cell, "bold red" if at == 1 else "") for at, cell in enumerate(_in_cells(each))))
+        place = f"{each.namespace}: {each.target}" if each.namespace else each.target
+        cells = (each.found, each.intended, f"{each.remedy} ({each.code})")
+        table.add_row(Text(place), Text(each.what, "bold red"), *map(Text, cells))
     return [table]
 
 
@@ -202,8 +189,69 @@ def _in_lines(*headings: str, cut: int) -> Table:
     return table
 
 
-def _table(*headings: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for heading in headings:
-        table.add_column(heading, overflow="fold", justify="right" if heading in ("threat", "refused") else "left")
-    return table
+FORMAT = "flux-tenancy/isolation/v1"
+
+
+def as_json(reports: Sequence[Report]) -> str:
+    """All reports of a run."""
+    content = {
+        "format": FORMAT,
+        "safe": all(report.safe for report in reports),
+        "reports": [_report(report) for report in reports],
+        "notAsked": [{"threat": threat, "reason": reason} for threat, reason in NOT_ASKED.items()],
+    }
+    return json.dumps(content, indent=2)
+
+
+def _report(report: Report) -> dict[str, Any]:
+    return {
+        "context": report.context,
+        "server": report.server,
+        "version": report.version,
+        "tenant": report.tenant,
+        "namespaces": list(report.namespaces),
+        "account": report.account,
+        "live": report.live,
+        "without": list(report.without),
+        "madeAt": report.made_at,
+        "safe": report.safe,
+        "attempts": [_attempt(result) for result in report.attempts],
+        "controls": [_control(result) for result in report.controls],
+        "inventory": None if report.inventory is None else [_discrepancy(each) for each in report.inventory],
+    }
+
+
+def _attempt(result: AttemptResult) -> dict[str, Any]:
+    return {
+        "id": result.attempt.id,
+        "threat": result.attempt.threat,
+        "name": result.attempt.name,
+        "verdict": result.verdict,
+        "layer": result.layer,
+        "by": result.by,
+        "message": result.message,
+        "layers": {
+            layer: {"state": each.state, "by": each.by, "message": each.message} for layer, each in result.alone.items()
+        },
+    }
+
+
+def _control(result: ControlResult) -> dict[str, Any]:
+    return {
+        "id": result.control.id,
+        "name": result.control.name,
+        "verdict": result.verdict,
+        "message": result.message,
+    }
+
+
+def _discrepancy(each: Discrepancy) -> dict[str, Any]:
+    return {
+        "code": each.code,
+        "what": each.what,
+        "namespace": each.namespace,
+        "object": each.target,
+        "found": each.found,
+        "intended": each.intended,
+        "remedy": each.remedy,
+    }
