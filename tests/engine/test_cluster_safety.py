@@ -73,7 +73,7 @@ def test_all_problems_come_at_once_and_nothing_is_applied(
     for place, code in (
         ("Pulumi.safety.yaml: cluster.contxt", "FT-CFG-602"),
         ("Pulumi.safety.yaml: flux.profile", "FT-CFG-606"),
-        ("Pulumi.safety.yaml: tenants.dev-team.sync.interval", "FT-CFG-003"),
+        ("Pulumi.safety.yaml: tenants.dev-team.sync.interval", "FT-CFG-006"),
         ("tenants/dev-team.yaml: namespaces[0].name", "FT-CFG-001"),
         ("tenants/ghost.yaml", "FT-CFG-629"),
     ):

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
-from flux_tenancy.components.config.errors import EXACTLY_ONE, NOT_A, ONLY_ONE, MisplacedValueError
+from flux_tenancy.components.config.errors import EXACTLY_ONE, MISSING, NOT_A, ONLY_ONE, MisplacedValueError
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.passed import Passed
 from flux_tenancy.components.config.section import Section
@@ -46,16 +46,18 @@ GitUrl = Annotated[
 ]
 SignerName = Annotated[
     str,
-    *matching(r"^[-._A-Za-z0-9]{1,200}$", Message("FT-CFG-252", "is not a name of letters, digits, '-', '_' and '.'")),
+    *matching(
+        r"^[-._A-Za-z0-9]{1,200}$",
+        NOT_A(what="the name of a signer", example="jane.doe, with letters, digits, dashes, underscores and dots"),
+    ),
 ]
 GitHubName = Annotated[
     str,
     *matching(
         f"^{_GITHUB_NAME}$",
-        Message(
-            "FT-CFG-253",
-            "is not a GitHub organization or user",
-            "use at most 39 letters, digits, '-' and '_', e.g. my-org",
+        NOT_A(
+            what="a GitHub organization or user",
+            example="my-org, with at most 39 letters, digits, dashes and underscores",
         ),
     ),
 ]
@@ -302,7 +304,7 @@ class GitHubOwner(Section):
         if self.token is not None and self.app is not None:
             raise ValueError(ONLY_ONE(keys="token and app"))
         if self.app is not None and self.app.installation_id is None:
-            raise MisplacedValueError(("app", "installationId"), Message("FT-CFG-274", "is required here and missing"))
+            raise MisplacedValueError(("app", "installationId"), MISSING())
         return self
 
 

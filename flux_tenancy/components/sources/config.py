@@ -12,7 +12,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 from pydantic import Field, SecretStr, model_validator
 
-from flux_tenancy.components.config.errors import EXACTLY_ONE, NOT_A, TWICE, MisplacedValueError
+from flux_tenancy.components.config.errors import EXACTLY_ONE, MISSING, NOT_A, TWICE, MisplacedValueError
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.passed import Passed
 from flux_tenancy.components.config.sealed import is_sealed
@@ -193,7 +193,7 @@ class Proxy(Section):
     @model_validator(mode="after")
     def _whole_login(self) -> Proxy:
         if (self.username is None) != (self.password is None):
-            raise ValueError(Message("FT-SRC-033", "needs both username and password, or neither"))
+            raise MisplacedValueError(("username" if self.username is None else "password",), MISSING())
         return self
 
 

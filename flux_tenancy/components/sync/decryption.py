@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import yaml
 from pydantic import Field, model_validator
 
-from flux_tenancy.components.config.errors import MisplacedValueError
+from flux_tenancy.components.config.errors import MISSING, MisplacedValueError
 from flux_tenancy.components.config.messages import Message, message_of
 from flux_tenancy.components.config.sealed import is_sealed
 from flux_tenancy.components.config.section import Section
@@ -162,7 +162,7 @@ class WorkloadIdentity(Section):
                     (key,), Message("FT-CFG-203", f"is not a setting of {self.provider}", "remove it")
                 )
             if name in own and own[name].required and value is None:
-                raise MisplacedValueError((key,), Message("FT-CFG-204", f"is required for {self.provider} and missing"))
+                raise MisplacedValueError((key,), MISSING())
             if name in own and value is not None and not re.fullmatch(own[name].pattern, value):
                 raise MisplacedValueError(
                     (key,), Message("FT-CFG-205", "is rejected by Flux", f"it must match {own[name].pattern}").of(value)

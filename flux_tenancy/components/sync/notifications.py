@@ -19,8 +19,8 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr, WithJsonSchema, model_validator
 
-from flux_tenancy.components.config.errors import MisplacedValueError
-from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.config.errors import MISSING, NOT_A, MisplacedValueError
+from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.passed import Passed, merged
 from flux_tenancy.components.config.types import SecretText, checked_by, regular_expression, secret, url_parts
 from flux_tenancy.components.config.yaml_files import data_of
@@ -106,8 +106,6 @@ SECRET_STARTS: Mapping[str, str] = {"creds": base64.b64encode(b"-----BEGIN NATS 
 """How the base64 of keys begins whose values are too long to decode."""
 
 
-ADDRESS_NOT_A_URL = Wording("FT-MSG-002", "is not a URL with a host", "write it like {example}")
-
 EventKind = Literal[
     "ArtifactGenerator",
     "Bucket",
@@ -129,7 +127,7 @@ _EXAMPLE = "https://alerts.example.com/path"
 
 def _address(value: str) -> str:
     if not url_parts(value, _SCHEMES, _EXAMPLE).hostname:
-        raise ValueError(ADDRESS_NOT_A_URL(example=_EXAMPLE))
+        raise ValueError(NOT_A(what="a URL with a host", example=_EXAMPLE))
     return value
 
 
@@ -141,7 +139,7 @@ def _secret_address(value: str) -> str:
     except ValueError:  # e.g. a port that is not a number
         usable = False
     if not usable:
-        raise ValueError(ADDRESS_NOT_A_URL(example=_EXAMPLE))
+        raise ValueError(NOT_A(what="a URL with a host", example=_EXAMPLE))
     return address
 
 
@@ -282,7 +280,7 @@ class Notification(Passed):
     @model_validator(mode="after")
     def _whole_login(self) -> Notification:
         if self.password is not None and self.username is None:
-            raise MisplacedValueError(("password",), Message("FT-MSG-010", "needs a username", "set username"))
+            raise MisplacedValueError(("username",), MISSING())
         return self
 
     def _addresses(self) -> dict[str, object]:

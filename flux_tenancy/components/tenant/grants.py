@@ -119,21 +119,16 @@ ResourceName = Annotated[
     str,
     *matching(
         r"^[a-z][-a-z0-9]*(/[a-z]+)?$",
-        Message(
-            "FT-TEN-403",
-            "is not the plural name of a resource",
-            "name each resource, e.g. certificates or widgets/scale; there are no wildcards",
-        ),
+        NOT_A(what="the plural name of a resource", example="certificates or widgets/scale; there are no wildcards"),
     ),
 ]
 ObjectName = Annotated[
     str,
     *matching(
         r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$",
-        Message(
-            "FT-TEN-408",
-            "is not the name of an object",
-            "use lowercase letters, digits, '-' and '.'; there are no wildcards",
+        NOT_A(
+            what="the name of an object",
+            example="letsencrypt, with lowercase letters, digits, dashes and dots; there are no wildcards",
         ),
     ),
 ]

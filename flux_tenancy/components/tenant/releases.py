@@ -32,7 +32,7 @@ ReleaseName = Annotated[
     str,
     *matching(
         r"^[a-z0-9]([-a-z0-9]{0,51}[a-z0-9])?$",
-        Message("FT-TEN-300", "is not the name of a Helm release", "use at most 53 lowercase letters, digits and '-'"),
+        NOT_A(what="the name of a Helm release", example="shop, with at most 53 lowercase letters, digits and dashes"),
     ),
 ]
 # Source: `ValuesReference` in github.com/fluxcd/pkg/apis/meta

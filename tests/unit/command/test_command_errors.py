@@ -76,7 +76,7 @@ CASES = {
     "tenant envelope": Case((TENANT,), unknown_tenant="FT-OPS-004"),
     "tenant list": Case(("--no-policies",), no_stack="", no_cluster="FT-CLU-001", is_report=True),
     "tenant page": Case(("/dev/null", "--no-policies"), no_stack=""),
-    "tenant new": Case(("shop", "--repo", URL, "--no-preview"), unknown_tenant="FT-CFG-002", other_tenant="No_Name"),
+    "tenant new": Case(("shop", "--repo", URL, "--no-preview"), unknown_tenant="FT-CFG-006", other_tenant="No_Name"),
     "tenant offboard": Case((TENANT, "--no-preview"), unknown_tenant="FT-OPS-004", no_cluster="FT-OPS-310"),
     "tenant resume": Case((TENANT, "--no-preview"), unknown_tenant="FT-OPS-004"),
     "tenant show": Case((TENANT,), no_stack="", unknown_tenant="FT-OPS-314", no_cluster="FT-CLU-001", is_report=True),

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from flux_tenancy.components.config.errors import TWICE, MisplacedValueError
+from flux_tenancy.components.config.errors import NOT_A, TWICE, MisplacedValueError
 from flux_tenancy.components.config.messages import Message, joined
 from flux_tenancy.components.config.networks import NetworkRange
 from flux_tenancy.components.config.section import Section
@@ -153,10 +153,9 @@ class FluxEgress(Section):
 def _usable_lane(value: str) -> str:
     if len(value) > _LONGEST_LANE or value == PLATFORM_LANE:
         raise ValueError(
-            Message(
-                "FT-CFG-860",
-                "is not a name of a lane",
-                f"choose a name of at most {_LONGEST_LANE} characters, except {PLATFORM_LANE}",
+            NOT_A(
+                what="the name of a lane",
+                example=f"team-a, with at most {_LONGEST_LANE} characters, and not {PLATFORM_LANE}",
             )
         )
     return value

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import yaml
 from pydantic import AfterValidator
 
-from flux_tenancy.components.config.errors import NOT_A, KeyPath
+from flux_tenancy.components.config.errors import MISSING, NOT_A, KeyPath
 from flux_tenancy.components.config.messages import Message, printable
 from flux_tenancy.components.config.pinned_input import PinnedInput, read_pinned
 from flux_tenancy.components.config.types import SEMANTIC_VERSION, matching
@@ -288,7 +288,7 @@ class Definitions:
             elif error.validator == "required":
                 for key in cast("list[str]", error.validator_value):
                     if key not in error.instance:
-                        yield (*path, key), Message("FT-FLX-031", f"is required by Flux {self._version} and missing")
+                        yield (*path, key), MISSING()
             else:
                 yield path, self._invalid(error)
 

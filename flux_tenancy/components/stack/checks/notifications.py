@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from flux_tenancy.components.config.errors import MISSING
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.sealed import is_sealed
 from flux_tenancy.components.policies.names import PolicyName
@@ -87,14 +88,7 @@ def _without_repository(config: StackConfig) -> Iterator[Finding]:
         for key, each in tenant.notifications.items():
             stated = each.address is not None or each.secret_address is not None
             if each.provider.address is Address.REPOSITORY and not stated:
-                yield (
-                    ("tenants", name, "notifications", key, "address"),
-                    Message(
-                        "FT-SRC-054",
-                        "is required, since the tenant has no Git repository",
-                        "set the URL of a repository",
-                    ),
-                )
+                yield ("tenants", name, "notifications", key, "address"), MISSING()
 
 
 def _open_without_lists(config: StackConfig) -> Iterator[Finding]:

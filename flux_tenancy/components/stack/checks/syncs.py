@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from flux_tenancy.components.config.errors import dotted
+from flux_tenancy.components.config.errors import MISSING, NOT_A, dotted
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.stack.checks import Finding, of_each
@@ -143,16 +143,11 @@ def _charts(tenant: str, config: TenantConfig, _: StackConfig) -> Iterator[Findi
                     )
         elif kind is not None:
             if release.chart is None:
-                yield (
-                    (*path, "chart"),
-                    Message("FT-TEN-315", f"is required, because a {kind} can contain several charts"),
-                )
+                yield (*path, "chart"), MISSING()
             elif ".." in release.chart.split("/"):
                 yield (
                     (*path, "chart"),
-                    Message("FT-TEN-318", "is outside of its source", "name a chart inside of the source").of(
-                        release.chart
-                    ),
+                    NOT_A(what="a chart inside of its source", example="./charts/app").of(release.chart),
                 )
             if release.version is not None and kind != HELM_REPOSITORY:
                 yield (

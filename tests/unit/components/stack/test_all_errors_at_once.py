@@ -23,7 +23,8 @@ NO_KYVERNO = "policies.engine: " + said("FT-CFG-670", "kyverno")
         ({"cluster": ...}, "cluster: " + MISSING()),
         (
             {"flux": FLUX | {"sha256": "5f"}},
-            "flux.sha256: " + said("FT-CFG-009").of("5f"),
+            "flux.sha256: "
+            + said("FT-CFG-006", "a SHA-256 digest", "9f86d08…, with 64 lowercase hexadecimal digits").of("5f"),
         ),
         ({"fluxx": {}}, "fluxx: " + said("FT-CFG-602", "flux")),
         (
@@ -33,7 +34,7 @@ NO_KYVERNO = "policies.engine: " + said("FT-CFG-670", "kyverno")
         ({"policies": {"mode": "off"}}, "policies.mode: " + said("FT-CFG-502")),
         (
             {"tenants": {"dev-team": {}, "ops-team": {"sync": {"interval": "often"}}}},
-            "tenants.ops-team.sync.interval: " + said("FT-CFG-003").of("often"),
+            "tenants.ops-team.sync.interval: " + said("FT-CFG-006", "a duration", "30s, 5m or 1h30m").of("often"),
         ),
         ({"tenants": BOTH | {"kyverno": {}}}, "tenants.kyverno: " + said("FT-CFG-001").of("kyverno")),
     ],

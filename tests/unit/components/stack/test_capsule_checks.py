@@ -40,7 +40,11 @@ def proxy(**keys: Any) -> dict[str, Any]:
         (
             {"tenancy": CAPSULE | {"capsule": {"quota": {FLUX_KIND: "3"}}}},
             f'tenancy.capsule.quota["{FLUX_KIND}"]: '
-            + said("FT-CFG-401", "requests.cpu, pods or count/jobs.batch").of(FLUX_KIND),
+            + said(
+                "FT-CFG-006",
+                "a resource that can be limited here",
+                "requests.cpu, pods or count/jobs.batch; Flux's own kinds are limited by fluxObjects",
+            ).of(FLUX_KIND),
         ),
         (
             {"tenancy": CAPSULE, "tenants": {"dev-team": {"capsule": {"owner": "system:serviceaccount:a:b"}}}},

@@ -19,11 +19,12 @@ from tests.support.messages import said
 
 GIT_URL_EXAMPLE = "https://git.example.com/team/repository or ssh://git@git.example.com/team/repository"
 GIT_SCHEMES = "http:// or https:// or ssh://"
-NO_GIT_SCHEME = said("FT-CFG-017", GIT_SCHEMES, GIT_URL_EXAMPLE)
+A_LABEL = said("FT-CFG-006", "a DNS label", "dev-team, with at most 63 lowercase letters, digits and dashes")
+NO_GIT_SCHEME = said("FT-CFG-006", f"a URL that begins with {GIT_SCHEMES}", GIT_URL_EXAMPLE)
 
 
 def unknown_scheme(scheme: str) -> Message:
-    return said("FT-CFG-016", scheme, GIT_SCHEMES, GIT_URL_EXAMPLE)
+    return said("FT-CFG-006", f"a URL that begins with {GIT_SCHEMES}", GIT_URL_EXAMPLE)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +44,10 @@ def unknown_scheme(scheme: str) -> Message:
         ({"cluster": {"kubeconfig": 1}}, "cluster.kubeconfig: " + said("FT-CFG-612", "1")),
         (
             {"cluster": CLUSTER | {"uid": "staging"}},
-            "cluster.uid: " + said("FT-CFG-180").of("staging"),
+            "cluster.uid: "
+            + said("FT-CFG-006", "a uid", "that of `kubectl get namespace kube-system -o jsonpath={.metadata.uid}`").of(
+                "staging"
+            ),
         ),
         (
             {"flux": FLUX | {"egress": {"hosts": ["https://files.example.com"]}}},
@@ -71,7 +75,7 @@ def unknown_scheme(scheme: str) -> Message:
         ({"tenants": []}, "tenants: " + said("FT-CFG-609", "a mapping", "a list")),
         (
             {"tenancy": {"settleTimeout": "soon"}},
-            "tenancy.settleTimeout: " + said("FT-CFG-003").of("soon"),
+            "tenancy.settleTimeout: " + said("FT-CFG-006", "a duration", "30s, 5m or 1h30m").of("soon"),
         ),
         (
             {"tenancy": {"extraRules": [{"apiGroups": [""], "resources": [], "verbs": ["get"]}]}},
@@ -100,7 +104,8 @@ def test_a_section_that_cannot_be_used_is_named(tmp_path, sections, problem):
         ),
         (
             {"sha256": "5f5f"},
-            ".sha256: " + said("FT-CFG-009").of("5f5f"),
+            ".sha256: "
+            + said("FT-CFG-006", "a SHA-256 digest", "9f86d08…, with 64 lowercase hexadecimal digits").of("5f5f"),
         ),
         (
             {"profile": "tenants"},
@@ -125,11 +130,16 @@ def test_a_section_that_cannot_be_used_is_named(tmp_path, sections, problem):
         (
             {"manifests": {"url": "install.yaml"}},
             ".manifests.url: "
-            + said("FT-CFG-017", "http:// or https://", "https://host.example.com/path").of("install.yaml"),
+            + said("FT-CFG-006", "a URL that begins with http:// or https://", "https://host.example.com/path").of(
+                "install.yaml"
+            ),
         ),
         (
             {"manifests": {"url": "https:///install.yaml"}},
-            ".manifests.url: " + said("FT-CFG-018", "https://host.example.com/path").of("https:///install.yaml"),
+            ".manifests.url: "
+            + said("FT-CFG-006", "a URL with a host in lowercase", "https://host.example.com/path").of(
+                "https:///install.yaml"
+            ),
         ),
         (
             {"manifests": {"url": "https://host/install.yaml", "bundle": "install.yaml"}},
@@ -303,8 +313,8 @@ def test_names_of_the_clusters_own_parts_are_reserved(tmp_path, name):
 )
 def test_tenants_and_namespaces_are_dns_labels(tmp_path, name):
     assert set(problems(tmp_path, tenants={name: {}, "dev-team": {"namespaces": [{"name": name}]}})) == {
-        f"Pulumi.staging.yaml: tenants.{name}: {said('FT-CFG-002').of(name)}",
-        f"Pulumi.staging.yaml: tenants.dev-team.namespaces[0].name: {said('FT-CFG-002').of(name)}",
+        f"Pulumi.staging.yaml: tenants.{name}: {A_LABEL.of(name)}",
+        f"Pulumi.staging.yaml: tenants.dev-team.namespaces[0].name: {A_LABEL.of(name)}",
     }
 
 
@@ -325,23 +335,23 @@ def test_a_bad_name_is_told_before_its_base_file_is_asked_for(tmp_path):
             "git@example.com:a/b",
             said("FT-CFG-015", "git@example.com", "a/b").of("git@example.com:a/b"),
         ),
-        ("https:///apps", said("FT-CFG-018", GIT_URL_EXAMPLE).of("https:///apps")),
-        ("https://git:99999/a", said("FT-CFG-013", GIT_URL_EXAMPLE).of("https://git:99999/a")),
-        ("https://[::1/a", said("FT-CFG-013", GIT_URL_EXAMPLE).of("https://[::1/a")),
-        ("https://git/a b", said("FT-CFG-013", GIT_URL_EXAMPLE).of("https://git/a b")),
+        ("https:///apps", said("FT-CFG-006", "a URL with a host in lowercase", GIT_URL_EXAMPLE).of("https:///apps")),
+        ("https://git:99999/a", said("FT-CFG-006", "a well-formed URL", GIT_URL_EXAMPLE).of("https://git:99999/a")),
+        ("https://[::1/a", said("FT-CFG-006", "a well-formed URL", GIT_URL_EXAMPLE).of("https://[::1/a")),
+        ("https://git/a b", said("FT-CFG-006", "a well-formed URL", GIT_URL_EXAMPLE).of("https://git/a b")),
         (
             "https://Git.example.com/a",
-            said("FT-CFG-018", GIT_URL_EXAMPLE).of("https://Git.example.com/a"),
+            said("FT-CFG-006", "a URL with a host in lowercase", GIT_URL_EXAMPLE).of("https://Git.example.com/a"),
         ),
         (
             "ssh://git.example.com@GIT.example.com/a",
-            said("FT-CFG-018", GIT_URL_EXAMPLE),
+            said("FT-CFG-006", "a URL with a host in lowercase", GIT_URL_EXAMPLE),
         ),
         ("https://user@git.example.com/a", said("FT-CFG-014")),
         ("https://user:pa55word@git.example.com/a", said("FT-CFG-014")),
         ("ssh://git:pa55word@git.example.com/a", said("FT-CFG-014")),
         ("ftp://user:pa55word@git.example.com/a", said("FT-CFG-014")),
-        ("https://user:pa55/word@git.example.com/a", said("FT-CFG-013", GIT_URL_EXAMPLE)),
+        ("https://user:pa55/word@git.example.com/a", said("FT-CFG-006", "a well-formed URL", GIT_URL_EXAMPLE)),
     ],
 )
 def test_a_git_url_that_flux_cannot_fetch_or_that_holds_a_password_is_refused(tmp_path, url, reason):
@@ -361,14 +371,14 @@ def test_git_urls_without_credentials_are_taken(tmp_path, url):
 @pytest.mark.parametrize(
     ("interval", "reason"),
     [
-        ("10", said("FT-CFG-004", "10").of("10")),
-        ("soon", said("FT-CFG-003").of("soon")),
-        ("-5m", said("FT-CFG-003").of("-5m")),
-        ("1 h", said("FT-CFG-003").of("1 h")),
-        ("0s", said("FT-CFG-005").of("0s")),
-        (60, said("FT-CFG-004", "60").of(60)),
+        ("10", said("FT-CFG-006", "a duration with its unit", "10s or 10m").of("10")),
+        ("soon", said("FT-CFG-006", "a duration", "30s, 5m or 1h30m").of("soon")),
+        ("-5m", said("FT-CFG-006", "a duration", "30s, 5m or 1h30m").of("-5m")),
+        ("1 h", said("FT-CFG-006", "a duration", "30s, 5m or 1h30m").of("1 h")),
+        ("0s", said("FT-CFG-006", "a duration longer than zero", "30s, 5m or 1h30m").of("0s")),
+        (60, said("FT-CFG-006", "a duration with its unit", "60s or 60m").of(60)),
         (True, said("FT-CFG-612", "true")),
-        (2.5, said("FT-CFG-004", "2.5").of(2.5)),
+        (2.5, said("FT-CFG-006", "a duration with its unit", "2.5s or 2.5m").of(2.5)),
         (None, said("FT-CFG-611", "a string")),
     ],
 )
@@ -404,9 +414,12 @@ def test_an_interval_that_flux_does_not_know_is_refused(tmp_path, interval, reas
         ),
         (
             {"sync": {"path": "../prod"}},
-            ".sync.path: " + said("FT-CFG-008").of("../prod"),
+            ".sync.path: " + said("FT-CFG-006", "a folder inside the repository", "./staging").of("../prod"),
         ),
-        ({"sync": {"path": "/prod"}}, ".sync.path: " + said("FT-CFG-008").of("/prod")),
+        (
+            {"sync": {"path": "/prod"}},
+            ".sync.path: " + said("FT-CFG-006", "a folder inside the repository", "./staging").of("/prod"),
+        ),
         ({"sync": {"prune": 0.5}}, ".sync.prune: " + said("FT-CFG-609", "true or false", "0.5")),
         (
             {"sync": {"targetNamespace": "other"}},
@@ -443,12 +456,15 @@ sync:
     tenants = {"dev-team": {"source": {"interval": "often"}, "sync": {"path": "/"}}, "missing": {}}
 
     assert problems(tmp_path, bases={"dev-team": base}, flux=FLUX | {"sha256": "?"}, tenants=tenants) == [
-        "Pulumi.staging.yaml: flux.sha256: " + said("FT-CFG-009").of("?"),
-        "Pulumi.staging.yaml: tenants.dev-team.source.interval: " + said("FT-CFG-003").of("often"),
-        "Pulumi.staging.yaml: tenants.dev-team.sync.path: " + said("FT-CFG-008").of("/"),
+        "Pulumi.staging.yaml: flux.sha256: "
+        + said("FT-CFG-006", "a SHA-256 digest", "9f86d08…, with 64 lowercase hexadecimal digits").of("?"),
+        "Pulumi.staging.yaml: tenants.dev-team.source.interval: "
+        + said("FT-CFG-006", "a duration", "30s, 5m or 1h30m").of("often"),
+        "Pulumi.staging.yaml: tenants.dev-team.sync.path: "
+        + said("FT-CFG-006", "a folder inside the repository", "./staging").of("/"),
         "tenants/dev-team.yaml: [1]: "
         + said("FT-CFG-601", ", ".join(str(field.alias) for field in TenantConfig.model_fields.values())),
-        "tenants/dev-team.yaml: namespaces[0].name: " + said("FT-CFG-002").of("Apps"),
+        "tenants/dev-team.yaml: namespaces[0].name: " + A_LABEL.of("Apps"),
         "tenants/dev-team.yaml: source.url: " + NO_GIT_SCHEME.of("git.example.com"),
         "tenants/missing.yaml: " + said("FT-CFG-629", "Pulumi.staging.yaml", "missing", ""),
     ]
@@ -470,7 +486,7 @@ def test_problems_in_a_list_that_the_stack_replaced_are_the_stacks(tmp_path):
     base = DEV_TEAM_BASE.replace("- name: apps", "- name: Never_Seen")
 
     assert problems(tmp_path, bases={"dev-team": base}, tenants={"dev-team": {"namespaces": [{"name": "Apps"}]}}) == [
-        "Pulumi.staging.yaml: tenants.dev-team.namespaces[0].name: " + said("FT-CFG-002").of("Apps")
+        "Pulumi.staging.yaml: tenants.dev-team.namespaces[0].name: " + A_LABEL.of("Apps")
     ]
 
 
@@ -512,7 +528,7 @@ def test_a_kubeconfig_of_the_wrong_type_is_refused_without_being_shown(tmp_path,
         ),
         (
             {"flux": FLUX | {"sha256": "pa55word"}},
-            "flux.sha256: " + said("FT-CFG-009"),
+            "flux.sha256: " + said("FT-CFG-006", "a SHA-256 digest", "9f86d08…, with 64 lowercase hexadecimal digits"),
         ),
         (
             {"flux": FLUX | {"profile": "pa55word"}},

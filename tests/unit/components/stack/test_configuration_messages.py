@@ -10,7 +10,7 @@ from flux_tenancy.components.config.types import Quantity
 from tests.support.messages import said
 
 EXAMPLE = "https://git.example.com/team/repository or ssh://git@git.example.com/team/repository"
-UNKNOWN = said("FT-CFG-016", "shh", "http:// or https:// or ssh://", EXAMPLE)
+UNKNOWN = said("FT-CFG-006", "a URL that begins with http:// or https:// or ssh://", EXAMPLE)
 
 
 def tenant(**entry: Any) -> dict[str, Any]:
@@ -25,14 +25,17 @@ def tenant(**entry: Any) -> dict[str, Any]:
             {"tenancy": {"limits": {"quota": {"pods": 50}}}},
             "tenancy.limits.quota.pods: " + said("FT-CFG-612", "50"),
         ),
-        ({"tenancy": {"settleTimeout": 60}}, "tenancy.settleTimeout: " + said("FT-CFG-004", "60").of(60)),
+        (
+            {"tenancy": {"settleTimeout": 60}},
+            "tenancy.settleTimeout: " + said("FT-CFG-006", "a duration with its unit", "60s or 60m").of(60),
+        ),
         (
             tenant(sync={"interval": "5"}),
-            "tenants.dev-team.sync.interval: " + said("FT-CFG-004", "5").of("5"),
+            "tenants.dev-team.sync.interval: " + said("FT-CFG-006", "a duration with its unit", "5s or 5m").of("5"),
         ),
         (
             tenant(sync={"interval": "1d"}),
-            "tenants.dev-team.sync.interval: " + said("FT-CFG-003").of("1d"),
+            "tenants.dev-team.sync.interval: " + said("FT-CFG-006", "a duration", "30s, 5m or 1h30m").of("1d"),
         ),
         (
             tenant(source={"url": "shh://git@github.com/acme/apps"}),

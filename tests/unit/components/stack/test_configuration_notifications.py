@@ -58,15 +58,22 @@ def test_a_tenant_has_notifications_of_many_types(tmp_path, notification):
         ),
         (ALERTMANAGER | {"eventSources": []}, ".eventSources: " + said("FT-FLX-034", "set kinds")),
         (ALERTMANAGER | {"providerRef": {"name": "a"}}, ".providerRef: " + said("FT-FLX-034", "remove it")),
-        (ALERTMANAGER | {"password": Secret("p")}, ".password: " + said("FT-MSG-010")),
+        (ALERTMANAGER | {"password": Secret("p")}, ".password: " + said("FT-CFG-605")),
         (
             ALERTMANAGER | {"include": ["(?!a)b"]},
-            ".include[0]: " + said("FT-CFG-504", "(?i)forbidden|denied").of("(?!a)b"),
+            ".include[0]: "
+            + said("FT-CFG-006", "one of RE2, which has no lookarounds and backreferences", "(?i)forbidden|denied").of(
+                "(?!a)b"
+            ),
         ),
         (
             ALERTMANAGER | {"exclude": ["("]},
             ".exclude[0]: "
-            + said("FT-CFG-503", "missing ), unterminated subpattern at position 0", "(?i)forbidden|denied").of("("),
+            + said(
+                "FT-CFG-006",
+                "a regular expression (missing ), unterminated subpattern at position 0)",
+                "(?i)forbidden|denied",
+            ).of("("),
         ),
     ],
 )
@@ -111,7 +118,7 @@ def test_a_secret_that_is_no_url_is_refused_and_not_shown(tmp_path, address):
     example = "https://alerts.example.com/path"
 
     assert refused(tmp_path, type="slack", secretAddress=Secret(address)) == [
-        ".secretAddress: " + said("FT-MSG-002", example)
+        ".secretAddress: " + said("FT-CFG-006", "a URL with a host", example)
     ]
 
 
@@ -174,7 +181,7 @@ def test_a_commit_status_needs_an_address_if_the_tenant_has_no_repository(tmp_pa
     own = {"sync": {"source": "app"}, "notifications": {"status": {"type": "gitea", "token": Secret("t")}}}
 
     assert problems(tmp_path, bases={"dev-team": base}, tenants={"dev-team": own}, policies=policies) == [
-        "Pulumi.staging.yaml: tenants.dev-team.notifications.status.address: " + said("FT-SRC-054")
+        "Pulumi.staging.yaml: tenants.dev-team.notifications.status.address: " + said("FT-CFG-605")
     ]
 
 

@@ -51,9 +51,12 @@ def test_a_secret_value_is_hidden_from_whoever_prints_the_configuration(tmp_path
 @pytest.mark.parametrize(
     ("release", "problem"),
     [
-        ({}, "chart: " + said("FT-TEN-315", "GitRepository")),
-        ({"source": "charts"}, "chart: " + said("FT-TEN-315", "HelmRepository")),
-        ({"source": "charts", "chart": "../other"}, "chart: " + said("FT-TEN-318").of("../other")),
+        ({}, "chart: " + said("FT-CFG-605")),
+        ({"source": "charts"}, "chart: " + said("FT-CFG-605")),
+        (
+            {"source": "charts", "chart": "../other"},
+            "chart: " + said("FT-CFG-006", "a chart inside of its source", "./charts/app").of("../other"),
+        ),
         ({"source": "artifact", "chart": "podinfo"}, "chart: " + said("FT-TEN-316", "OCIRepository")),
         ({"source": "artifact", "version": "6.x"}, "version: " + said("FT-TEN-316", "OCIRepository")),
         ({"source": "artifact", "verify": {"provider": "cosign"}}, "verify: " + said("FT-TEN-316", "OCIRepository")),
@@ -68,7 +71,13 @@ def test_a_secret_value_is_hidden_from_whoever_prints_the_configuration(tmp_path
             "dependsOn[0]: " + said("FT-TEN-311", "releases", "none").of("db"),
         ),
         ({"chart": "a", "dependsOn": ["podinfo"]}, "dependsOn: " + said("FT-TEN-312", "podinfo -> podinfo")),
-        ({"chart": "a", "releaseName": LONG}, "releaseName: " + said("FT-TEN-300").of(LONG)),
+        (
+            {"chart": "a", "releaseName": LONG},
+            "releaseName: "
+            + said(
+                "FT-CFG-006", "the name of a Helm release", "shop, with at most 53 lowercase letters, digits and dashes"
+            ).of(LONG),
+        ),
         ({"chart": "a", "retries": 1}, "retries: " + said("FT-TEN-304", "RetryOnFailure")),
         (
             {"chart": "a", "strategy": "RemediateOnFailure", "retryInterval": "1m"},

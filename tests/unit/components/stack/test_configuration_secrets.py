@@ -122,7 +122,8 @@ def test_what_has_to_be_renewed_gets_no_second_remark_whatever_else_is_wrong_wit
     tenants = {"dev-team": {"source": {"deployKey": key}}}
 
     assert problems(tmp_path, bases={"dev-team": SSH_BASE}, tenants=tenants, flux=FLUX | {"sha256": "?"}) == [
-        "Pulumi.staging.yaml: flux.sha256: " + said("FT-CFG-009").of("?"),
+        "Pulumi.staging.yaml: flux.sha256: "
+        + said("FT-CFG-006", "a SHA-256 digest", "9f86d08…, with 64 lowercase hexadecimal digits").of("?"),
         plain_text("tenants.dev-team.source.deployKey"),
     ]
 
@@ -182,9 +183,11 @@ def test_messages_hide_what_is_encrypted_and_show_the_rest_of_the_same_section(t
     }
 
     assert problems(tmp_path, tenants=tenants) == [
-        "Pulumi.staging.yaml: tenants.dev-team.source.interval: " + said("FT-CFG-003").of("often"),
-        "Pulumi.staging.yaml: tenants.dev-team.sync.interval: " + said("FT-CFG-003"),
-        "Pulumi.staging.yaml: tenants.dev-team.sync.path: " + said("FT-CFG-008").of("/shown"),
+        "Pulumi.staging.yaml: tenants.dev-team.source.interval: "
+        + said("FT-CFG-006", "a duration", "30s, 5m or 1h30m").of("often"),
+        "Pulumi.staging.yaml: tenants.dev-team.sync.interval: " + said("FT-CFG-006", "a duration", "30s, 5m or 1h30m"),
+        "Pulumi.staging.yaml: tenants.dev-team.sync.path: "
+        + said("FT-CFG-006", "a folder inside the repository", "./staging").of("/shown"),
         "Pulumi.staging.yaml: tenants.dev-team.sync.prune: " + said("FT-CFG-609", "true or false", "this value"),
     ]
 
@@ -194,7 +197,7 @@ def test_messages_show_what_a_tenants_base_says_though_the_stack_has_secrets(tmp
     tenants = {"dev-team": {"source": {"https": {"password": Secret("pa55word")}}}}
 
     assert problems(tmp_path, bases={"dev-team": base}, tenants=tenants) == [
-        "tenants/dev-team.yaml: sync.interval: " + said("FT-CFG-003").of("often")
+        "tenants/dev-team.yaml: sync.interval: " + said("FT-CFG-006", "a duration", "30s, 5m or 1h30m").of("often")
     ]
 
 
@@ -203,10 +206,11 @@ def test_values_in_lists_are_told_from_their_neighbours(tmp_path):
 
     found = problems(tmp_path, git=git, tenants={"dev-team": {"namespaces": [{"name": "A"}, {"name": Secret("B")}]}})
 
+    label = said("FT-CFG-006", "a DNS label", "dev-team, with at most 63 lowercase letters, digits and dashes")
     names = "Pulumi.staging.yaml: tenants.dev-team.namespaces"
     assert [problem for problem in found if "namespaces" in problem] == [
-        f"{names}[0].name: {said('FT-CFG-002').of('A')}",
-        f"{names}[1].name: {said('FT-CFG-002')}",
+        f"{names}[0].name: {label.of('A')}",
+        f"{names}[1].name: {label}",
     ]
 
 
@@ -230,7 +234,7 @@ def test_where_the_file_does_not_hold_the_very_value_nothing_of_a_secret_section
 
     found = problems(tmp_path, tenants={"dev-team": {"sync": {"interval": "pa55word"}}}, secret_keys={"tenants"})
 
-    reason = said("FT-CFG-003")
+    reason = said("FT-CFG-006", "a duration", "30s, 5m or 1h30m")
     assert f"Pulumi.staging.yaml: tenants.dev-team.sync.interval: {reason}" in found
     assert "pa55word" not in str(found)
 

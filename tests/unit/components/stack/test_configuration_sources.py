@@ -314,11 +314,16 @@ def test_a_second_key_of_one_type_is_refused_since_flux_takes_the_first_alone(tm
         ),
         (
             {"acme": {"app": {"appId": 1, "installationOwner": "acme", "privateKey": Secret(APP_KEY)}}},
-            "github.owners.acme.app.installationId: " + said("FT-CFG-274"),
+            "github.owners.acme.app.installationId: " + said("FT-CFG-605"),
         ),
         (
             {"a/b": {}},
-            "github.owners.a/b: " + said("FT-CFG-253").of("a/b"),
+            "github.owners.a/b: "
+            + said(
+                "FT-CFG-006",
+                "a GitHub organization or user",
+                "my-org, with at most 39 letters, digits, dashes and underscores",
+            ).of("a/b"),
         ),
         ({"acme": {}, "Acme": {}}, "github.owners: " + said("FT-CFG-275", "acme", "Acme")),
     ],

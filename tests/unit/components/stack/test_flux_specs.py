@@ -372,11 +372,11 @@ def test_fields_beside_those_that_the_platform_sets_stay_beside_them(tmp_path) -
             "FT-FLX-030",
             "did you mean 'optional'?",
         ),
-        ({"syncs": {"a": {"images": [{"newTag": "2"}]}}}, "syncs.a.images[0].name", "FT-FLX-031", "required"),
+        ({"syncs": {"a": {"images": [{"newTag": "2"}]}}}, "syncs.a.images[0].name", "FT-CFG-605", "required"),
         ({"sync": {"force": "yes"}}, "sync.force", "FT-FLX-032", "must be true or false, got a string"),
         ({"sync": {"commonMetadata": {"labels": {"a": 1}}}}, "sync.commonMetadata.labels.a", "FT-FLX-032", "a number"),
         ({"sync": {"namePrefix": ""}}, "sync.namePrefix", "FT-FLX-033", "minLength 1"),
-        ({"sync": {"wait": False, "healthChecks": [{"kind": "Pod"}]}}, "sync.healthChecks[0].name", "FT-FLX-031", ""),
+        ({"sync": {"wait": False, "healthChecks": [{"kind": "Pod"}]}}, "sync.healthChecks[0].name", "FT-CFG-605", ""),
         (
             {"sync": {"patches": [{"patch": "{}", "target": {"kindd": "Pod"}}]}},
             "sync.patches[0].target.kindd",

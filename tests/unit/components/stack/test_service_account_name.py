@@ -89,7 +89,11 @@ def test_a_labelled_namespace_has_the_name_for_all_tenants():
     ("sections", "key", "reason"),
     [
         ({"tenancy": {"serviceAccountName": "default"}}, "tenancy.serviceAccountName", said("FT-CFG-400")),
-        ({"tenancy": {"serviceAccountName": "a/b"}}, "tenancy.serviceAccountName", said("FT-CFG-002")),
+        (
+            {"tenancy": {"serviceAccountName": "a/b"}},
+            "tenancy.serviceAccountName",
+            said("FT-CFG-006", "a DNS label", "dev-team, with at most 63 lowercase letters, digits and dashes"),
+        ),
         (
             {"tenants": {"dev-team": {"serviceAccountName": "default"}}},
             "tenants.dev-team.serviceAccountName",

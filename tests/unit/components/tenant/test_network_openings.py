@@ -151,7 +151,7 @@ def of_shop(**network):
             {("shop.network.tenants.to[0]", "FT-TEN-523"), ("shop.network.tenants.from[0]", "FT-TEN-521")},
         ),
         (of_shop(ingress=[{"fromNamespace": "web-jobs"}]), {("shop.network.ingress[0].fromNamespace", "FT-TEN-524")}),
-        (of_shop(ingress=[{"fromNamespace": "Ingress"}]), {("shop.network.ingress[0].fromNamespace", "FT-CFG-002")}),
+        (of_shop(ingress=[{"fromNamespace": "Ingress"}]), {("shop.network.ingress[0].fromNamespace", "FT-CFG-006")}),
         (of_shop(ingress=[{"ports": []}]), {("shop.network.ingress[0].fromNamespace", "FT-CFG-605")}),
         (
             of_shop(egress=[{"cidr": "10.0.0.0/8", "ports": [{"port": 0}]}]),

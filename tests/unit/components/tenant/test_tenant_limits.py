@@ -226,16 +226,29 @@ def test_all_limits_have_the_tenants_label_and_name():
         (
             {"limits": {"quota": {"count/receivers.notification.toolkit.fluxcd.io": "1"}}},
             f'tenancy.limits.quota["{RECEIVERS}"]: '
-            + said("FT-CFG-401", OF_QUOTAS).of("count/receivers.notification.toolkit.fluxcd.io"),
+            + said(
+                "FT-CFG-006",
+                "a resource that can be limited here",
+                f"{OF_QUOTAS}; Flux's own kinds are limited by fluxObjects",
+            ).of("count/receivers.notification.toolkit.fluxcd.io"),
         ),
         (
             {"limits": {"quota": {"request.cpu": "4"}}},
-            'tenancy.limits.quota["request.cpu"]: ' + said("FT-CFG-401", OF_QUOTAS).of("request.cpu"),
+            'tenancy.limits.quota["request.cpu"]: '
+            + said(
+                "FT-CFG-006",
+                "a resource that can be limited here",
+                f"{OF_QUOTAS}; Flux's own kinds are limited by fluxObjects",
+            ).of("request.cpu"),
         ),
         (
             {"limits": {"containers": {"limits": {"limits.cpu": "4"}}}},
             'tenancy.limits.containers.limits["limits.cpu"]: '
-            + said("FT-CFG-401", "cpu, memory or nvidia.com/gpu").of("limits.cpu"),
+            + said(
+                "FT-CFG-006",
+                "a resource that can be limited here",
+                "cpu, memory or nvidia.com/gpu; Flux's own kinds are limited by fluxObjects",
+            ).of("limits.cpu"),
         ),
         (
             {"networkPolicy": "deny"},

@@ -24,7 +24,11 @@ def test_a_kyverno_without_more_is_highly_available_and_makes_no_reports(tmp_pat
         ({"version": "1.18.2"}, "kyverno.version", said("FT-CFG-452", "Kyverno", "1.19.x")),
         ({"version": "1.20.0"}, "kyverno.version", said("FT-CFG-452", "Kyverno", "1.19.x")),
         ({"version": "1.19"}, "kyverno.version", said("FT-CFG-006", "a Kyverno release", "1.19.1")),
-        ({"sha256": "abc"}, "kyverno.sha256", said("FT-CFG-009")),
+        (
+            {"sha256": "abc"},
+            "kyverno.sha256",
+            said("FT-CFG-006", "a SHA-256 digest", "9f86d08…, with 64 lowercase hexadecimal digits"),
+        ),
         ({"chart": {}}, "kyverno.chart", said("FT-CFG-181", "version, url and bundle")),
         (
             {"chart": {"version": "3.9.1", "bundle": "kyverno.tgz"}},
