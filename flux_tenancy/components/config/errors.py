@@ -16,6 +16,11 @@ NOT_A = Wording("FT-CFG-006", "is not {what}", "write it like {example}")
 EXACTLY_ONE = Wording("FT-CFG-181", "needs exactly one of {keys}")
 ONLY_ONE = Wording("FT-CFG-273", "sets {keys}", "keep one of them")
 TWICE = Wording("FT-CFG-403", "lists {what} twice", "keep one of them")
+UNKNOWN = Wording("FT-CFG-404", "is not {what}", "choose one of {choices}")
+RESERVED = Wording("FT-CFG-001", "is reserved for {owner}", "choose another name")
+SET_BY = Wording("FT-CFG-402", "sets {what}, which {owner} sets itself", "remove it")
+NOT_ALLOWED = Wording("FT-CFG-310", "sets {what}, which {owner} does not allow: {why}", "remove it")
+NO_EFFECT = Wording("FT-CFG-820", "has no effect: {reason}", "{remedy}")
 # A key with one of these is quoted in a path.
 _SPECIAL = frozenset('.[]" ')
 

@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, SecretStr, WithJsonSchema
 
-from flux_tenancy.components.config.errors import NOT_A, SecretValueError
+from flux_tenancy.components.config.errors import NOT_A, RESERVED, SecretValueError
 from flux_tenancy.components.config.messages import Message, Wording, message_of
 from flux_tenancy.components.config.sealed import SealedText, is_sealed
 
@@ -125,7 +125,7 @@ def is_reserved(name: str) -> bool:
 
 def _not_reserved(name: str) -> str:
     if is_reserved(name):
-        raise ValueError(Message("FT-CFG-001", "is reserved for the cluster's own components", "choose another name"))
+        raise ValueError(RESERVED(owner="the cluster's own components"))
     return name
 
 
@@ -294,13 +294,7 @@ SecretText = Annotated[SecretStr, *secret(_not_empty, "secret string")]
 
 def _not_every_pods(account: str) -> str:
     if account == "default":
-        raise ValueError(
-            Message(
-                "FT-CFG-400",
-                "is the default service account of pods, which would then have the tenant's rights",
-                "choose another name",
-            )
-        )
+        raise ValueError(RESERVED(owner="pods, which would then have the tenant's rights"))
     return account
 
 

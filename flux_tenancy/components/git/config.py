@@ -8,7 +8,15 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
-from flux_tenancy.components.config.errors import EXACTLY_ONE, MISSING, NOT_A, ONLY_ONE, MisplacedValueError
+from flux_tenancy.components.config.errors import (
+    EXACTLY_ONE,
+    MISSING,
+    NO_EFFECT,
+    NOT_A,
+    ONLY_ONE,
+    TWICE,
+    MisplacedValueError,
+)
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.passed import Passed
 from flux_tenancy.components.config.section import Section
@@ -76,11 +84,8 @@ NO_PROVIDER_ACCOUNT = Wording(
     "is {provider}, which requires a service account of the tenant",
     "set serviceAccountName to an account that is annotated with its cloud identity",
 )
-ACCOUNT_WITHOUT_PROVIDER = Wording(
-    "FT-SRC-027", "is used only to log in to a cloud", "set provider to aws, azure or gcp, or remove it"
-)
-CREDENTIALS_WITH_PROVIDER = Wording(
-    "FT-SRC-028", "cannot be combined with serviceAccountName", "keep one of the ways to log in"
+ACCOUNT_WITHOUT_PROVIDER = NO_EFFECT(
+    reason="it is used only to log in to a cloud", remedy="remove it, or set provider to aws, azure or gcp"
 )
 
 
@@ -89,9 +94,9 @@ def check_login(provider: str | None, account: str | None, credentials: str | No
     if provider is not None and account is None:
         raise MisplacedValueError(("provider",), NO_PROVIDER_ACCOUNT(provider=provider))
     if provider is None and account is not None:
-        raise MisplacedValueError(("serviceAccountName",), ACCOUNT_WITHOUT_PROVIDER())
+        raise MisplacedValueError(("serviceAccountName",), ACCOUNT_WITHOUT_PROVIDER)
     if account is not None and credentials is not None:
-        raise MisplacedValueError((credentials,), CREDENTIALS_WITH_PROVIDER())
+        raise MisplacedValueError((credentials,), ONLY_ONE(keys=f"{credentials} and serviceAccountName"))
 
 
 class HttpsCredentials(Section):
@@ -110,7 +115,7 @@ class HttpsCredentials(Section):
         if (self.password is None) == (self.bearer_token is None):
             raise ValueError(EXACTLY_ONE(keys="password (which may be a token) and bearerToken"))
         if self.bearer_token is not None and self.username is not None:
-            raise ValueError(Message("FT-CFG-261", "sets username with bearerToken", "set password instead"))
+            raise ValueError(ONLY_ONE(keys="username and bearerToken"))
         return self
 
 
@@ -229,22 +234,16 @@ class GitSource(Passed):
         check_login(self.provider, self.service_account_name, next(iter(given), None))
         if len(given) > 1:
             raise ValueError(ONLY_ONE(keys=f"{' and '.join(given)}, but a source has only one login"))
-        if scheme == "ssh" and given != ["deployKey"]:
-            problem = (
+        if scheme == "ssh" and not given:
+            raise MisplacedValueError(
+                ("url",),
                 Message(
-                    "FT-CFG-267",
-                    f"begins with ssh://, which cannot be combined with {given[0]}",
-                    "use an https:// URL, or a deployKey",
-                )
-                if given
-                else Message(
                     "FT-CFG-266",
                     "begins with ssh://, which needs a deployKey",
                     "create one with `flux-tenancy key deploy`; for one of `sources` or `shared`, store a private key "
                     "at its deployKey with `pulumi config set --secret --path`",
-                )
+                ),
             )
-            raise MisplacedValueError(("url",), problem)
         if given and scheme != ("ssh" if given == ["deployKey"] else "https"):
             wanted = "ssh://git@" if given == ["deployKey"] else "https://"
             raise MisplacedValueError(
@@ -266,11 +265,7 @@ class GitSource(Passed):
         if self.github is not None and self.deploy_key is None and self.webhook is None:
             raise MisplacedValueError(
                 ("github",),
-                Message(
-                    "FT-CFG-272",
-                    "has nothing to register: the source has neither a deployKey nor a webhook",
-                    "remove it, or add one",
-                ),
+                NO_EFFECT(reason="the source has neither a deployKey nor a webhook", remedy="remove it, or add one"),
             )
         return self
 
@@ -337,11 +332,5 @@ class GitHubConfig(Section):
         seen: dict[str, str] = {}
         for owner in owners:
             if seen.setdefault(owner.lower(), owner) != owner:
-                raise ValueError(
-                    Message(
-                        "FT-CFG-275",
-                        f"lists {seen[owner.lower()]} and {owner}, which are the same to GitHub",
-                        "keep one of them",
-                    )
-                )
+                raise ValueError(TWICE(what=f"{seen[owner.lower()]} (also as {owner})"))
         return owners

@@ -12,7 +12,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 from pydantic import Field, SecretStr, model_validator
 
-from flux_tenancy.components.config.errors import EXACTLY_ONE, MISSING, NOT_A, TWICE, MisplacedValueError
+from flux_tenancy.components.config.errors import EXACTLY_ONE, MISSING, NOT_A, ONLY_ONE, TWICE, MisplacedValueError
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.passed import Passed
 from flux_tenancy.components.config.sealed import is_sealed
@@ -32,7 +32,6 @@ from flux_tenancy.components.config.types import (
 )
 from flux_tenancy.components.git.config import (
     ACCOUNT_WITHOUT_PROVIDER,
-    CREDENTIALS_WITH_PROVIDER,
     SOURCE_REFERENCE,
     CloudProvider,
     GitSource,
@@ -87,9 +86,7 @@ def read_client_key(text: str) -> str:
         load_pem_private_key(normalized.encode(), password=None)
     except (TypeError, ValueError, UnsupportedAlgorithm):
         raise ValueError(
-            Message(
-                "FT-SRC-008", "is not an unencrypted private key in PEM", "copy all of it, with its BEGIN and END lines"
-            )
+            armor.NOT_A_KEY(what="an unencrypted private key in PEM", instead="all of it, with its BEGIN and END lines")
         ) from None
     return normalized
 
@@ -139,10 +136,9 @@ def read_docker_config(text: str) -> str:
     """
     if not registries(text):
         raise ValueError(
-            Message(
-                "FT-SRC-021",
-                "is not the content of a Docker config.json with auths",
-                "write it with `docker login`, or set username and password",
+            armor.NOT_A_KEY(
+                what="the content of a Docker config.json with auths",
+                instead="what `docker login` writes, or username and password",
             )
         )
     return text
@@ -262,7 +258,7 @@ class RegistryCredentials(Section):
     def _one_login(self) -> RegistryCredentials:
         pair = {self.username is not None, self.password is not None}
         if len(pair) > 1 or pair == {self.docker_config is not None}:
-            raise ValueError(Message("FT-SRC-020", "needs username and password, or only dockerConfig"))
+            raise ValueError(EXACTLY_ONE(keys="dockerConfig, and username with password"))
         return self
 
 
@@ -362,9 +358,9 @@ class BucketSource(_Fetched):
     def _login_fits(self) -> BucketSource:
         if self.service_account_name is not None:
             if self.provider == "generic":
-                raise MisplacedValueError(("serviceAccountName",), ACCOUNT_WITHOUT_PROVIDER())
+                raise MisplacedValueError(("serviceAccountName",), ACCOUNT_WITHOUT_PROVIDER)
             if self.credentials is not None:
-                raise MisplacedValueError(("credentials",), CREDENTIALS_WITH_PROVIDER())
+                raise MisplacedValueError(("credentials",), ONLY_ONE(keys="credentials and serviceAccountName"))
         return self
 
 

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr, WithJsonSchema, model_validator
 
-from flux_tenancy.components.config.errors import MISSING, NOT_A, MisplacedValueError
+from flux_tenancy.components.config.errors import MISSING, NO_EFFECT, NOT_A, ONLY_ONE, UNKNOWN, MisplacedValueError
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.passed import Passed, merged
 from flux_tenancy.components.config.types import SecretText, checked_by, regular_expression, secret, url_parts
@@ -145,7 +145,7 @@ def _secret_address(value: str) -> str:
 
 def _known_type(value: str) -> str:
     if value not in PROVIDER_TYPES:
-        raise ValueError(Message("FT-MSG-001", "is not a type of receiver", f"use one of {', '.join(PROVIDER_TYPES)}"))
+        raise ValueError(UNKNOWN(what="a type of receiver", choices=", ".join(PROVIDER_TYPES)))
     return value
 
 
@@ -249,12 +249,10 @@ class Notification(Passed):
         given = [key for key, value in self._addresses().items() if value is not None]
         kind = self.provider.address
         if len(given) > 1:
-            raise MisplacedValueError(
-                ("secretAddress",), Message("FT-MSG-004", "is set in addition to address", "keep one of them")
-            )
+            raise MisplacedValueError(("secretAddress",), ONLY_ONE(keys="address and secretAddress"))
         if kind is Address.NONE and given:
             raise MisplacedValueError(
-                (given[0],), Message("FT-MSG-007", f"has no effect: {self.type} posts to a fixed host", "remove it")
+                (given[0],), NO_EFFECT(reason=f"{self.type} posts to a fixed host", remedy="remove it")
             )
         if not given and kind in (Address.URL, Address.CREDENTIAL) and self.type not in DEFAULT_ADDRESSES:
             raise ValueError(

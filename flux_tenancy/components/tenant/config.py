@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 from pydantic import Field, model_validator
@@ -14,8 +15,8 @@ from flux_tenancy.components.allowlists.types import (
     SourcePatternText,
     VerifiedKind,
 )
-from flux_tenancy.components.config.errors import TWICE, MisplacedValueError
-from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.config.errors import TWICE, UNKNOWN, MisplacedValueError
+from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import ClusterName, DnsLabel, ServiceAccountName, TaintKey
 from flux_tenancy.components.git.config import GitSource
@@ -36,7 +37,7 @@ from flux_tenancy.components.tenant.syncs import FurtherSync, TenantSync
 from flux_tenancy.components.tenant.tenancy_config import TenantLimits
 from flux_tenancy.components.vocabulary.names import DEFAULT_LANE
 
-FOREIGN_TARGET_NAMESPACE = Wording("FT-CFG-404", "is not a namespace of the tenant", "choose one of {namespaces}")
+FOREIGN_TARGET_NAMESPACE = partial(UNKNOWN, what="a namespace of the tenant")
 
 
 class TenantPolicies(TenantBounds):
@@ -246,6 +247,6 @@ class TenantConfig(Section):
         if target is not None and target not in names:
             raise MisplacedValueError(
                 ("sync", "targetNamespace"),
-                FOREIGN_TARGET_NAMESPACE(namespaces=", ".join(names)).of(target),
+                FOREIGN_TARGET_NAMESPACE(choices=", ".join(names)).of(target),
             )
         return self

@@ -16,7 +16,7 @@ from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
 from flux_tenancy.components.allowlists.types import ServiceType
 from flux_tenancy.components.config.decisions import LastDay, Reason
-from flux_tenancy.components.config.errors import NOT_A, MisplacedValueError
+from flux_tenancy.components.config.errors import NOT_A, UNKNOWN, MisplacedValueError
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import matching
@@ -81,19 +81,14 @@ def _group_of_objects(group: str) -> str:
 
 def _verb(verb: str) -> str:
     if verb not in VERBS:
-        raise ValueError(Message("FT-TEN-404", "is not a verb that can be granted", f"use these: {', '.join(VERBS)}"))
+        raise ValueError(UNKNOWN(what="a verb that can be granted", choices=", ".join(VERBS)))
     return verb
 
 
 def _named_verb(verb: str) -> str:
     if verb not in NAMED_VERBS:
-        raise ValueError(
-            Message(
-                "FT-TEN-405",
-                "cannot be limited to one object by its name",
-                f"use these: {', '.join(NAMED_VERBS)}; for all objects, use rules",
-            )
-        )
+        choices = f"{', '.join(NAMED_VERBS)}; for all objects, use rules"
+        raise ValueError(UNKNOWN(what="a verb that can be limited to one object by its name", choices=choices))
     return verb
 
 

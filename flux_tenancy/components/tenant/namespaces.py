@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field, field_validator
 
-from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.errors import SET_BY
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import NamespaceName, ServiceAccountName
 from flux_tenancy.components.plan.planned import Planned, Stage
@@ -79,13 +79,7 @@ class NamespaceConfig(Section):
     @classmethod
     def _free_keys(cls, entries: dict[str, str]) -> dict[str, str]:
         if taken := [key for key in entries if key.startswith(PROTECTED_LABEL_PREFIXES)]:
-            raise ValueError(
-                Message(
-                    "FT-CFG-402",
-                    f"sets {', '.join(taken)}, which the platform sets itself",
-                    "remove them, or use keys such as podSecurity",
-                )
-            )
+            raise ValueError(SET_BY(what=", ".join(taken), owner="the platform"))
         return entries
 
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from flux_tenancy.components.config.errors import NOT_A, MisplacedValueError
-from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.errors import NO_EFFECT, NOT_A, MisplacedValueError
 from flux_tenancy.components.config.passed import SET_BY_PLATFORM, Passed, merged, written
 from flux_tenancy.components.config.types import DnsLabel, Duration, NamespaceName, SecretText, matching
 from flux_tenancy.components.plan.planned import Planned, Stage
@@ -142,7 +141,7 @@ class ReleaseConfig(Passed):
         key, value = ("retries", self.retries) if retries else ("retryInterval", self.retry_interval)
         if value is not None:
             raise MisplacedValueError(
-                (key,), Message("FT-TEN-304", f"is ignored by the strategy {self.strategy}", "remove it")
+                (key,), NO_EFFECT(reason=f"the strategy {self.strategy} ignores it", remedy="remove it")
             )
         return self
 

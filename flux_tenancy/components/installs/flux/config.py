@@ -8,7 +8,15 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from flux_tenancy.components.config.errors import NOT_A, TWICE, MisplacedValueError
+from flux_tenancy.components.config.errors import (
+    NO_EFFECT,
+    NOT_A,
+    NOT_ALLOWED,
+    RESERVED,
+    SET_BY,
+    TWICE,
+    MisplacedValueError,
+)
 from flux_tenancy.components.config.messages import Message, joined
 from flux_tenancy.components.config.networks import NetworkRange
 from flux_tenancy.components.config.section import Section
@@ -323,11 +331,8 @@ class FluxConfig(Section):
     def _powerless(cls, account: str) -> str:
         if account in {name for each in Controller for name in (each.value, account_of(each))}:
             raise ValueError(
-                Message(
-                    "FT-CFG-306",
-                    "is one of Flux's own service accounts; objects in flux-system that name no account would run "
-                    "with its permissions",
-                    "choose another name",
+                RESERVED(
+                    owner="Flux itself; objects in flux-system that name no account would run with its permissions"
                 )
             )
         return account
@@ -348,10 +353,9 @@ class FluxConfig(Section):
         if self.notifications and self.sync is None:
             raise MisplacedValueError(
                 ("notifications",),
-                Message(
-                    "FT-MSG-061",
-                    "reports on flux.sync, which is not set",
-                    "set flux.sync, or use tenancy.notifications for notifications about tenants",
+                NO_EFFECT(
+                    reason="it reports on flux.sync, which is not set",
+                    remedy="set flux.sync, or use tenancy.notifications for notifications about tenants",
                 ),
             )
         return self
@@ -360,7 +364,7 @@ class FluxConfig(Section):
     def _lanes_fit(self) -> FluxConfig:
         if not self.lanes and self.set_lanes:
             raise MisplacedValueError(
-                ("setLanes",), Message("FT-CFG-867", "has no lanes to set", "remove it, or set flux.lanes")
+                ("setLanes",), NO_EFFECT(reason="there are no lanes", remedy="remove it, or set flux.lanes")
             )
         if not self.lanes:
             return self
@@ -392,7 +396,7 @@ class FluxConfig(Section):
         if any(each.startswith(SELECTOR) for controller in LANED for each in self.extra_args.get(controller, ())):
             raise MisplacedValueError(
                 ("extraArgs",),
-                Message("FT-CFG-864", f"sets {SELECTOR[:-1]}, which flux.lanes sets itself", "remove it"),
+                SET_BY(what=SELECTOR[:-1], owner="flux.lanes"),
             )
         return self
 
@@ -434,11 +438,10 @@ class FluxConfig(Section):
                 if any(map(caches_secrets, more)):
                     raise MisplacedValueError(
                         ("extraArgs",),
-                        Message(
-                            "FT-CFG-312",
-                            f"enables the feature gate {SECRETS_CACHE}, which makes {controller.value} watch all "
-                            "Secrets of the cluster; controllerRights: impersonate does not allow that",
-                            "remove the gate",
+                        NOT_ALLOWED(
+                            what=f"the feature gate {SECRETS_CACHE}",
+                            owner="controllerRights: impersonate",
+                            why=f"{controller.value} would watch all Secrets of the cluster",
                         ),
                     )
         return self

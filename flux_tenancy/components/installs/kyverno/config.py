@@ -10,8 +10,7 @@ from typing import Annotated
 
 from pydantic import Field, field_validator, model_validator
 
-from flux_tenancy.components.config.errors import EXACTLY_ONE, NOT_A, MisplacedValueError
-from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.errors import EXACTLY_ONE, NO_EFFECT, NOT_A, MisplacedValueError
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import SEMANTIC_VERSION, Sha256, WebUrl, matching
 from flux_tenancy.components.installs.product import ControllerResources, Product
@@ -104,10 +103,9 @@ class KyvernoConfig(Section):
         if KyvernoController.REPORTS in self.resources and not self.reports:
             raise MisplacedValueError(
                 ("resources",),
-                Message(
-                    "FT-CFG-454",
-                    f"sets resources of {KyvernoController.REPORTS}, which is installed only with reports",
-                    "set reports to true, or remove them",
+                NO_EFFECT(
+                    reason=f"{KyvernoController.REPORTS} is installed only with reports",
+                    remedy="set reports to true, or remove its resources",
                 ),
             )
         return self

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from flux_tenancy.components.config.errors import MISSING
-from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.config.errors import MISSING, RESERVED
+from flux_tenancy.components.config.messages import Wording
 from flux_tenancy.components.config.sealed import is_sealed
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.notifications import refused_address
@@ -55,7 +55,7 @@ def _names_of_the_platform(config: StackConfig) -> Iterator[Finding]:
             if key in config.tenancy.notifications:
                 yield (
                     ("tenants", name, "notifications", key),
-                    Message("FT-MSG-062", "is also a name in tenancy.notifications", "choose another name"),
+                    RESERVED(owner="a notification of tenancy.notifications"),
                 )
 
 
@@ -72,11 +72,7 @@ def _names_of_other_secrets(config: StackConfig) -> Iterator[Finding]:
             if notification.has_secret and other in others and purpose in list(SecretPurpose):
                 yield (
                     ("tenants", name, "notifications", key),
-                    Message(
-                        "FT-MSG-064",
-                        f"has a Secret, which would have the same name as the {purpose} of {other}",
-                        "choose another name",
-                    ),
+                    RESERVED(owner=f"{other}: its Secret for {purpose} would have the same name"),
                 )
 
 

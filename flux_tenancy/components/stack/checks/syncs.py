@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from flux_tenancy.components.config.errors import MISSING, NOT_A, dotted
+from flux_tenancy.components.config.errors import MISSING, NO_EFFECT, NOT_A, RESERVED, UNKNOWN, dotted
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.stack.checks import Finding, of_each
 from flux_tenancy.components.stack.checks.policies import is_in_use
-from flux_tenancy.components.stack.checks.sources import NO_SOURCE, UNKNOWN_SOURCE
+from flux_tenancy.components.stack.checks.sources import NO_SOURCE, unknown_source
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.tenant.config import FOREIGN_TARGET_NAMESPACE, TenantConfig
 from flux_tenancy.components.tenant.releases import CHART_KINDS, OF_CHARTS, ReleaseConfig
@@ -40,9 +40,7 @@ def _own_names(tenant: str, config: TenantConfig, _: StackConfig) -> Iterator[Fi
     if tenant in config.syncs:
         yield (
             ("tenants", tenant, "syncs", tenant),
-            Message(
-                "FT-TEN-310", "is the name of the tenant's own sync", "choose another name, or set the keys in sync"
-            ),
+            RESERVED(owner="the tenant's own sync"),
         )
 
 
@@ -68,7 +66,7 @@ def _own_namespaces(tenant: str, config: TenantConfig, _: StackConfig) -> Iterat
         given[*release_path(tenant, name), "targetNamespace"] = release.target_namespace
     for path, namespace in given.items():
         if namespace is not None and namespace not in own:
-            yield path, FOREIGN_TARGET_NAMESPACE(namespaces=", ".join(own)).of(namespace)
+            yield path, FOREIGN_TARGET_NAMESPACE(choices=", ".join(own)).of(namespace)
 
 
 def _numbers(tenant: str, config: TenantConfig, stack: StackConfig) -> Iterator[Finding]:
@@ -103,9 +101,7 @@ def unusable_dependencies(
                 known = ", ".join(other for other in needed if other != name) or "none"
                 yield (
                     (*paths[name], index),
-                    Message(
-                        "FT-TEN-311", f"is not one of the tenant's {kind}", f"remove it, or name one of these: {known}"
-                    ).of(each),
+                    UNKNOWN(what=f"one of the tenant's {kind}", choices=known).of(each),
                 )
     if found := circle(needed):
         yield (
@@ -125,7 +121,7 @@ def _sources(tenant: str, config: TenantConfig, stack: StackConfig) -> Iterator[
                 NO_SOURCE(names=known),
             )
         elif wanted is not None and _kind(config, release) is None and wanted not in stack.shared:
-            yield path, UNKNOWN_SOURCE(names=known).of(wanted)
+            yield path, unknown_source(config, wanted)
 
 
 def _charts(tenant: str, config: TenantConfig, _: StackConfig) -> Iterator[Finding]:
@@ -139,7 +135,7 @@ def _charts(tenant: str, config: TenantConfig, _: StackConfig) -> Iterator[Findi
                 if key in given:
                     yield (
                         (*path, key),
-                        Message("FT-TEN-316", f"is ignored, because a {kind} is the chart itself", "remove it"),
+                        NO_EFFECT(reason=f"a {kind} is the chart itself", remedy="remove it"),
                     )
         elif kind is not None:
             if release.chart is None:
@@ -152,10 +148,9 @@ def _charts(tenant: str, config: TenantConfig, _: StackConfig) -> Iterator[Findi
             if release.version is not None and kind != HELM_REPOSITORY:
                 yield (
                     (*path, "version"),
-                    Message(
-                        "FT-TEN-317",
-                        f"is ignored by Flux for charts from a {kind}",
-                        "remove it, and select the revision in the source",
+                    NO_EFFECT(
+                        reason=f"Flux ignores it for charts from a {kind}",
+                        remedy="remove it, and select the revision in the source",
                     ),
                 )
 

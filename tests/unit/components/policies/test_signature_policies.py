@@ -174,10 +174,10 @@ def test_an_incomplete_entry_is_refused(tmp_path, entry: dict[str, Any], problem
 @pytest.mark.parametrize(
     ("key", "problem"),
     [
-        (PRIVATE_KEY, said("FT-CFG-126")),
-        ("ssh-ed25519 AAAA", said("FT-CFG-127")),
-        (KEY.replace("\n", "", 2), said("FT-CFG-127")),
-        (KEY[:60] + KEY[80:], said("FT-CFG-127")),
+        (PRIVATE_KEY, said("FT-CFG-720", "the public key of another one, cosign.pub")),
+        ("ssh-ed25519 AAAA", said("FT-CFG-135", "a complete public key in PEM", "the content of cosign.pub")),
+        (KEY.replace("\n", "", 2), said("FT-CFG-135", "a complete public key in PEM", "the content of cosign.pub")),
+        (KEY[:60] + KEY[80:], said("FT-CFG-135", "a complete public key in PEM", "the content of cosign.pub")),
     ],
 )
 def test_an_invalid_public_key_is_refused_and_not_repeated(tmp_path, key: str, problem: str):

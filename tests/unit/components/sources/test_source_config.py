@@ -111,14 +111,14 @@ def test_a_source_of_any_kind_is_taken(tmp_path, source, sections):
         (HELM | {"insecure": True}, [".insecure FT-CFG-674"]),
         (HELM | {"credentials": {"username": "shop"}}, [".credentials.password FT-CFG-605"]),
         (HELM | {"credentials": {"username": "shop", "password": "s3cret"}}, [".credentials.password FT-CFG-640"]),
-        (HELM | {"certificateAuthority": "none"}, [".certificateAuthority FT-CFG-123"]),
+        (HELM | {"certificateAuthority": "none"}, [".certificateAuthority FT-CFG-135"]),
         (
             HELM | {"clientCertificate": {"certificate": authority()}},
             [".clientCertificate.privateKey FT-CFG-605"],
         ),
         (
             HELM | {"clientCertificate": {"certificate": authority(), "privateKey": Secret("none")}},
-            [".clientCertificate.privateKey FT-SRC-008"],
+            [".clientCertificate.privateKey FT-CFG-135"],
         ),
         (
             HELM | {"clientCertificate": client_pair() | {"certificate": authority()}},
@@ -127,10 +127,10 @@ def test_a_source_of_any_kind_is_taken(tmp_path, source, sections):
         (CHARTS | {"insecure": True}, [".insecure FT-CFG-674"]),
         (OCI | {"url": "https://registry.example.com/a"}, [".url FT-CFG-006"]),
         (OCI | {"verify": {}}, [".verify FT-CFG-181"]),
-        (OCI | {"verify": {"keys": {"ci": "none"}}}, [".verify.keys.ci FT-CFG-127"]),
+        (OCI | {"verify": {"keys": {"ci": "none"}}}, [".verify.keys.ci FT-CFG-135"]),
         (OCI | {"verify": {"provider": "notation", "keys": {"ci": KEY}}}, [".verify.provider FT-CFG-606"]),
-        (OCI | {"credentials": {"username": "shop"}}, [".credentials FT-SRC-020"]),
-        (OCI | {"credentials": {"dockerConfig": Secret("{}")}}, [".credentials.dockerConfig FT-SRC-021"]),
+        (OCI | {"credentials": {"username": "shop"}}, [".credentials FT-CFG-181"]),
+        (OCI | {"credentials": {"dockerConfig": Secret("{}")}}, [".credentials.dockerConfig FT-CFG-135"]),
         (
             OCI | {"credentials": {"dockerConfig": Secret('{"auths": {"other.example.com": {"auth": "eA=="}}}')}},
             [".credentials.dockerConfig FT-SRC-022"],
@@ -140,7 +140,7 @@ def test_a_source_of_any_kind_is_taken(tmp_path, source, sections):
             OCI | {"provider": "aws", "serviceAccountName": "puller"},
             [".provider FT-SRC-050", ".serviceAccountName FT-CFG-654"],
         ),
-        (OCI | {"serviceAccountName": "puller"}, [".serviceAccountName FT-SRC-027"]),
+        (OCI | {"serviceAccountName": "puller"}, [".serviceAccountName FT-CFG-820"]),
         (OCI | {"proxy": {"address": "proxy"}}, [".proxy.address FT-CFG-006"]),
         (OCI | {"proxy": {"address": "http://proxy.example.com"}}, [".proxy FT-SRC-049"]),
         (
@@ -152,9 +152,9 @@ def test_a_source_of_any_kind_is_taken(tmp_path, source, sections):
         (BUCKET | {"endpoint": "s3.example.com/path"}, [".endpoint FT-CFG-006"]),
         (
             BUCKET | {"provider": "aws", "serviceAccountName": "reader"},
-            [".credentials FT-SRC-028"],
+            [".credentials FT-CFG-273"],
         ),
-        (BUCKET | {"serviceAccountName": "reader"}, [".serviceAccountName FT-SRC-027"]),
+        (BUCKET | {"serviceAccountName": "reader"}, [".serviceAccountName FT-CFG-820"]),
         (BUCKET | {"provider": "aws"}, [".provider FT-SRC-050"]),
         (BUCKET | {"insecure": True}, [".insecure FT-CFG-674"]),
         ({"kind": "ExternalArtifact", "name": "A"}, [".name FT-CFG-006"]),
@@ -162,14 +162,14 @@ def test_a_source_of_any_kind_is_taken(tmp_path, source, sections):
         (GIT | {"deployKey": Secret("none")}, [".deployKey FT-CFG-135"]),
         (GIT | {"ref": {"name": "a"}, "secretRef": {}}, [".ref FT-FLX-034", ".secretRef FT-FLX-034"]),
         (GIT | {"provider": "azure"}, [".provider FT-SRC-026"]),
-        (GIT | {"serviceAccountName": "reader"}, [".serviceAccountName FT-SRC-027"]),
+        (GIT | {"serviceAccountName": "reader"}, [".serviceAccountName FT-CFG-820"]),
         (
             GIT | {"provider": "azure", "serviceAccountName": "reader"},
             [".provider FT-SRC-050", ".serviceAccountName FT-CFG-654"],
         ),
         (
             GIT | {"provider": "azure", "serviceAccountName": "a", "https": {"password": Secret("s3cret")}},
-            [".https FT-SRC-028"],
+            [".https FT-CFG-273"],
         ),
     ],
 )

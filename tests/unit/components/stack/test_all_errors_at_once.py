@@ -36,7 +36,10 @@ NO_KYVERNO = "policies.engine: " + said("FT-CFG-670", "kyverno")
             {"tenants": {"dev-team": {}, "ops-team": {"sync": {"interval": "often"}}}},
             "tenants.ops-team.sync.interval: " + said("FT-CFG-006", "a duration", "30s, 5m or 1h30m").of("often"),
         ),
-        ({"tenants": BOTH | {"kyverno": {}}}, "tenants.kyverno: " + said("FT-CFG-001").of("kyverno")),
+        (
+            {"tenants": BOTH | {"kyverno": {}}},
+            "tenants.kyverno: " + said("FT-CFG-001", "the cluster's own components").of("kyverno"),
+        ),
     ],
     ids=lambda value: "" if isinstance(value, str) else ",".join(value),
 )

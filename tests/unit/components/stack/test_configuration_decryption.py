@@ -86,28 +86,62 @@ def test_private_keys_are_hidden_when_the_stack_is_printed(tmp_path):
         (
             {"age": {"identities": Secret(age_identity("first").recipient)}},
             ".age.identities",
-            said("FT-CFG-702", 1),
+            said(
+                "FT-CFG-135",
+                "an age identity in line 1, but a recipient, which cannot decrypt",
+                "one of `flux-tenancy key sops`, which begins with AGE-SECRET-KEY-1",
+            ),
         ),
-        ({"age": {"identities": Secret(" \n")}}, ".age.identities", said("FT-CFG-700")),
+        (
+            {"age": {"identities": Secret(" \n")}},
+            ".age.identities",
+            said(
+                "FT-CFG-135",
+                "a list of age identities",
+                "one of `flux-tenancy key sops`, which begins with AGE-SECRET-KEY-1",
+            ),
+        ),
         ({"age": {"recipients": []}}, ".age.identities", MISSING()),
-        (openpgp(openpgp_key("first").public), ".openpgp.privateKeys", said("FT-CFG-723")),
-        (openpgp(with_passphrase()), ".openpgp.privateKeys", said("FT-CFG-727")),
+        (
+            openpgp(openpgp_key("first").public),
+            ".openpgp.privateKeys",
+            said(
+                "FT-CFG-135",
+                "complete OpenPGP private keys, each in an armored block, without other text around them",
+                "the output of `gpg --export-secret-keys --armor <key>`, or a key of `flux-tenancy key sops --openpgp`",
+            ),
+        ),
+        (
+            openpgp(with_passphrase()),
+            ".openpgp.privateKeys",
+            said(
+                "FT-CFG-139", "create a separate key with `flux-tenancy key sops --openpgp`, which stores it encrypted"
+            ),
+        ),
         (
             openpgp(openpgp_key("first").private, fingerprints=["7E7C5FA4"]),
             ".openpgp.fingerprints[0]",
-            said("FT-CFG-730"),
+            said("FT-CFG-135", "the fingerprint of an OpenPGP key", "all of its 40 or 64 hexadecimal digits"),
         ),
-        (age("first", recipients=[age_identity("first").private]), ".age.recipients[0]", said("FT-CFG-707")),
+        (
+            age("first", recipients=[age_identity("first").private]),
+            ".age.recipients[0]",
+            said("FT-CFG-720", "the recipient (age1…) of another one"),
+        ),
         (
             {"age": {"identities": Secret(post_quantum_key.IDENTITY)}},
             ".age.recipients",
             said("FT-CFG-709", 1),
         ),
-        (age("first", recipients=["age1qqq"]), ".age.recipients[0]", said("FT-CFG-708")),
+        (
+            age("first", recipients=["age1qqq"]),
+            ".age.recipients[0]",
+            said("FT-CFG-124", "age recipient, which begins with age1"),
+        ),
         (
             age("first", recipients=[age_identity("stranger").recipient]),
             ".age.recipients",
-            said("FT-CFG-201", age_identity("stranger").recipient, age_identity("first").recipient),
+            said("FT-CFG-202", age_identity("first").recipient),
         ),
         (
             age("first", "second", recipients=[age_identity("second").recipient]),
@@ -117,7 +151,7 @@ def test_private_keys_are_hidden_when_the_stack_is_printed(tmp_path):
         (
             openpgp(openpgp_key("first").private, fingerprints=[openpgp_key("second").fingerprint]),
             ".openpgp.fingerprints",
-            said("FT-CFG-201", openpgp_key("second").fingerprint, openpgp_key("first").fingerprint),
+            said("FT-CFG-202", openpgp_key("first").fingerprint),
         ),
     ],
 )
@@ -150,7 +184,7 @@ def test_a_key_that_two_tenants_decrypt_with_is_refused(tmp_path, decryption, ke
 
     [problem] = problems(tmp_path, bases=bases, tenants=both)
 
-    reason = said("FT-CFG-653", public, f"tenants.dev-team.sync.decryption.{key}")
+    reason = said("FT-CFG-653", public, f"tenants.dev-team.sync.decryption.{key}", "sops")
     assert problem == f"Pulumi.staging.yaml: tenants.ops-team.sync.decryption.{key}: {reason}"
 
 
@@ -159,7 +193,7 @@ def test_a_key_that_the_platform_and_a_tenant_decrypt_with_is_refused(tmp_path):
 
     problem = refused(tmp_path, age("first"), flux=FLUX | {"sync": sync})
 
-    reason = said("FT-CFG-653", age_identity("first").recipient, "flux.sync.decryption.age.identities")
+    reason = said("FT-CFG-653", age_identity("first").recipient, "flux.sync.decryption.age.identities", "sops")
     assert problem == f"{WHERE}.age.identities: {reason}"
 
 
@@ -187,7 +221,7 @@ def test_a_previous_key_that_two_tenants_decrypt_with_is_refused(tmp_path):
             {"profile": "single-tenant", "version": "2.9.6"},
             {"provider": "aws", "roleArn": ROLE},
             "",
-            said("FT-CFG-655", "kustomize-controller"),
+            said("FT-CFG-655", "ObjectLevelWorkloadIdentity", "kustomize-controller"),
         ),
         (
             {"workloadIdentity": True},
@@ -212,7 +246,7 @@ def test_a_previous_key_that_two_tenants_decrypt_with_is_refused(tmp_path):
             {"workloadIdentity": True},
             {"provider": "gcp", "roleArn": ROLE},
             ".roleArn",
-            said("FT-CFG-203", "gcp"),
+            said("FT-CFG-820", "it is not a setting of gcp", "remove it"),
         ),
         (
             {"workloadIdentity": True},

@@ -182,11 +182,11 @@ def test_a_flux_section_that_cannot_be_installed_is_refused(tmp_path, keys, prob
 @pytest.mark.parametrize(
     ("argument", "code", "flag"),
     [
-        ("--no-cross-namespace-refs=false", "FT-CFG-311", "no-cross-namespace-refs"),
-        ("--no-remote-bases=false", "FT-CFG-311", "no-remote-bases"),
-        ("--default-service-account=kustomize-controller", "FT-CFG-311", "default-service-account"),
-        ("--default-decryption-service-account=", "FT-CFG-311", "default-decryption-service-account"),
-        ("--default-kubeconfig-service-account=", "FT-CFG-311", "default-kubeconfig-service-account"),
+        ("--no-cross-namespace-refs=false", "FT-CFG-402", "no-cross-namespace-refs"),
+        ("--no-remote-bases=false", "FT-CFG-402", "no-remote-bases"),
+        ("--default-service-account=kustomize-controller", "FT-CFG-402", "default-service-account"),
+        ("--default-decryption-service-account=", "FT-CFG-402", "default-decryption-service-account"),
+        ("--default-kubeconfig-service-account=", "FT-CFG-402", "default-kubeconfig-service-account"),
         ("--insecure-kubeconfig-exec=true", "FT-CFG-310", "insecure-kubeconfig-exec"),
         ("--insecure-kubeconfig-tls=true", "FT-CFG-310", "insecure-kubeconfig-tls"),
         ("--sops-age-secret=fallback", "FT-CFG-310", "sops-age-secret"),
@@ -300,11 +300,12 @@ def test_the_entry_of_a_tenant_is_a_mapping(tmp_path, entry):
 )
 def test_names_of_the_clusters_own_parts_are_reserved(tmp_path, name):
     namespaces = {"namespaces": [{"name": name}], "sync": {"targetNamespace": name}}
+    reserved = said("FT-CFG-001", "the cluster's own components").of(name)
 
     assert set(problems(tmp_path, tenants={name: {}, "dev-team": namespaces})) == {
-        f"Pulumi.staging.yaml: tenants.{name}: {said('FT-CFG-001').of(name)}",
-        f"Pulumi.staging.yaml: tenants.dev-team.namespaces[0].name: {said('FT-CFG-001').of(name)}",
-        f"Pulumi.staging.yaml: tenants.dev-team.sync.targetNamespace: {said('FT-CFG-001').of(name)}",
+        f"Pulumi.staging.yaml: tenants.{name}: {reserved}",
+        f"Pulumi.staging.yaml: tenants.dev-team.namespaces[0].name: {reserved}",
+        f"Pulumi.staging.yaml: tenants.dev-team.sync.targetNamespace: {reserved}",
     }
 
 
@@ -320,7 +321,7 @@ def test_tenants_and_namespaces_are_dns_labels(tmp_path, name):
 
 def test_a_bad_name_is_told_before_its_base_file_is_asked_for(tmp_path):
     assert problems(tmp_path, bases={}, tenants={"kyverno": {}}) == [
-        "Pulumi.staging.yaml: tenants.kyverno: " + said("FT-CFG-001").of("kyverno")
+        "Pulumi.staging.yaml: tenants.kyverno: " + said("FT-CFG-001", "the cluster's own components").of("kyverno")
     ]
 
 
@@ -401,7 +402,7 @@ def test_an_interval_that_flux_does_not_know_is_refused(tmp_path, interval, reas
         ),
         (
             {"namespaces": [{"name": "apps", "labels": {"pod-security.kubernetes.io/enforce": "privileged"}}]},
-            ".namespaces[0].labels: " + said("FT-CFG-402", "pod-security.kubernetes.io/enforce"),
+            ".namespaces[0].labels: " + said("FT-CFG-402", "pod-security.kubernetes.io/enforce", "the platform"),
         ),
         (
             {"namespaces": [{"name": "apps", "labels": {"cost": 7}}]},
@@ -423,7 +424,7 @@ def test_an_interval_that_flux_does_not_know_is_refused(tmp_path, interval, reas
         ({"sync": {"prune": 0.5}}, ".sync.prune: " + said("FT-CFG-609", "true or false", "0.5")),
         (
             {"sync": {"targetNamespace": "other"}},
-            ".sync.targetNamespace: " + FOREIGN_TARGET_NAMESPACE(namespaces="apps").of("other"),
+            ".sync.targetNamespace: " + FOREIGN_TARGET_NAMESPACE(choices="apps").of("other"),
         ),
         ({"role": "edit"}, ".role: " + said("FT-TEN-323", "tenant", "admin", "cluster-admin").of("edit")),
         ({"path": "./staging"}, ".path: " + said("FT-CFG-603", "sync.path")),
@@ -477,8 +478,8 @@ def test_the_base_is_named_where_it_alone_points_outside_and_the_stack_where_it_
 
     assert problems(tmp_path, bases={"dev-team": outside, "ops-team": ops}, tenants=tenants) == [
         "Pulumi.staging.yaml: tenants.ops-team.sync.targetNamespace: "
-        + FOREIGN_TARGET_NAMESPACE(namespaces="tools").of("elsewhere"),
-        "tenants/dev-team.yaml: sync.targetNamespace: " + FOREIGN_TARGET_NAMESPACE(namespaces="apps").of("elsewhere"),
+        + FOREIGN_TARGET_NAMESPACE(choices="tools").of("elsewhere"),
+        "tenants/dev-team.yaml: sync.targetNamespace: " + FOREIGN_TARGET_NAMESPACE(choices="apps").of("elsewhere"),
     ]
 
 
@@ -620,7 +621,12 @@ def test_a_controller_with_narrow_rights_may_not_watch_all_secrets(tmp_path, con
     gate = ["--feature-gates=CacheSecretsAndConfigMaps=true"]
     flux = FLUX | {"extraArgs": {controller: gate}}
 
-    problem = said("FT-CFG-312", controller)
+    problem = said(
+        "FT-CFG-310",
+        "the feature gate CacheSecretsAndConfigMaps",
+        "controllerRights: impersonate",
+        f"{controller} would watch all Secrets of the cluster",
+    )
     assert problems(tmp_path, flux=flux) == [f"Pulumi.staging.yaml: flux.extraArgs: {problem}"]
 
 

@@ -47,14 +47,17 @@ def test_a_tenant_has_notifications_of_many_types(tmp_path, notification):
 @pytest.mark.parametrize(
     ("notification", "problem"),
     [
-        ({"type": "slak"}, ".type: " + said("FT-MSG-001", ", ".join(PROVIDER_TYPES)).of("slak")),
+        ({"type": "slak"}, ".type: " + said("FT-CFG-404", "a type of receiver", ", ".join(PROVIDER_TYPES)).of("slak")),
         ({"type": "slack"}, ": " + said("FT-MSG-005", "slack")),
         ({"type": "discord", "address": HOOK}, ".address: " + said("FT-MSG-006", "discord")),
         ({"type": "slack", "address": HOOK}, ".address: " + said("FT-MSG-006", "slack")),
-        (ALERTMANAGER | {"secretAddress": Secret(HOOK)}, ".secretAddress: " + said("FT-MSG-004")),
+        (
+            ALERTMANAGER | {"secretAddress": Secret(HOOK)},
+            ".secretAddress: " + said("FT-CFG-273", "address and secretAddress"),
+        ),
         (
             {"type": "telegram", "secretAddress": Secret(HOOK), "token": Secret("t"), "channel": "@shop"},
-            ".secretAddress: " + said("FT-MSG-007", "telegram"),
+            ".secretAddress: " + said("FT-CFG-820", "telegram posts to a fixed host", "remove it"),
         ),
         (ALERTMANAGER | {"eventSources": []}, ".eventSources: " + said("FT-FLX-034", "set kinds")),
         (ALERTMANAGER | {"providerRef": {"name": "a"}}, ".providerRef: " + said("FT-FLX-034", "remove it")),
@@ -197,7 +200,8 @@ def test_a_tenant_and_the_platform_do_not_use_the_same_name(tmp_path):
     tenants = {"dev-team": {"notifications": {"all": ALERTMANAGER}}}
 
     assert problems(tmp_path, tenants=tenants, tenancy={"notifications": {"all": ALERTMANAGER}}) == [
-        "Pulumi.staging.yaml: tenants.dev-team.notifications.all: " + said("FT-MSG-062")
+        "Pulumi.staging.yaml: tenants.dev-team.notifications.all: "
+        + said("FT-CFG-001", "a notification of tenancy.notifications")
     ]
 
 
@@ -216,7 +220,7 @@ def with_source(key, notification):
 def test_the_secret_of_a_notification_has_a_name_of_its_own(tmp_path, notification):
     assert problems(tmp_path, **with_source("app-credentials", notification)) == [
         "Pulumi.staging.yaml: tenants.dev-team.notifications.app-credentials: "
-        + said("FT-MSG-064", "credentials", "dev-team.app")
+        + said("FT-CFG-001", "dev-team.app: its Secret for credentials would have the same name")
     ]
 
 
@@ -241,7 +245,12 @@ def test_a_name_that_no_object_can_have_is_refused(tmp_path, name):
 
 def test_messages_about_the_platforms_sync_need_it(tmp_path):
     assert problems(tmp_path, flux=FLUX | {"notifications": {"chat": ALERTMANAGER}}) == [
-        "Pulumi.staging.yaml: flux.notifications: " + said("FT-MSG-061")
+        "Pulumi.staging.yaml: flux.notifications: "
+        + said(
+            "FT-CFG-820",
+            "it reports on flux.sync, which is not set",
+            "set flux.sync, or use tenancy.notifications for notifications about tenants",
+        )
     ]
 
 

@@ -57,18 +57,35 @@ def test_a_secret_value_is_hidden_from_whoever_prints_the_configuration(tmp_path
             {"source": "charts", "chart": "../other"},
             "chart: " + said("FT-CFG-006", "a chart inside of its source", "./charts/app").of("../other"),
         ),
-        ({"source": "artifact", "chart": "podinfo"}, "chart: " + said("FT-TEN-316", "OCIRepository")),
-        ({"source": "artifact", "version": "6.x"}, "version: " + said("FT-TEN-316", "OCIRepository")),
-        ({"source": "artifact", "verify": {"provider": "cosign"}}, "verify: " + said("FT-TEN-316", "OCIRepository")),
-        ({"chart": "./chart", "version": "6.x"}, "version: " + said("FT-TEN-317", "GitRepository")),
+        (
+            {"source": "artifact", "chart": "podinfo"},
+            "chart: " + said("FT-CFG-820", "a OCIRepository is the chart itself", "remove it"),
+        ),
+        (
+            {"source": "artifact", "version": "6.x"},
+            "version: " + said("FT-CFG-820", "a OCIRepository is the chart itself", "remove it"),
+        ),
+        (
+            {"source": "artifact", "verify": {"provider": "cosign"}},
+            "verify: " + said("FT-CFG-820", "a OCIRepository is the chart itself", "remove it"),
+        ),
+        (
+            {"chart": "./chart", "version": "6.x"},
+            "version: "
+            + said(
+                "FT-CFG-820",
+                "Flux ignores it for charts from a GitRepository",
+                "remove it, and select the revision in the source",
+            ),
+        ),
         ({"source": "other", "chart": "a"}, "source: " + UNKNOWN_SOURCE(names="charts, artifact").of("other")),
         (
             {"chart": "a", "targetNamespace": "tools"},
-            "targetNamespace: " + FOREIGN_TARGET_NAMESPACE(namespaces="apps").of("tools"),
+            "targetNamespace: " + FOREIGN_TARGET_NAMESPACE(choices="apps").of("tools"),
         ),
         (
             {"chart": "a", "dependsOn": ["db"]},
-            "dependsOn[0]: " + said("FT-TEN-311", "releases", "none").of("db"),
+            "dependsOn[0]: " + said("FT-CFG-404", "one of the tenant's releases", "none").of("db"),
         ),
         ({"chart": "a", "dependsOn": ["podinfo"]}, "dependsOn: " + said("FT-TEN-312", "podinfo -> podinfo")),
         (
@@ -78,10 +95,13 @@ def test_a_secret_value_is_hidden_from_whoever_prints_the_configuration(tmp_path
                 "FT-CFG-006", "the name of a Helm release", "shop, with at most 53 lowercase letters, digits and dashes"
             ).of(LONG),
         ),
-        ({"chart": "a", "retries": 1}, "retries: " + said("FT-TEN-304", "RetryOnFailure")),
+        (
+            {"chart": "a", "retries": 1},
+            "retries: " + said("FT-CFG-820", "the strategy RetryOnFailure ignores it", "remove it"),
+        ),
         (
             {"chart": "a", "strategy": "RemediateOnFailure", "retryInterval": "1m"},
-            "retryInterval: " + said("FT-TEN-304", "RemediateOnFailure"),
+            "retryInterval: " + said("FT-CFG-820", "the strategy RemediateOnFailure ignores it", "remove it"),
         ),
         ({"chart": "a", "install": {"crds": "Create"}}, "install.crds: " + said("FT-FLX-034", RIGHTS)),
         ({"chart": "a", "upgrade": {"strategy": {}}}, "upgrade.strategy: " + said("FT-FLX-034", STRATEGY)),

@@ -145,7 +145,7 @@ def of_shop(**network):
             of_shop(tenants={"to": ["web"]}) | {"web": {"tenants": {"to": ["shop"]}}},
             {("shop.network.tenants.to[0]", "FT-TEN-521"), ("web.network.tenants.to[0]", "FT-TEN-521")},
         ),
-        (of_shop(tenants={"to": ["nobody"]}), {("shop.network.tenants.to[0]", "FT-SRC-044")}),
+        (of_shop(tenants={"to": ["nobody"]}), {("shop.network.tenants.to[0]", "FT-CFG-404")}),
         (
             of_shop(tenants={"to": ["shop"], "from": ["web"]}),
             {("shop.network.tenants.to[0]", "FT-TEN-523"), ("shop.network.tenants.from[0]", "FT-TEN-521")},
@@ -186,8 +186,8 @@ def test_bad_input_is_refused_with_its_path(tmp_path, openings, expected):
 
 def test_openings_need_a_network_that_is_closed(tmp_path):
     assert refused(tmp_path, OPENINGS, network_policy="none") == {
-        ("shop.network", "FT-TEN-520"),
-        ("web.network", "FT-TEN-520"),
+        ("shop.network", "FT-CFG-820"),
+        ("web.network", "FT-CFG-820"),
     }
 
 

@@ -40,7 +40,11 @@ def test_a_kyverno_without_more_is_highly_available_and_makes_no_reports(tmp_pat
         (
             {"resources": {"reports-controller": {}}},
             "kyverno.resources",
-            said("FT-CFG-454", "reports-controller"),
+            said(
+                "FT-CFG-820",
+                "reports-controller is installed only with reports",
+                "set reports to true, or remove its resources",
+            ),
         ),
         ({"resources": {"cleanup-controller": {}}}, "kyverno.resources", "admission-controller"),
     ],
