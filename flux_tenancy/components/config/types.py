@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, SecretStr, WithJsonSchema
 
-from flux_tenancy.components.config.errors import NOT_A, RESERVED, SecretValueError
+from flux_tenancy.components.config.errors import NOT_A, RESERVED, WRONG, WRONG_TYPE, SecretValueError
 from flux_tenancy.components.config.messages import Message, Wording, message_of
 from flux_tenancy.components.config.sealed import SealedText, is_sealed
 
@@ -149,10 +149,11 @@ def _string(value: Any) -> Any:
     if isinstance(value, SealedText):
         return SecretStr(value)  # as it is; pydantic would make it a plain string
     if not isinstance(value, str):
+        is_number = isinstance(value, int | float)
         raise SecretValueError(
-            Message("FT-CFG-012", "must be a string", "put it in quotes")
-            if isinstance(value, int | float)
-            else Message("FT-CFG-011", "must be a string")
+            WRONG_TYPE(wanted="a string", found="a number", remedy="put it in quotes")
+            if is_number
+            else WRONG(wanted="a string", found="another value")
         )
     return value
 

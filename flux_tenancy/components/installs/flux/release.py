@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import yaml
 from pydantic import AfterValidator
 
-from flux_tenancy.components.config.errors import MISSING, NOT_A, KeyPath
-from flux_tenancy.components.config.messages import Message, printable
+from flux_tenancy.components.config.errors import MISSING, NOT_A, WRONG, KeyPath
+from flux_tenancy.components.config.messages import Message, Wording, printable
 from flux_tenancy.components.config.pinned_input import PinnedInput, read_pinned
 from flux_tenancy.components.config.types import SEMANTIC_VERSION, matching
 from flux_tenancy.components.config.yaml_files import FastLoader
@@ -146,6 +146,13 @@ def labelled(manifest: Manifest, version: str) -> Manifest:
 COMPONENT_LABEL = "app.kubernetes.io/component"
 
 
+_NOT_MANIFESTS = Wording(
+    "FT-FLX-002",
+    "{source} is not an install manifest: {reason}",
+    "download install.yaml of the release again, and set its digest",
+)
+
+
 def _pinned(config: FluxConfig) -> PinnedInput:
     return PinnedInput("flux", "manifests", config.url, config.manifests.bundle, config.sha256, ".yaml")
 
@@ -162,23 +169,11 @@ def read_release(config: FluxConfig, project: Path) -> list[Manifest]:
     try:
         manifests = [manifest for manifest in yaml.load_all(content, FastLoader) if manifest]
     except yaml.YAMLError as error:
-        raise pinned.error(
-            "manifests",
-            Message(
-                "FT-FLX-001",
-                f"{pinned.source} is not valid YAML: {printable(str(error))}",
-                "download install.yaml of the release again, and set its digest",
-            ),
-        ) from None
+        reason = f"it is not valid YAML: {printable(str(error))}"
+        raise pinned.error("manifests", _NOT_MANIFESTS(source=pinned.source, reason=reason)) from None
     if not all(_is_object(manifest) for manifest in manifests):
-        raise pinned.error(
-            "manifests",
-            Message(
-                "FT-FLX-002",
-                f"{pinned.source} is not an install manifest: it contains documents that are not Kubernetes objects",
-                "use the install.yaml of a Flux release",
-            ),
-        )
+        reason = "it contains documents that are not Kubernetes objects"
+        raise pinned.error("manifests", _NOT_MANIFESTS(source=pinned.source, reason=reason))
     # Flags and requirements go by the version, so it has to be that of the content.
     if others := {label for each in manifests if (label := _version_label(each))} - {f"v{config.version}"}:
         raise pinned.error(
@@ -302,7 +297,7 @@ class Definitions:
         rule, wanted = str(error.validator), error.validator_value
         if rule == "type":
             found = _FOUND.get(type(error.instance), "nothing")
-            return Message("FT-FLX-032", f"must be {_TYPES.get(str(wanted), wanted)}, got {found}")
+            return WRONG(wanted=_TYPES.get(str(wanted), wanted), found=found)
         said = {"enum": "one of", "pattern": "of the pattern"}.get(rule, f"of the {rule}")
         listed = ", ".join(map(str, wanted)) if isinstance(wanted, list) else wanted
         return Message("FT-FLX-033", f"must be {said} {listed}", f"Flux {self._version} accepts nothing else")

@@ -96,7 +96,7 @@ def test_a_source_of_any_kind_is_taken(tmp_path, source, sections):
     ("source", "expected"),
     [
         ({"url": "https://charts.example.com"}, [".kind FT-CFG-605"]),
-        (HELM | {"kind": "HelmRepositry"}, [".kind FT-CFG-607"]),
+        (HELM | {"kind": "HelmRepositry"}, [".kind FT-CFG-606"]),
         ("charts", ["FT-CFG-609"]),
         ({"kind": "HelmRepository"}, [".url FT-CFG-605"]),
         (HELM | {"url": "ftp://charts.example.com"}, [".url FT-CFG-006"]),
@@ -158,7 +158,7 @@ def test_a_source_of_any_kind_is_taken(tmp_path, source, sections):
         (BUCKET | {"provider": "aws"}, [".provider FT-SRC-050"]),
         (BUCKET | {"insecure": True}, [".insecure FT-CFG-674"]),
         ({"kind": "ExternalArtifact", "name": "A"}, [".name FT-CFG-006"]),
-        ({"kind": "ExternalArtifact", "namespace": "other"}, [".namespace FT-CFG-604"]),
+        ({"kind": "ExternalArtifact", "namespace": "other"}, [".namespace FT-CFG-602"]),
         (GIT | {"deployKey": Secret("none")}, [".deployKey FT-CFG-135"]),
         (GIT | {"ref": {"name": "a"}, "secretRef": {}}, [".ref FT-FLX-034", ".secretRef FT-FLX-034"]),
         (GIT | {"provider": "azure"}, [".provider FT-SRC-026"]),

@@ -26,7 +26,7 @@ NO_KYVERNO = "policies.engine: " + said("FT-CFG-670", "kyverno")
             "flux.sha256: "
             + said("FT-CFG-006", "a SHA-256 digest", "9f86d08…, with 64 lowercase hexadecimal digits").of("5f"),
         ),
-        ({"fluxx": {}}, "fluxx: " + said("FT-CFG-602", "flux")),
+        ({"fluxx": {}}, "fluxx: " + said("FT-CFG-602", "did you mean 'flux'?")),
         (
             {"git": {"knownHostsFile": "none"}},
             "git.knownHostsFile: " + UNREADABLE_FILE(reason="No such file or directory").of("none"),

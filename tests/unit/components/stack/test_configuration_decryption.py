@@ -82,7 +82,11 @@ def test_private_keys_are_hidden_when_the_stack_is_printed(tmp_path):
     ("decryption", "key", "reason"),
     [
         ({}, "", said("FT-CFG-200")),
-        (age("first") | {"sops": True}, ".sops", said("FT-CFG-601", "age, openpgp, workloadIdentity")),
+        (
+            age("first") | {"sops": True},
+            ".sops",
+            said("FT-CFG-602", "the keys here are age, openpgp, workloadIdentity"),
+        ),
         (
             {"age": {"identities": Secret(age_identity("first").recipient)}},
             ".age.identities",
@@ -166,7 +170,7 @@ def test_an_unusable_key_is_refused_without_showing_it(tmp_path, decryption, key
 def test_identities_in_plain_text_are_refused(tmp_path):
     problem = refused(tmp_path, with_age("first"))
 
-    reason = said("FT-CFG-640", "tenants.dev-team.sync.decryption.age.identities", "")
+    reason = said("FT-CFG-640", "", "tenants.dev-team.sync.decryption.age.identities", "")
     assert problem == f"{WHERE}.age.identities: {reason}"
     assert age_identity("first").private not in problem
 
@@ -264,7 +268,7 @@ def test_a_previous_key_that_two_tenants_decrypt_with_is_refused(tmp_path):
             {"workloadIdentity": True},
             {"provider": "oracle"},
             ".provider",
-            said("FT-CFG-606", "'oracle'", "'aws', 'gcp', 'azure' or 'vault'"),
+            said("FT-CFG-606", "'oracle'", "'aws', 'gcp', 'azure' or 'vault'", ""),
         ),
     ],
 )
@@ -328,7 +332,11 @@ SEALED = "ENC[AES256_GCM,data:lp4XIObfTg==,iv:nhFbOpHBW+,tag:6PVrl41r,type:str]"
 def test_a_value_that_sops_has_encrypted_is_refused(tmp_path, text):
     problem = refused(tmp_path, {"age": {"identities": text}})
 
-    reason = said("FT-CFG-645", "tenants.dev-team.sync.decryption.age.identities")
+    reason = said(
+        "FT-CFG-645",
+        "write the value itself or, if it is a secret, set it with "
+        "`pulumi config set --secret --path tenants.dev-team.sync.decryption.age.identities`",
+    )
     assert problem == f"{WHERE}.age.identities: {reason}"
 
 
@@ -338,8 +346,13 @@ def test_each_value_of_a_base_that_sops_has_encrypted_is_refused_once(tmp_path):
     found = problems(tmp_path, bases={"dev-team": base}, tenants={"dev-team": {}})
 
     assert found == [
-        "tenants/dev-team.yaml: sops: " + said("FT-CFG-644"),
-        "tenants/dev-team.yaml: source.branch: " + said("FT-CFG-645", "tenants.dev-team.source.branch"),
+        "tenants/dev-team.yaml: sops: " + said("FT-CFG-645", "use the file from before its encryption"),
+        "tenants/dev-team.yaml: source.branch: "
+        + said(
+            "FT-CFG-645",
+            "write the value itself or, if it is a secret, set it with "
+            "`pulumi config set --secret --path tenants.dev-team.source.branch`",
+        ),
     ]
 
 

@@ -31,7 +31,10 @@ def unknown_scheme(scheme: str) -> Message:
     ("sections", "problem"),
     [
         ({"cluster": ...}, "cluster: " + MISSING()),
-        ({"flux": "2.9.5"}, "flux: " + said("FT-CFG-610", "'2.9.5'", "version, sha256")),
+        (
+            {"flux": "2.9.5"},
+            "flux: " + said("FT-CFG-610", "a mapping", "'2.9.5'", "write its keys below it: version, sha256"),
+        ),
         ({"cluster": {}}, "cluster: " + said("FT-CFG-181", "kubeconfig (a path) and kubeconfigContent (a secret)")),
         (
             {"cluster": CLUSTER | {"kubeconfigContent": Secret("apiVersion: v1")}},
@@ -39,7 +42,7 @@ def unknown_scheme(scheme: str) -> Message:
         ),
         (
             {"cluster": CLUSTER | {"contexts": "staging"}},
-            "cluster.contexts: " + said("FT-CFG-602", "context"),
+            "cluster.contexts: " + said("FT-CFG-602", "did you mean 'context'?"),
         ),
         ({"cluster": {"kubeconfig": 1}}, "cluster.kubeconfig: " + said("FT-CFG-612", "1")),
         (
@@ -68,9 +71,12 @@ def unknown_scheme(scheme: str) -> Message:
             + said("FT-CFG-006", "a network in CIDR notation", "192.0.2.0/24").of("192.0.2.1"),
         ),
         ({"flux": ...}, "flux: " + MISSING()),
-        ({"flux": None}, "flux: " + said("FT-CFG-610", "nothing", "version, sha256")),
-        ({"fluxes": FLUX}, "fluxes: " + said("FT-CFG-602", "flux")),
-        ({"zebra": "1"}, "zebra: " + said("FT-CFG-600")),
+        (
+            {"flux": None},
+            "flux: " + said("FT-CFG-610", "a mapping", "nothing", "write its keys below it: version, sha256"),
+        ),
+        ({"fluxes": FLUX}, "fluxes: " + said("FT-CFG-602", "did you mean 'flux'?")),
+        ({"zebra": "1"}, "zebra: " + said("FT-CFG-602", "remove it; docs/configuration.md has all keys")),
         ({"tenants": ["dev-team"]}, "tenants: " + said("FT-CFG-609", "a mapping", "a list")),
         ({"tenants": []}, "tenants: " + said("FT-CFG-609", "a mapping", "a list")),
         (
@@ -90,7 +96,7 @@ def test_a_section_that_cannot_be_used_is_named(tmp_path, sections, problem):
 @pytest.mark.parametrize(
     ("keys", "problem"),
     [
-        ({"versoin": FLUX["version"]}, ".versoin: " + said("FT-CFG-602", "version")),
+        ({"versoin": FLUX["version"]}, ".versoin: " + said("FT-CFG-602", "did you mean 'version'?")),
         ({"version": 2.9}, ".version: " + said("FT-CFG-612", "2.9")),
         ({"version": "v2.9.5"}, ".version: " + said("FT-CFG-006", "a Flux release", "2.9.5").of("v2.9.5")),
         ({"version": "2.8.1"}, ".version: " + said("FT-CFG-452", "Flux", "2.9.x, 2.10.x").of("2.8.1")),
@@ -109,7 +115,7 @@ def test_a_section_that_cannot_be_used_is_named(tmp_path, sections, problem):
         ),
         (
             {"profile": "tenants"},
-            ".profile: " + said("FT-CFG-606", "'tenants'", "'multi-tenant' or 'single-tenant'"),
+            ".profile: " + said("FT-CFG-606", "'tenants'", "'multi-tenant' or 'single-tenant'", ""),
         ),
         (
             {"workloadIdentity": "perhaps"},
@@ -117,7 +123,7 @@ def test_a_section_that_cannot_be_used_is_named(tmp_path, sections, problem):
         ),
         (
             {"components": "helm-controller"},
-            ".components: " + said("FT-CFG-613", "'helm-controller'"),
+            ".components: " + said("FT-CFG-610", "a list", "'helm-controller'", "write ['helm-controller']"),
         ),
         (
             {"components": ["helm-controller"]},
@@ -160,7 +166,7 @@ def test_a_section_that_cannot_be_used_is_named(tmp_path, sections, problem):
         (
             {"resources": {"source-controller": {"limits": {"gpu": "1"}}}},
             ".resources.source-controller.limits.gpu: "
-            + said("FT-CFG-606", "'gpu'", "'cpu', 'memory' or 'ephemeral-storage'"),
+            + said("FT-CFG-606", "'gpu'", "'cpu', 'memory' or 'ephemeral-storage'", ""),
         ),
         (
             {"extraArgs": {"helm-controller": ["concurrent=8"]}},
@@ -231,8 +237,8 @@ LAUGHS = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
 @pytest.mark.parametrize(
     ("base", "problem"),
     [
-        ("- namespaces", said("FT-CFG-024")),
-        ("dev-team", said("FT-CFG-024")),
+        ("- namespaces", said("FT-CFG-610", "a mapping", "something else", "write each key as `key: value`")),
+        ("dev-team", said("FT-CFG-610", "a mapping", "something else", "write each key as `key: value`")),
         ("sync: {}\nsource: {}\nsync: {}\n", said("FT-CFG-022", 3, "sync")),
         ("sync:\n  path: a\n  path: b\n", said("FT-CFG-022", 3, "path")),
         ("sync: [", said("FT-CFG-021", "line 2: did not find expected node content")),
@@ -291,7 +297,8 @@ def test_an_empty_base_file_lacks_what_the_stack_does_not_say_either(tmp_path):
 @pytest.mark.parametrize("entry", ["on", 1, True, False, [], ["apps"]])
 def test_the_entry_of_a_tenant_is_a_mapping(tmp_path, entry):
     assert problems(tmp_path, tenants={"dev-team": entry}) == [
-        "Pulumi.staging.yaml: tenants.dev-team: " + said("FT-CFG-628")
+        "Pulumi.staging.yaml: tenants.dev-team: "
+        + said("FT-CFG-610", "a mapping", "something else", "write {} to take the tenant's base unchanged")
     ]
 
 
@@ -380,7 +387,7 @@ def test_git_urls_without_credentials_are_taken(tmp_path, url):
         (60, said("FT-CFG-006", "a duration with its unit", "60s or 60m").of(60)),
         (True, said("FT-CFG-612", "true")),
         (2.5, said("FT-CFG-006", "a duration with its unit", "2.5s or 2.5m").of(2.5)),
-        (None, said("FT-CFG-611", "a string")),
+        (None, said("FT-CFG-610", "a string", "nothing", "set a value, or remove the key")),
     ],
 )
 def test_an_interval_that_flux_does_not_know_is_refused(tmp_path, interval, reason):
@@ -394,11 +401,15 @@ def test_an_interval_that_flux_does_not_know_is_refused(tmp_path, interval, reas
     [
         ({"namespaces": []}, ".namespaces: " + EMPTY()),
         ({"namespaces": "apps"}, ".namespaces: " + said("FT-CFG-609", "a list", "'apps'")),
-        ({"namespaces": ["apps"]}, ".namespaces[0]: " + said("FT-CFG-610", "'apps'", "name")),
+        (
+            {"namespaces": ["apps"]},
+            ".namespaces[0]: " + said("FT-CFG-610", "a mapping", "'apps'", "write its keys below it: name"),
+        ),
         ({"namespaces": [{"name": "apps"}, {"name": "apps"}]}, ".namespaces: " + said("FT-CFG-403", "apps")),
         (
             {"namespaces": [{"name": "apps", "podSecurity": "strict"}]},
-            ".namespaces[0].podSecurity: " + said("FT-CFG-606", "'strict'", "'restricted', 'baseline' or 'privileged'"),
+            ".namespaces[0].podSecurity: "
+            + said("FT-CFG-606", "'strict'", "'restricted', 'baseline' or 'privileged'", ""),
         ),
         (
             {"namespaces": [{"name": "apps", "labels": {"pod-security.kubernetes.io/enforce": "privileged"}}]},
@@ -427,7 +438,7 @@ def test_an_interval_that_flux_does_not_know_is_refused(tmp_path, interval, reas
             ".sync.targetNamespace: " + FOREIGN_TARGET_NAMESPACE(choices="apps").of("other"),
         ),
         ({"role": "edit"}, ".role: " + said("FT-TEN-323", "tenant", "admin", "cluster-admin").of("edit")),
-        ({"path": "./staging"}, ".path: " + said("FT-CFG-603", "sync.path")),
+        ({"path": "./staging"}, ".path: " + said("FT-CFG-602", "did you mean sync.path?")),
     ],
 )
 def test_a_tenant_that_cannot_be_created_is_refused(tmp_path, entry, problem):
@@ -464,7 +475,10 @@ sync:
         "Pulumi.staging.yaml: tenants.dev-team.sync.path: "
         + said("FT-CFG-006", "a folder inside the repository", "./staging").of("/"),
         "tenants/dev-team.yaml: [1]: "
-        + said("FT-CFG-601", ", ".join(str(field.alias) for field in TenantConfig.model_fields.values())),
+        + said(
+            "FT-CFG-602",
+            f"the keys here are {', '.join(str(field.alias) for field in TenantConfig.model_fields.values())}",
+        ),
         "tenants/dev-team.yaml: namespaces[0].name: " + A_LABEL.of("Apps"),
         "tenants/dev-team.yaml: source.url: " + NO_GIT_SCHEME.of("git.example.com"),
         "tenants/missing.yaml: " + said("FT-CFG-629", "Pulumi.staging.yaml", "missing", ""),
@@ -509,7 +523,11 @@ def test_a_single_error_is_counted_as_one(tmp_path):
 
 @pytest.mark.parametrize("content", [5555, True, ["5555"], {"token": "5555"}])
 def test_a_kubeconfig_of_the_wrong_type_is_refused_without_being_shown(tmp_path, content):
-    problem = said("FT-CFG-012") if isinstance(content, int) else said("FT-CFG-011")
+    problem = (
+        said("FT-CFG-610", "a string", "a number", "put it in quotes")
+        if isinstance(content, int)
+        else said("FT-CFG-609", "a string", "another value")
+    )
 
     assert problems(tmp_path, cluster={"kubeconfigContent": content}, secret_keys={"cluster"}) == [
         f"Pulumi.staging.yaml: cluster.kubeconfigContent: {problem}"
@@ -521,7 +539,7 @@ def test_a_kubeconfig_of_the_wrong_type_is_refused_without_being_shown(tmp_path,
     [
         (
             {"cluster": "pa55word"},
-            "cluster: " + said("FT-CFG-610", "this value", CLUSTER_KEYS),
+            "cluster: " + said("FT-CFG-610", "a mapping", "this value", f"write its keys below it: {CLUSTER_KEYS}"),
         ),
         (
             {"cluster": {"kubeconfig": ["pa55word"]}},
@@ -533,7 +551,7 @@ def test_a_kubeconfig_of_the_wrong_type_is_refused_without_being_shown(tmp_path,
         ),
         (
             {"flux": FLUX | {"profile": "pa55word"}},
-            "flux.profile: " + said("FT-CFG-606", "this value", "'multi-tenant' or 'single-tenant'"),
+            "flux.profile: " + said("FT-CFG-606", "this value", "'multi-tenant' or 'single-tenant'", ""),
         ),
         (
             {"tenants": {"dev-team": {"source": {"url": "pa55word"}}}},
@@ -543,7 +561,7 @@ def test_a_kubeconfig_of_the_wrong_type_is_refused_without_being_shown(tmp_path,
             {"tenants": {"dev-team": {"sync": {"prune": "pa55word"}}}},
             "tenants.dev-team.sync.prune: " + said("FT-CFG-609", "true or false", "this value"),
         ),
-        ({"pa55words": "pa55word"}, "pa55words: " + said("FT-CFG-602", "password")),
+        ({"pa55words": "pa55word"}, "pa55words: " + said("FT-CFG-602", "did you mean 'password'?")),
     ],
 )
 def test_nothing_of_a_secret_section_is_shown(tmp_path, sections, problem):
@@ -660,11 +678,13 @@ def test_a_controller_that_may_read_all_secrets_may_keep_them_in_memory(tmp_path
     ],
 )
 def test_a_key_of_another_section_is_refused_with_its_place(tmp_path, sections, key, place):
-    assert problems(tmp_path, **sections) == [f"Pulumi.staging.yaml: {key}: " + said("FT-CFG-604", place)]
+    assert problems(tmp_path, **sections) == [
+        f"Pulumi.staging.yaml: {key}: " + said("FT-CFG-602", f"it belongs to {place}")
+    ]
 
 
 def test_a_bound_that_a_tenant_has_in_its_policies_is_found_there(tmp_path):
     [problem] = problems(tmp_path, tenants={"dev-team": {"maximumReleaseSize": 256}})
 
     place = "Pulumi.staging.yaml: tenants.dev-team.maximumReleaseSize: "
-    assert problem == place + said("FT-CFG-603", "policies.maximumReleaseSize")
+    assert problem == place + said("FT-CFG-602", "did you mean policies.maximumReleaseSize?")

@@ -110,7 +110,7 @@ def test_a_credential_in_plain_text_is_refused_and_not_shown(tmp_path, key):
     [problem] = problems(tmp_path, **notified(**notification))
 
     path = f"tenants.dev-team.notifications.chat.{key}"
-    assert problem == f"Pulumi.staging.yaml: {path}: " + said("FT-CFG-640", path, "")
+    assert problem == f"Pulumi.staging.yaml: {path}: " + said("FT-CFG-640", "", path, "")
     assert "pa55word" not in problem
 
 

@@ -21,17 +21,17 @@ KEY = keys.private_text(keys.ed25519_key(), keys.OPENSSH)
 APP_KEY = keys.private_text(keys.rsa_key(2048), keys.TRADITIONAL)
 
 
-KUBECONFIG_IN_PLAIN_TEXT = said("FT-CFG-640", "cluster.kubeconfigContent", "")
+KUBECONFIG_IN_PLAIN_TEXT = said("FT-CFG-640", "", "cluster.kubeconfigContent", "")
 
 
 def plain_text(key: str) -> str:
     """The problem of a secret in the stack's file."""
-    return f"Pulumi.staging.yaml: {key}: {said('FT-CFG-640', key, '')}"
+    return f"Pulumi.staging.yaml: {key}: {said('FT-CFG-640', '', key, '')}"
 
 
 def plain_text_elsewhere(key: str) -> Message:
     """What is said of a secret in a file that all stacks share."""
-    return said("FT-CFG-641", "Pulumi.staging.yaml", key, "")
+    return said("FT-CFG-640", " in Pulumi.staging.yaml", key, "")
 
 
 def test_every_key_that_takes_a_secret_is_found_from_its_type():
@@ -402,7 +402,7 @@ def test_a_file_that_was_named_is_the_one_that_is_judged_and_named(tmp_path):
 
     found = problems(tmp_path, cluster={"kubeconfigContent": "pa55word"}, secret_keys={"cluster"}, file=file)
 
-    reason = said("FT-CFG-640", "cluster.kubeconfigContent", " --config-file other.yaml")
+    reason = said("FT-CFG-640", "", "cluster.kubeconfigContent", " --config-file other.yaml")
     assert f"other.yaml: cluster.kubeconfigContent: {reason}" in found
 
 
@@ -444,7 +444,7 @@ def test_keys_of_the_stack_file_may_be_written_in_the_long_form(tmp_path):
     ],
 )
 def test_a_text_one_level_above_a_secret_may_be_that_secret_and_is_not_shown(tmp_path, sections, path, keys):
-    problem = said("FT-CFG-610", "this value", keys)
+    problem = said("FT-CFG-610", "a mapping", "this value", f"write its keys below it: {keys}")
 
     assert problems(tmp_path, **sections) == [f"Pulumi.staging.yaml: {path}: {problem}"]
 

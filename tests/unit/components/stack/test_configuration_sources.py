@@ -142,11 +142,11 @@ def test_keys_are_handed_on_with_the_line_ends_of_unix(tmp_path):
         ),
         (
             {"url": SSH, "deployKey": Secret(KEY), "github": {"repository": "acme/apps", "readOnly": False}},
-            ".github.readOnly: " + said("FT-CFG-616", "a deploy key can only read"),
+            ".github.readOnly: " + said("FT-CFG-602", "remove it: a deploy key can only read"),
         ),
         (
             {"url": HTTPS, "kind": "GitRepository"},
-            ".kind: " + said("FT-CFG-616", "this source is always a GitRepository"),
+            ".kind: " + said("FT-CFG-602", "remove it: this source is always a GitRepository"),
         ),
         (
             {"url": SSH, "deployKey": Secret(KEY), "github": {"repository": "apps"}},

@@ -155,7 +155,7 @@ def of_shop(**network):
         (of_shop(ingress=[{"ports": []}]), {("shop.network.ingress[0].fromNamespace", "FT-CFG-605")}),
         (
             of_shop(egress=[{"cidr": "10.0.0.0/8", "ports": [{"port": 0}]}]),
-            {("shop.network.egress[0].ports[0].port", "FT-CFG-614")},
+            {("shop.network.egress[0].ports[0].port", "FT-CFG-609")},
         ),
         (
             of_shop(egress=[{"cidr": "10.0.0.0/8", "ports": [{"port": 80, "endPort": 79}]}]),
@@ -163,7 +163,7 @@ def of_shop(**network):
         ),
         (
             of_shop(egress=[{"cidr": "10.0.0.0/8", "ports": [{"port": 80, "protocol": "tcp"}]}]),
-            {("shop.network.egress[0].ports[0].protocol", "FT-CFG-607")},
+            {("shop.network.egress[0].ports[0].protocol", "FT-CFG-606")},
         ),
         (of_shop(egress=[{"cidr": "10.0.0.1/8"}]), {("shop.network.egress[0].cidr", "FT-CFG-006")}),
         (

@@ -158,7 +158,7 @@ VIEWERS = "tenants.dev-team.people.viewers[0]"
         (GROUP | {"name": ""}, {(f"{VIEWERS}.name", "FT-CFG-010")}),
         ({"kind": "ServiceAccount", "name": "ci"}, {(f"{VIEWERS}.kind", "FT-CFG-606")}),
         ({"name": "ci"}, {(f"{VIEWERS}.kind", "FT-CFG-605")}),
-        (USER | {"namespace": "ci"}, {(f"{VIEWERS}.namespace", "FT-CFG-604")}),
+        (USER | {"namespace": "ci"}, {(f"{VIEWERS}.namespace", "FT-CFG-602")}),
     ],
 )
 def test_only_users_and_groups_of_an_identity_provider_are_people(tmp_path, subject, expected):

@@ -252,7 +252,7 @@ def test_all_limits_have_the_tenants_label_and_name():
         ),
         (
             {"networkPolicy": "deny"},
-            "tenancy.networkPolicy: " + said("FT-CFG-606", "'deny'", "'none' or 'default-deny'"),
+            "tenancy.networkPolicy: " + said("FT-CFG-606", "'deny'", "'none' or 'default-deny'", ""),
         ),
     ],
 )

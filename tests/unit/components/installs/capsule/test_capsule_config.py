@@ -32,7 +32,7 @@ def test_a_capsule_without_more_has_a_second_replica(tmp_path):
             "capsule.chart",
             said("FT-CFG-273", "url and bundle"),
         ),
-        ({"replicas": 0}, "capsule.replicas", said("FT-CFG-614", "at least 1", "0")),
+        ({"replicas": 0}, "capsule.replicas", said("FT-CFG-609", "at least 1", "0")),
         ({"administrators": []}, "capsule.administrators", ""),
         ({"administrators": [{"kind": "Group", "name": "system:masters"}]}, "capsule.administrators[0]", "system:"),
         ({"administrators": [{"kind": "ServiceAccount", "name": "ci"}]}, "capsule.administrators[0]", "namespace"),

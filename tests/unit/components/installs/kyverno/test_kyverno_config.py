@@ -35,7 +35,7 @@ def test_a_kyverno_without_more_is_highly_available_and_makes_no_reports(tmp_pat
             "kyverno.chart",
             said("FT-CFG-181", "version, url and bundle"),
         ),
-        ({"replicas": 0}, "kyverno.replicas", said("FT-CFG-614", "at least 1", "0")),
+        ({"replicas": 0}, "kyverno.replicas", said("FT-CFG-609", "at least 1", "0")),
         ({"values": {}}, "kyverno.values", ""),
         (
             {"resources": {"reports-controller": {}}},
