@@ -98,7 +98,7 @@ def test_an_unexpected_cluster_is_refused(project: Project, stack: dict[str, Any
     stack["cluster"]["uid"] = "00000000-0000-0000-0000-000000000000"
     text = refusal(project, stack)
 
-    assert "00000000-0000-0000-0000-000000000000" in text and "(FT-CLU-101)" in text
+    assert "00000000-0000-0000-0000-000000000000" in text and "(FT-CLU-102)" in text
 
 
 def test_a_foreign_namespace_is_refused(project: Project, cluster: RunningCluster, stack: dict[str, Any]) -> None:

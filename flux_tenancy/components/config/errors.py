@@ -23,6 +23,7 @@ UNKNOWN = Wording("FT-CFG-404", "is not {what}", "choose one of {choices}")
 RESERVED = Wording("FT-CFG-001", "is reserved for {owner}", "choose another name")
 SET_BY = Wording("FT-CFG-402", "sets {what}, which {owner} sets itself", "remove it")
 NOT_ALLOWED = Wording("FT-CFG-310", "sets {what}, which {owner} does not allow: {why}", "remove it")
+BEYOND = Wording("FT-CFG-678", "is {beyond} than {bound} ({most})", "set {most} or {within}")
 NO_EFFECT = Wording("FT-CFG-820", "has no effect: {reason}", "{remedy}")
 # A key with one of these is quoted in a path.
 _SPECIAL = frozenset('.[]" ')

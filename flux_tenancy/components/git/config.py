@@ -81,8 +81,8 @@ GitHubRepositoryName = Annotated[
 CloudProvider = Literal["aws", "azure", "gcp"]
 NO_PROVIDER_ACCOUNT = Wording(
     "FT-SRC-026",
-    "is {provider}, which requires a service account of the tenant",
-    "set serviceAccountName to an account that is annotated with its cloud identity",
+    "is {provider}, which requires a login of the tenant",
+    "set serviceAccountName to an account that is annotated with its cloud identity, or credentials",
 )
 ACCOUNT_WITHOUT_PROVIDER = NO_EFFECT(
     reason="it is used only to log in to a cloud", remedy="remove it, or set provider to aws, azure or gcp"

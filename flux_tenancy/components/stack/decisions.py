@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, WithJsonSchema
 
-from flux_tenancy.components.config.decisions import LastDay, Reason, today
+from flux_tenancy.components.config.decisions import EXPIRED, LastDay, Reason, today
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.section import Section
 
@@ -41,13 +41,7 @@ LONGEST_WAIVER_DAYS = 366
 def _in_time(value: date) -> date:
     now = today()
     if value < now:
-        raise ValueError(
-            Message(
-                "FT-CFG-691",
-                f"has passed (today is {now}): the waiver has expired",
-                "comply with the rule and remove the waiver, or have the reviewers agree to a later date",
-            )
-        )
+        raise ValueError(EXPIRED(today=now, decision="waiver"))
     if (value - now).days > LONGEST_WAIVER_DAYS:
         raise ValueError(
             Message(

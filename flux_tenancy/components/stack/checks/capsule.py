@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from flux_tenancy.components.config.errors import NO_EFFECT, RESERVED, SET_BY
 from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.stack.checks import NOT_INSTALLED
 from flux_tenancy.components.stack.checks.sources import NO_TOKENS
 from flux_tenancy.components.tenant.capsule.names import KEYS_OF_CAPSULE, made_prefix
 from flux_tenancy.components.tenant.capsule.objects import capsule_limits
@@ -24,11 +25,7 @@ def _capsule_not_installed(config: StackConfig) -> Iterator[Finding]:
     if config.makes_namespaces and config.capsule is None:
         yield (
             ("tenancy", "mode"),
-            Message(
-                "FT-CFG-803",
-                "is capsule, but the stack has no section capsule",
-                "add the section, or set the mode to namespaces",
-            ),
+            NOT_INSTALLED(value="capsule", section="capsule", instead="mode to namespaces"),
         )
 
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from flux_tenancy.components.config.errors import NO_EFFECT
+from flux_tenancy.components.config.errors import BEYOND, NO_EFFECT
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import seconds
@@ -39,7 +39,7 @@ def _too_high(tenant: str, config: TenantConfig, stack: StackConfig) -> Iterator
             if key in highest and (value is None or parse_quantity(value) > parse_quantity(highest[key])):
                 yield (
                     ("tenants", tenant, *path, *key),
-                    Message("FT-TEN-322", f"is higher than tenancy.maximumLimits allows: {highest[key]}", "lower it"),
+                    BEYOND(beyond="higher", bound="tenancy.maximumLimits", most=highest[key], within="less"),
                 )
 
 

@@ -12,7 +12,7 @@ from flux_tenancy.components.installs.flux.config import Profile
 from flux_tenancy.components.installs.flux.lockdown_flags import OBJECT_IDENTITY, has_object_identity
 from flux_tenancy.components.keys.known_hosts import address_of, keys_for, rivals
 from flux_tenancy.components.keys.ssh_keys import read_private_key
-from flux_tenancy.components.stack.checks import Check, Finding, of_each
+from flux_tenancy.components.stack.checks import NEEDS_ENGINE, Check, Finding, of_each
 from flux_tenancy.components.stack.checks.capsule import CAPSULE_CHECKS, INSTALLATION_CHECKS, NOT_WITH_CAPSULE
 from flux_tenancy.components.stack.checks.flux_specs import SPEC_CHECKS
 from flux_tenancy.components.stack.checks.freezes import FREEZE_CHECKS
@@ -60,11 +60,7 @@ def _mutation_without_policies(config: StackConfig) -> Iterator[Finding]:
     if config.flux.set_lanes and not config.policies.engine.native:
         yield (
             ("flux", "setLanes"),
-            Message(
-                "FT-CFG-868",
-                "needs Kubernetes' own admission policies",
-                "set policies.engine to native or both, or remove it",
-            ),
+            NEEDS_ENGINE(what="Kubernetes' own admission policies", engine=config.policies.engine.value),
         )
 
 

@@ -208,7 +208,7 @@ def test_a_pattern_that_kyverno_cannot_match_is_refused(tmp_path, expression: st
 def test_native_policies_cannot_verify_signatures(tmp_path):
     told = refused(tmp_path, KEYED, engine="native", fluxImages=True, onboarding=True)
     assert told == [
-        f"{key}: {said('FT-CFG-671', 'native')}" for key in ("fluxImages", "images.signatures", "onboarding")
+        f"{key}: {said('FT-CFG-671', 'Kyverno', 'native')}" for key in ("fluxImages", "images.signatures", "onboarding")
     ]
 
 

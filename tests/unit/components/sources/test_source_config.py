@@ -104,7 +104,7 @@ def test_a_source_of_any_kind_is_taken(tmp_path, source, sections):
         (HELM | {"url": "https://Charts.example.com"}, [".url FT-CFG-006"]),
         (HELM | {"url": "http://charts.example.com"}, [".url FT-CFG-674"]),
         (HELM | {"interval": "often"}, [".interval FT-CFG-006"]),
-        (HELM | {"interval": "1s"}, [".interval FT-CFG-677"]),
+        (HELM | {"interval": "1s"}, [".interval FT-CFG-678"]),
         (HELM | {"secretRef": {"name": "a"}}, [".secretRef FT-FLX-034"]),
         (HELM | {"timeout": "90m"}, [".timeout FT-CFG-678"]),
         (HELM | {"suspend": "perhaps"}, [".suspend FT-CFG-609"]),
@@ -147,7 +147,7 @@ def test_a_source_of_any_kind_is_taken(tmp_path, source, sections):
             OCI | {"proxy": {"address": "http://proxy.example.com", "username": "me"}},
             [".proxy FT-CFG-605"],
         ),
-        (BUCKET | {"bucketName": "a/../b"}, [".endpoint FT-CFG-673"]),
+        (BUCKET | {"bucketName": "a/../b"}, [".endpoint FT-CFG-150"]),
         (BUCKET | {"bucketName": ""}, [".bucketName FT-CFG-010"]),
         (BUCKET | {"endpoint": "s3.example.com/path"}, [".endpoint FT-CFG-006"]),
         (
@@ -186,7 +186,7 @@ def test_a_bucket_in_a_region_that_admission_would_refuse_is_reported(tmp_path):
 def test_a_bucket_of_a_cloud_needs_a_login(tmp_path):
     anonymous = {key: value for key, value in BUCKET.items() if key != "credentials"}
 
-    assert refused(tmp_path, anonymous | {"provider": "aws"}, policies=CLOUDS) == [".provider FT-SRC-055"]
+    assert refused(tmp_path, anonymous | {"provider": "aws"}, policies=CLOUDS) == [".provider FT-SRC-026"]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ BASES = {"dev-team": DEV_TEAM_BASE, "ops-team": DEV_TEAM_BASE}
 BOTH: dict[str, Any] = {"dev-team": {}, "ops-team": {}}
 STACK = "Pulumi.staging.yaml: "
 CLASH = "tenants/ops-team.yaml: namespaces[0].name: " + said("FT-CFG-650", "dev-team").of("apps")
-NO_KYVERNO = "policies.engine: " + said("FT-CFG-670", "kyverno")
+NO_KYVERNO = "policies.engine: " + said("FT-CFG-670", "kyverno", "kyverno", "engine to native")
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,8 @@ def test_all_errors_between_sections_are_reported_at_once(tmp_path):
 
     assert problems(tmp_path, bases=BASES, policies={"engine": "kyverno"}, tenants=tenants) == [
         STACK + NO_KYVERNO,
-        f"{STACK}tenants.ops-team.sync.interval: {said('FT-CFG-677', '30s').of('1s')}",
+        f"{STACK}tenants.ops-team.sync.interval: "
+        + said("FT-CFG-678", "shorter", "policies.minimumInterval", "30s", "more").of("1s"),
         CLASH,
     ]
 

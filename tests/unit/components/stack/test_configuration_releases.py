@@ -129,9 +129,11 @@ def test_intervals_and_timeouts_of_releases_are_held_to_the_policies(tmp_path):
     )
 
     assert found == [
-        f"{WHERE}.podinfo.chartInterval: {said('FT-CFG-677', '30s').of('10s')}",
-        f"{WHERE}.podinfo.retryInterval: {said('FT-CFG-677', '30s').of('20s')}",
-        f"{WHERE}.podinfo.timeout: {said('FT-CFG-678', '10m').of('1h')}",
+        f"{WHERE}.podinfo.chartInterval: "
+        + said("FT-CFG-678", "shorter", "policies.minimumInterval", "30s", "more").of("10s"),
+        f"{WHERE}.podinfo.retryInterval: "
+        + said("FT-CFG-678", "shorter", "policies.minimumInterval", "30s", "more").of("20s"),
+        f"{WHERE}.podinfo.timeout: " + said("FT-CFG-678", "longer", "policies.maximumTimeout", "10m", "less").of("1h"),
     ]
 
 

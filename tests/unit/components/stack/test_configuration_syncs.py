@@ -74,6 +74,8 @@ def test_intervals_and_timeouts_of_syncs_are_held_to_the_policies(tmp_path):
     )
 
     assert found == [
-        f"{WHERE}.syncs.app.retryInterval: {said('FT-CFG-677', '30s').of('10s')}",
-        f"{WHERE}.syncs.app.timeout: {said('FT-CFG-678', '10m').of('1h')}",
+        f"{WHERE}.syncs.app.retryInterval: "
+        + said("FT-CFG-678", "shorter", "policies.minimumInterval", "30s", "more").of("10s"),
+        f"{WHERE}.syncs.app.timeout: "
+        + said("FT-CFG-678", "longer", "policies.maximumTimeout", "10m", "less").of("1h"),
     ]

@@ -55,7 +55,7 @@ def test_the_cluster_of_the_stack_is_accepted_and_a_configured_uid_takes_precede
 def test_a_cluster_other_than_the_configured_one_is_refused(tmp_path, recorded):
     [problem] = problems(tmp_path, cluster=CLUSTER | {"uid": THIS}, uid=OTHER, recorded=recorded)
 
-    assert (problem.file, problem.path, problem.code) == ("Pulumi.staging.yaml", "cluster.uid", "FT-CLU-101")
+    assert (problem.file, problem.path, problem.code) == ("Pulumi.staging.yaml", "cluster.uid", "FT-CLU-102")
     assert THIS in problem.message and OTHER in problem.message
 
 
@@ -100,7 +100,7 @@ MUTATIONS = [
 def test_objects_of_tenants_are_changed_only_by_a_cluster_that_can(tmp_path, key, sections):
     [problem] = problems(tmp_path, version="v1.35.4", **sections)
 
-    assert (problem.path, problem.code) == (key, "FT-CLU-130")
+    assert (problem.path, problem.code) == (key, "FT-CLU-103")
     assert all(version in problem.message for version in ("1.36", "v1.35.4"))
 
 
@@ -114,7 +114,7 @@ def test_a_cluster_that_can_changes_objects_of_tenants(tmp_path, key, sections):
     [
         (True, {"podmonitors", "prometheusrules"}, {"monitoring"}, []),
         (True, {"podmonitors"}, {"monitoring"}, [("monitoring.operator", "FT-CLU-131")]),
-        (True, (), (), [("monitoring.operator", "FT-CLU-131"), ("monitoring.namespace", "FT-CLU-132")]),
+        (True, (), (), [("monitoring.operator", "FT-CLU-131"), ("monitoring.namespace", "FT-CLU-108")]),
         (False, (), (), []),
     ],
 )

@@ -50,6 +50,8 @@ def test_capsule_and_its_mode_go_together(tmp_path_factory):
     without = problems(tmp_path_factory.mktemp("stack"), **MODE)
     unused = problems(tmp_path_factory.mktemp("stack"), capsule=CAPSULE)
 
-    assert without == [f"Pulumi.staging.yaml: tenancy.mode: {said('FT-CFG-803')}"]
+    assert without == [
+        f"Pulumi.staging.yaml: tenancy.mode: {said('FT-CFG-670', 'capsule', 'capsule', 'mode to namespaces')}"
+    ]
     useless = said("FT-CFG-820", "tenancy.mode is not capsule", "set tenancy.mode to capsule, or remove it")
     assert unused == [f"Pulumi.staging.yaml: capsule: {useless}"]
