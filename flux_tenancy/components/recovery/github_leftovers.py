@@ -17,7 +17,7 @@ import pulumi
 from flux_tenancy.components.cluster.client import explaining, items
 from flux_tenancy.components.cluster.ownership import carries_marks
 from flux_tenancy.components.config.errors import Problem
-from flux_tenancy.components.config.messages import Message, printable
+from flux_tenancy.components.config.messages import Message, Wording, printable
 from flux_tenancy.components.engine import log
 from flux_tenancy.components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE, WORKERS, key_title_prefix, registered_key
 from flux_tenancy.components.git.source import NOTIFICATION_API
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from flux_tenancy.components.engine.state import State
     from flux_tenancy.components.git.config import GitHubConfig, GitHubRepository, GitSource
 
+_FAILED = Wording("FT-GIT-023", "cannot {what}: {reason}")
 PAGE_SIZE = 100
 """Entries of a page of GitHub's lists, at most."""
 
@@ -231,7 +232,8 @@ def _read(
         with github_client(config, repository) as client:
             return entries(client, "keys"), entries(client, "hooks")
     except GitHubUnavailable as error:
-        return Message("FT-GIT-023", f"cannot read the deploy keys and webhooks of {repository.repository}: {error}")
+        what = f"read the deploy keys and webhooks of {repository.repository}"
+        return _FAILED(what=what, reason=error)
 
 
 def _remove(config: GitHubConfig, leftover: Leftover) -> None:
@@ -243,8 +245,8 @@ def _remove(config: GitHubConfig, leftover: Leftover) -> None:
     except GitHubUnavailable as error:
         if error.is_not_found:  # Somebody has removed it in the meantime.
             return
-        message = Message("FT-GIT-024", f"cannot remove {leftover.label} of {leftover.repository.repository}: {error}")
-        raise log.run_error(message) from None
+        what = f"remove {leftover.label} of {leftover.repository.repository}"
+        raise log.run_error(_FAILED(what=what, reason=error)) from None
 
 
 def _known(state: Iterable[object]) -> set[str] | None:

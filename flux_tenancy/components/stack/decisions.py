@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, WithJsonSchema
 
 from flux_tenancy.components.config.decisions import EXPIRED, LastDay, Reason, today
+from flux_tenancy.components.config.errors import UNKNOWN
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.section import Section
 
@@ -55,13 +56,7 @@ def _in_time(value: date) -> date:
 
 def _waivable(value: RuleName) -> RuleName:
     if value not in WAIVABLE:
-        raise ValueError(
-            Message(
-                "FT-CFG-693",
-                "is a review rule that cannot be waived",
-                f"comply with it; rules that can be waived: {', '.join(WAIVABLE)}",
-            )
-        )
+        raise ValueError(UNKNOWN(what="a review rule that can be waived", choices=", ".join(WAIVABLE)))
     return value
 
 

@@ -94,14 +94,8 @@ def _named_verb(verb: str) -> str:
 
 def _excepted(policy: str) -> str:
     if policy not in list(ExceptedPolicy):
-        raise ValueError(
-            Message(
-                "FT-TEN-409",
-                "allows no exceptions: it protects the platform or other tenants, or has its own setting in a "
-                "tenant's file",
-                f"choose one of {', '.join(ExceptedPolicy)} (docs/grants.md)",
-            )
-        )
+        choices = f"{', '.join(ExceptedPolicy)} (docs/grants.md)"
+        raise ValueError(UNKNOWN(what="a policy with exceptions for tenants", choices=choices))
     return policy
 
 

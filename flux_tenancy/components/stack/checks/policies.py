@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from flux_tenancy.components.allowlists.source_patterns import NOT_COMPARABLE, is_comparable, problem_of
-from flux_tenancy.components.config.errors import BEYOND, dotted
+from flux_tenancy.components.config.errors import BEYOND, UNKNOWN, dotted
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.types import seconds
 from flux_tenancy.components.git.config import NO_PROVIDER_ACCOUNT, GitSource
@@ -127,11 +127,7 @@ def _refused_options(owner: str, tenant: TenantConfig, config: StackConfig) -> I
         if region is not None and rules.bucket_regions and region not in rules.bucket_regions:
             yield (
                 (*key, "region"),
-                Message(
-                    "FT-SRC-051",
-                    "is not in policies.sources.bucketRegions",
-                    f"use one of {', '.join(rules.bucket_regions)}",
-                ).of(region),
+                UNKNOWN(what="in policies.sources.bucketRegions", choices=", ".join(rules.bucket_regions)).of(region),
             )
 
 

@@ -91,11 +91,7 @@ def _shared_namespaces(config: StackConfig) -> Iterator[Finding]:
             if owner != tenant:
                 yield (
                     ("tenants", tenant, "namespaces", index, "name"),
-                    Message(
-                        "FT-CFG-650",
-                        f"already belongs to the tenant {owner}",
-                        "choose another: a namespace belongs to one tenant",
-                    ).of(namespace),
+                    RESERVED(owner=f"the tenant {owner}").of(namespace),
                 )
 
 

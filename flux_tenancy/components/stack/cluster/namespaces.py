@@ -54,19 +54,14 @@ def held_namespaces(config: StackConfig, holds: Mapping[str, NamespaceHolds | No
 
 
 def _being_deleted(namespace: str, holds: NamespaceHolds | None, context: str | None) -> Message:
-    if not holds:
-        return Message(
-            "FT-CLU-109",
-            f"namespace {namespace!r} is still being deleted",
-            "wait until it is gone, and run the command again",
+    remedy = "wait until it is gone, and run the command again"
+    if holds:
+        # Flux's controllers may have gone before the objects that they finalize, and then nothing prunes.
+        remedy = (
+            "finalizers block it: when nothing needs them, or their controllers are gone, remove them and run the "
+            f"command again:{holds.listing(context)}"
         )
-    # Flux's controllers may have gone before the objects that they finalize, and then nothing prunes.
-    return Message(
-        "FT-CLU-110",
-        f"namespace {namespace!r} is still being deleted, and finalizers block it",
-        "when nothing needs these finalizers, or their controllers are gone, remove them and run the command "
-        f"again:{holds.listing(context)}",
-    )
+    return Message("FT-CLU-110", f"namespace {namespace!r} is still being deleted", remedy)
 
 
 def _unknown(config: StackConfig, cluster: ClusterFacts, stack_file: str) -> list[Problem]:

@@ -180,7 +180,7 @@ def test_a_source_that_flux_or_admission_would_refuse_is_reported_with_its_key(t
 def test_a_bucket_in_a_region_that_admission_would_refuse_is_reported(tmp_path):
     policies = {"sources": {"bucketRegions": ["eu-1"]}}
 
-    assert refused(tmp_path, BUCKET | {"region": "us-1"}, policies=policies) == [".region FT-SRC-051"]
+    assert refused(tmp_path, BUCKET | {"region": "us-1"}, policies=policies) == [".region FT-CFG-404"]
 
 
 def test_a_bucket_of_a_cloud_needs_a_login(tmp_path):

@@ -13,7 +13,7 @@ from tests.support.messages import said
 BASES = {"dev-team": DEV_TEAM_BASE, "ops-team": DEV_TEAM_BASE}
 BOTH: dict[str, Any] = {"dev-team": {}, "ops-team": {}}
 STACK = "Pulumi.staging.yaml: "
-CLASH = "tenants/ops-team.yaml: namespaces[0].name: " + said("FT-CFG-650", "dev-team").of("apps")
+CLASH = "tenants/ops-team.yaml: namespaces[0].name: " + said("FT-CFG-001", "the tenant dev-team").of("apps")
 NO_KYVERNO = "policies.engine: " + said("FT-CFG-670", "kyverno", "kyverno", "engine to native")
 
 

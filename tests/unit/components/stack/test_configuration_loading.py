@@ -450,8 +450,9 @@ def test_a_namespace_has_one_tenant_and_the_file_that_claims_it_again_is_named(t
     tenants = {"dev-team": {}, "ops-team": {}, "qa-team": {"namespaces": [{"name": "qa"}, {"name": "apps"}]}}
 
     assert problems(tmp_path, bases=bases, tenants=tenants) == [
-        "Pulumi.staging.yaml: tenants.qa-team.namespaces[1].name: " + said("FT-CFG-650", "dev-team").of("apps"),
-        "tenants/ops-team.yaml: namespaces[0].name: " + said("FT-CFG-650", "dev-team").of("apps"),
+        "Pulumi.staging.yaml: tenants.qa-team.namespaces[1].name: "
+        + said("FT-CFG-001", "the tenant dev-team").of("apps"),
+        "tenants/ops-team.yaml: namespaces[0].name: " + said("FT-CFG-001", "the tenant dev-team").of("apps"),
     ]
 
 

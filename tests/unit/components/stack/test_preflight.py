@@ -219,8 +219,8 @@ def test_a_cluster_that_replaces_another_has_lost_no_namespace(tmp_path):
 @pytest.mark.parametrize(
     ("holds", "code", "listed"),
     [
-        (NamespaceHolds("apps"), "FT-CLU-109", ""),
-        (None, "FT-CLU-109", ""),
+        (NamespaceHolds("apps"), "FT-CLU-110", ""),
+        (None, "FT-CLU-110", ""),
         (
             NamespaceHolds("apps", (Held("configmaps", "held", ("example.com/a",)),)),
             "FT-CLU-110",
