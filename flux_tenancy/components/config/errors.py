@@ -64,7 +64,7 @@ class Problem:
 
     @property
     def code(self) -> str:
-        """The stable code of the message, e.g. `FT-CFG-012`."""
+        """The stable code of the message, e.g. `FT-CFG-602`."""
         return code_of(self.message)
 
     def __str__(self) -> str:

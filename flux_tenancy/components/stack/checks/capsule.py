@@ -106,7 +106,7 @@ def _onboarding(config: StackConfig) -> Iterator[Finding]:
     if config.makes_namespaces and config.policies.onboarding:
         yield (
             ("policies", "onboarding"),
-            NOT_WITH_CAPSULE(reason="would provision a second time the namespaces that tenants create"),
+            NOT_WITH_CAPSULE(reason="it would provision a second time the namespaces that tenants create"),
         )
 
 

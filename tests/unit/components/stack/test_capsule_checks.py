@@ -113,7 +113,7 @@ def test_a_tenant_whose_name_extends_another_ones_is_refused(tmp_path_factory):
 def test_onboarding_by_label_would_fill_the_same_namespaces(tmp_path_factory):
     found = problems_of(tmp_path_factory.mktemp("stack"), tenancy=CAPSULE, tenants={}, policies={"onboarding": True})
 
-    assert any(each.startswith(f"{WHERE}policies.onboarding: would provision") for each in found)
+    assert any(each.startswith(f"{WHERE}policies.onboarding: does not go together") for each in found)
 
 
 def problems(projects, namespaces, *, recorded=(), applied=(), existing=(), **sections):

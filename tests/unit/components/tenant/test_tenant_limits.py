@@ -455,7 +455,7 @@ def test_a_number_that_the_one_of_all_of_fluxs_kinds_exceeds_is_refused_only_whe
     [found] = problems(tmp_path, tenants=tenants, tenancy={"limits": stack})
 
     path, smaller = refused
-    assert found.startswith(f"Pulumi.staging.yaml: {path}: has no effect above fluxObjects, which is {smaller}")
+    assert found.startswith(f"Pulumi.staging.yaml: {path}: has no effect: it is above fluxObjects, which is {smaller}")
 
 
 @pytest.mark.parametrize(("objects", "counted"), [({}, "52"), ({"networkpolicies.networking.k8s.io": 7}, "9")])
