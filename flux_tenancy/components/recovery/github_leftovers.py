@@ -8,7 +8,6 @@ the same webhook, and keep a key valid that nothing removes any more. This is so
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,13 @@ from flux_tenancy.components.cluster.ownership import carries_marks
 from flux_tenancy.components.config.errors import Problem
 from flux_tenancy.components.config.messages import Message, Wording, printable
 from flux_tenancy.components.engine import log
-from flux_tenancy.components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE, WORKERS, key_title_prefix, registered_key
+from flux_tenancy.components.git.github import (
+    DEPLOY_KEY_TYPE,
+    WEBHOOK_TYPE,
+    answers,
+    key_title_prefix,
+    registered_key,
+)
 from flux_tenancy.components.git.source import NOTIFICATION_API
 from flux_tenancy.components.git.sources import WEBHOOK_ROOT, Sources, github_key_path, object_name
 
@@ -70,10 +75,7 @@ def github_leftovers(
     if not new:
         return [], []
     repositories = {source.github.repository.lower(): source.github for source in new.values() if source.github}
-    with ThreadPoolExecutor(WORKERS) as pool:
-        registered = dict(
-            zip(repositories, pool.map(lambda each: _read(sources.github, each), repositories.values()), strict=True)
-        )
+    registered = answers(lambda path: _read(sources.github, repositories[path]), repositories)
     leftovers: list[Leftover] = []
     problems: list[Problem] = []
     for path, repository in repositories.items():

@@ -7,16 +7,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field
 
 from flux_tenancy.components.cluster.subjects import Subject
 from flux_tenancy.components.config.errors import NOT_A
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import SEMANTIC_VERSION, Sha256, matching
 from flux_tenancy.components.installs.product import ControllerResources, Product, UrlOrBundle
-
-CapsuleVersion = Annotated[str, *matching(SEMANTIC_VERSION, NOT_A(what="a Capsule release", example="0.14.0"))]
-
 
 CAPSULE = Product(
     title="Capsule",
@@ -27,6 +24,9 @@ CAPSULE = Product(
     # Chart values, names of generated objects and custom resources are checked for these (major, minor).
     minors=((0, 14),),
 )
+CapsuleVersion = Annotated[
+    str, *matching(SEMANTIC_VERSION, NOT_A(what="a Capsule release", example="0.14.0")), AfterValidator(CAPSULE.checked)
+]
 CHART_URL = "https://projectcapsule.github.io/charts/capsule-{version}.tgz"
 
 
@@ -58,13 +58,6 @@ class CapsuleConfig(Section):
     resources: ControllerResources | None = Field(
         None, description="Compute resources of the controller, merged over the chart's."
     )
-
-    @field_validator("version")
-    @classmethod
-    def _known_version(cls, version: str) -> str:
-        if not CAPSULE.supports(version):
-            raise ValueError(CAPSULE.unsupported())
-        return version
 
     @property
     def address(self) -> str:

@@ -8,14 +8,13 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from flux_tenancy.components.config.errors import EXACTLY_ONE, NO_EFFECT, NOT_A, MisplacedValueError
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import SEMANTIC_VERSION, Sha256, WebUrl, matching
 from flux_tenancy.components.installs.product import ControllerResources, Product
 
-KyvernoVersion = Annotated[str, *matching(SEMANTIC_VERSION, NOT_A(what="a Kyverno release", example="1.19.1"))]
 ChartVersion = Annotated[
     str,
     *matching(SEMANTIC_VERSION, NOT_A(what="a version of Kyverno's chart", example="3.9.1")),
@@ -31,6 +30,9 @@ KYVERNO = Product(
     # Names of webhook configurations, chart values and policy types are checked for these (major, minor).
     minors=((1, 19),),
 )
+KyvernoVersion = Annotated[
+    str, *matching(SEMANTIC_VERSION, NOT_A(what="a Kyverno release", example="1.19.1")), AfterValidator(KYVERNO.checked)
+]
 CHART_URL = "https://kyverno.github.io/kyverno/kyverno-{version}.tgz"
 
 # The other controllers elect a leader; the second replica is a standby.
@@ -90,13 +92,6 @@ class KyvernoConfig(Section):
     resources: dict[KyvernoController, ControllerResources] = Field(
         default_factory=dict, description="Compute resources of a controller, merged over the chart's."
     )
-
-    @field_validator("version")
-    @classmethod
-    def _known_version(cls, version: str) -> str:
-        if not KYVERNO.supports(version):
-            raise ValueError(KYVERNO.unsupported())
-        return version
 
     @model_validator(mode="after")
     def _installed(self) -> KyvernoConfig:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from flux_tenancy.components.installs.capsule.config import CAPSULE
 from flux_tenancy.components.installs.capsule.objects import CAPSULE_GROUP, NAMESPACE_DELETER
 from flux_tenancy.components.plan.planned import Planned, Stage
-from flux_tenancy.components.rbac.subjects import rbac_binding, rbac_role, rbac_rule, rules_for, table
+from flux_tenancy.components.rbac.subjects import rbac_binding, rbac_role, rbac_rule, rules_for, table, user_of
 from flux_tenancy.components.tenant.annotations import account_annotations, namespace_annotations
 from flux_tenancy.components.tenant.capsule.names import (
     CAPSULE_API,
@@ -149,11 +149,6 @@ def bound_roles(tenants: Iterable[TenantConfig]) -> list[str]:
 def capsule_limits(config: TenantConfig, tenancy: TenancyConfig) -> CapsuleLimits:
     """The tenant's own limits over those of all tenants."""
     return config.capsule.over(tenancy.capsule)
-
-
-def user_of(namespace: str, account: str) -> str:
-    """The user name of a service account."""
-    return f"system:serviceaccount:{namespace}:{account}"
 
 
 def made_metadata(

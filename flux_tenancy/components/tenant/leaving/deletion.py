@@ -15,7 +15,7 @@ internal/controller/kustomization_controller.go of kustomize-controller 1.9
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +40,7 @@ from flux_tenancy.components.tenant.leaving.blocked_namespaces import (
     remove_access,
     remove_finalizer,
 )
-from flux_tenancy.components.vocabulary.manifests import name_of
+from flux_tenancy.components.vocabulary.manifests import is_terminating, name_of
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL, Controller
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class Offboarding:
             except ClusterUnavailable as error:
                 log.error(OBJECT_NOT_DELETED(object=_label(manifest), reason=error))
                 return False
-            return (found is None or _is_ending(found)) and await stays(failed)
+            return (found is None or is_terminating(found)) and await stays(failed)
 
         return hook
 
@@ -300,11 +300,7 @@ def _ending_namespaces(api: client.ApiClient, tenant: str) -> list[str]:
     """The namespaces of a Tenant of Capsule whose deletion has begun and not ended. Raises ClusterUnavailable."""
     with explaining(api):
         found = items(api, "/api/v1/namespaces", labelSelector=f"{CAPSULE_TENANT_LABEL}={tenant}")
-        return [each["metadata"]["name"] for each in found if _is_ending(each)]
-
-
-def _is_ending(found: Mapping[str, Any]) -> bool:
-    return "deletionTimestamp" in found["metadata"]
+        return [each["metadata"]["name"] for each in found if is_terminating(each)]
 
 
 def held_message(holds: NamespaceHolds, context: str | None) -> Message:
