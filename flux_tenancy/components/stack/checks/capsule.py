@@ -23,19 +23,13 @@ _ONLY_WITH_CAPSULE = NO_EFFECT(reason="tenancy.mode is not capsule", remedy="set
 
 def _capsule_not_installed(config: StackConfig) -> Iterator[Finding]:
     if config.makes_namespaces and config.capsule is None:
-        yield (
-            ("tenancy", "mode"),
-            NOT_INSTALLED(value="capsule", section="capsule", instead="mode to namespaces"),
-        )
+        yield ("tenancy", "mode"), NOT_INSTALLED(value="capsule", section="capsule", instead="mode to namespaces")
 
 
 def _capsule_not_used(config: StackConfig) -> Iterator[Finding]:
     """Capsule in another mode: while it is down, nobody could change a namespace, and it would do nothing else."""
     if config.capsule is not None and not config.makes_namespaces:
-        yield (
-            ("capsule",),
-            _ONLY_WITH_CAPSULE,
-        )
+        yield ("capsule",), _ONLY_WITH_CAPSULE
 
 
 INSTALLATION_CHECKS: tuple[Check, ...] = (_capsule_not_installed, _capsule_not_used)
@@ -96,10 +90,7 @@ def _keys_of_capsule(config: StackConfig) -> Iterator[Finding]:
         for index, namespace in enumerate(tenant.namespaces):
             for part, entries in (("labels", namespace.labels), ("annotations", namespace.annotations)):
                 if keys := [key for key in entries if key.startswith(KEYS_OF_CAPSULE)]:
-                    yield (
-                        ("tenants", name, "namespaces", index, part),
-                        SET_BY(what=", ".join(keys), owner="Capsule"),
-                    )
+                    yield ("tenants", name, "namespaces", index, part), SET_BY(what=", ".join(keys), owner="Capsule")
 
 
 def _onboarding(config: StackConfig) -> Iterator[Finding]:
@@ -125,10 +116,7 @@ def _proxy(config: StackConfig) -> Iterator[Finding]:
     """A proxy that Flux may not log in to."""
     proxy, path = config.tenancy.capsule.proxy, ("tenancy", "capsule", "proxy")
     if proxy is not None and proxy.address is not None and not config.flux.workload_identity:
-        yield (
-            path,
-            NO_TOKENS(),
-        )
+        yield path, NO_TOKENS()
 
 
 CAPSULE_CHECKS: tuple[Check, ...] = (

@@ -26,10 +26,7 @@ def expired_grants(config: StackConfig) -> Iterator[Finding]:
     now = today()
     for path, grant in _grants(config):
         if has_expired(grant, now):
-            yield (
-                (*path, "expires"),
-                EXPIRED(today=now, decision="grant").of(str(grant.expires)),
-            )
+            yield (*path, "expires"), EXPIRED(today=now, decision="grant").of(str(grant.expires))
 
 
 def ungrantable_groups(config: StackConfig) -> Iterator[Finding]:

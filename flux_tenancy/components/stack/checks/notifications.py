@@ -42,10 +42,7 @@ def _without_controller(config: StackConfig) -> Iterator[Finding]:
     places |= {("tenants", name, "notifications"): each.notifications for name, each in config.active_tenants.items()}
     for path, found in places.items():
         if found:
-            yield (
-                path,
-                NO_CONTROLLER(controller=Controller.NOTIFICATION),
-            )
+            yield path, NO_CONTROLLER(controller=Controller.NOTIFICATION)
 
 
 def _names_of_the_platform(config: StackConfig) -> Iterator[Finding]:
@@ -53,10 +50,7 @@ def _names_of_the_platform(config: StackConfig) -> Iterator[Finding]:
     for name, tenant in config.active_tenants.items():
         for key in tenant.notifications:
             if key in config.tenancy.notifications:
-                yield (
-                    ("tenants", name, "notifications", key),
-                    RESERVED(owner="a notification of tenancy.notifications"),
-                )
+                yield ("tenants", name, "notifications", key), RESERVED(owner="a notification of tenancy.notifications")
 
 
 def _names_of_other_secrets(config: StackConfig) -> Iterator[Finding]:

@@ -45,10 +45,7 @@ def _without_kyverno(config: StackConfig) -> Iterator[Finding]:
     }
     for path, wanted in asked.items():
         if wanted and not policies.engine.kyverno:
-            yield (
-                ("policies", *path),
-                NEEDS_ENGINE(what="Kyverno", engine=policies.engine.value),
-            )
+            yield ("policies", *path), NEEDS_ENGINE(what="Kyverno", engine=policies.engine.value)
 
 
 def _signatures_under_other_names(config: StackConfig) -> Iterator[Finding]:
@@ -88,10 +85,7 @@ def _refused_source(owner: str, tenant: TenantConfig, config: StackConfig) -> It
     for key, source in _sources(owner, tenant, config):
         url, field = fetched_url(source), "endpoint" if isinstance(source, BucketSource) else "url"
         if not is_comparable(url):
-            yield (
-                (*key, field),
-                NOT_COMPARABLE(problem=problem_of(url)),
-            )
+            yield (*key, field), NOT_COMPARABLE(problem=problem_of(url))
         elif not is_encrypted(source) and not rules.plain_http:
             yield (
                 (*key, "insecure" if getattr(source, "insecure", False) else field),
@@ -119,10 +113,7 @@ def _refused_options(owner: str, tenant: TenantConfig, config: StackConfig) -> I
                 ),
             )
         elif isinstance(source, BucketSource) and provider != "generic" and not source.logs_in:
-            yield (
-                (*key, "provider"),
-                NO_PROVIDER_ACCOUNT(provider=provider),
-            )
+            yield (*key, "provider"), NO_PROVIDER_ACCOUNT(provider=provider)
         region = getattr(source, "region", None)
         if region is not None and rules.bucket_regions and region not in rules.bucket_regions:
             yield (
@@ -182,10 +173,7 @@ def _refused_timeouts(owner: str, tenant: TenantConfig, config: StackConfig) -> 
     }
     for key, timeout in timeouts.items():
         if seconds(timeout) > seconds(longest):
-            yield (
-                key,
-                BEYOND(beyond="longer", bound="policies.maximumTimeout", most=longest, within="less").of(timeout),
-            )
+            yield key, BEYOND(beyond="longer", bound="policies.maximumTimeout", most=longest, within="less").of(timeout)
 
 
 def _unlimited_developers(owner: str, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:

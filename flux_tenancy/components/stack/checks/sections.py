@@ -41,19 +41,13 @@ def _unknown_lanes(config: StackConfig) -> Iterator[Finding]:
     known = ", ".join(config.flux.lanes) or "none"
     for name, tenant in config.tenants.items():
         if tenant.lane is not None and tenant.lane not in config.flux.lanes:
-            yield (
-                ("tenants", name, "lane"),
-                UNKNOWN(what="a lane of this stack", choices=known).of(tenant.lane),
-            )
+            yield ("tenants", name, "lane"), UNKNOWN(what="a lane of this stack", choices=known).of(tenant.lane)
 
 
 def _made_namespaces(config: StackConfig) -> Iterator[Finding]:
     """Syncs label everything that they apply with their lane, and tenants may not label the namespaces they make."""
     if config.flux.lanes and config.tenancy.mode is TenancyMode.CAPSULE:
-        yield (
-            ("flux", "lanes"),
-            NOT_WITH_CAPSULE(reason="its tenants may not label their namespaces"),
-        )
+        yield ("flux", "lanes"), NOT_WITH_CAPSULE(reason="its tenants may not label their namespaces")
 
 
 def _mutation_without_policies(config: StackConfig) -> Iterator[Finding]:
@@ -147,10 +141,7 @@ def _shared_deploy_keys(config: StackConfig) -> Iterator[Finding]:
         fingerprint = read_private_key(source.deploy_key.get_secret_value()).fingerprint
         owner = owners.setdefault(fingerprint, key)
         if owner != key:
-            yield (
-                key,
-                _SHARED_KEY(key=fingerprint, other=dotted(owner), command="deploy"),
-            )
+            yield key, _SHARED_KEY(key=fingerprint, other=dotted(owner), command="deploy")
 
 
 def _shared_decryption_keys(config: StackConfig) -> Iterator[Finding]:
@@ -166,10 +157,7 @@ def _shared_decryption_keys(config: StackConfig) -> Iterator[Finding]:
             for public in several:
                 owner = owners.setdefault(public, key)
                 if owner != key:
-                    yield (
-                        key,
-                        _SHARED_KEY(key=public, other=dotted(owner), command="sops"),
-                    )
+                    yield key, _SHARED_KEY(key=public, other=dotted(owner), command="sops")
 
 
 def _unusable_identity(path: KeyPath, decryption: Decryption, config: StackConfig) -> Iterator[Finding]:
@@ -179,15 +167,9 @@ def _unusable_identity(path: KeyPath, decryption: Decryption, config: StackConfi
     key = (*path, "workloadIdentity")
     arguments = config.flux.extra_args.get(Controller.KUSTOMIZE, ())
     if not config.flux.workload_identity and config.flux.profile is Profile.MULTI_TENANT:
-        yield (
-            key,
-            NO_TOKENS(),
-        )
+        yield key, NO_TOKENS()
     if config.flux.profile is Profile.SINGLE_TENANT and not has_object_identity(arguments, config.flux.version):
-        yield (
-            key,
-            NEEDS_GATE(gate=OBJECT_IDENTITY, controller=Controller.KUSTOMIZE),
-        )
+        yield key, NEEDS_GATE(gate=OBJECT_IDENTITY, controller=Controller.KUSTOMIZE)
     named = key_service_hosts(decryption.workload_identity) or config.flux.egress.hosts
     if decryption.workload_identity.provider == "aws" and config.flux.profile is Profile.MULTI_TENANT and not named:
         yield (
@@ -245,10 +227,7 @@ def _repository_of_another_url(path: KeyPath, source: GitSource, _: StackConfig)
 
 def _webhook_without_controller(path: KeyPath, source: GitSource, config: StackConfig) -> Iterator[Finding]:
     if source.webhook is not None and Controller.NOTIFICATION not in config.flux.components:
-        yield (
-            (*path, "webhook"),
-            NO_CONTROLLER(controller=Controller.NOTIFICATION),
-        )
+        yield (*path, "webhook"), NO_CONTROLLER(controller=Controller.NOTIFICATION)
 
 
 def _webhook_without_url(path: KeyPath, source: GitSource, config: StackConfig) -> Iterator[Finding]:

@@ -46,10 +46,7 @@ def _without_source(config: StackConfig) -> Iterator[Finding]:
         if tenant.sources:
             applied = [source for source, each in tenant.sources.items() if each.kind in APPLIED_SOURCES]
             names = ", ".join(applied or tenant.sources)
-            yield (
-                ("tenants", name, "sync", "source"),
-                NO_SOURCE(names=names),
-            )
+            yield ("tenants", name, "sync", "source"), NO_SOURCE(names=names)
         else:
             yield ("tenants", name, "source"), MISSING()
 
@@ -72,10 +69,7 @@ def _unusable_source(config: StackConfig) -> Iterator[Finding]:
 def _named_as_tenant(config: StackConfig) -> Iterator[Finding]:
     for name, tenant in config.tenants.items():
         if name in tenant.sources:
-            yield (
-                config.path_of_source(name, name),
-                RESERVED(owner="`source`"),
-            )
+            yield config.path_of_source(name, name), RESERVED(owner="`source`")
 
 
 def _unknown_tenants(config: StackConfig) -> Iterator[Finding]:
@@ -91,10 +85,7 @@ def _taken_names(config: StackConfig) -> Iterator[Finding]:
         for tenant in shared.tenants:
             own = config.tenants[tenant].sources.get(name) if tenant in config.tenants else None
             if own is not None and own is not shared.source:
-                yield (
-                    ("shared", name),
-                    RESERVED(owner=f"a source of the tenant {tenant}"),
-                )
+                yield ("shared", name), RESERVED(owner=f"a source of the tenant {tenant}")
 
 
 def _without_tokens(config: StackConfig) -> Iterator[Finding]:
@@ -108,10 +99,7 @@ def _without_tokens(config: StackConfig) -> Iterator[Finding]:
     }
     for path, source in {**config.sources, **further}.items():
         if getattr(source, "service_account_name", None) is not None:
-            yield (
-                (*path, "serviceAccountName"),
-                NO_TOKENS(),
-            )
+            yield (*path, "serviceAccountName"), NO_TOKENS()
 
 
 def _unread_artifacts(config: StackConfig) -> Iterator[Finding]:

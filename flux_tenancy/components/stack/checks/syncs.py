@@ -38,10 +38,7 @@ def sync_paths(tenant: str, config: TenantConfig) -> dict[str, KeyPath]:
 
 def _own_names(tenant: str, config: TenantConfig, _: StackConfig) -> Iterator[Finding]:
     if tenant in config.syncs:
-        yield (
-            ("tenants", tenant, "syncs", tenant),
-            RESERVED(owner="the tenant's own sync"),
-        )
+        yield ("tenants", tenant, "syncs", tenant), RESERVED(owner="the tenant's own sync")
 
 
 def _dependencies(tenant: str, config: TenantConfig, _: StackConfig) -> Iterator[Finding]:
@@ -99,10 +96,7 @@ def unusable_dependencies(
         for index, each in enumerate(several):
             if each not in needed:
                 known = ", ".join(other for other in needed if other != name) or "none"
-                yield (
-                    (*paths[name], index),
-                    UNKNOWN(what=f"one of the tenant's {kind}", choices=known).of(each),
-                )
+                yield (*paths[name], index), UNKNOWN(what=f"one of the tenant's {kind}", choices=known).of(each)
     if found := circle(needed):
         yield (
             paths[found[0]],
@@ -116,10 +110,7 @@ def _sources(tenant: str, config: TenantConfig, stack: StackConfig) -> Iterator[
         path, wanted = (*release_path(tenant, name), "source"), release.source
         known = ", ".join(config.sources) or "`sources`"
         if wanted is None and config.source is None:
-            yield (
-                path,
-                NO_SOURCE(names=known),
-            )
+            yield path, NO_SOURCE(names=known)
         elif wanted is not None and _kind(config, release) is None and wanted not in stack.shared:
             yield path, unknown_source(config, wanted)
 
@@ -133,10 +124,7 @@ def _charts(tenant: str, config: TenantConfig, _: StackConfig) -> Iterator[Findi
             given = {key: value for key, value in own.items() if value} | release.further
             for key in (*own, *OF_CHARTS):
                 if key in given:
-                    yield (
-                        (*path, key),
-                        NO_EFFECT(reason=f"a {kind} is the chart itself", remedy="remove it"),
-                    )
+                    yield (*path, key), NO_EFFECT(reason=f"a {kind} is the chart itself", remedy="remove it")
         elif kind is not None:
             if release.chart is None:
                 yield (*path, "chart"), MISSING()
