@@ -37,8 +37,7 @@ class ClusterConfig(Section):
     )
 
     adopt: bool = Field(
-        False,
-        description=("Take over existing objects, such as those of `flux bootstrap` (docs/adoption.md)."),
+        False, description="Take over existing objects, such as those of `flux bootstrap` (docs/adoption.md)."
     )
     production: bool | None = Field(
         None,

@@ -243,8 +243,7 @@ def url_of(*schemes: str, example: str, description: str, host: bool = True) -> 
 DnsLabel = Annotated[
     str,
     *matching(
-        DNS_LABEL,
-        NOT_A(what="a DNS label", example="dev-team, with at most 63 lowercase letters, digits and dashes"),
+        DNS_LABEL, NOT_A(what="a DNS label", example="dev-team, with at most 63 lowercase letters, digits and dashes")
     ),
 ]
 # PriorityClasses, StorageClasses and CSI drivers.
@@ -258,8 +257,7 @@ ClusterName = Annotated[
 TaintKey = Annotated[
     str,
     *matching(
-        r"^[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?$",
-        NOT_A(what="the key of a taint", example="nvidia.com/gpu"),
+        r"^[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?$", NOT_A(what="the key of a taint", example="nvidia.com/gpu")
     ),
 ]
 TenantName = Annotated[DnsLabel, AfterValidator(_not_reserved)]
@@ -279,8 +277,7 @@ Quantity = Annotated[
 ]
 RepositoryPath = Annotated[str, *checked_by(_repository_path, "a folder inside the repository, e.g. ./staging")]
 WebUrl = Annotated[
-    str,
-    *url_of("http", "https", example="https://host.example.com/path", description="http or https URL", host=False),
+    str, *url_of("http", "https", example="https://host.example.com/path", description="http or https URL", host=False)
 ]
 Sha256 = Annotated[
     str,

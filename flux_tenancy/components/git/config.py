@@ -20,14 +20,7 @@ from flux_tenancy.components.config.errors import (
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.passed import Passed
 from flux_tenancy.components.config.section import Section
-from flux_tenancy.components.config.types import (
-    DnsLabel,
-    Duration,
-    SecretText,
-    WebUrl,
-    matching,
-    url_of,
-)
+from flux_tenancy.components.config.types import DnsLabel, Duration, SecretText, WebUrl, matching, url_of
 from flux_tenancy.components.keys.types import CertificateAuthority, KnownHost, RsaPrivateKey, SigningKey, SshPrivateKey
 from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY
 
@@ -39,8 +32,7 @@ _GITHUB_NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,38}"
 
 
 GitReference = Annotated[
-    str,
-    *matching(GIT_REFERENCE, NOT_A(what="a branch or tag name that Git accepts", example="main")),
+    str, *matching(GIT_REFERENCE, NOT_A(what="a branch or tag name that Git accepts", example="main"))
 ]
 GitUrl = Annotated[
     str,
@@ -203,8 +195,7 @@ class GitSource(Passed):
     https: HttpsCredentials | None = Field(None, description="User name and password, or token, instead of a key.")
     github_app: GitHubAppCredentials | None = Field(None, description="A GitHub App, instead of a key.")
     provider: CloudProvider | None = Field(
-        None,
-        description=("Log in to a cloud's Git host as `serviceAccountName`; needs `policies.sources.providers`."),
+        None, description="Log in to a cloud's Git host as `serviceAccountName`; needs `policies.sources.providers`."
     )
     service_account_name: DnsLabel | None = Field(
         None, description="Service account in the source's namespace, annotated with its identity in the cloud."

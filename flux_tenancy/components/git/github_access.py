@@ -32,9 +32,7 @@ NOT_FOUND = Wording(
     "correct the repository, or grant {credentials} access to it",
 )
 CANNOT_ADMINISTER = Wording(
-    "FT-GIT-008",
-    "{credentials} can read {repository} but not administer it",
-    "grant it admin access to the repository",
+    "FT-GIT-008", "{credentials} can read {repository} but not administer it", "grant it admin access to the repository"
 )
 ARCHIVED = Wording("FT-GIT-016", "{path} is archived, and GitHub refuses every change of it", "unarchive it")
 

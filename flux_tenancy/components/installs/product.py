@@ -90,14 +90,8 @@ Quantities = dict[Literal["cpu", "memory", "ephemeral-storage"], Quantity]
 class ControllerResources(Section):
     """Compute resources of one controller, as in a container's `resources`."""
 
-    requests: Quantities = Field(
-        default_factory=dict,
-        description="Reserved resources, e.g. `cpu: 100m`.",
-    )
-    limits: Quantities = Field(
-        default_factory=dict,
-        description="Maximum resources, e.g. `memory: 1Gi`.",
-    )
+    requests: Quantities = Field(default_factory=dict, description="Reserved resources, e.g. `cpu: 100m`.")
+    limits: Quantities = Field(default_factory=dict, description="Maximum resources, e.g. `memory: 1Gi`.")
 
 
 class UrlOrBundle(Section):

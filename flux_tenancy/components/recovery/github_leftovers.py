@@ -18,13 +18,7 @@ from flux_tenancy.components.cluster.ownership import carries_marks
 from flux_tenancy.components.config.errors import Problem
 from flux_tenancy.components.config.messages import Message, Wording, printable
 from flux_tenancy.components.engine import log
-from flux_tenancy.components.git.github import (
-    DEPLOY_KEY_TYPE,
-    WEBHOOK_TYPE,
-    answers,
-    key_title_prefix,
-    registered_key,
-)
+from flux_tenancy.components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE, answers, key_title_prefix, registered_key
 from flux_tenancy.components.git.source import NOTIFICATION_API
 from flux_tenancy.components.git.sources import WEBHOOK_ROOT, Sources, github_key_path, object_name
 
@@ -57,12 +51,7 @@ class Leftover:
 
 
 def github_leftovers(
-    sources: Sources,
-    new: Mapping[str, GitSource],
-    state: State,
-    stack: str,
-    stack_file: str,
-    by_hand: Container[str],
+    sources: Sources, new: Mapping[str, GitSource], state: State, stack: str, stack_file: str, by_hand: Container[str]
 ) -> tuple[list[Leftover], list[Problem]]:
     """What is left in the repositories where something new is to be registered, and what blocks the registration.
 

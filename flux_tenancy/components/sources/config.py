@@ -51,10 +51,7 @@ def _endpoint(value: str) -> str:
     example = "s3.example.com, minio.example.com:9000 or, for azure, https://account.blob.core.windows.net"
     url = url_parts(HTTPS + value.removeprefix(HTTPS), ("https",), example)
     if not has_plain_host(url) or url.path.strip("/") or url.query or url.fragment:
-        raise unusable_url(
-            value,
-            NOT_A(what="the endpoint of an object store", example=f"{example}, without a path"),
-        )
+        raise unusable_url(value, NOT_A(what="the endpoint of an object store", example=f"{example}, without a path"))
     return value.removesuffix("/")
 
 
@@ -208,8 +205,7 @@ class _Fetched(Passed):
     timeout: Duration = Field("60s", description="How long a fetch may take.")
     suspend: bool = Field(False, description="Stop fetching; the last fetched revision stays in use.")
     certificate_authority: CertificateAuthority | None = Field(
-        None,
-        description="Authority of the server's certificate.",
+        None, description="Authority of the server's certificate."
     )
     client_certificate: ClientCertificate | None = Field(None, description="Certificate to log in with.")
 
@@ -250,8 +246,7 @@ class RegistryCredentials(Section):
     username: str | None = Field(None, min_length=1, description="User name.")
     password: SecretText | None = Field(None, description="Password or token, with only pull access.")
     docker_config: DockerConfig | None = Field(
-        None,
-        description="Docker config.json with `auths`, instead of `username` and `password`.",
+        None, description="Docker config.json with `auths`, instead of `username` and `password`."
     )
 
     @model_validator(mode="after")
@@ -271,8 +266,7 @@ class ArtifactVerification(Section):
         description="Public keys, the content of cosign.pub, by the name of the signer; one is enough.",
     )
     keyless: KeylessSigner | None = Field(
-        None,
-        description=("Identity of the signer, instead of keys; source-controller reads Sigstore's public services."),
+        None, description="Identity of the signer, instead of keys; source-controller reads Sigstore's public services."
     )
 
     @model_validator(mode="after")
@@ -296,8 +290,7 @@ class OCIRepositorySource(_Fetched):
     )
     credentials: RegistryCredentials | None = Field(None, description="Login, if the repository is private.")
     provider: CloudProvider | None = Field(
-        None,
-        description=("Log in to a cloud's registry as `serviceAccountName`; needs `policies.sources.providers`."),
+        None, description="Log in to a cloud's registry as `serviceAccountName`; needs `policies.sources.providers`."
     )
     service_account_name: DnsLabel | None = Field(
         None, description="Service account in the tenant's home, annotated with its identity in the cloud."

@@ -69,12 +69,11 @@ class Waiver(Section):
         WithJsonSchema({"type": "string", "enum": list(WAIVABLE), "description": " or ".join(WAIVABLE)}),
     ] = Field(description="Name of the rule.")
     resource: str | None = Field(
-        None,
-        description="Resource that may violate the rule, as the finding names it; all by default.",
+        None, description="Resource that may violate the rule, as the finding names it; all by default."
     )
     reason: Reason = Field(description="Reason.")
     expires: Annotated[LastDay, AfterValidator(_in_time)] = Field(
-        description=("Last day, in UTC, at most a year ahead; afterwards, the stack has an error.")
+        description="Last day, in UTC, at most a year ahead; afterwards, the stack has an error."
     )
 
 
@@ -82,8 +81,7 @@ class ReviewConfig(Section):
     """Decisions of reviewers. They change nothing in the cluster (docs/review.md)."""
 
     acknowledge: tuple[str, ...] = Field(
-        (),
-        description=("Accepted deletions, each as `review diff` prints it: `<owner>:<digest>`."),
+        (), description="Accepted deletions, each as `review diff` prints it: `<owner>:<digest>`."
     )
     waivers: tuple[Waiver, ...] = Field(
         (), description="Review rules that this stack may violate (docs/review.md#rules)."

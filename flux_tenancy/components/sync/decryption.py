@@ -85,8 +85,7 @@ class AgeKeys(Section):
         description="Identities, one per line, the newest first; `flux-tenancy key sops` creates them."
     )
     recipients: tuple[AgeRecipient, ...] = Field(
-        (),
-        description=("Their public keys in the same order; required for a post-quantum identity."),
+        (), description="Their public keys in the same order; required for a post-quantum identity."
     )
 
     @property
@@ -107,11 +106,8 @@ class AgeKeys(Section):
 class OpenPgpKeys(Section):
     """Keys of OpenPGP. Source: https://fluxcd.io/flux/components/kustomize/kustomizations/#openpgp-secret-entry"""
 
-    private_keys: OpenPgpPrivateKeys = Field(description=("Private keys without a passphrase, the newest first."))
-    fingerprints: tuple[OpenPgpFingerprint, ...] = Field(
-        (),
-        description="Their fingerprints in the same order.",
-    )
+    private_keys: OpenPgpPrivateKeys = Field(description="Private keys without a passphrase, the newest first.")
+    fingerprints: tuple[OpenPgpFingerprint, ...] = Field((), description="Their fingerprints in the same order.")
 
     @property
     def parsed(self) -> tuple[OpenPgpKey, ...]:

@@ -196,8 +196,7 @@ class Notification(Passed):
         "info", description="`error` sends failures only, `info` all that Flux reports."
     )
     kinds: tuple[EventKind, ...] = Field(
-        (),
-        description=("Kinds whose events are sent; by default Kustomizations for commit statuses, otherwise all."),
+        (), description="Kinds whose events are sent; by default Kustomizations for commit statuses, otherwise all."
     )
     include: tuple[MessagePattern, ...] = Field(
         (), description="Regular expressions (RE2) of the messages that are sent."
@@ -205,10 +204,7 @@ class Notification(Passed):
     exclude: tuple[MessagePattern, ...] = Field(
         (), description="Regular expressions (RE2) of the messages that are not sent."
     )
-    metadata: dict[str, str] = Field(
-        default_factory=dict,
-        description="Metadata of each message.",
-    )
+    metadata: dict[str, str] = Field(default_factory=dict, description="Metadata of each message.")
 
     kind_of_object = "Provider"
     api_reference = "https://fluxcd.io/flux/components/notification/api/v1beta3/"

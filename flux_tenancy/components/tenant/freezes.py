@@ -69,8 +69,7 @@ class Freeze(Section):
     def _ends_later(self) -> Freeze:
         if self.to <= self.from_:
             raise MisplacedValueError(
-                ("to",),
-                Message("FT-TEN-432", "is not after `from`", "set the end of the freeze").of(in_utc(self.to)),
+                ("to",), Message("FT-TEN-432", "is not after `from`", "set the end of the freeze").of(in_utc(self.to))
             )
         return self
 

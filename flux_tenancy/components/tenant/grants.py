@@ -189,8 +189,7 @@ class PolicyException(Section):
         description="Name of the admission policy (docs/policies.md)."
     )
     names: tuple[ObjectName, ...] = Field(
-        (),
-        description=("Names of the excepted objects, also as prefixes before a `-`; all by default."),
+        (), description="Names of the excepted objects, also as prefixes before a `-`; all by default."
     )
 
     @property
@@ -203,10 +202,7 @@ class Grant(Section):
     """Additional rights of one tenant, beyond its role and the admission policies."""
 
     reason: Reason = Field(description="Reason, also for outputs and reports.")
-    expires: LastDay | None = Field(
-        None,
-        description=("Last day, in UTC; afterwards, the stack has an error."),
-    )
+    expires: LastDay | None = Field(None, description="Last day, in UTC; afterwards, the stack has an error.")
     rules: tuple[GrantedRule, ...] = Field(
         (), description="Rights over objects of custom resources in the tenant's namespaces."
     )

@@ -68,8 +68,7 @@ class NamespaceConfig(Section):
         default_factory=TenantLimits, description="Limits of this namespace, where they differ from the tenant's."
     )
     labels: dict[str, str] = Field(
-        default_factory=dict,
-        description="Additional labels, except those that the platform sets.",
+        default_factory=dict, description="Additional labels, except those that the platform sets."
     )
     annotations: dict[str, str] = Field(
         default_factory=dict, description="Additional annotations, except those that the platform sets."

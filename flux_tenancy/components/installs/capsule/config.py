@@ -42,18 +42,16 @@ class CapsuleConfig(Section):
     )
     sha256: Sha256 = Field(description="Digest of the chart's archive; any other content is refused.")
     chart: CapsuleChart = Field(
-        default_factory=CapsuleChart,
-        description="Source of the chart; Capsule's own by default.",
+        default_factory=CapsuleChart, description="Source of the chart; Capsule's own by default."
     )
     administrators: tuple[Subject, ...] = Field(
-        min_length=1,
-        description="Subjects that apply this stack; they may change the namespaces of any tenant.",
+        min_length=1, description="Subjects that apply this stack; they may change the namespaces of any tenant."
     )
     replicas: int = Field(
         2,
         ge=1,
         le=9,
-        description=("Replicas of the controller. While none runs, namespaces cannot be created, changed or deleted."),
+        description="Replicas of the controller. While none runs, namespaces cannot be created, changed or deleted.",
     )
     resources: ControllerResources | None = Field(
         None, description="Compute resources of the controller, merged over the chart's."

@@ -185,7 +185,7 @@ class Lane(Section):
     workers: int | None = Field(
         None,
         ge=1,
-        description=("Objects that each controller reconciles at once; by default, more than one tenant may have."),
+        description="Objects that each controller reconciles at once; by default, more than one tenant may have.",
     )
 
 
@@ -207,8 +207,7 @@ class FluxConfig(Section):
         Profile.MULTI_TENANT, description="The security profile; it can be changed on a running cluster."
     )
     controller_rights: ControllerRights = Field(
-        ControllerRights.IMPERSONATE,
-        description="Rights of Flux's controllers under the multi-tenant profile.",
+        ControllerRights.IMPERSONATE, description="Rights of Flux's controllers under the multi-tenant profile."
     )
     impersonate: tuple[Impersonation, ...] = Field(
         (),
@@ -233,7 +232,7 @@ class FluxConfig(Section):
     )
     extra_args: dict[Controller, tuple[ControllerArgument, ...]] = Field(
         default_factory=dict,
-        description=("Additional arguments, e.g. `--concurrent=8`, as far as the profile allows (docs/lockdown.md)."),
+        description="Additional arguments, e.g. `--concurrent=8`, as far as the profile allows (docs/lockdown.md).",
     )
     resources: dict[Controller, ControllerResources] = Field(
         default_factory=dict,
@@ -256,23 +255,17 @@ class FluxConfig(Section):
     )
     webhook_url: WebUrl | None = Field(
         None,
-        description=(
-            "URL at which Git hosts reach the Service `webhook-receiver`; needed for sources with a `webhook`."
-        ),
+        description="URL at which Git hosts reach the Service `webhook-receiver`; needed for sources with a `webhook`.",
     )
     vaults: tuple[VaultServer, ...] = Field(
-        (),
-        description="OpenBao or Vault servers that tenants' service accounts may use for decryption.",
+        (), description="OpenBao or Vault servers that tenants' service accounts may use for decryption."
     )
-    egress: FluxEgress = Field(
-        default_factory=FluxEgress,
-        description="Additional connections of the controllers.",
-    )
+    egress: FluxEgress = Field(default_factory=FluxEgress, description="Additional connections of the controllers.")
     sync: PlatformSyncConfig | None = Field(None, description="The platform's own repository; none by default.")
 
     notifications: dict[DnsLabel, Notification] = Field(
         default_factory=dict,
-        description=("Notifications about the platform's own sync, by name (docs/syncs.md#messages-to-the-platform)."),
+        description="Notifications about the platform's own sync, by name (docs/syncs.md#messages-to-the-platform).",
     )
 
     @property
@@ -370,8 +363,7 @@ class FluxConfig(Section):
             return self
         if DEFAULT_LANE not in self.lanes:
             raise MisplacedValueError(
-                ("lanes",),
-                Message("FT-CFG-861", f"lacks the lane {DEFAULT_LANE} of tenants that name none", "add it"),
+                ("lanes",), Message("FT-CFG-861", f"lacks the lane {DEFAULT_LANE} of tenants that name none", "add it")
             )
         if not self.impersonates:
             raise MisplacedValueError(
@@ -394,10 +386,7 @@ class FluxConfig(Section):
                     ),
                 )
         if any(each.startswith(SELECTOR) for controller in LANED for each in self.extra_args.get(controller, ())):
-            raise MisplacedValueError(
-                ("extraArgs",),
-                SET_BY(what=SELECTOR[:-1], owner="flux.lanes"),
-            )
+            raise MisplacedValueError(("extraArgs",), SET_BY(what=SELECTOR[:-1], owner="flux.lanes"))
         return self
 
     @model_validator(mode="after")

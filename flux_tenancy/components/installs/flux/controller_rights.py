@@ -381,10 +381,7 @@ def annotations_only() -> list[Manifest]:
         {
             "matchConstraints": {"resourceRules": rules},
             "matchConditions": [
-                {
-                    "name": "by-notification-controller",
-                    "expression": f"{_USER} == '{_user(Controller.NOTIFICATION)}'",
-                }
+                {"name": "by-notification-controller", "expression": f"{_USER} == '{_user(Controller.NOTIFICATION)}'"}
             ],
         },
         unchanged("?metadata"),
@@ -408,12 +405,7 @@ def own_objects_only(config: FluxConfig) -> list[Manifest]:
     }
     lanes = mapping(users)
     rules = [
-        {
-            "apiGroups": [group],
-            "apiVersions": ["*"],
-            "operations": ["CREATE", "UPDATE", "DELETE"],
-            "resources": ["*/*"],
-        }
+        {"apiGroups": [group], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE", "DELETE"], "resources": ["*/*"]}
         for group in LANED_RESOURCES
     ]
     return _policy(

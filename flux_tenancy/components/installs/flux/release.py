@@ -46,18 +46,12 @@ def _not_flux(value: str) -> str:
     return value
 
 
-FluxMinor = Annotated[
-    str,
-    *matching(r"^[0-9]+\.[0-9]+$", NOT_A(what="a minor version of Flux", example='"2.11"')),
-]
+FluxMinor = Annotated[str, *matching(r"^[0-9]+\.[0-9]+$", NOT_A(what="a minor version of Flux", example='"2.11"'))]
 FluxVersion = Annotated[str, *matching(SEMANTIC_VERSION, NOT_A(what="a Flux release", example="2.9.5"))]
 # With its value: an argument without one would take the next as its value, which may be one of the lockdown.
 ControllerArgument = Annotated[
     str,
-    *matching(
-        r"^--[a-z][a-z0-9-]*=.*$",
-        NOT_A(what="a controller argument with its value", example="--concurrent=8"),
-    ),
+    *matching(r"^--[a-z][a-z0-9-]*=.*$", NOT_A(what="a controller argument with its value", example="--concurrent=8")),
 ]
 EgressHost = Annotated[
     str,

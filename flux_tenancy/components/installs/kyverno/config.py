@@ -15,10 +15,7 @@ from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import SEMANTIC_VERSION, Sha256, WebUrl, matching
 from flux_tenancy.components.installs.product import ControllerResources, Product
 
-ChartVersion = Annotated[
-    str,
-    *matching(SEMANTIC_VERSION, NOT_A(what="a version of Kyverno's chart", example="3.9.1")),
-]
+ChartVersion = Annotated[str, *matching(SEMANTIC_VERSION, NOT_A(what="a version of Kyverno's chart", example="3.9.1"))]
 
 
 KYVERNO = Product(
@@ -51,14 +48,10 @@ class ChartSource(Section):
     """Where the archive of Kyverno's Helm chart comes from. Each is checked against the same digest."""
 
     version: ChartVersion | None = Field(
-        None,
-        description="Version of the published chart, e.g. `3.9.1`, which differs from Kyverno's.",
+        None, description="Version of the published chart, e.g. `3.9.1`, which differs from Kyverno's."
     )
     url: WebUrl | None = Field(None, description="URL to fetch it from instead.")
-    bundle: str | None = Field(
-        None,
-        description=("Local file instead, relative to the project or absolute."),
-    )
+    bundle: str | None = Field(None, description="Local file instead, relative to the project or absolute.")
 
     @model_validator(mode="after")
     def _exactly_one(self) -> ChartSource:
@@ -86,8 +79,7 @@ class KyvernoConfig(Section):
         f"than one, the other controllers have {STANDBY_REPLICAS}.",
     )
     reports: bool = Field(
-        False,
-        description="Install the reports controller, which lists objects that violate a policy.",
+        False, description="Install the reports controller, which lists objects that violate a policy."
     )
     resources: dict[KyvernoController, ControllerResources] = Field(
         default_factory=dict, description="Compute resources of a controller, merged over the chart's."

@@ -108,9 +108,4 @@ def _openings(config: StackConfig) -> Iterator[tuple[KeyPath, TenantConfig]]:
         yield ("tenants", name, "network"), tenant
 
 
-NETWORK_CHECKS: tuple[Check, ...] = (
-    _without_denial,
-    _one_sided,
-    _for_namespaces_of_tenants,
-    _to_protected_networks,
-)
+NETWORK_CHECKS: tuple[Check, ...] = (_without_denial, _one_sided, _for_namespaces_of_tenants, _to_protected_networks)

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from flux_tenancy.components.tenant.config import TenantConfig
 
 PROVIDERS_WITHOUT_LIST = Wording(
-    "FT-MSG-063",
-    "opens Providers to tenant {tenant}, but no allowed host is set",
-    "list the hosts in {keys}",
+    "FT-MSG-063", "opens Providers to tenant {tenant}, but no allowed host is set", "list the hosts in {keys}"
 )
 
 PROVIDER = "Provider"

@@ -20,12 +20,7 @@ from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.plan import Plan
 from flux_tenancy.components.sync.status import name_of_object
 from flux_tenancy.components.vocabulary.manifests import Manifest, is_terminating, name_of, resource_type
-from flux_tenancy.components.vocabulary.names import (
-    HELM_API,
-    HELM_RELEASE,
-    KUSTOMIZATION,
-    KUSTOMIZE_API,
-)
+from flux_tenancy.components.vocabulary.names import HELM_API, HELM_RELEASE, KUSTOMIZATION, KUSTOMIZE_API
 
 _SHOWN = 3
 _APPLIED_TYPES = {

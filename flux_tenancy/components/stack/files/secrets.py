@@ -146,12 +146,7 @@ def exposed(sections: Mapping[str, Any], secrets: SecretValues, origins: Origins
             if value is None or origins.is_in_base(path) or path in shared and not secrets.file.sets(path):
                 continue
             if key[0] not in secrets.keys or not secrets.file.encrypts(path):
-                problems.append(
-                    origins.problem(
-                        path,
-                        _PLAIN_TEXT(where="", path=dotted(path), option=option),
-                    )
-                )
+                problems.append(origins.problem(path, _PLAIN_TEXT(where="", path=dotted(path), option=option)))
     for path in _encrypted_paths(secrets.file.sections):
         if _leads_to(path[: len(_VALUES)], [_VALUES]) or is_passed(path):
             problems.append(

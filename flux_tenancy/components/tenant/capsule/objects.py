@@ -190,10 +190,7 @@ def _not_as_the_platform(home: str, account: str) -> Manifest:
     marked = {MANAGED_BY_LABEL: {"values": [{"exact": [MANAGER]}]}}
     return {
         "audience": [{"kind": "ServiceAccount", "name": user_of(home, account)}],
-        "enforce": {
-            "action": "deny",
-            "metadata": [{"apiGroups": ["v1"], "kinds": ["Namespace"], "labels": marked}],
-        },
+        "enforce": {"action": "deny", "metadata": [{"apiGroups": ["v1"], "kinds": ["Namespace"], "labels": marked}]},
     }
 
 
