@@ -6,7 +6,6 @@ from sample_stack import Secret, load
 from sample_stack import problems as problems_of
 
 from flux_tenancy.components.config.errors import ConfigurationError
-from flux_tenancy.components.stack.checks.sources import UNKNOWN_SOURCE
 from flux_tenancy.components.tenant.config import FOREIGN_TARGET_NAMESPACE
 from tests.support.messages import said
 
@@ -78,7 +77,10 @@ def test_a_secret_value_is_hidden_from_whoever_prints_the_configuration(tmp_path
                 "remove it, and select the revision in the source",
             ),
         ),
-        ({"source": "other", "chart": "a"}, "source: " + UNKNOWN_SOURCE(names="charts, artifact").of("other")),
+        (
+            {"source": "other", "chart": "a"},
+            "source: " + said("FT-CFG-404", "a source of the tenant", "charts, artifact").of("other"),
+        ),
         (
             {"chart": "a", "targetNamespace": "tools"},
             "targetNamespace: " + FOREIGN_TARGET_NAMESPACE(choices="apps").of("tools"),
