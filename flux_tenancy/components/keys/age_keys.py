@@ -129,7 +129,10 @@ def _read(line: str, number: int) -> AgeIdentity:
         raise _no_identity(f"an age identity in line {number}, but one of a plugin, and Flux supports no plugins")
     if line.startswith("-----BEGIN AGE ENCRYPTED FILE"):
         raise AgeKeyError(
-            armor.LOCKED(remedy="set its content: `age --decrypt <file> | pulumi config set --secret --path <key>`")
+            armor.LOCKED(
+                remedy=f"set the content of the file that begins in line {number}: `age --decrypt <file> | pulumi config "
+                "set --secret --path <key>`"
+            )
         )
     raise _no_identity(f"an age identity in line {number}")
 

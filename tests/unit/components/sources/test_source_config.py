@@ -145,7 +145,7 @@ def test_a_source_of_any_kind_is_taken(tmp_path, source, sections):
         (OCI | {"proxy": {"address": "http://proxy.example.com"}}, [".proxy FT-SRC-049"]),
         (
             OCI | {"proxy": {"address": "http://proxy.example.com", "username": "me"}},
-            [".proxy FT-CFG-605"],
+            [".proxy.password FT-CFG-605"],
         ),
         (BUCKET | {"bucketName": "a/../b"}, [".endpoint FT-CFG-150"]),
         (BUCKET | {"bucketName": ""}, [".bucketName FT-CFG-010"]),

@@ -201,8 +201,8 @@ def test_a_flux_section_that_cannot_be_installed_is_refused(tmp_path, keys, prob
 def test_an_argument_that_undoes_the_lockdown_is_refused_and_single_tenant_takes_it(tmp_path, argument, code, flag):
     flux = FLUX | {"extraArgs": {"kustomize-controller": [argument]}}
 
-    values = (flag, FORBIDDEN_FLAGS[flag]) if flag in FORBIDDEN_FLAGS else (flag,)
-    problem = said(code, *values)
+    why = [FORBIDDEN_FLAGS[flag]] if flag in FORBIDDEN_FLAGS else []
+    problem = said(code, f"--{flag}", "the multi-tenant profile", *why)
     assert problems(tmp_path, flux=flux) == [f"Pulumi.staging.yaml: flux.extraArgs: {problem}"]
 
     (tmp_path / "tenants" / "dev-team.yaml").unlink()

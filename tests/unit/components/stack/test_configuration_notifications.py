@@ -61,7 +61,7 @@ def test_a_tenant_has_notifications_of_many_types(tmp_path, notification):
         ),
         (ALERTMANAGER | {"eventSources": []}, ".eventSources: " + said("FT-FLX-034", "set kinds")),
         (ALERTMANAGER | {"providerRef": {"name": "a"}}, ".providerRef: " + said("FT-FLX-034", "remove it")),
-        (ALERTMANAGER | {"password": Secret("p")}, ".password: " + said("FT-CFG-605")),
+        (ALERTMANAGER | {"password": Secret("p")}, ".username: " + said("FT-CFG-605")),
         (
             ALERTMANAGER | {"include": ["(?!a)b"]},
             ".include[0]: "

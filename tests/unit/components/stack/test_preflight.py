@@ -71,7 +71,7 @@ def test_a_cluster_too_old_for_flux_is_refused(tmp_path, version):
     [problem] = problems(tmp_path, version=version, flux=FLUX_2_9, policies={"engine": "none"})
 
     assert (problem.path, problem.code) == ("flux.version", "FT-CLU-103")
-    assert all(field in problem.message for field in ("2.9.6", "1.33", version))
+    assert all(field in problem.message for field in ("1.33", version))
 
 
 @pytest.mark.parametrize(
