@@ -130,8 +130,8 @@ def _read(line: str, number: int) -> AgeIdentity:
     if line.startswith("-----BEGIN AGE ENCRYPTED FILE"):
         raise AgeKeyError(
             armor.LOCKED(
-                remedy=f"set the content of the file that begins in line {number}: `age --decrypt <file> | pulumi config "
-                "set --secret --path <key>`"
+                remedy=f"set the content of the file in line {number}: "
+                "`age --decrypt <file> | pulumi config set --secret --path <key>`"
             )
         )
     raise _no_identity(f"an age identity in line {number}")
