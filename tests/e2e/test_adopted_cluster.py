@@ -241,7 +241,7 @@ def test_a_bootstrapped_cluster_is_adopted_without_replacing_an_object(
     refused = project.up(NAME)
     assert not refused.succeeded
     suspend, delete = (re.search(f"`{start} (.*?)`", refused.text) for start in ("flux suspend", "kubectl delete"))
-    assert suspend and delete and "(FT-CLU-117)" in refused.text
+    assert suspend and delete and "(FT-CLU-114)" in refused.text
     suspended = json.dumps({"spec": {"suspend": True}})
     cluster.kubectl("patch", *suspend[1].split(), "--type=merge", f"--patch={suspended}", "--field-manager=flux")
     bootstrapped.remove("jobs.yaml")

@@ -73,7 +73,7 @@ def test_all_problems_come_at_once_and_nothing_is_applied(
     for place, code in (
         ("Pulumi.safety.yaml: cluster.contxt", "FT-CFG-602"),
         ("Pulumi.safety.yaml: flux.profile", "FT-CFG-606"),
-        ("Pulumi.safety.yaml: tenants.dev-team.sync.interval", "FT-CFG-003"),
+        ("Pulumi.safety.yaml: tenants.dev-team.sync.interval", "FT-CFG-006"),
         ("tenants/dev-team.yaml: namespaces[0].name", "FT-CFG-001"),
         ("tenants/ghost.yaml", "FT-CFG-629"),
     ):
@@ -98,7 +98,7 @@ def test_an_unexpected_cluster_is_refused(project: Project, stack: dict[str, Any
     stack["cluster"]["uid"] = "00000000-0000-0000-0000-000000000000"
     text = refusal(project, stack)
 
-    assert "00000000-0000-0000-0000-000000000000" in text and "(FT-CLU-101)" in text
+    assert "00000000-0000-0000-0000-000000000000" in text and "(FT-CLU-102)" in text
 
 
 def test_a_foreign_namespace_is_refused(project: Project, cluster: RunningCluster, stack: dict[str, Any]) -> None:

@@ -15,9 +15,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.messages import Wording
 from flux_tenancy.components.config.yaml_files import data_of
 
+NOT_COMPARABLE = Wording("FT-CFG-150", "cannot be compared with sources: it {problem}")
 ANYTHING = "*"
 """The entry that allows every URL."""
 ANYTHING_BELOW = "*"
@@ -93,12 +94,7 @@ def problem_of(url: str) -> str:
 def read_pattern(text: str) -> SourcePattern:
     """An entry, parsed. Raises ValueError: it is anything else."""
     if not re.fullmatch(URL_PATTERN, canonical(text)):
-        raise ValueError(
-            Message(
-                "FT-CFG-150",
-                f"cannot be compared with sources: it {problem_of(text)}",
-            )
-        )
+        raise ValueError(NOT_COMPARABLE(problem=problem_of(text)))
     if text == ANYTHING:
         return SourcePattern(ANYTHING, (), below=True)
     authority, path = _split(text)

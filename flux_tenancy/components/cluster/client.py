@@ -22,6 +22,7 @@ from cryptography import x509
 from flux_tenancy.components.cluster.ownership import carries_marks
 from flux_tenancy.components.config.errors import UNREADABLE, Problem, reason_of
 from flux_tenancy.components.config.messages import Message, Wording, printable
+from flux_tenancy.components.config.yaml_files import UNREADABLE_FILE
 from flux_tenancy.components.vocabulary.manifests import name_of, plural_of
 
 if TYPE_CHECKING:
@@ -32,7 +33,9 @@ if TYPE_CHECKING:
     from flux_tenancy.components.cluster.config import ClusterConfig
 
 
-KUBECONFIG_UNREADABLE = Wording("FT-CLU-001", "{file} cannot be read: {reason}")
+_NO_API = Wording(
+    "FT-CLU-008", "{server} answers {answer}", "check that it is a Kubernetes API server and that it is healthy"
+)
 _UNUSABLE = Wording("FT-CLU-005", "cannot be used: {reason}")
 
 # For connecting, and for reading.
@@ -158,8 +161,7 @@ def _read_kubeconfig(config: ClusterConfig, project: Path) -> tuple[dict[str, An
         path = kubeconfig_path(config, project)
         text = path.read_text(encoding="utf-8") if path else _content(config)
     except UNREADABLE as error:
-        unreadable = KUBECONFIG_UNREADABLE(file=config.kubeconfig, reason=reason_of(error))
-        raise ClusterUnavailable(key, unreadable) from None
+        raise ClusterUnavailable(key, UNREADABLE_FILE(reason=reason_of(error)).of(config.kubeconfig)) from None
     try:
         content = yaml.safe_load(text)
         contexts = [entry["name"] for entry in content["contexts"]]
@@ -473,22 +475,11 @@ def explaining(api: client.ApiClient) -> Iterator[None]:
         elif detail:
             message = Message("FT-CLU-015", f"{server} refuses an object{detail}", "correct what it refuses")
         else:
-            message = Wording(
-                "FT-CLU-008",
-                "{server} answers {status} {reason}",
-                "check that it is a Kubernetes API server and that it is healthy",
-            )(**fields)
+            message = _NO_API(server=server, answer=f"{error.status} {fields['reason']}")
         refused = AccessDenied if error.status == 403 else ClusterUnavailable
         raise refused("kubeconfig", message) from None
     except (ValueError, KeyError, TypeError, StopIteration):  # not JSON, or not an API server's document
-        raise ClusterUnavailable(
-            "kubeconfig",
-            Message(
-                "FT-CLU-009",
-                f"{server} does not answer like a Kubernetes API server",
-                "correct the server in the kubeconfig",
-            ),
-        ) from None
+        raise ClusterUnavailable("kubeconfig", _NO_API(server=server, answer="something else")) from None
     except (HTTPError, OSError):
         raise ClusterUnavailable(
             "kubeconfig",

@@ -7,8 +7,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from flux_tenancy.components.cluster.subjects import Subject
-from flux_tenancy.components.config.errors import EXACTLY_ONE
-from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.errors import EXACTLY_ONE, NOT_A
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import SecretText, matching
 
@@ -16,9 +15,7 @@ ClusterUid = Annotated[
     str,
     *matching(
         r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
-        Message(
-            "FT-CFG-180", "is not a uid", "take it from `kubectl get namespace kube-system -o jsonpath={.metadata.uid}`"
-        ),
+        NOT_A(what="a uid", example="that of `kubectl get namespace kube-system -o jsonpath={.metadata.uid}`"),
     ),
 ]
 
@@ -40,8 +37,7 @@ class ClusterConfig(Section):
     )
 
     adopt: bool = Field(
-        False,
-        description=("Take over existing objects, such as those of `flux bootstrap` (docs/adoption.md)."),
+        False, description="Take over existing objects, such as those of `flux bootstrap` (docs/adoption.md)."
     )
     production: bool | None = Field(
         None,

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from pydantic import Field, model_validator
 
+from flux_tenancy.components.config.errors import MISSING, MisplacedValueError
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import DnsLabel
@@ -43,9 +44,7 @@ class Subject(Section):
     def _namespaced(self) -> Subject:
         if self.kind is SubjectKind.SERVICE_ACCOUNT:
             if self.namespace is None:
-                raise ValueError(
-                    Message("FT-CFG-182", f"service account {self.name} needs a namespace", "set namespace")
-                )
+                raise MisplacedValueError(("namespace",), MISSING())
             return self
         if self.namespace is not None:
             raise ValueError(

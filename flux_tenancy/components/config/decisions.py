@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 
 from flux_tenancy.components.config.errors import NOT_A
+from flux_tenancy.components.config.messages import Wording
 from flux_tenancy.components.config.types import EMPTY
 
 # A date without quotes is a timestamp to YAML. Pulumi passes it on, and writes it back, in the notation of Go.
@@ -44,6 +45,12 @@ def _not_blank(value: str) -> str:
         raise ValueError(EMPTY())
     return value.strip()
 
+
+EXPIRED = Wording(
+    "FT-TEN-400",
+    "has passed (today is {today}): the {decision} has expired",
+    "remove it, or have those who decided agree to a later date",
+)
 
 Reason = Annotated[str, AfterValidator(_not_blank)]
 LastDay = Annotated[

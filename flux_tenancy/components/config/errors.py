@@ -16,6 +16,15 @@ NOT_A = Wording("FT-CFG-006", "is not {what}", "write it like {example}")
 EXACTLY_ONE = Wording("FT-CFG-181", "needs exactly one of {keys}")
 ONLY_ONE = Wording("FT-CFG-273", "sets {keys}", "keep one of them")
 TWICE = Wording("FT-CFG-403", "lists {what} twice", "keep one of them")
+WRONG = Wording("FT-CFG-609", "must be {wanted}, got {found}")
+WRONG_TYPE = Wording("FT-CFG-610", "must be {wanted}, got {found}", "{remedy}")
+UNKNOWN_KEY = Wording("FT-CFG-602", "is an unknown key", "{remedy}")
+UNKNOWN = Wording("FT-CFG-404", "is not {what}", "choose one of {choices}")
+RESERVED = Wording("FT-CFG-001", "is reserved for {owner}", "choose another name")
+SET_BY = Wording("FT-CFG-402", "sets {what}, which {owner} sets itself", "remove it")
+NOT_ALLOWED = Wording("FT-CFG-310", "sets {what}, which {owner} does not allow: {why}", "remove it")
+BEYOND = Wording("FT-CFG-678", "is {beyond} than {bound} ({most})", "set {most} or {within}")
+NO_EFFECT = Wording("FT-CFG-820", "has no effect: {reason}", "{remedy}")
 # A key with one of these is quoted in a path.
 _SPECIAL = frozenset('.[]" ')
 
@@ -55,7 +64,7 @@ class Problem:
 
     @property
     def code(self) -> str:
-        """The stable code of the message, e.g. `FT-CFG-012`."""
+        """The stable code of the message, e.g. `FT-CFG-602`."""
         return code_of(self.message)
 
     def __str__(self) -> str:

@@ -47,7 +47,7 @@ class Message(str):
     """A sentence with its code.
 
     Attributes:
-        code: the stable code, e.g. `FT-CFG-012`, which is never given to another sentence; empty for what is not the
+        code: the stable code, e.g. `FT-CFG-602`, which is never given to another sentence; empty for what is not the
             program's own sentence.
         text: what is wrong; the subject is the key that stands before it.
         remedy: what to do about it; empty where the text says it.

@@ -12,9 +12,9 @@ from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from flux_tenancy.components.config.errors import KeyPath
+from flux_tenancy.components.config.errors import UNKNOWN_KEY, KeyPath
 from flux_tenancy.components.config.messages import Message, Wording
-from flux_tenancy.components.config.section import REMOVED_KEY, Section
+from flux_tenancy.components.config.section import Section
 
 SET_BY_PLATFORM = Wording("FT-FLX-034", "is set by the platform", "{remedy}")
 
@@ -91,7 +91,7 @@ def owned_fields(value: object, path: KeyPath = ()) -> Iterator[tuple[KeyPath, M
             if key in value.owned:
                 yield (*path, key), SET_BY_PLATFORM(remedy=value.owned[key])
             elif key in value.removed_keys:
-                yield (*path, key), REMOVED_KEY(reason=value.removed_keys[key])
+                yield (*path, key), UNKNOWN_KEY(remedy=f"remove it: {value.removed_keys[key]}")
     if isinstance(value, BaseModel):
         for name, field in type(value).model_fields.items():
             yield from owned_fields(getattr(value, name), (*path, field.alias or name))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from flux_tenancy.components.config.errors import Problem
 from flux_tenancy.components.config.messages import Message, message_of
+from flux_tenancy.components.config.yaml_files import UNREADABLE_FILE
 
 FETCH_TIMEOUT_SECONDS = 30
 
@@ -96,7 +97,7 @@ def _fetch(wanted: PinnedInput, project: Path) -> bytes:
         try:
             return path.read_bytes()
         except OSError as error:
-            unreadable = Message("FT-CFG-031", f"{wanted.bundle} cannot be read: {error.strerror}", "correct the path")
+            unreadable = UNREADABLE_FILE(reason=error.strerror).of(wanted.bundle)
             raise wanted.error(f"{wanted.key}.bundle", unreadable) from None
     kept = _kept(wanted)
     if kept is not None:

@@ -8,10 +8,6 @@ from typing import Any, ClassVar, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, model_validator
 from pydantic.alias_generators import to_camel
 
-from flux_tenancy.components.config.messages import Wording
-
-REMOVED_KEY = Wording("FT-CFG-616", "is an unknown key: {reason}", "remove it")
-
 
 class Section(BaseModel):
     """Base of every section: camelCase in the files, unknown keys refused, immutable once read."""

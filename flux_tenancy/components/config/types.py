@@ -12,15 +12,14 @@ from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, SecretStr, WithJsonSchema
 
-from flux_tenancy.components.config.errors import NOT_A, SecretValueError
+from flux_tenancy.components.config.errors import NOT_A, RESERVED, WRONG, WRONG_TYPE, SecretValueError
 from flux_tenancy.components.config.messages import Message, Wording, message_of
 from flux_tenancy.components.config.sealed import SealedText, is_sealed
 
 EMPTY = Wording("FT-CFG-010", "must not be empty")
-NO_PLAIN_HOST = Wording("FT-CFG-018", "has no host, or one with capital letters", "write it like {example}")
 
 
-_LIKE_A_DURATION = "write it like 30s, 5m or 1h30m"
+_DURATIONS = "30s, 5m or 1h30m"
 
 # Namespaces of the cluster's own components. A tenant in one of them would own the platform.
 RESERVED_NAMES = frozenset({"default", "flux-system", "capsule-system", "cert-manager"})
@@ -69,17 +68,9 @@ def regular_expression(example: str) -> AfterValidator:
         try:
             re.compile(value)
         except re.error as error:
-            raise ValueError(
-                Message("FT-CFG-503", f"is not a regular expression ({error})", f"write it like {example}")
-            ) from None
+            raise ValueError(NOT_A(what=f"a regular expression ({error})", example=example)) from None
         if _NOT_RE2.search(value):
-            raise ValueError(
-                Message(
-                    "FT-CFG-504",
-                    "uses a lookaround or a backreference, which RE2 does not support",
-                    f"write it like {example}",
-                )
-            )
+            raise ValueError(NOT_A(what="one of RE2, which has no lookarounds and backreferences", example=example))
         return value
 
     return AfterValidator(check)
@@ -89,7 +80,7 @@ def _with_a_unit(value: Any) -> Any:
     """Point out the missing unit; "must be a string" would suggest quotes, which do not help."""
     number = str(value)
     if not isinstance(value, bool) and isinstance(value, int | float | str) and re.fullmatch(r"[0-9.]+", number):
-        raise ValueError(Message("FT-CFG-004", "has no unit", f"write it like {number}s or {number}m"))
+        raise ValueError(NOT_A(what="a duration with its unit", example=f"{number}s or {number}m"))
     return value
 
 
@@ -134,13 +125,13 @@ def is_reserved(name: str) -> bool:
 
 def _not_reserved(name: str) -> str:
     if is_reserved(name):
-        raise ValueError(Message("FT-CFG-001", "is reserved for the cluster's own components", "choose another name"))
+        raise ValueError(RESERVED(owner="the cluster's own components"))
     return name
 
 
 def _positive_duration(value: str) -> str:
     if seconds(value) <= 0:
-        raise ValueError(Message("FT-CFG-005", "must be longer than zero", _LIKE_A_DURATION))
+        raise ValueError(NOT_A(what="a duration longer than zero", example=_DURATIONS))
     return value
 
 
@@ -158,10 +149,11 @@ def _string(value: Any) -> Any:
     if isinstance(value, SealedText):
         return SecretStr(value)  # as it is; pydantic would make it a plain string
     if not isinstance(value, str):
+        is_number = isinstance(value, int | float)
         raise SecretValueError(
-            Message("FT-CFG-012", "must be a string", "put it in quotes")
-            if isinstance(value, int | float)
-            else Message("FT-CFG-011", "must be a string")
+            WRONG_TYPE(wanted="a string", found="a number", remedy="put it in quotes")
+            if is_number
+            else WRONG(wanted="a string", found="another value")
         )
     return value
 
@@ -193,7 +185,7 @@ def url_parts(value: str, schemes: tuple[str, ...], example: str) -> SplitResult
     except ValueError:  # e.g. an open bracket, or a port that is not a number
         well_formed = False
     if not well_formed:
-        raise unusable_url(value, Message("FT-CFG-013", "is not a well-formed URL", f"write it like {example}"))
+        raise unusable_url(value, NOT_A(what="a well-formed URL", example=example))
     beginnings = tuple(f"{scheme}://" for scheme in schemes)
     is_known = value.startswith(beginnings)
     # A password has to be rotated, whatever else is wrong; a user alone may be part of an unsupported scheme.
@@ -214,18 +206,7 @@ def url_parts(value: str, schemes: tuple[str, ...], example: str) -> SplitResult
             )
         )
     if not is_known:
-        scheme, separator, _ = value.partition("://")
-        supported = " or ".join(beginnings)
-        if separator and scheme.isalnum():
-            raise unusable_url(
-                value,
-                Message(
-                    "FT-CFG-016",
-                    f"has the unsupported scheme {scheme}://",
-                    f"begin it with {supported}, like {example}",
-                ),
-            )
-        raise unusable_url(value, Message("FT-CFG-017", f"must begin with {supported}", f"write it like {example}"))
+        raise unusable_url(value, NOT_A(what=f"a URL that begins with {' or '.join(beginnings)}", example=example))
     return url
 
 
@@ -237,7 +218,7 @@ def unusable_url(url: str, reason: Message) -> ValueError:
 def _repository_path(value: str) -> str:
     """A folder of a repository in its canonical spelling: `./staging`, and `./` for the repository itself."""
     if value.startswith("/") or ".." in value.split("/"):
-        raise ValueError(Message("FT-CFG-008", "must stay inside the repository", "write it like ./staging"))
+        raise ValueError(NOT_A(what="a folder inside the repository", example="./staging"))
     folder = normpath(value)
     # An empty one stays empty: for the platform's sync it means the default.
     return f"./{'' if folder == '.' else folder}" if value else value
@@ -253,7 +234,7 @@ def url_of(*schemes: str, example: str, description: str, host: bool = True) -> 
     def check(value: str) -> str:
         url = url_parts(value, schemes, example)
         if not (has_plain_host(url) if host else url.hostname):
-            raise unusable_url(value, NO_PLAIN_HOST(example=example))
+            raise unusable_url(value, NOT_A(what="a URL with a host in lowercase", example=example))
         return value
 
     return checked_by(check, description)
@@ -262,8 +243,7 @@ def url_of(*schemes: str, example: str, description: str, host: bool = True) -> 
 DnsLabel = Annotated[
     str,
     *matching(
-        DNS_LABEL,
-        Message("FT-CFG-002", "is not a DNS label", "use at most 63 lowercase letters, digits and '-', e.g. dev-team"),
+        DNS_LABEL, NOT_A(what="a DNS label", example="dev-team, with at most 63 lowercase letters, digits and dashes")
     ),
 ]
 # PriorityClasses, StorageClasses and CSI drivers.
@@ -271,14 +251,13 @@ ClusterName = Annotated[
     str,
     *matching(
         r"^[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?$",
-        Message("FT-CFG-511", "is not the name of a class or driver", "use letters, digits, '-' and '.', e.g. fast"),
+        NOT_A(what="the name of a class or driver", example="fast, with letters, digits, dashes and dots"),
     ),
 ]
 TaintKey = Annotated[
     str,
     *matching(
-        r"^[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?$",
-        NOT_A(what="the key of a taint", example="nvidia.com/gpu"),
+        r"^[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?$", NOT_A(what="the key of a taint", example="nvidia.com/gpu")
     ),
 ]
 TenantName = Annotated[DnsLabel, AfterValidator(_not_reserved)]
@@ -286,7 +265,7 @@ NamespaceName = Annotated[DnsLabel, AfterValidator(_not_reserved)]
 Duration = Annotated[
     str,
     BeforeValidator(_with_a_unit),
-    *matching(DURATION, Message("FT-CFG-003", "is not a duration", _LIKE_A_DURATION)),
+    *matching(DURATION, NOT_A(what="a duration", example=_DURATIONS)),
     AfterValidator(_positive_duration),
 ]
 Quantity = Annotated[
@@ -298,13 +277,12 @@ Quantity = Annotated[
 ]
 RepositoryPath = Annotated[str, *checked_by(_repository_path, "a folder inside the repository, e.g. ./staging")]
 WebUrl = Annotated[
-    str,
-    *url_of("http", "https", example="https://host.example.com/path", description="http or https URL", host=False),
+    str, *url_of("http", "https", example="https://host.example.com/path", description="http or https URL", host=False)
 ]
 Sha256 = Annotated[
     str,
     *matching(
-        r"^[0-9a-f]{64}$", Message("FT-CFG-009", "is not a SHA-256 digest", "write 64 lowercase hexadecimal digits")
+        r"^[0-9a-f]{64}$", NOT_A(what="a SHA-256 digest", example="9f86d08…, with 64 lowercase hexadecimal digits")
     ),
 ]
 Network = Annotated[str, *checked_by(_network, "a network in CIDR notation; write it like 192.0.2.0/24")]
@@ -314,13 +292,7 @@ SecretText = Annotated[SecretStr, *secret(_not_empty, "secret string")]
 
 def _not_every_pods(account: str) -> str:
     if account == "default":
-        raise ValueError(
-            Message(
-                "FT-CFG-400",
-                "is the default service account of pods, which would then have the tenant's rights",
-                "choose another name",
-            )
-        )
+        raise ValueError(RESERVED(owner="pods, which would then have the tenant's rights"))
     return account
 
 
@@ -330,31 +302,27 @@ ServiceAccountName = Annotated[DnsLabel, AfterValidator(_not_every_pods)]
 _COMPUTE = "cpu|memory|ephemeral-storage"
 _OF_A_DOMAIN = r"[a-z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?/[a-zA-Z0-9]([a-zA-Z0-9._-]*[a-zA-Z0-9])?"
 _OTHER_THAN_FLUX = r"(?!(count/)?.*\.fluxcd\.io$)"
-_NOT_LIMITABLE = Wording(
-    "FT-CFG-401",
-    "is not a resource that can be limited here",
-    "write it like {examples}; Flux's own kinds are limited by fluxObjects",
-)
+_LIMITABLE, _FLUX = "a resource that can be limited here", "Flux's own kinds are limited by fluxObjects"
 QuotaResource = Annotated[
     str,
     *matching(
         rf"^{_OTHER_THAN_FLUX}({_OF_A_DOMAIN}|((requests|limits)\.)?({_COMPUTE})|requests\.storage"
         r"|(requests\.)?hugepages-[a-zA-Z0-9]+|services(\.nodeports|\.loadbalancers)?|pods|replicationcontrollers"
         r"|resourcequotas|secrets|configmaps|persistentvolumeclaims)$",
-        _NOT_LIMITABLE(examples="requests.cpu, pods or count/jobs.batch"),
+        NOT_A(what=_LIMITABLE, example=f"requests.cpu, pods or count/jobs.batch; {_FLUX}"),
     ),
 ]
 CountedResource = Annotated[
     str,
     *matching(
         rf"^{_OTHER_THAN_FLUX}(count/)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?$",
-        _NOT_LIMITABLE(examples="secrets or jobs.batch"),
+        NOT_A(what=_LIMITABLE, example=f"secrets or jobs.batch; {_FLUX}"),
     ),
 ]
 ContainerResource = Annotated[
     str,
     *matching(
         rf"^({_OF_A_DOMAIN}|{_COMPUTE}|hugepages-[a-zA-Z0-9]+)$",
-        _NOT_LIMITABLE(examples="cpu, memory or nvidia.com/gpu"),
+        NOT_A(what=_LIMITABLE, example=f"cpu, memory or nvidia.com/gpu; {_FLUX}"),
     ),
 ]

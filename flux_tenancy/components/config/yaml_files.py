@@ -18,10 +18,10 @@ from typing import Any, TypeVar
 
 import yaml
 
-from flux_tenancy.components.config.errors import KeyPath, Problem, reason_of
+from flux_tenancy.components.config.errors import WRONG_TYPE, KeyPath, Problem, reason_of
 from flux_tenancy.components.config.messages import Message, Wording
 
-UNREADABLE_FILE = Wording("FT-CFG-020", "cannot be read: {reason}")
+UNREADABLE_FILE = Wording("FT-CFG-020", "cannot be read: {reason}", "correct the path, or the file")
 
 
 INVALID_YAML = Wording("FT-CFG-021", "is not valid YAML: {reason}", "correct the syntax")
@@ -162,9 +162,8 @@ def read_mapping(file: Path, shown_as: str, as_pulumi: bool = False) -> dict[str
     if value is None:
         return {}
     if not isinstance(value, dict):
-        return Problem(
-            shown_as, "", Message("FT-CFG-024", "must be a mapping of keys to values", "write each as `key: value`")
-        )
+        remedy = "write each key as `key: value`"
+        return Problem(shown_as, "", WRONG_TYPE(wanted="a mapping", found="something else", remedy=remedy))
     return value
 
 

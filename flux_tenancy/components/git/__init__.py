@@ -7,12 +7,4 @@ from flux_tenancy.components.git.config import GitConfig, GitHubConfig, GitSourc
 from flux_tenancy.components.git.source import GitAccess, git_access, planned_source
 from flux_tenancy.components.git.sources import Sources
 
-__all__ = [
-    "GitAccess",
-    "GitConfig",
-    "GitHubConfig",
-    "GitSource",
-    "Sources",
-    "git_access",
-    "planned_source",
-]
+__all__ = ["GitAccess", "GitConfig", "GitHubConfig", "GitSource", "Sources", "git_access", "planned_source"]

@@ -8,18 +8,19 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
-from flux_tenancy.components.config.errors import EXACTLY_ONE, NOT_A, ONLY_ONE, MisplacedValueError
+from flux_tenancy.components.config.errors import (
+    EXACTLY_ONE,
+    MISSING,
+    NO_EFFECT,
+    NOT_A,
+    ONLY_ONE,
+    TWICE,
+    MisplacedValueError,
+)
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.passed import Passed
 from flux_tenancy.components.config.section import Section
-from flux_tenancy.components.config.types import (
-    DnsLabel,
-    Duration,
-    SecretText,
-    WebUrl,
-    matching,
-    url_of,
-)
+from flux_tenancy.components.config.types import DnsLabel, Duration, SecretText, WebUrl, matching, url_of
 from flux_tenancy.components.keys.types import CertificateAuthority, KnownHost, RsaPrivateKey, SigningKey, SshPrivateKey
 from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY
 
@@ -31,8 +32,7 @@ _GITHUB_NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,38}"
 
 
 GitReference = Annotated[
-    str,
-    *matching(GIT_REFERENCE, NOT_A(what="a branch or tag name that Git accepts", example="main")),
+    str, *matching(GIT_REFERENCE, NOT_A(what="a branch or tag name that Git accepts", example="main"))
 ]
 GitUrl = Annotated[
     str,
@@ -46,16 +46,18 @@ GitUrl = Annotated[
 ]
 SignerName = Annotated[
     str,
-    *matching(r"^[-._A-Za-z0-9]{1,200}$", Message("FT-CFG-252", "is not a name of letters, digits, '-', '_' and '.'")),
+    *matching(
+        r"^[-._A-Za-z0-9]{1,200}$",
+        NOT_A(what="the name of a signer", example="jane.doe, with letters, digits, dashes, underscores and dots"),
+    ),
 ]
 GitHubName = Annotated[
     str,
     *matching(
         f"^{_GITHUB_NAME}$",
-        Message(
-            "FT-CFG-253",
-            "is not a GitHub organization or user",
-            "use at most 39 letters, digits, '-' and '_', e.g. my-org",
+        NOT_A(
+            what="a GitHub organization or user",
+            example="my-org, with at most 39 letters, digits, dashes and underscores",
         ),
     ),
 ]
@@ -71,14 +73,11 @@ GitHubRepositoryName = Annotated[
 CloudProvider = Literal["aws", "azure", "gcp"]
 NO_PROVIDER_ACCOUNT = Wording(
     "FT-SRC-026",
-    "is {provider}, which requires a service account of the tenant",
-    "set serviceAccountName to an account that is annotated with its cloud identity",
+    "is {provider}, which requires a login of the tenant",
+    "set serviceAccountName to an account that is annotated with its cloud identity, or credentials",
 )
-ACCOUNT_WITHOUT_PROVIDER = Wording(
-    "FT-SRC-027", "is used only to log in to a cloud", "set provider to aws, azure or gcp, or remove it"
-)
-CREDENTIALS_WITH_PROVIDER = Wording(
-    "FT-SRC-028", "cannot be combined with serviceAccountName", "keep one of the ways to log in"
+ACCOUNT_WITHOUT_PROVIDER = NO_EFFECT(
+    reason="it is used only to log in to a cloud", remedy="remove it, or set provider to aws, azure or gcp"
 )
 
 
@@ -87,9 +86,9 @@ def check_login(provider: str | None, account: str | None, credentials: str | No
     if provider is not None and account is None:
         raise MisplacedValueError(("provider",), NO_PROVIDER_ACCOUNT(provider=provider))
     if provider is None and account is not None:
-        raise MisplacedValueError(("serviceAccountName",), ACCOUNT_WITHOUT_PROVIDER())
+        raise MisplacedValueError(("serviceAccountName",), ACCOUNT_WITHOUT_PROVIDER)
     if account is not None and credentials is not None:
-        raise MisplacedValueError((credentials,), CREDENTIALS_WITH_PROVIDER())
+        raise MisplacedValueError((credentials,), ONLY_ONE(keys=f"{credentials} and serviceAccountName"))
 
 
 class HttpsCredentials(Section):
@@ -108,7 +107,7 @@ class HttpsCredentials(Section):
         if (self.password is None) == (self.bearer_token is None):
             raise ValueError(EXACTLY_ONE(keys="password (which may be a token) and bearerToken"))
         if self.bearer_token is not None and self.username is not None:
-            raise ValueError(Message("FT-CFG-261", "sets username with bearerToken", "set password instead"))
+            raise ValueError(ONLY_ONE(keys="username and bearerToken"))
         return self
 
 
@@ -196,8 +195,7 @@ class GitSource(Passed):
     https: HttpsCredentials | None = Field(None, description="User name and password, or token, instead of a key.")
     github_app: GitHubAppCredentials | None = Field(None, description="A GitHub App, instead of a key.")
     provider: CloudProvider | None = Field(
-        None,
-        description=("Log in to a cloud's Git host as `serviceAccountName`; needs `policies.sources.providers`."),
+        None, description="Log in to a cloud's Git host as `serviceAccountName`; needs `policies.sources.providers`."
     )
     service_account_name: DnsLabel | None = Field(
         None, description="Service account in the source's namespace, annotated with its identity in the cloud."
@@ -227,22 +225,16 @@ class GitSource(Passed):
         check_login(self.provider, self.service_account_name, next(iter(given), None))
         if len(given) > 1:
             raise ValueError(ONLY_ONE(keys=f"{' and '.join(given)}, but a source has only one login"))
-        if scheme == "ssh" and given != ["deployKey"]:
-            problem = (
+        if scheme == "ssh" and not given:
+            raise MisplacedValueError(
+                ("url",),
                 Message(
-                    "FT-CFG-267",
-                    f"begins with ssh://, which cannot be combined with {given[0]}",
-                    "use an https:// URL, or a deployKey",
-                )
-                if given
-                else Message(
                     "FT-CFG-266",
                     "begins with ssh://, which needs a deployKey",
                     "create one with `flux-tenancy key deploy`; for one of `sources` or `shared`, store a private key "
                     "at its deployKey with `pulumi config set --secret --path`",
-                )
+                ),
             )
-            raise MisplacedValueError(("url",), problem)
         if given and scheme != ("ssh" if given == ["deployKey"] else "https"):
             wanted = "ssh://git@" if given == ["deployKey"] else "https://"
             raise MisplacedValueError(
@@ -264,11 +256,7 @@ class GitSource(Passed):
         if self.github is not None and self.deploy_key is None and self.webhook is None:
             raise MisplacedValueError(
                 ("github",),
-                Message(
-                    "FT-CFG-272",
-                    "has nothing to register: the source has neither a deployKey nor a webhook",
-                    "remove it, or add one",
-                ),
+                NO_EFFECT(reason="the source has neither a deployKey nor a webhook", remedy="remove it, or add one"),
             )
         return self
 
@@ -302,7 +290,7 @@ class GitHubOwner(Section):
         if self.token is not None and self.app is not None:
             raise ValueError(ONLY_ONE(keys="token and app"))
         if self.app is not None and self.app.installation_id is None:
-            raise MisplacedValueError(("app", "installationId"), Message("FT-CFG-274", "is required here and missing"))
+            raise MisplacedValueError(("app", "installationId"), MISSING())
         return self
 
 
@@ -335,11 +323,5 @@ class GitHubConfig(Section):
         seen: dict[str, str] = {}
         for owner in owners:
             if seen.setdefault(owner.lower(), owner) != owner:
-                raise ValueError(
-                    Message(
-                        "FT-CFG-275",
-                        f"lists {seen[owner.lower()]} and {owner}, which are the same to GitHub",
-                        "keep one of them",
-                    )
-                )
+                raise ValueError(TWICE(what=f"{seen[owner.lower()]} (also as {owner})"))
         return owners

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pulumi
 
@@ -26,6 +27,17 @@ FORGOTTEN = "forgotten/"
 
 WORKERS = 8
 """How many requests are made at GitHub at the same time."""
+
+_Asked = TypeVar("_Asked", bound=Hashable)
+_Answer = TypeVar("_Answer")
+
+
+def answers(ask: Callable[[_Asked], _Answer], asked: Iterable[_Asked]) -> dict[_Asked, _Answer]:
+    """The answer to each request, of which `WORKERS` are made at the same time."""
+    asked = list(asked)
+    with ThreadPoolExecutor(WORKERS) as pool:
+        return dict(zip(asked, pool.map(ask, asked), strict=True))
+
 
 Registration = tuple[str, str]
 """Type and name of the resource of a deploy key or webhook."""

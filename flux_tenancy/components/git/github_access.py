@@ -24,6 +24,7 @@ NO_CREDENTIALS = Wording(
     "{owner} has neither a token nor an App, and GITHUB_TOKEN is not set",
     "set GITHUB_TOKEN, or store a token: `pulumi config set --secret --path github.owners.{owner}.token`",
 )
+REJECTED = Wording("FT-GIT-004", "GitHub rejects {credentials}", "renew it{how}")
 NOT_GITHUB = Wording("FT-GIT-003", "{url} does not answer like GitHub", "check github.baseUrl")
 NOT_FOUND = Wording(
     "FT-GIT-005",
@@ -31,9 +32,7 @@ NOT_FOUND = Wording(
     "correct the repository, or grant {credentials} access to it",
 )
 CANNOT_ADMINISTER = Wording(
-    "FT-GIT-008",
-    "{credentials} can read {repository} but not administer it",
-    "grant it admin access to the repository",
+    "FT-GIT-008", "{credentials} can read {repository} but not administer it", "grant it admin access to the repository"
 )
 ARCHIVED = Wording("FT-GIT-016", "{path} is archived, and GitHub refuses every change of it", "unarchive it")
 
@@ -118,24 +117,17 @@ def unusable(config: GitHubConfig, owner: str) -> Message | None:
 
 def _rejection(identity: GitHubOwner, owner: str) -> Message:
     if identity.app is None and identity.token is None:
-        return Message(
-            "FT-GIT-011",
-            "GitHub rejects GITHUB_TOKEN, which this owner uses because it has neither a token nor an App",
-            "renew GITHUB_TOKEN",
-        )
-    what, renewed, key = ("token", "it", "token") if identity.app is None else ("App", "its key", "app.privateKey")
-    return Message(
-        "FT-GIT-010",
-        f"GitHub rejects its {what}",
-        f"renew {renewed}: `pulumi config set --secret --path github.owners.{owner}.{key}`",
-    )
+        return REJECTED(credentials="GITHUB_TOKEN, which owners with neither a token nor an App use", how="")
+    what, key = ("its token", "token") if identity.app is None else ("the key of its App", "app.privateKey")
+    how = f": `pulumi config set --secret --path github.owners.{owner}.{key}`"
+    return REJECTED(credentials=what, how=how)
 
 
 def _explained(error: GithubException, path: str, credentials: str) -> Message:
     """What an error status means. The library tells errors apart by their text; GitHub documents the status."""
     headers = error.headers or {}
     if error.status == HTTPStatus.UNAUTHORIZED:
-        return Message("FT-GIT-004", f"GitHub rejects {credentials}", "renew it")
+        return REJECTED(credentials=credentials, how="")
     if error.status == HTTPStatus.NOT_FOUND:
         return NOT_FOUND(path=path, credentials=credentials)
     limited = headers.get("x-ratelimit-remaining") == "0" or "retry-after" in headers

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -29,8 +28,8 @@ from flux_tenancy.components.git.github import (
     FORGOTTEN,
     PROVIDER_TYPE,
     WEBHOOK_TYPE,
-    WORKERS,
     Registration,
+    answers,
     registrations,
     source_of_deploy_key,
 )
@@ -73,9 +72,8 @@ def gone_registrations(sources: Sources, previous: PreviousKeys, state: State) -
     if not touched or not owners or refreshes():
         return NOTHING
     github = _with_recorded_credentials(sources, state)
-    with ThreadPoolExecutor(WORKERS) as pool:
-        answers = list(zip(touched, pool.map(partial(_answer, github, owners, state), touched), strict=True))
-    for (kind, name), answer in answers:
+    found = answers(partial(_answer, github, owners, state), touched)
+    for (kind, name), answer in found.items():
         if answer.refusal:
             source = source_of_deploy_key(name) if kind == DEPLOY_KEY_TYPE else name
             resource = f"{kind.rpartition(':')[2]}::{name}"
@@ -87,7 +85,7 @@ def gone_registrations(sources: Sources, previous: PreviousKeys, state: State) -
                     f"until that is solved, update everything else: `pulumi up --exclude '**{resource}'`",
                 )
             )
-    gone = {each: answer.gone for each, answer in answers if answer.gone}
+    gone = {each: answer.gone for each, answer in found.items() if answer.gone}
     for each, reason in gone.items():
         log.warn(
             Message(

@@ -9,7 +9,6 @@ recorded without any in the state, and the next update would show the opposite c
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +17,8 @@ from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.git.config import GitHubOwner, GitSource
 from flux_tenancy.components.git.github import (
     WEBHOOK_TYPE,
-    WORKERS,
     Registration,
+    answers,
     recorded_keys,
     registrations,
     source_of_deploy_key,
@@ -40,10 +39,7 @@ def repository_problems(sources: Sources, new: Mapping[str, GitSource], stack_fi
     # Importing GitHub's client takes a third of a second, which updates without anything new do not need.
     from flux_tenancy.components.git.github_access import refusal
 
-    with ThreadPoolExecutor(WORKERS) as pool:
-        reasons = dict(
-            zip(repositories, pool.map(partial(refusal, sources.github), repositories.values()), strict=True)
-        )
+    reasons = answers(lambda name: refusal(sources.github, repositories[name]), repositories)
     return [Problem(stack_file, github_key_path(name), reason) for name, reason in reasons.items() if reason]
 
 
@@ -121,10 +117,7 @@ def identity_problems(sources: Sources, new: Mapping[str, GitSource], stack_file
     # Importing GitHub's client takes a third of a second, which stacks without GitHub do not need.
     from flux_tenancy.components.git.github_access import unusable
 
-    with ThreadPoolExecutor(WORKERS) as pool:
-        reasons = dict(
-            zip(sorted(owners), pool.map(lambda owner: unusable(sources.github, owner), sorted(owners)), strict=True)
-        )
+    reasons = answers(partial(unusable, sources.github), sorted(owners))
     return [Problem(stack_file, f"github.owners.{owner}", reason) for owner, reason in reasons.items() if reason]
 
 

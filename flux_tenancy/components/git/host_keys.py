@@ -12,13 +12,12 @@ from __future__ import annotations
 import subprocess
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from flux_tenancy.components.config.messages import Message, Wording
-from flux_tenancy.components.git.github import WORKERS
+from flux_tenancy.components.git.github import answers
 from flux_tenancy.components.keys.known_hosts import HostKey, KnownHostError, address_of, keys_for, parse
 from flux_tenancy.components.keys.ssh_keys import fingerprint
 
@@ -49,11 +48,9 @@ def host_key_warnings(sources: Sources) -> list[Message]:
     urls = [source.url for source in sources.by_name.values() if urlsplit(source.url).scheme == "ssh"]
     by_address = {address_of(url): url for url in urls}
     counts = Counter(map(address_of, urls))
-    with ThreadPoolExecutor(WORKERS) as pool:
-        found = pool.map(_presented, by_address.values())
     warnings = (
-        _differences(address, counts[address], keys_for(url, sources.known_hosts), keys)
-        for (address, url), keys in zip(by_address.items(), found, strict=True)
+        _differences(address_of(url), counts[address_of(url)], keys_for(url, sources.known_hosts), keys)
+        for url, keys in answers(_presented, by_address.values()).items()
     )
     return list(chain.from_iterable(warnings))
 

@@ -117,11 +117,7 @@ TIMEOUT_SECONDS = 600
 
 
 def release(
-    product: Product,
-    chart: Chart,
-    values: Manifest,
-    opts: pulumi.ResourceOptions,
-    **inputs: Any,
+    product: Product, chart: Chart, values: Manifest, opts: pulumi.ResourceOptions, **inputs: Any
 ) -> pulumi.CustomResource:
     """Register the release.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, model_validator
 
@@ -15,6 +15,10 @@ from flux_tenancy.components.config.errors import ONLY_ONE
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import Quantity, WebUrl
+from flux_tenancy.components.vocabulary.names import POD_SECURITY_LABEL
+
+if TYPE_CHECKING:
+    from flux_tenancy.components.vocabulary.manifests import Manifest
 
 _VERSION = re.compile(r"v?(\d+)\.(\d+)\+?(?:\.(\d+))?(?![0-9A-Za-z])")
 
@@ -44,6 +48,17 @@ class Product:
     def versions(self) -> str:
         """The supported versions for messages, e.g. `1.19.x`."""
         return ", ".join(f"{major}.{minor_part}.x" for major, minor_part in sorted(self.minors))
+
+    def checked(self, version: str) -> str:
+        """A version of the configuration. Raises ValueError: it is not supported."""
+        if not self.supports(version):
+            raise ValueError(self.unsupported())
+        return version
+
+    def own_namespace(self) -> Manifest:
+        """The product's own namespace, which enforces the strictest Pod Security Standard."""
+        metadata = {"name": self.namespace, "labels": {POD_SECURITY_LABEL: "restricted"}}
+        return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
 
     def unsupported(self) -> Message:
         """What is said of any other version."""
@@ -75,14 +90,8 @@ Quantities = dict[Literal["cpu", "memory", "ephemeral-storage"], Quantity]
 class ControllerResources(Section):
     """Compute resources of one controller, as in a container's `resources`."""
 
-    requests: Quantities = Field(
-        default_factory=dict,
-        description="Reserved resources, e.g. `cpu: 100m`.",
-    )
-    limits: Quantities = Field(
-        default_factory=dict,
-        description="Maximum resources, e.g. `memory: 1Gi`.",
-    )
+    requests: Quantities = Field(default_factory=dict, description="Reserved resources, e.g. `cpu: 100m`.")
+    limits: Quantities = Field(default_factory=dict, description="Maximum resources, e.g. `memory: 1Gi`.")
 
 
 class UrlOrBundle(Section):

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 
 import pyrage
 
+from flux_tenancy.components.config.errors import TWICE
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.sealed import SealedText
-
-_NEW_AGE_IDENTITY = "create one with `flux-tenancy key sops`; identities begin with AGE-SECRET-KEY-1"
+from flux_tenancy.components.keys import armor
 
 IDENTITY = "AGE-SECRET-KEY-1"
 POST_QUANTUM_IDENTITY = "AGE-SECRET-KEY-PQ-1"
@@ -62,10 +62,10 @@ def read_identities(text: str) -> tuple[AgeIdentity, ...]:
             continue
         identity = _read(line.strip(), number)
         if identity.private in found:
-            raise AgeKeyError(Message("FT-CFG-701", f"line {number} repeats an age identity", "keep one of them"))
+            raise AgeKeyError(TWICE(what=f"the age identity of line {number}"))
         found[identity.private] = identity
     if not found:
-        raise AgeKeyError(Message("FT-CFG-700", "contains no age identity", _NEW_AGE_IDENTITY))
+        raise _no_identity("a list of age identities")
     return tuple(found.values())
 
 
@@ -102,13 +102,7 @@ def read_recipient(text: str) -> str:
     """A recipient, without surrounding spaces. Raises AgeKeyError: the text is anything else, above all an identity."""
     recipient = text.strip()
     if recipient.upper().startswith("AGE-SECRET-KEY-"):
-        raise AgeKeyError(
-            Message(
-                "FT-CFG-707",
-                "is an age identity, which is a private key and was readable here",
-                "withdraw it, and set the recipient (age1…) of another identity",
-            )
-        )
+        raise AgeKeyError(armor.EXPOSED(public="the recipient (age1…) of another one"))
     try:
         complete = (
             _POST_QUANTUM_RECIPIENT.fullmatch(recipient) is not None
@@ -117,9 +111,7 @@ def read_recipient(text: str) -> str:
     except pyrage.RecipientError:
         complete = False
     if not complete:
-        raise AgeKeyError(
-            Message("FT-CFG-708", "is not a complete age recipient", "copy the whole line, which begins with age1")
-        )
+        raise AgeKeyError(armor.DAMAGED(what="age recipient, which begins with age1"))
     return recipient
 
 
@@ -130,34 +122,24 @@ def _read(line: str, number: int) -> AgeIdentity:
         if line.startswith((IDENTITY, POST_QUANTUM_IDENTITY)):
             return _classic(line)
     except pyrage.IdentityError:
-        raise AgeKeyError(
-            Message("FT-CFG-706", f"line {number} is an incomplete or damaged age identity", "copy the whole line")
-        ) from None
+        raise AgeKeyError(armor.DAMAGED(what=f"age identity in line {number}")) from None
     if line.lower().startswith(RECIPIENT):
-        raise AgeKeyError(
-            Message(
-                "FT-CFG-702",
-                f"line {number} is a recipient, which is public and cannot decrypt",
-                "set its identity, which begins with AGE-SECRET-KEY-1",
-            )
-        )
+        raise _no_identity(f"an age identity in line {number}, but a recipient, which cannot decrypt")
     if line.startswith("AGE-PLUGIN-"):
-        raise AgeKeyError(
-            Message(
-                "FT-CFG-703",
-                f"line {number} is an identity of an age plugin, and Flux supports no plugins",
-                "create one with `flux-tenancy key sops`",
-            )
-        )
+        raise _no_identity(f"an age identity in line {number}, but one of a plugin, and Flux supports no plugins")
     if line.startswith("-----BEGIN AGE ENCRYPTED FILE"):
         raise AgeKeyError(
-            Message(
-                "FT-CFG-704",
-                f"line {number} begins a file that is protected by a passphrase, but Flux cannot enter one",
-                "set its content: `age --decrypt <file> | pulumi config set --secret --path <key>`",
+            armor.LOCKED(
+                remedy=f"set the content of the file in line {number}: "
+                "`age --decrypt <file> | pulumi config set --secret --path <key>`"
             )
         )
-    raise AgeKeyError(Message("FT-CFG-705", f"line {number} is not an age identity", _NEW_AGE_IDENTITY))
+    raise _no_identity(f"an age identity in line {number}")
+
+
+def _no_identity(what: str) -> AgeKeyError:
+    instead = "one of `flux-tenancy key sops`, which begins with AGE-SECRET-KEY-1"
+    return AgeKeyError(armor.NOT_A_KEY(what=what, instead=instead))
 
 
 def _classic(private: str) -> AgeIdentity:

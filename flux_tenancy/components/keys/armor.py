@@ -7,6 +7,14 @@ from __future__ import annotations
 
 import re
 
+from flux_tenancy.components.config.messages import Wording
+
+EXPOSED = Wording(
+    "FT-CFG-720", "contains a private key, which was readable here", "replace the key, and set only {public}"
+)
+NOT_A_KEY = Wording("FT-CFG-135", "is not {what}", "set {instead}")
+DAMAGED = Wording("FT-CFG-124", "is an incomplete or damaged {what}", "copy all of it")
+LOCKED = Wording("FT-CFG-139", "is protected by a passphrase, but Flux cannot enter one", "{remedy}")
 _BEGINNING = re.compile(r"^-----BEGIN ([A-Z0-9 ]+)-----[ \t]*$", re.MULTILINE)
 _PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY")
 

@@ -21,10 +21,15 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 
 from flux_tenancy.components.config.errors import UNREADABLE, Problem, reason_of
-from flux_tenancy.components.config.messages import Message, Wording, message_of
+from flux_tenancy.components.config.messages import Wording, message_of
 from flux_tenancy.components.config.yaml_files import UNREADABLE_FILE
+from flux_tenancy.components.keys import armor
 
-_HOST_LINE = "write it like git.example.com ssh-ed25519 AAAA… or [git.example.com]:2222 ssh-ed25519 AAAA…"
+_NOT_A_LINE = Wording(
+    "FT-CFG-104",
+    "is not a line of host, type and key: {reason}",
+    "write it like git.example.com ssh-ed25519 AAAA… or [git.example.com]:2222 ssh-ed25519 AAAA…",
+)
 _WEAK = Wording("FT-CFG-108", "has {what}, which is weak", "use another key of the host")
 
 PINNED = Path(__file__).with_name("known_hosts.txt")
@@ -63,26 +68,22 @@ def parse(line: str) -> HostKey:
         KnownHostError: Flux cannot use the line, or it would trust hosts that it does not name.
     """
     if len(line.strip().splitlines()) > 1:
-        raise KnownHostError(Message("FT-CFG-100", "is more than one line", "add an entry for each line"))
+        raise _unusable("it has several lines")
     words = line.split()
     if words and words[0].startswith("@"):
-        raise KnownHostError(
-            Message(
-                "FT-CFG-101",
-                f"has the marker {words[0]}, which is not supported",
-                f"use the host's own key; {_HOST_LINE}",
-            )
-        )
+        raise _unusable(f"the marker {words[0]} is not supported")
     if words and words[0].startswith("|"):
-        raise KnownHostError(
-            Message("FT-CFG-102", "has a hashed host, so reviewers cannot see which host it trusts", _HOST_LINE)
-        )
+        raise _unusable("the host is hashed, so reviewers cannot see which host it trusts")
     if len(words) < 3 or words[0] in _TYPES:
-        raise KnownHostError(Message("FT-CFG-104", "is not a line of host, type and key", _HOST_LINE))
+        raise _unusable("a part is missing")
     addresses, kind, key = words[0].lower().split(","), words[1], words[2]
     _check_addresses(addresses)
     _check_key(kind, key)
     return HostKey(tuple(map(_plain, addresses)), kind, key)
+
+
+def _unusable(reason: str) -> KnownHostError:
+    return KnownHostError(_NOT_A_LINE(reason=reason))
 
 
 def check_line(line: str) -> str:
@@ -145,15 +146,11 @@ def entries(text: str) -> Iterator[tuple[int, str]]:
 def _check_addresses(addresses: Sequence[str]) -> None:
     for address in addresses:
         if any(character in address for character in "*?!"):
-            raise KnownHostError(
-                Message("FT-CFG-105", f"contains the pattern {address!r}", f"list single hosts; {_HOST_LINE}")
-            )
-        if with_port := re.fullmatch(r"([^][:]+):([0-9]+)", address):
-            raise KnownHostError(
-                Message("FT-CFG-106", f"begins with {address!r}", f"write a port like [{with_port[1]}]:{with_port[2]}")
-            )
+            raise _unusable(f"{address!r} is a pattern")
+        if re.fullmatch(r"[^][:]+:[0-9]+", address):
+            raise _unusable(f"{address!r} has a port without brackets")
         if not _ADDRESS.fullmatch(address):
-            raise KnownHostError(Message("FT-CFG-107", f"begins with {address!r}, which is not a host", _HOST_LINE))
+            raise _unusable(f"{address!r} is not a host")
 
 
 def _plain(address: str) -> str:
@@ -166,13 +163,11 @@ def _check_key(kind: str, key: str) -> None:
     if kind == "ssh-dss":
         raise KnownHostError(_WEAK(what="a DSA key"))
     if kind not in _TYPES:
-        raise KnownHostError(
-            Message("FT-CFG-109", f"has {kind!r} as the type of the key", f"use one of {', '.join(_TYPES)}")
-        )
+        raise _unusable(f"{kind!r} is none of the types {', '.join(_TYPES)}")
     try:
         public = load_ssh_public_key(f"{kind} {key}".encode())
     except (ValueError, UnsupportedAlgorithm):
-        raise KnownHostError(Message("FT-CFG-110", "has an incomplete or damaged key", "copy the whole line")) from None
+        raise KnownHostError(armor.DAMAGED(what="host key")) from None
     if isinstance(public, rsa.RSAPublicKey) and public.key_size < SHORTEST_HOST_RSA:
         raise KnownHostError(_WEAK(what=f"an RSA key of only {public.key_size} bits"))
 

@@ -12,24 +12,19 @@ from dataclasses import dataclass, field
 from pysequoia import Cert, Tsk
 from pysequoia.packet import PacketPile, Tag
 
-from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.config.errors import TWICE
+from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.sealed import SealedText
 from flux_tenancy.components.keys import armor
 
-EXPORTED_PUBLIC_KEY = "set the output of `gpg --export --armor <key>`"
-_EXPORTED_PRIVATE_KEY = (
-    "set the output of `gpg --export-secret-keys --armor <key>`, or create a key with `flux-tenancy key sops --openpgp`"
+EXPORTED_PUBLIC_KEY = "the output of `gpg --export --armor <key>`"
+OPENPGP_PRIVATE_KEY = armor.EXPOSED(public=f"{EXPORTED_PUBLIC_KEY} for another one")
+NO_OPENPGP_PUBLIC_KEY = armor.NOT_A_KEY(
+    what="one complete OpenPGP public key block, without other text around it", instead=EXPORTED_PUBLIC_KEY
 )
-OPENPGP_PRIVATE_KEY = Wording(
-    "FT-CFG-720", "contains a private key, which was readable here", f"revoke it, and {EXPORTED_PUBLIC_KEY}"
-)
-NO_OPENPGP_PUBLIC_KEY = Wording(
-    "FT-CFG-722", "is not one complete OpenPGP public key block, without other text around it", EXPORTED_PUBLIC_KEY
-)
-DAMAGED_OPENPGP_PRIVATE_KEY = Wording(
-    "FT-CFG-725",
-    "is an incomplete or damaged OpenPGP private key, has other text around it, or has several keys in one block",
-    "export each key separately, and copy all of it",
+NO_OPENPGP_PRIVATE_KEY = armor.NOT_A_KEY(
+    what="complete OpenPGP private keys, each in an armored block, without other text around them",
+    instead="the output of `gpg --export-secret-keys --armor <key>`, or a key of `flux-tenancy key sops --openpgp`",
 )
 
 _PUBLIC_LABEL, _PRIVATE_LABEL = "PGP PUBLIC KEY BLOCK", "PGP PRIVATE KEY BLOCK"
@@ -68,15 +63,15 @@ def read_public_key(text: str) -> str:
     """
     normalized = armor.normalized(text)
     if armor.has_private_key(text):
-        raise OpenPgpKeyError(OPENPGP_PRIVATE_KEY())
+        raise OpenPgpKeyError(OPENPGP_PRIVATE_KEY)
     if not armor.is_single_block(normalized, _PUBLIC_LABEL):
-        raise OpenPgpKeyError(NO_OPENPGP_PUBLIC_KEY())
+        raise OpenPgpKeyError(NO_OPENPGP_PUBLIC_KEY)
     try:
         Cert.split_bytes(normalized.encode())
     except RuntimeError:  # its message has a stack trace
-        raise OpenPgpKeyError(NO_OPENPGP_PUBLIC_KEY()) from None
+        raise OpenPgpKeyError(NO_OPENPGP_PUBLIC_KEY) from None
     if any(packet.tag in (Tag.SecretKey, Tag.SecretSubkey) for packet in PacketPile.from_bytes(normalized.encode())):
-        raise OpenPgpKeyError(OPENPGP_PRIVATE_KEY())
+        raise OpenPgpKeyError(OPENPGP_PRIVATE_KEY)
     return normalized
 
 
@@ -90,20 +85,15 @@ def read_private_keys(text: str) -> tuple[OpenPgpKey, ...]:
         return (OpenPgpKey(text, text.public_half, f"sealed-{text.digest}"),)
     normalized = armor.normalized(text)
     labels = armor.labels(normalized)
-    if _PUBLIC_LABEL in labels:
-        raise OpenPgpKeyError(Message("FT-CFG-723", "is a public key, which cannot decrypt", _EXPORTED_PRIVATE_KEY))
-    if not labels or any(label != _PRIVATE_LABEL for label in labels):
-        raise OpenPgpKeyError(Message("FT-CFG-724", "is not an armored OpenPGP private key", _EXPORTED_PRIVATE_KEY))
     blocks = [match.group() for match in _BLOCK.finditer(normalized)]
-    if len(blocks) != len(labels) or _BLOCK.sub("", normalized).strip():
-        raise OpenPgpKeyError(DAMAGED_OPENPGP_PRIVATE_KEY())
+    is_whole = len(blocks) == len(labels) and not _BLOCK.sub("", normalized).strip()
+    if set(labels) != {_PRIVATE_LABEL} or not is_whole:
+        raise OpenPgpKeyError(NO_OPENPGP_PRIVATE_KEY)
     found: dict[str, OpenPgpKey] = {}
     for block in blocks:
         key = _read(block)
         if key.fingerprint in found:
-            raise OpenPgpKeyError(
-                Message("FT-CFG-726", f"contains the key {key.fingerprint} twice", "keep one of them")
-            )
+            raise OpenPgpKeyError(TWICE(what=f"the key {key.fingerprint}"))
         found[key.fingerprint] = key
     return tuple(found.values())
 
@@ -121,16 +111,10 @@ def read_fingerprint(text: str) -> str:
     """
     fingerprint = text.replace(" ", "").upper()
     if "PRIVATE KEY" in text:
-        raise OpenPgpKeyError(
-            Message(
-                "FT-CFG-729",
-                "is a private key, which was readable here",
-                "revoke it, and set only the fingerprint of another key",
-            )
-        )
+        raise OpenPgpKeyError(armor.EXPOSED(public="the fingerprint of another one"))
     if not _FINGERPRINT.fullmatch(fingerprint):
         raise OpenPgpKeyError(
-            Message("FT-CFG-730", "is not the fingerprint of an OpenPGP key", "write all 40 or 64 hexadecimal digits")
+            armor.NOT_A_KEY(what="the fingerprint of an OpenPGP key", instead="all of its 40 or 64 hexadecimal digits")
         )
     return fingerprint
 
@@ -140,16 +124,14 @@ def _read(block: str) -> OpenPgpKey:
     try:
         key = Tsk.from_bytes(block.encode())
     except RuntimeError:
-        raise OpenPgpKeyError(DAMAGED_OPENPGP_PRIVATE_KEY()) from None
+        raise OpenPgpKeyError(NO_OPENPGP_PRIVATE_KEY) from None
     try:
         key.decryptor()
     except RuntimeError as error:
         if "encrypted" in str(error):
             raise OpenPgpKeyError(
-                Message(
-                    "FT-CFG-727",
-                    "is protected by a passphrase, but Flux cannot enter one",
-                    "create a separate key with `flux-tenancy key sops --openpgp`, which stores it encrypted",
+                armor.LOCKED(
+                    remedy="create a separate key with `flux-tenancy key sops --openpgp`, which stores it encrypted"
                 )
             ) from None
         raise OpenPgpKeyError(

@@ -12,17 +12,11 @@ from cryptography.hazmat.primitives.serialization import load_pem_public_key, lo
 from pydantic import Field, model_validator
 
 from flux_tenancy.components.config.errors import EXACTLY_ONE
-from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.config.messages import Wording
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import WebUrl, regular_expression
 from flux_tenancy.components.keys import armor
 from flux_tenancy.components.keys.openpgp_keys import EXPORTED_PUBLIC_KEY, read_public_key
-
-_NO_APP_KEY = Wording(
-    "FT-CFG-116",
-    "is not a private key as GitHub gives it to an App: it is {what}",
-    "use the .pem file from GitHub unchanged",
-)
 
 SHORTEST = 2048
 """Bits of the keys that GitHub generates."""
@@ -39,18 +33,23 @@ def read_app_key(text: str) -> str:
     normalized = armor.normalized(text)
     labels = armor.labels(normalized)
     if len(labels) != 1 or labels[0] not in _FORMATS or not armor.is_single_block(normalized, labels[0]):
-        raise AppKeyError(_NO_APP_KEY(what="not one RSA private key in PEM"))
+        raise _not_of_github("not one RSA private key in PEM")
     try:
         key = serialization.load_pem_private_key(normalized.encode(), password=None)
     except TypeError:  # there is no password to decrypt it with
-        raise AppKeyError(_NO_APP_KEY(what="protected by a passphrase, which Flux cannot enter")) from None
+        raise _not_of_github("protected by a passphrase, which Flux cannot enter") from None
     except (ValueError, UnsupportedAlgorithm):
-        raise AppKeyError(_NO_APP_KEY(what="incomplete or damaged")) from None
+        raise _not_of_github("incomplete or damaged") from None
     if not isinstance(key, rsa.RSAPrivateKey):
-        raise AppKeyError(_NO_APP_KEY(what="not an RSA key"))
+        raise _not_of_github("not an RSA key")
     if key.key_size < SHORTEST:
-        raise AppKeyError(_NO_APP_KEY(what=f"an RSA key of only {key.key_size} bits"))
+        raise _not_of_github(f"an RSA key of only {key.key_size} bits")
     return normalized
+
+
+def _not_of_github(what: str) -> AppKeyError:
+    key = f"a private key as GitHub gives it to an App: it is {what}"
+    return AppKeyError(armor.NOT_A_KEY(what=key, instead="the .pem file from GitHub unchanged"))
 
 
 class CertificateError(ValueError):
@@ -66,23 +65,16 @@ def read_authority(text: str) -> str:
     normalized = armor.normalized(text)
     labels = armor.labels(normalized)
     if armor.has_private_key(text):
-        raise CertificateError(
-            Message(
-                "FT-CFG-122",
-                "contains a private key, which was readable here",
-                "replace the key and its certificates, and set only the certificate",
-            )
-        )
+        raise CertificateError(armor.EXPOSED(public="a certificate of another one"))
     if not labels or any(label != "CERTIFICATE" for label in labels):
-        raise CertificateError(
-            Message("FT-CFG-123", "is not a certificate in PEM", "it begins with -----BEGIN CERTIFICATE-----")
-        )
+        instead = "all from -----BEGIN CERTIFICATE----- on"
+        raise CertificateError(armor.NOT_A_KEY(what="a certificate in PEM", instead=instead))
     try:
         found = x509.load_pem_x509_certificates(normalized.encode())
     except ValueError:
         found = []
     if len(found) != len(labels):
-        raise CertificateError(Message("FT-CFG-124", "is an incomplete or damaged certificate", "copy the whole file"))
+        raise CertificateError(armor.DAMAGED(what="certificate"))
     return normalized
 
 
@@ -101,13 +93,7 @@ def read_cosign_key(text: str) -> str:
             message contains nothing of the text.
     """
     if armor.has_private_key(text):
-        raise ValueError(
-            Message(
-                "FT-CFG-126",
-                "is a private key, which was readable here",
-                "replace it, and set the public key, cosign.pub",
-            )
-        )
+        raise ValueError(armor.EXPOSED(public="the public key of another one, cosign.pub"))
     key = armor.normalized(text)
     try:
         if not armor.is_single_block(text, "PUBLIC KEY"):
@@ -115,7 +101,7 @@ def read_cosign_key(text: str) -> str:
         loaded = load_pem_public_key(key.encode())
     except (ValueError, UnsupportedAlgorithm):
         raise ValueError(
-            Message("FT-CFG-127", "is not a complete public key in PEM", "use the content of cosign.pub")
+            armor.NOT_A_KEY(what="a complete public key in PEM", instead="the content of cosign.pub")
         ) from None
     if _is_forgeable(loaded):
         raise ValueError(_FORGEABLE())
@@ -170,10 +156,9 @@ def read_signing_key(text: str) -> str:
         loaded = load_ssh_public_key(line.encode())
     except (ValueError, UnsupportedAlgorithm):
         raise SigningKeyError(
-            Message(
-                "FT-CFG-145",
-                "is neither an OpenPGP public key block nor an SSH public key",
-                f"{EXPORTED_PUBLIC_KEY}, or the line of the .pub file",
+            armor.NOT_A_KEY(
+                what="an OpenPGP public key block or an SSH public key",
+                instead=f"{EXPORTED_PUBLIC_KEY}, or the line of the .pub file",
             )
         ) from None
     if _is_forgeable(loaded):

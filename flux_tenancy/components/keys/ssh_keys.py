@@ -24,11 +24,12 @@ from flux_tenancy.components.config.sealed import SealedText
 from flux_tenancy.components.keys import armor
 
 _STRONG_SSH_KEY = "use an ed25519 key, an ECDSA P-384 key, or an RSA key of at least 3072 bits"
-_WHOLE_SSH_KEY = "set the whole file with its line breaks: `pulumi config set --secret --path … < file`"
+_WHOLE_SSH_KEY = "the whole file with its line breaks: `pulumi config set --secret --path … < file`"
 DAMAGED_SSH_KEY = Wording(
-    "FT-CFG-138", "is an incomplete or damaged private key, or has other text around it", _WHOLE_SSH_KEY
+    "FT-CFG-138", "is an incomplete or damaged private key, or has other text around it", f"set {_WHOLE_SSH_KEY}"
 )
 _WEAK_SSH_KEY = Wording("FT-CFG-140", "is {what}, which is weak or which Git hosts do not accept", _STRONG_SSH_KEY)
+_OTHER_FORMAT = Wording("FT-CFG-137", "is in {format}, which Flux does not support", "{remedy}")
 _MORE_THAN_A_KEY = Wording("FT-CFG-136", "contains {what}", "set only the private SSH key")
 
 SHORTEST_RSA = 3072
@@ -90,11 +91,7 @@ def read_private_key(text: str) -> SshKey:
         ) from None
     except TypeError:  # there is no password to decrypt it with
         raise SshKeyError(
-            Message(
-                "FT-CFG-139",
-                "is protected by a passphrase, but Flux cannot enter one",
-                "create a separate key with `flux-tenancy key deploy`, which stores it encrypted",
-            )
+            armor.LOCKED(remedy="create a separate key with `flux-tenancy key deploy`, which stores it encrypted")
         ) from None
     except ValueError:
         raise SshKeyError(DAMAGED_SSH_KEY()) from None
@@ -123,15 +120,9 @@ def fingerprint(public: str) -> str:
 
 def _check_kind(text: str) -> None:
     """Refuse everything but one private key, each case with its own remedy."""
-    if not text.strip():
-        raise SshKeyError(Message("FT-CFG-130", "is empty", "create a key with `flux-tenancy key deploy`"))
     if text.lstrip().startswith("PuTTY-User-Key-File"):
         raise SshKeyError(
-            Message(
-                "FT-CFG-131",
-                "is in PuTTY's format, which Flux does not support",
-                "export it with `puttygen <file> -O private-openssh-new`",
-            )
+            _OTHER_FORMAT(format="PuTTY's format", remedy="export it with `puttygen <file> -O private-openssh-new`")
         )
     labels = armor.labels(text)
     if any("PGP" in label for label in labels):
@@ -139,28 +130,17 @@ def _check_kind(text: str) -> None:
     if any("CERTIFICATE" in label for label in labels):
         raise SshKeyError(_MORE_THAN_A_KEY(what="a certificate"))
     if any("PUBLIC KEY" in label for label in labels) or "BEGIN SSH2 PUBLIC KEY" in text or _PUBLIC_LINE.search(text):
-        raise SshKeyError(
-            Message(
-                "FT-CFG-134",
-                "is or contains a public key",
-                "set only the private key, from which the public one is derived",
-            )
-        )
+        raise SshKeyError(_MORE_THAN_A_KEY(what="a public key"))
     if not labels:
-        raise SshKeyError(
-            Message("FT-CFG-135", "is not a private key: it has no line -----BEGIN … PRIVATE KEY-----", _WHOLE_SSH_KEY)
-        )
+        what = "a private key: it has no line -----BEGIN … PRIVATE KEY-----"
+        raise SshKeyError(armor.NOT_A_KEY(what=what, instead=_WHOLE_SSH_KEY))
     if len(labels) > 1:
         raise SshKeyError(_MORE_THAN_A_KEY(what=f"{len(labels)} blocks ({', '.join(labels)})"))
     if labels[0] == "DSA PRIVATE KEY":
         raise SshKeyError(_WEAK_SSH_KEY(what="a DSA key"))
     if labels[0] not in _FORMATS:
         raise SshKeyError(
-            Message(
-                "FT-CFG-137",
-                f"is in the format {labels[0]}, which Flux does not support",
-                "convert it to OpenSSH's format or PKCS#8",
-            )
+            _OTHER_FORMAT(format=f"the format {labels[0]}", remedy="convert it to OpenSSH's format or PKCS#8")
         )
     if not armor.is_single_block(text, labels[0]):
         raise SshKeyError(DAMAGED_SSH_KEY())

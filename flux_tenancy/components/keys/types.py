@@ -13,10 +13,7 @@ from flux_tenancy.components.keys.openpgp_keys import key_ring, read_fingerprint
 from flux_tenancy.components.keys.signing_keys import read_app_key, read_authority, read_cosign_key, read_signing_key
 from flux_tenancy.components.keys.ssh_keys import read_private_key
 
-SshPrivateKey = Annotated[
-    SecretStr,
-    *secret(lambda text: read_private_key(text).private, "secret private SSH key"),
-]
+SshPrivateKey = Annotated[SecretStr, *secret(lambda text: read_private_key(text).private, "secret private SSH key")]
 AgeIdentities = Annotated[
     SecretStr, *secret(lambda text: identity_file(read_identities(text)), "secret age identities")
 ]

@@ -53,11 +53,7 @@ _VIEW = (
 )
 _EDIT = (
     # An eviction can only be created; other verbs allow nothing.
-    (
-        "",
-        "pods/attach pods/eviction pods/exec pods/portforward pods/proxy secrets services/proxy",
-        (*READ, *WRITE),
-    ),
+    ("", "pods/attach pods/eviction pods/exec pods/portforward pods/proxy secrets services/proxy", (*READ, *WRITE)),
     (
         "",
         "configmaps events persistentvolumeclaims pods replicationcontrollers replicationcontrollers/scale"

@@ -70,6 +70,11 @@ _OF_KUBERNETES = (
 )
 
 
+def user_of(namespace: str, account: str) -> str:
+    """The user name of a service account."""
+    return f"{_ACCOUNT}{namespace}:{account}"
+
+
 class SubjectKind(StrEnum):
     """What kind of subject has a right."""
 

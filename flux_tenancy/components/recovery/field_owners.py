@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pulumi
 
 from flux_tenancy.components.cluster.client import APPLY_PATCH, ClusterUnavailable, ask, explaining, path_of
-from flux_tenancy.components.config.messages import Message, printable
+from flux_tenancy.components.config.messages import Message, Wording, printable
 from flux_tenancy.components.engine import log
 from flux_tenancy.components.vocabulary.manifests import Manifest, name_of, resource_type
 
@@ -28,6 +28,9 @@ _OWN_MANAGER = "__fieldManager"
 
 CoOwner = tuple[Manifest, str]
 """An object of the platform, and the name of a field manager that has applied it."""
+
+
+TAKEN_OVER = Wording("FT-CLU-010", "{whose} owns parts of its spec; the update {when} them over")
 
 
 def co_owners(objects: Iterable[Manifest], state: State) -> Iterator[CoOwner]:
@@ -47,7 +50,7 @@ def take_back(api: client.ApiClient, owners: Iterable[CoOwner]) -> None:
     for manifest, manager in owners:
         whose = f"{manifest['kind']} {name_of(manifest)}: field manager {printable(manager)!r}"
         if pulumi.runtime.is_dry_run():
-            log.warn(Message("FT-CLU-010", f"{whose} owns parts of its spec; the update takes them over"))
+            log.warn(TAKEN_OVER(whose=whose, when="takes"))
             continue
         try:
             relinquish(api, manifest, manager)
@@ -59,7 +62,7 @@ def take_back(api: client.ApiClient, owners: Iterable[CoOwner]) -> None:
                 )
             )
         else:
-            log.warn(Message("FT-CLU-011", f"{whose} owned parts of its spec; the update has taken them over"))
+            log.warn(TAKEN_OVER(whose=whose, when="has taken"))
 
 
 def relinquish(api: client.ApiClient, manifest: Manifest, manager: str) -> None:

@@ -8,7 +8,6 @@ the same webhook, and keep a key valid that nothing removes any more. This is so
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +16,9 @@ import pulumi
 from flux_tenancy.components.cluster.client import explaining, items
 from flux_tenancy.components.cluster.ownership import carries_marks
 from flux_tenancy.components.config.errors import Problem
-from flux_tenancy.components.config.messages import Message, printable
+from flux_tenancy.components.config.messages import Message, Wording, printable
 from flux_tenancy.components.engine import log
-from flux_tenancy.components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE, WORKERS, key_title_prefix, registered_key
+from flux_tenancy.components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE, answers, key_title_prefix, registered_key
 from flux_tenancy.components.git.source import NOTIFICATION_API
 from flux_tenancy.components.git.sources import WEBHOOK_ROOT, Sources, github_key_path, object_name
 
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from flux_tenancy.components.engine.state import State
     from flux_tenancy.components.git.config import GitHubConfig, GitHubRepository, GitSource
 
+_FAILED = Wording("FT-GIT-023", "cannot {what}: {reason}")
 PAGE_SIZE = 100
 """Entries of a page of GitHub's lists, at most."""
 
@@ -51,12 +51,7 @@ class Leftover:
 
 
 def github_leftovers(
-    sources: Sources,
-    new: Mapping[str, GitSource],
-    state: State,
-    stack: str,
-    stack_file: str,
-    by_hand: Container[str],
+    sources: Sources, new: Mapping[str, GitSource], state: State, stack: str, stack_file: str, by_hand: Container[str]
 ) -> tuple[list[Leftover], list[Problem]]:
     """What is left in the repositories where something new is to be registered, and what blocks the registration.
 
@@ -69,10 +64,7 @@ def github_leftovers(
     if not new:
         return [], []
     repositories = {source.github.repository.lower(): source.github for source in new.values() if source.github}
-    with ThreadPoolExecutor(WORKERS) as pool:
-        registered = dict(
-            zip(repositories, pool.map(lambda each: _read(sources.github, each), repositories.values()), strict=True)
-        )
+    registered = answers(lambda path: _read(sources.github, repositories[path]), repositories)
     leftovers: list[Leftover] = []
     problems: list[Problem] = []
     for path, repository in repositories.items():
@@ -231,7 +223,8 @@ def _read(
         with github_client(config, repository) as client:
             return entries(client, "keys"), entries(client, "hooks")
     except GitHubUnavailable as error:
-        return Message("FT-GIT-023", f"cannot read the deploy keys and webhooks of {repository.repository}: {error}")
+        what = f"read the deploy keys and webhooks of {repository.repository}"
+        return _FAILED(what=what, reason=error)
 
 
 def _remove(config: GitHubConfig, leftover: Leftover) -> None:
@@ -243,8 +236,8 @@ def _remove(config: GitHubConfig, leftover: Leftover) -> None:
     except GitHubUnavailable as error:
         if error.is_not_found:  # Somebody has removed it in the meantime.
             return
-        message = Message("FT-GIT-024", f"cannot remove {leftover.label} of {leftover.repository.repository}: {error}")
-        raise log.run_error(message) from None
+        what = f"remove {leftover.label} of {leftover.repository.repository}"
+        raise log.run_error(_FAILED(what=what, reason=error)) from None
 
 
 def _known(state: Iterable[object]) -> set[str] | None:

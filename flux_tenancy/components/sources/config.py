@@ -12,7 +12,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 from pydantic import Field, SecretStr, model_validator
 
-from flux_tenancy.components.config.errors import EXACTLY_ONE, NOT_A, TWICE, MisplacedValueError
+from flux_tenancy.components.config.errors import EXACTLY_ONE, MISSING, NOT_A, ONLY_ONE, TWICE, MisplacedValueError
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.passed import Passed
 from flux_tenancy.components.config.sealed import is_sealed
@@ -32,7 +32,6 @@ from flux_tenancy.components.config.types import (
 )
 from flux_tenancy.components.git.config import (
     ACCOUNT_WITHOUT_PROVIDER,
-    CREDENTIALS_WITH_PROVIDER,
     SOURCE_REFERENCE,
     CloudProvider,
     GitSource,
@@ -52,10 +51,7 @@ def _endpoint(value: str) -> str:
     example = "s3.example.com, minio.example.com:9000 or, for azure, https://account.blob.core.windows.net"
     url = url_parts(HTTPS + value.removeprefix(HTTPS), ("https",), example)
     if not has_plain_host(url) or url.path.strip("/") or url.query or url.fragment:
-        raise unusable_url(
-            value,
-            NOT_A(what="the endpoint of an object store", example=f"{example}, without a path"),
-        )
+        raise unusable_url(value, NOT_A(what="the endpoint of an object store", example=f"{example}, without a path"))
     return value.removesuffix("/")
 
 
@@ -87,9 +83,7 @@ def read_client_key(text: str) -> str:
         load_pem_private_key(normalized.encode(), password=None)
     except (TypeError, ValueError, UnsupportedAlgorithm):
         raise ValueError(
-            Message(
-                "FT-SRC-008", "is not an unencrypted private key in PEM", "copy all of it, with its BEGIN and END lines"
-            )
+            armor.NOT_A_KEY(what="an unencrypted private key in PEM", instead="all of it, with its BEGIN and END lines")
         ) from None
     return normalized
 
@@ -139,10 +133,9 @@ def read_docker_config(text: str) -> str:
     """
     if not registries(text):
         raise ValueError(
-            Message(
-                "FT-SRC-021",
-                "is not the content of a Docker config.json with auths",
-                "write it with `docker login`, or set username and password",
+            armor.NOT_A_KEY(
+                what="the content of a Docker config.json with auths",
+                instead="what `docker login` writes, or username and password",
             )
         )
     return text
@@ -193,7 +186,7 @@ class Proxy(Section):
     @model_validator(mode="after")
     def _whole_login(self) -> Proxy:
         if (self.username is None) != (self.password is None):
-            raise ValueError(Message("FT-SRC-033", "needs both username and password, or neither"))
+            raise MisplacedValueError(("username" if self.username is None else "password",), MISSING())
         return self
 
 
@@ -212,8 +205,7 @@ class _Fetched(Passed):
     timeout: Duration = Field("60s", description="How long a fetch may take.")
     suspend: bool = Field(False, description="Stop fetching; the last fetched revision stays in use.")
     certificate_authority: CertificateAuthority | None = Field(
-        None,
-        description="Authority of the server's certificate.",
+        None, description="Authority of the server's certificate."
     )
     client_certificate: ClientCertificate | None = Field(None, description="Certificate to log in with.")
 
@@ -254,15 +246,14 @@ class RegistryCredentials(Section):
     username: str | None = Field(None, min_length=1, description="User name.")
     password: SecretText | None = Field(None, description="Password or token, with only pull access.")
     docker_config: DockerConfig | None = Field(
-        None,
-        description="Docker config.json with `auths`, instead of `username` and `password`.",
+        None, description="Docker config.json with `auths`, instead of `username` and `password`."
     )
 
     @model_validator(mode="after")
     def _one_login(self) -> RegistryCredentials:
         pair = {self.username is not None, self.password is not None}
         if len(pair) > 1 or pair == {self.docker_config is not None}:
-            raise ValueError(Message("FT-SRC-020", "needs username and password, or only dockerConfig"))
+            raise ValueError(EXACTLY_ONE(keys="dockerConfig, and username with password"))
         return self
 
 
@@ -275,8 +266,7 @@ class ArtifactVerification(Section):
         description="Public keys, the content of cosign.pub, by the name of the signer; one is enough.",
     )
     keyless: KeylessSigner | None = Field(
-        None,
-        description=("Identity of the signer, instead of keys; source-controller reads Sigstore's public services."),
+        None, description="Identity of the signer, instead of keys; source-controller reads Sigstore's public services."
     )
 
     @model_validator(mode="after")
@@ -300,8 +290,7 @@ class OCIRepositorySource(_Fetched):
     )
     credentials: RegistryCredentials | None = Field(None, description="Login, if the repository is private.")
     provider: CloudProvider | None = Field(
-        None,
-        description=("Log in to a cloud's registry as `serviceAccountName`; needs `policies.sources.providers`."),
+        None, description="Log in to a cloud's registry as `serviceAccountName`; needs `policies.sources.providers`."
     )
     service_account_name: DnsLabel | None = Field(
         None, description="Service account in the tenant's home, annotated with its identity in the cloud."
@@ -362,9 +351,9 @@ class BucketSource(_Fetched):
     def _login_fits(self) -> BucketSource:
         if self.service_account_name is not None:
             if self.provider == "generic":
-                raise MisplacedValueError(("serviceAccountName",), ACCOUNT_WITHOUT_PROVIDER())
+                raise MisplacedValueError(("serviceAccountName",), ACCOUNT_WITHOUT_PROVIDER)
             if self.credentials is not None:
-                raise MisplacedValueError(("credentials",), CREDENTIALS_WITH_PROVIDER())
+                raise MisplacedValueError(("credentials",), ONLY_ONE(keys="credentials and serviceAccountName"))
         return self
 
 

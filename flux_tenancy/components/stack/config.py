@@ -80,8 +80,7 @@ class StackConfig(Section):
         default_factory=dict, description="Sources that are offered to tenants, by name (docs/syncs.md#sources)."
     )
     tenants: dict[TenantName, TenantConfig] = Field(
-        default_factory=dict,
-        description="The tenants of this environment, by name; merged over the tenant's file.",
+        default_factory=dict, description="The tenants of this environment, by name; merged over the tenant's file."
     )
 
     _origins: Any = PrivateAttr(None)

@@ -8,7 +8,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, WithJsonSchema
 
-from flux_tenancy.components.config.decisions import LastDay, Reason, today
+from flux_tenancy.components.config.decisions import EXPIRED, LastDay, Reason, today
+from flux_tenancy.components.config.errors import UNKNOWN
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.section import Section
 
@@ -41,13 +42,7 @@ LONGEST_WAIVER_DAYS = 366
 def _in_time(value: date) -> date:
     now = today()
     if value < now:
-        raise ValueError(
-            Message(
-                "FT-CFG-691",
-                f"has passed (today is {now}): the waiver has expired",
-                "comply with the rule and remove the waiver, or have the reviewers agree to a later date",
-            )
-        )
+        raise ValueError(EXPIRED(today=now, decision="waiver"))
     if (value - now).days > LONGEST_WAIVER_DAYS:
         raise ValueError(
             Message(
@@ -61,13 +56,7 @@ def _in_time(value: date) -> date:
 
 def _waivable(value: RuleName) -> RuleName:
     if value not in WAIVABLE:
-        raise ValueError(
-            Message(
-                "FT-CFG-693",
-                "is a review rule that cannot be waived",
-                f"comply with it; rules that can be waived: {', '.join(WAIVABLE)}",
-            )
-        )
+        raise ValueError(UNKNOWN(what="a review rule that can be waived", choices=", ".join(WAIVABLE)))
     return value
 
 
@@ -80,12 +69,11 @@ class Waiver(Section):
         WithJsonSchema({"type": "string", "enum": list(WAIVABLE), "description": " or ".join(WAIVABLE)}),
     ] = Field(description="Name of the rule.")
     resource: str | None = Field(
-        None,
-        description="Resource that may violate the rule, as the finding names it; all by default.",
+        None, description="Resource that may violate the rule, as the finding names it; all by default."
     )
     reason: Reason = Field(description="Reason.")
     expires: Annotated[LastDay, AfterValidator(_in_time)] = Field(
-        description=("Last day, in UTC, at most a year ahead; afterwards, the stack has an error.")
+        description="Last day, in UTC, at most a year ahead; afterwards, the stack has an error."
     )
 
 
@@ -93,8 +81,7 @@ class ReviewConfig(Section):
     """Decisions of reviewers. They change nothing in the cluster (docs/review.md)."""
 
     acknowledge: tuple[str, ...] = Field(
-        (),
-        description=("Accepted deletions, each as `review diff` prints it: `<owner>:<digest>`."),
+        (), description="Accepted deletions, each as `review diff` prints it: `<owner>:<digest>`."
     )
     waivers: tuple[Waiver, ...] = Field(
         (), description="Review rules that this stack may violate (docs/review.md#rules)."

@@ -40,11 +40,7 @@ from flux_tenancy.components.stack.files.validation_errors import KEY, message, 
 
 
 def load_stack(
-    stack: str,
-    values: Mapping[str, str],
-    secret_keys: Collection[str],
-    project: Path,
-    file: StackFile | None = None,
+    stack: str, values: Mapping[str, str], secret_keys: Collection[str], project: Path, file: StackFile | None = None
 ) -> StackConfig:
     """Read, merge and check the configuration of one stack as a whole.
 

@@ -39,8 +39,7 @@ class MonitoringConfig(Section):
     """Metrics, alerts and dashboards."""
 
     operator: bool = Field(
-        False,
-        description="Apply PodMonitors, a PrometheusRule and dashboards; needs Prometheus Operator.",
+        False, description="Apply PodMonitors, a PrometheusRule and dashboards; needs Prometheus Operator."
     )
     namespace: DnsLabel = Field("monitoring", description="Namespace of these objects, which must exist.")
     labels: dict[str, str] = Field(

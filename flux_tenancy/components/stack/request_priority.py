@@ -58,11 +58,7 @@ def _schema(tenant: str, namespaces: Sequence[str]) -> Manifest:
         "resourceRules": [resources],
         "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
     }
-    spec = {
-        "matchingPrecedence": _PRECEDENCE,
-        "priorityLevelConfiguration": {"name": _LEVEL},
-        "rules": [rule],
-    }
+    spec = {"matchingPrecedence": _PRECEDENCE, "priorityLevelConfiguration": {"name": _LEVEL}, "rules": [rule]}
     return _object("FlowSchema", f"{_LEVEL}-{tenant}", spec)
 
 

@@ -66,9 +66,7 @@ class Changes:
             self._renewed.add((properties["kind"], metadata["namespace"], metadata["name"]))
 
 
-def watch_changes(
-    register: Callable[..., pulumi.ResourceHook] = pulumi.ResourceHook,
-) -> Changes:
+def watch_changes(register: Callable[..., pulumi.ResourceHook] = pulumi.ResourceHook) -> Changes:
     """Make the engine report what it changes. Call this before the first resource.
 
     Args:

@@ -45,8 +45,7 @@ class Patch(Section):
         ),
     )
     merge: dict[str, Any] | None = Field(
-        None,
-        description="Strategic merge patch; with a `target` it needs neither kind nor name.",
+        None, description="Strategic merge patch; with a `target` it needs neither kind nor name."
     )
     operations: tuple[PatchOperation, ...] = Field((), description="JSON patch (RFC 6902) instead of `merge`.")
     patch: str | None = Field(None, description="Either of them as Flux's text.")

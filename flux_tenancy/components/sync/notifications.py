@@ -19,8 +19,8 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr, WithJsonSchema, model_validator
 
-from flux_tenancy.components.config.errors import MisplacedValueError
-from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.config.errors import MISSING, NO_EFFECT, NOT_A, ONLY_ONE, UNKNOWN, MisplacedValueError
+from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.passed import Passed, merged
 from flux_tenancy.components.config.types import SecretText, checked_by, regular_expression, secret, url_parts
 from flux_tenancy.components.config.yaml_files import data_of
@@ -106,8 +106,6 @@ SECRET_STARTS: Mapping[str, str] = {"creds": base64.b64encode(b"-----BEGIN NATS 
 """How the base64 of keys begins whose values are too long to decode."""
 
 
-ADDRESS_NOT_A_URL = Wording("FT-MSG-002", "is not a URL with a host", "write it like {example}")
-
 EventKind = Literal[
     "ArtifactGenerator",
     "Bucket",
@@ -129,7 +127,7 @@ _EXAMPLE = "https://alerts.example.com/path"
 
 def _address(value: str) -> str:
     if not url_parts(value, _SCHEMES, _EXAMPLE).hostname:
-        raise ValueError(ADDRESS_NOT_A_URL(example=_EXAMPLE))
+        raise ValueError(NOT_A(what="a URL with a host", example=_EXAMPLE))
     return value
 
 
@@ -141,13 +139,13 @@ def _secret_address(value: str) -> str:
     except ValueError:  # e.g. a port that is not a number
         usable = False
     if not usable:
-        raise ValueError(ADDRESS_NOT_A_URL(example=_EXAMPLE))
+        raise ValueError(NOT_A(what="a URL with a host", example=_EXAMPLE))
     return address
 
 
 def _known_type(value: str) -> str:
     if value not in PROVIDER_TYPES:
-        raise ValueError(Message("FT-MSG-001", "is not a type of receiver", f"use one of {', '.join(PROVIDER_TYPES)}"))
+        raise ValueError(UNKNOWN(what="a type of receiver", choices=", ".join(PROVIDER_TYPES)))
     return value
 
 
@@ -198,8 +196,7 @@ class Notification(Passed):
         "info", description="`error` sends failures only, `info` all that Flux reports."
     )
     kinds: tuple[EventKind, ...] = Field(
-        (),
-        description=("Kinds whose events are sent; by default Kustomizations for commit statuses, otherwise all."),
+        (), description="Kinds whose events are sent; by default Kustomizations for commit statuses, otherwise all."
     )
     include: tuple[MessagePattern, ...] = Field(
         (), description="Regular expressions (RE2) of the messages that are sent."
@@ -207,10 +204,7 @@ class Notification(Passed):
     exclude: tuple[MessagePattern, ...] = Field(
         (), description="Regular expressions (RE2) of the messages that are not sent."
     )
-    metadata: dict[str, str] = Field(
-        default_factory=dict,
-        description="Metadata of each message.",
-    )
+    metadata: dict[str, str] = Field(default_factory=dict, description="Metadata of each message.")
 
     kind_of_object = "Provider"
     api_reference = "https://fluxcd.io/flux/components/notification/api/v1beta3/"
@@ -251,12 +245,10 @@ class Notification(Passed):
         given = [key for key, value in self._addresses().items() if value is not None]
         kind = self.provider.address
         if len(given) > 1:
-            raise MisplacedValueError(
-                ("secretAddress",), Message("FT-MSG-004", "is set in addition to address", "keep one of them")
-            )
+            raise MisplacedValueError(("secretAddress",), ONLY_ONE(keys="address and secretAddress"))
         if kind is Address.NONE and given:
             raise MisplacedValueError(
-                (given[0],), Message("FT-MSG-007", f"has no effect: {self.type} posts to a fixed host", "remove it")
+                (given[0],), NO_EFFECT(reason=f"{self.type} posts to a fixed host", remedy="remove it")
             )
         if not given and kind in (Address.URL, Address.CREDENTIAL) and self.type not in DEFAULT_ADDRESSES:
             raise ValueError(
@@ -282,7 +274,7 @@ class Notification(Passed):
     @model_validator(mode="after")
     def _whole_login(self) -> Notification:
         if self.password is not None and self.username is None:
-            raise MisplacedValueError(("password",), Message("FT-MSG-010", "needs a username", "set username"))
+            raise MisplacedValueError(("username",), MISSING())
         return self
 
     def _addresses(self) -> dict[str, object]:

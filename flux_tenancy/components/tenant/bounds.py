@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import AfterValidator, Field
 
 from flux_tenancy.components.config.allowances import SeenOtherwise
-from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.errors import BEYOND
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import Duration, seconds
 from flux_tenancy.components.tenant.limits import COUNT, OBJECT_COUNTS, all_counts
@@ -29,10 +29,11 @@ _SHORTEST_TOKEN_LIFETIME = "1h"
 def _token_lifetime(duration: str) -> str:
     if seconds(duration) < seconds(_SHORTEST_TOKEN_LIFETIME):
         raise ValueError(
-            Message(
-                "FT-CFG-501",
-                f"is shorter than {_SHORTEST_TOKEN_LIFETIME}, which Kubernetes requests for every pod",
-                f"set {_SHORTEST_TOKEN_LIFETIME} or more",
+            BEYOND(
+                beyond="shorter",
+                bound="what Kubernetes requests for every pod",
+                most=_SHORTEST_TOKEN_LIFETIME,
+                within="more",
             )
         )
     return duration

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 from pydantic import Field, model_validator
@@ -14,8 +15,8 @@ from flux_tenancy.components.allowlists.types import (
     SourcePatternText,
     VerifiedKind,
 )
-from flux_tenancy.components.config.errors import TWICE, MisplacedValueError
-from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.config.errors import TWICE, UNKNOWN, MisplacedValueError
+from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import ClusterName, DnsLabel, ServiceAccountName, TaintKey
 from flux_tenancy.components.git.config import GitSource
@@ -36,7 +37,7 @@ from flux_tenancy.components.tenant.syncs import FurtherSync, TenantSync
 from flux_tenancy.components.tenant.tenancy_config import TenantLimits
 from flux_tenancy.components.vocabulary.names import DEFAULT_LANE
 
-FOREIGN_TARGET_NAMESPACE = Wording("FT-CFG-404", "is not a namespace of the tenant", "choose one of {namespaces}")
+FOREIGN_TARGET_NAMESPACE = partial(UNKNOWN, what="a namespace of the tenant")
 
 
 class TenantPolicies(TenantBounds):
@@ -59,19 +60,16 @@ class TenantPolicies(TenantBounds):
         (), description="Hosts for notifications, in addition to `policies.notifications.hosts`."
     )
     hosts: tuple[IngressHost, ...] = Field(
-        (),
-        description="Host names of Ingresses, routes and certificates, in addition to `policies.ingress.hosts`.",
+        (), description="Host names of Ingresses, routes and certificates, in addition to `policies.ingress.hosts`."
     )
     priority_classes: tuple[ClusterName, ...] = Field(
         (), description="In addition to the stack's `policies.priorityClasses`."
     )
     tolerations: tuple[TaintKey, ...] = Field(
-        (),
-        description="In addition to the stack's `policies.tolerations` or its default.",
+        (), description="In addition to the stack's `policies.tolerations` or its default."
     )
     storage_classes: tuple[ClusterName, ...] = Field(
-        (),
-        description="In addition to the stack's `policies.storageClasses`; if that is empty, only these.",
+        (), description="In addition to the stack's `policies.storageClasses`; if that is empty, only these."
     )
     csi_drivers: tuple[ClusterName, ...] = Field((), description="In addition to the stack's `policies.csiDrivers`.")
 
@@ -96,8 +94,7 @@ class TenantConfig(Section):
     """A tenant in one environment: its base file, merged with the stack's entry."""
 
     namespaces: tuple[NamespaceConfig, ...] = Field(
-        min_length=1,
-        description="Namespaces of the tenant; the first is its home, with its source and sync.",
+        min_length=1, description="Namespaces of the tenant; the first is its home, with its source and sync."
     )
     source: GitSource | None = Field(
         None,
@@ -108,8 +105,7 @@ class TenantConfig(Section):
         ),
     )
     sources: dict[DnsLabel, Source] = Field(
-        default_factory=dict,
-        description="Further sources in the tenant's home, by name (docs/syncs.md#sources).",
+        default_factory=dict, description="Further sources in the tenant's home, by name (docs/syncs.md#sources)."
     )
     sync: SyncConfig = Field(default_factory=SyncConfig, description="How the manifests are applied.")
     syncs: dict[DnsLabel, FurtherSync] = Field(
@@ -120,8 +116,7 @@ class TenantConfig(Section):
         default_factory=dict, description="Helm releases, by the names of their HelmReleases (docs/syncs.md#releases)."
     )
     role: TenantRole = Field(
-        Role.TENANT,
-        description="Cluster role, bound to the tenant's service account in each of its namespaces.",
+        Role.TENANT, description="Cluster role, bound to the tenant's service account in each of its namespaces."
     )
     lane: DnsLabel | None = Field(
         None,
@@ -159,8 +154,7 @@ class TenantConfig(Section):
         (), description="Times in which the tenant's changes are refused (docs/running.md#freezes)."
     )
     network: NetworkOpenings = Field(
-        default_factory=NetworkOpenings,
-        description="Openings in `tenancy.networkPolicy` (docs/grants.md#network).",
+        default_factory=NetworkOpenings, description="Openings in `tenancy.networkPolicy` (docs/grants.md#network)."
     )
     people: TenantPeople = Field(
         default_factory=TenantPeople,
@@ -176,7 +170,7 @@ class TenantConfig(Section):
     )
     state: TenantState = Field(
         TenantState.ACTIVE,
-        description=("`leaving` is the first step of an offboarding (docs/tenants.md#offboarding-in-two-steps)."),
+        description="`leaving` is the first step of an offboarding (docs/tenants.md#offboarding-in-two-steps).",
     )
 
     @property
@@ -245,7 +239,6 @@ class TenantConfig(Section):
         target = self.sync.target_namespace
         if target is not None and target not in names:
             raise MisplacedValueError(
-                ("sync", "targetNamespace"),
-                FOREIGN_TARGET_NAMESPACE(namespaces=", ".join(names)).of(target),
+                ("sync", "targetNamespace"), FOREIGN_TARGET_NAMESPACE(choices=", ".join(names)).of(target)
             )
         return self

@@ -103,11 +103,6 @@ def _end_access(api: client.ApiClient, tenant: str, namespace: str, namespaces: 
 def _with_owner(given: Mapping[str, Any], binding: Mapping[str, Any]) -> Manifest:
     """The merge patch that makes a binding a dependent of the tenant's."""
     metadata = binding["metadata"]
-    owner = {
-        "apiVersion": RBAC_API,
-        "kind": "RoleBinding",
-        "name": given["name"],
-        "uid": given["uid"],
-    }
+    owner = {"apiVersion": RBAC_API, "kind": "RoleBinding", "name": given["name"], "uid": given["uid"]}
     # Kubernetes keeps a dependent as long as one of its owners is there.
     return {"metadata": {"ownerReferences": [owner], "resourceVersion": metadata["resourceVersion"]}}

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from flux_tenancy.components.config.decisions import Reason
-from flux_tenancy.components.config.errors import MisplacedValueError
-from flux_tenancy.components.config.messages import Message, Wording, printable
+from flux_tenancy.components.config.errors import NOT_A, MisplacedValueError
+from flux_tenancy.components.config.messages import Message, printable
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import TenantName
 from flux_tenancy.components.tenant.annotations import EXCEPTIONS, FREEZES
@@ -30,21 +30,19 @@ if TYPE_CHECKING:
 _EXAMPLE = "2026-12-24T18:00:00+01:00"
 # YAML turns a time without quotes into another notation, in which a missing zone cannot be told from UTC.
 _TIME = re.compile(r"20\d\d-\d\d-\d\dT\d\d:\d\d(:\d\d)?(?P<zone>Z|[+-]\d\d:\d\d)?")
-_NO_TIME = Wording("FT-TEN-430", "is not a time", f'write it in quotes, e.g. "{_EXAMPLE}"')
+_NO_TIME = NOT_A(what="a time", example=f'"{_EXAMPLE}", in quotes')
 
 
 def _moment(value: Any) -> datetime:
     found = _TIME.fullmatch(value) if isinstance(value, str) else None
     if found is None:
-        raise ValueError(_NO_TIME())
+        raise ValueError(_NO_TIME)
     if found["zone"] is None:
-        raise ValueError(
-            Message("FT-TEN-431", "has no time zone", f"add Z for UTC or an offset: {value}Z, or {value}+01:00")
-        )
+        raise ValueError(NOT_A(what="a time with its zone", example=f"{value}Z for UTC, or {value}+01:00"))
     try:
         return datetime.fromisoformat(value).astimezone(UTC)
     except ValueError:
-        raise ValueError(_NO_TIME()) from None
+        raise ValueError(_NO_TIME) from None
 
 
 Moment = Annotated[
@@ -71,8 +69,7 @@ class Freeze(Section):
     def _ends_later(self) -> Freeze:
         if self.to <= self.from_:
             raise MisplacedValueError(
-                ("to",),
-                Message("FT-TEN-432", "is not after `from`", "set the end of the freeze").of(in_utc(self.to)),
+                ("to",), Message("FT-TEN-432", "is not after `from`", "set the end of the freeze").of(in_utc(self.to))
             )
         return self
 

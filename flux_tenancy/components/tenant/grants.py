@@ -16,7 +16,7 @@ from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
 from flux_tenancy.components.allowlists.types import ServiceType
 from flux_tenancy.components.config.decisions import LastDay, Reason
-from flux_tenancy.components.config.errors import NOT_A, MisplacedValueError
+from flux_tenancy.components.config.errors import NOT_A, UNKNOWN, MisplacedValueError
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import matching
@@ -81,32 +81,21 @@ def _group_of_objects(group: str) -> str:
 
 def _verb(verb: str) -> str:
     if verb not in VERBS:
-        raise ValueError(Message("FT-TEN-404", "is not a verb that can be granted", f"use these: {', '.join(VERBS)}"))
+        raise ValueError(UNKNOWN(what="a verb that can be granted", choices=", ".join(VERBS)))
     return verb
 
 
 def _named_verb(verb: str) -> str:
     if verb not in NAMED_VERBS:
-        raise ValueError(
-            Message(
-                "FT-TEN-405",
-                "cannot be limited to one object by its name",
-                f"use these: {', '.join(NAMED_VERBS)}; for all objects, use rules",
-            )
-        )
+        choices = f"{', '.join(NAMED_VERBS)}; for all objects, use rules"
+        raise ValueError(UNKNOWN(what="a verb that can be limited to one object by its name", choices=choices))
     return verb
 
 
 def _excepted(policy: str) -> str:
     if policy not in list(ExceptedPolicy):
-        raise ValueError(
-            Message(
-                "FT-TEN-409",
-                "allows no exceptions: it protects the platform or other tenants, or has its own setting in a "
-                "tenant's file",
-                f"choose one of {', '.join(ExceptedPolicy)} (docs/grants.md)",
-            )
-        )
+        choices = f"{', '.join(ExceptedPolicy)} (docs/grants.md)"
+        raise ValueError(UNKNOWN(what="a policy with exceptions for tenants", choices=choices))
     return policy
 
 
@@ -119,21 +108,16 @@ ResourceName = Annotated[
     str,
     *matching(
         r"^[a-z][-a-z0-9]*(/[a-z]+)?$",
-        Message(
-            "FT-TEN-403",
-            "is not the plural name of a resource",
-            "name each resource, e.g. certificates or widgets/scale; there are no wildcards",
-        ),
+        NOT_A(what="the plural name of a resource", example="certificates or widgets/scale; there are no wildcards"),
     ),
 ]
 ObjectName = Annotated[
     str,
     *matching(
         r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$",
-        Message(
-            "FT-TEN-408",
-            "is not the name of an object",
-            "use lowercase letters, digits, '-' and '.'; there are no wildcards",
+        NOT_A(
+            what="the name of an object",
+            example="letsencrypt, with lowercase letters, digits, dashes and dots; there are no wildcards",
         ),
     ),
 ]
@@ -205,8 +189,7 @@ class PolicyException(Section):
         description="Name of the admission policy (docs/policies.md)."
     )
     names: tuple[ObjectName, ...] = Field(
-        (),
-        description=("Names of the excepted objects, also as prefixes before a `-`; all by default."),
+        (), description="Names of the excepted objects, also as prefixes before a `-`; all by default."
     )
 
     @property
@@ -219,10 +202,7 @@ class Grant(Section):
     """Additional rights of one tenant, beyond its role and the admission policies."""
 
     reason: Reason = Field(description="Reason, also for outputs and reports.")
-    expires: LastDay | None = Field(
-        None,
-        description=("Last day, in UTC; afterwards, the stack has an error."),
-    )
+    expires: LastDay | None = Field(None, description="Last day, in UTC; afterwards, the stack has an error.")
     rules: tuple[GrantedRule, ...] = Field(
         (), description="Rights over objects of custom resources in the tenant's namespaces."
     )

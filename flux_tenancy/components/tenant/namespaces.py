@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field, field_validator
 
-from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.errors import SET_BY
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import NamespaceName, ServiceAccountName
 from flux_tenancy.components.plan.planned import Planned, Stage
@@ -68,8 +68,7 @@ class NamespaceConfig(Section):
         default_factory=TenantLimits, description="Limits of this namespace, where they differ from the tenant's."
     )
     labels: dict[str, str] = Field(
-        default_factory=dict,
-        description="Additional labels, except those that the platform sets.",
+        default_factory=dict, description="Additional labels, except those that the platform sets."
     )
     annotations: dict[str, str] = Field(
         default_factory=dict, description="Additional annotations, except those that the platform sets."
@@ -79,13 +78,7 @@ class NamespaceConfig(Section):
     @classmethod
     def _free_keys(cls, entries: dict[str, str]) -> dict[str, str]:
         if taken := [key for key in entries if key.startswith(PROTECTED_LABEL_PREFIXES)]:
-            raise ValueError(
-                Message(
-                    "FT-CFG-402",
-                    f"sets {', '.join(taken)}, which the platform sets itself",
-                    "remove them, or use keys such as podSecurity",
-                )
-            )
+            raise ValueError(SET_BY(what=", ".join(taken), owner="the platform"))
         return entries
 
 

@@ -29,14 +29,9 @@ class NamespaceOpening(Section):
 class TenantsOpening(Section):
     """Other tenants that this tenant exchanges traffic with; both tenants' files must list each opening."""
 
-    to: tuple[TenantName, ...] = Field(
-        (),
-        description=("Tenants that this tenant's Pods may connect to."),
-    )
+    to: tuple[TenantName, ...] = Field((), description="Tenants that this tenant's Pods may connect to.")
     from_: tuple[TenantName, ...] = Field(
-        (),
-        alias="from",
-        description=("Tenants whose Pods may connect to this tenant's."),
+        (), alias="from", description="Tenants whose Pods may connect to this tenant's."
     )
 
 

@@ -33,12 +33,10 @@ class TenantPeople(Section):
     """Users and groups with access to a tenant's namespaces."""
 
     viewers: tuple[Person, ...] = Field(
-        (),
-        description="Those who may read built-in kinds and Flux's objects, but no Secrets or logs.",
+        (), description="Those who may read built-in kinds and Flux's objects, but no Secrets or logs."
     )
     developers: tuple[Person, ...] = Field(
-        (),
-        description=("Those who may also read logs, and reconcile, suspend and resume the tenant's own Flux objects."),
+        (), description="Those who may also read logs, and reconcile, suspend and resume the tenant's own Flux objects."
     )
 
 
@@ -46,8 +44,7 @@ class TenancyPeople(Section):
     """Rights of all tenants' people."""
 
     exec: bool = Field(
-        False,
-        description=("Allow developers `kubectl exec` and port forwarding, and so every Secret that a Pod mounts."),
+        False, description="Allow developers `kubectl exec` and port forwarding, and so every Secret that a Pod mounts."
     )
 
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from flux_tenancy.components.config.errors import NOT_A, MisplacedValueError
-from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.errors import NO_EFFECT, NOT_A, MisplacedValueError
 from flux_tenancy.components.config.passed import SET_BY_PLATFORM, Passed, merged, written
 from flux_tenancy.components.config.types import DnsLabel, Duration, NamespaceName, SecretText, matching
 from flux_tenancy.components.plan.planned import Planned, Stage
@@ -32,7 +31,7 @@ ReleaseName = Annotated[
     str,
     *matching(
         r"^[a-z0-9]([-a-z0-9]{0,51}[a-z0-9])?$",
-        Message("FT-TEN-300", "is not the name of a Helm release", "use at most 53 lowercase letters, digits and '-'"),
+        NOT_A(what="the name of a Helm release", example="shop, with at most 53 lowercase letters, digits and dashes"),
     ),
 ]
 # Source: `ValuesReference` in github.com/fluxcd/pkg/apis/meta
@@ -65,8 +64,7 @@ class ReleaseConfig(Passed):
     """
 
     source: DnsLabel | None = Field(
-        None,
-        description="Source of the chart, in `sources` or offered by `shared`; defaults to `source`.",
+        None, description="Source of the chart, in `sources` or offered by `shared`; defaults to `source`."
     )
     chart: str | None = Field(
         None,
@@ -78,8 +76,7 @@ class ReleaseConfig(Passed):
     )
     values: dict[str, Any] = Field(default_factory=dict, description="Values; the stack's are merged over the base's.")
     values_from: tuple[dict[str, Any], ...] = Field(
-        (),
-        description="ConfigMaps and Secrets with more values; later entries win, and `values` wins over all.",
+        (), description="ConfigMaps and Secrets with more values; later entries win, and `values` wins over all."
     )
     secret_values: dict[ValuesPath, SecretText] = Field(
         default_factory=dict,
@@ -89,8 +86,7 @@ class ReleaseConfig(Passed):
         (), description="Values files of the chart's source, instead of its `values.yaml`."
     )
     reconcile_strategy: Literal["ChartVersion", "Revision"] = Field(
-        "ChartVersion",
-        description=("When a chart in Git or a Bucket is new: with a new version, or with each revision."),
+        "ChartVersion", description="When a chart in Git or a Bucket is new: with a new version, or with each revision."
     )
     release_name: ReleaseName | None = Field(
         None, description="Name of the Helm release; defaults to the name of the HelmRelease."
@@ -103,8 +99,7 @@ class ReleaseConfig(Passed):
     chart_interval: Duration = Field("5m", description="How often to look for a new version of the chart.")
     timeout: Duration = Field("5m", description="How long each step of Helm may take.")
     strategy: Literal["RetryOnFailure", "RemediateOnFailure"] = Field(
-        "RetryOnFailure",
-        description=("After a failure: try again, or, for stateless applications, roll back."),
+        "RetryOnFailure", description="After a failure: try again, or, for stateless applications, roll back."
     )
     retry_interval: Duration | None = Field(None, description="RetryOnFailure: when to try again; defaults to `5m`.")
     retries: int | None = Field(
@@ -113,8 +108,7 @@ class ReleaseConfig(Passed):
     install: dict[str, Any] = Field(default_factory=dict, description="Further fields of `spec.install`.")
     upgrade: dict[str, Any] = Field(default_factory=dict, description="Further fields of `spec.upgrade`.")
     test: Annotated[dict[str, Any], BeforeValidator(_test), WithJsonSchema(_TEST)] = Field(
-        default_factory=dict,
-        description=("Run the chart's tests: `true`, or fields of `spec.test`."),
+        default_factory=dict, description="Run the chart's tests: `true`, or fields of `spec.test`."
     )
     suspend: bool = Field(False, description="Suspend reconciling.")
     patches: tuple[Patch, ...] = Field((), description="Changes of objects of the chart (docs/syncs.md).")
@@ -142,7 +136,7 @@ class ReleaseConfig(Passed):
         key, value = ("retries", self.retries) if retries else ("retryInterval", self.retry_interval)
         if value is not None:
             raise MisplacedValueError(
-                (key,), Message("FT-TEN-304", f"is ignored by the strategy {self.strategy}", "remove it")
+                (key,), NO_EFFECT(reason=f"the strategy {self.strategy} ignores it", remedy="remove it")
             )
         return self
 

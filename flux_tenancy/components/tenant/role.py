@@ -17,12 +17,7 @@ from pydantic import BeforeValidator, Field
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.rbac.subjects import rbac_role, rules_for, table
-from flux_tenancy.components.tenant.kinds import (
-    OPEN_FLUX_KINDS,
-    flux_kinds_by_group,
-    group_resource,
-    resources_of,
-)
+from flux_tenancy.components.tenant.kinds import OPEN_FLUX_KINDS, flux_kinds_by_group, group_resource, resources_of
 from flux_tenancy.components.vocabulary.manifests import Manifest, ResourceTable
 
 if TYPE_CHECKING:

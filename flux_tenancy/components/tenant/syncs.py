@@ -36,8 +36,7 @@ class TenantSync(SyncOptions):
     )
     path: RepositoryPath = Field("./", description="Folder of the source to apply.")
     target_namespace: NamespaceName | None = Field(
-        None,
-        description="Namespace for all objects of the repository; must belong to the tenant.",
+        None, description="Namespace for all objects of the repository; must belong to the tenant."
     )
     deletion_policy: Literal["MirrorPrune", "Delete", "WaitForTermination", "Orphan"] = Field(
         "WaitForTermination",
@@ -47,8 +46,7 @@ class TenantSync(SyncOptions):
         ),
     )
     depends_on: tuple[DnsLabel, ...] = Field(
-        (),
-        description="Syncs of the tenant that must be ready first; `sync` has the tenant's name.",
+        (), description="Syncs of the tenant that must be ready first; `sync` has the tenant's name."
     )
 
 

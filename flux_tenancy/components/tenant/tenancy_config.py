@@ -63,27 +63,17 @@ class TenantLimits(Section):
     """Limits for each namespace of a tenant."""
 
     flux_objects: int = Field(
-        100,
-        ge=1,
-        description="Maximum number of objects of each of Flux's kinds, and of the three keys below.",
+        100, ge=1, description="Maximum number of objects of each of Flux's kinds, and of the three keys below."
     )
     # kustomize-controller builds one at a time, so this many can be queued ahead of another tenant's: docs/tenants.md.
-    kustomizations: int = Field(
-        5,
-        ge=1,
-        description=("Maximum number of Kustomizations."),
-    )
+    kustomizations: int = Field(5, ge=1, description="Maximum number of Kustomizations.")
     # Each may occupy a worker until its timeout, and a release that is in progress keeps its chart in memory.
-    helm_releases: int = Field(
-        16,
-        ge=1,
-        description=("Maximum number of HelmReleases."),
-    )
+    helm_releases: int = Field(16, ge=1, description="Maximum number of HelmReleases.")
     # Each may occupy a worker until its timeout, also one whose repository is slow to read or to filter.
     sources: int = Field(
         16,
         ge=1,
-        description=("Maximum number of sources of each kind, and of HelmCharts, if higher than `helmReleases`."),
+        description="Maximum number of sources of each kind, and of HelmCharts, if higher than `helmReleases`.",
     )
     quota: dict[QuotaResource, Quantity] = Field(
         default_factory=dict,
@@ -148,8 +138,7 @@ class TenantStore(Section):
     """How much tenants may store in the cluster's etcd (docs/sizing.md#what-tenants-can-store)."""
 
     total: Quantity | None = Field(
-        None,
-        description="How much all tenants together may store, e.g. `1Gi`; warns if their limits allow more.",
+        None, description="How much all tenants together may store, e.g. `1Gi`; warns if their limits allow more."
     )
     namespace: Quantity | None = Field(
         None,
@@ -196,8 +185,7 @@ class TenancyConfig(Section):
         ),
     )
     capsule: CapsuleTenancy = Field(
-        default_factory=CapsuleTenancy,
-        description="Capsule's limits for each tenant (docs/capsule.md).",
+        default_factory=CapsuleTenancy, description="Capsule's limits for each tenant (docs/capsule.md)."
     )
     limits: TenantLimits = Field(
         default_factory=TenantLimits,
@@ -216,12 +204,11 @@ class TenancyConfig(Section):
         ),
     )
     maximum_limits: TenantLimits = Field(
-        default_factory=TenantLimits,
-        description="Highest values of `limits` of tenants and namespaces.",
+        default_factory=TenantLimits, description="Highest values of `limits` of tenants and namespaces."
     )
     network_policy: TenantNetwork = Field(
         TenantNetwork.NONE,
-        description=("Connections of tenants' Pods: any, or only to the tenant's own namespaces and DNS."),
+        description="Connections of tenants' Pods: any, or only to the tenant's own namespaces and DNS.",
     )
     protected_networks: tuple[Network, ...] = Field(
         (),
@@ -232,7 +219,7 @@ class TenancyConfig(Section):
     )
     extra_rules: Annotated[tuple[PolicyRule, ...], replace(_OPENS, read=_resources_of_rules)] = Field(
         (),
-        description=("Additional rules of the tenant role; those that allow more than reading need `grantableGroups`."),
+        description="Additional rules of the tenant role; those that allow more than reading need `grantableGroups`.",
     )
     grantable_groups: tuple[CustomGroup, ...] = Field(
         (),
@@ -252,9 +239,7 @@ class TenancyConfig(Section):
     )
     service_account_name: ServiceAccountName | None = Field(
         None,
-        description=(
-            "Service account that Flux impersonates for a tenant, e.g. `flux`; defaults to the tenant's name."
-        ),
+        description="Service account that Flux impersonates for a tenant, e.g. `flux`; defaults to the tenant's name.",
     )
     notifications: dict[DnsLabel, Notification] = Field(
         default_factory=dict,

@@ -103,6 +103,11 @@ def name_of(manifest: Mapping[str, Any]) -> str:
     return qualified(metadata.get("namespace"), metadata["name"])
 
 
+def is_terminating(manifest: Mapping[str, Any]) -> bool:
+    """Whether the deletion of an object of the cluster has begun."""
+    return "deletionTimestamp" in manifest["metadata"]
+
+
 def selects(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bool:
     """Whether a label selector matches; None matches nothing, an empty one everything.
 

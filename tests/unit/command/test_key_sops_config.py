@@ -118,7 +118,7 @@ def test_missing_or_invalid_public_keys_are_an_error(project, public, said):
     ("decryption", "code", "path"),
     [
         ({"workloadIdentity": {"provider": "gpc", "keys": ["k"]}}, "FT-CFG-606", "workloadIdentity.provider"),
-        ({"workloadIdentity": {"provider": "aws", "keys": ["k"]}}, "FT-CFG-204", "workloadIdentity.roleArn"),
+        ({"workloadIdentity": {"provider": "aws", "keys": ["k"]}}, "FT-CFG-605", "workloadIdentity.roleArn"),
         ({"workloadIdentity": "aws"}, "FT-CFG-609", "workloadIdentity"),
         ({"age": {"recipients": 5}}, "FT-CFG-609", "age.recipients"),
         ({"openpgp": {"fingerprint": "A"}}, "FT-CFG-602", "openpgp.fingerprint"),

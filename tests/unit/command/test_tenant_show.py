@@ -123,7 +123,7 @@ def test_people_get_a_part_for_each_stack_that_lists_the_tenant(project, cluster
 
     production, staging = project.told("show", "ops-team").split("Tenant ops-team in stack ")[1:]
 
-    assert production.startswith("production\n  state        unknown") and "(FT-CLU-001)" in production
+    assert production.startswith("production\n  state        unknown") and "(FT-CFG-020)" in production
     assert staging.startswith("staging\n  state        failed")
     columns = [line.split() for line in staging.splitlines()]
     assert ["GitRepository", "tools", "ops-team", "failed", "main@sha1:0123456…"] in [line[:5] for line in columns]

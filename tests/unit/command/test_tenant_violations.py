@@ -662,5 +662,5 @@ def test_a_grant_that_is_not_valid_is_an_error_with_its_key(granted):
     error, *_ = granted.refused()
 
     assert error.startswith(
-        "error: tenants/dev-team.yaml: grants[1].exceptions[0].policy: 'host-access' allows no exceptions"
+        "error: tenants/dev-team.yaml: grants[1].exceptions[0].policy: 'host-access' is not a policy with exceptions"
     )

@@ -163,7 +163,7 @@ def test_every_stack_without_a_cluster_of_its_own_is_told_before_a_run_starts(tm
     def connect(stack, _):
         cluster = clusters.get(stack, stack)
         if cluster is None:
-            raise ClusterUnavailable("", Message("FT-CLU-001", "no answer"))
+            raise ClusterUnavailable("", Message("FT-CFG-020", "no answer"))
         if cluster == "unknown":
             raise OperationError(UNKNOWN_TO_PULUMI(stack=stack))
         return cluster

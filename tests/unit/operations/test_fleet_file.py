@@ -58,7 +58,7 @@ def test_a_fleet_has_its_stacks_in_waves(project):
         ("[staging]", "[]", "waves[0].stacks: "),
         ("parallel: 2", "parallel: 0", "parallel: must be at least 1, got 0"),
         ("parallel: 2", "paralell: 2", "paralell: is an unknown key"),
-        ("parallel: 2", "readyTimeout: 5", "readyTimeout: 5 has no unit"),
+        ("parallel: 2", "readyTimeout: 5", "readyTimeout: 5 is not a duration with its unit"),
         ("parallel: 2", "parallel: 2\nparallel: 3", "duplicate key"),
     ],
 )

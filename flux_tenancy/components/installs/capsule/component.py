@@ -20,11 +20,11 @@ from flux_tenancy.components.installs.capsule.objects import (
     NAMESPACE_DELETER,
     CapsuleRelease,
     generated_objects,
-    namespace,
 )
 from flux_tenancy.components.installs.chart import TIMEOUT_SECONDS, release
 from flux_tenancy.components.installs.serving import DryRun, DryRuns, until_serving
 from flux_tenancy.components.plan.registration import register
+from flux_tenancy.components.rbac.subjects import user_of
 
 if TYPE_CHECKING:
     from kubernetes import client
@@ -92,7 +92,7 @@ def capsule_user(subject: Subject) -> dict[str, str]:
 def username(subject: Subject) -> str:
     """The name of a user or group, as the API server knows it."""
     if subject.kind is SubjectKind.SERVICE_ACCOUNT:
-        return f"system:serviceaccount:{subject.namespace}:{subject.name}"
+        return user_of(subject.namespace or "", subject.name)
     return subject.name
 
 
@@ -231,7 +231,8 @@ class CapsuleInstall(pulumi.ComponentResource):
     def __init__(self, name: str, args: CapsuleInstallArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("flux-tenancy:index:CapsuleInstall", name, None, opts)
         base = [
-            register(each, pulumi.ResourceOptions(parent=self)) for each in (namespace(), *args.release.definitions)
+            register(each, pulumi.ResourceOptions(parent=self))
+            for each in (CAPSULE.own_namespace(), *args.release.definitions)
         ]
         # Created before Capsule and deleted after it, but before the namespace, which could not be deleted otherwise.
         filled = [register(each, pulumi.ResourceOptions(parent=self, depends_on=base)) for each in generated_objects()]

@@ -7,16 +7,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field
 
 from flux_tenancy.components.cluster.subjects import Subject
 from flux_tenancy.components.config.errors import NOT_A
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import SEMANTIC_VERSION, Sha256, matching
 from flux_tenancy.components.installs.product import ControllerResources, Product, UrlOrBundle
-
-CapsuleVersion = Annotated[str, *matching(SEMANTIC_VERSION, NOT_A(what="a Capsule release", example="0.14.0"))]
-
 
 CAPSULE = Product(
     title="Capsule",
@@ -27,6 +24,9 @@ CAPSULE = Product(
     # Chart values, names of generated objects and custom resources are checked for these (major, minor).
     minors=((0, 14),),
 )
+CapsuleVersion = Annotated[
+    str, *matching(SEMANTIC_VERSION, NOT_A(what="a Capsule release", example="0.14.0")), AfterValidator(CAPSULE.checked)
+]
 CHART_URL = "https://projectcapsule.github.io/charts/capsule-{version}.tgz"
 
 
@@ -42,29 +42,20 @@ class CapsuleConfig(Section):
     )
     sha256: Sha256 = Field(description="Digest of the chart's archive; any other content is refused.")
     chart: CapsuleChart = Field(
-        default_factory=CapsuleChart,
-        description="Source of the chart; Capsule's own by default.",
+        default_factory=CapsuleChart, description="Source of the chart; Capsule's own by default."
     )
     administrators: tuple[Subject, ...] = Field(
-        min_length=1,
-        description="Subjects that apply this stack; they may change the namespaces of any tenant.",
+        min_length=1, description="Subjects that apply this stack; they may change the namespaces of any tenant."
     )
     replicas: int = Field(
         2,
         ge=1,
         le=9,
-        description=("Replicas of the controller. While none runs, namespaces cannot be created, changed or deleted."),
+        description="Replicas of the controller. While none runs, namespaces cannot be created, changed or deleted.",
     )
     resources: ControllerResources | None = Field(
         None, description="Compute resources of the controller, merged over the chart's."
     )
-
-    @field_validator("version")
-    @classmethod
-    def _known_version(cls, version: str) -> str:
-        if not CAPSULE.supports(version):
-            raise ValueError(CAPSULE.unsupported())
-        return version
 
     @property
     def address(self) -> str:

@@ -14,7 +14,6 @@ from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.installs.capsule.config import CAPSULE
 from flux_tenancy.components.installs.chart import Chart, PinnedChart, read_chart
 from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest
-from flux_tenancy.components.vocabulary.names import POD_SECURITY_LABEL
 
 if TYPE_CHECKING:
     from flux_tenancy.components.installs.capsule.config import CapsuleConfig
@@ -75,12 +74,6 @@ WEBHOOKS = "capsule-dynamic-webhook"
 NAMESPACE_PROVISIONER, NAMESPACE_DELETER = "capsule-namespace-provisioner", "capsule-namespace-deleter"
 """Capsule's ClusterRoles to create and to delete namespaces."""
 _VERBS = {NAMESPACE_PROVISIONER: ("create", "patch"), NAMESPACE_DELETER: ("delete",)}
-
-
-def namespace() -> Manifest:
-    """Capsule's own namespace, which enforces the strictest Pod Security Standard."""
-    labels = {POD_SECURITY_LABEL: "restricted"}
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": CAPSULE.namespace, "labels": labels}}
 
 
 def generated_objects() -> list[Manifest]:

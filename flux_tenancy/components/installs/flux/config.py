@@ -8,7 +8,15 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from flux_tenancy.components.config.errors import TWICE, MisplacedValueError
+from flux_tenancy.components.config.errors import (
+    NO_EFFECT,
+    NOT_A,
+    NOT_ALLOWED,
+    RESERVED,
+    SET_BY,
+    TWICE,
+    MisplacedValueError,
+)
 from flux_tenancy.components.config.messages import Message, joined
 from flux_tenancy.components.config.networks import NetworkRange
 from flux_tenancy.components.config.section import Section
@@ -153,10 +161,9 @@ class FluxEgress(Section):
 def _usable_lane(value: str) -> str:
     if len(value) > _LONGEST_LANE or value == PLATFORM_LANE:
         raise ValueError(
-            Message(
-                "FT-CFG-860",
-                "is not a name of a lane",
-                f"choose a name of at most {_LONGEST_LANE} characters, except {PLATFORM_LANE}",
+            NOT_A(
+                what="the name of a lane",
+                example=f"team-a, with at most {_LONGEST_LANE} characters, and not {PLATFORM_LANE}",
             )
         )
     return value
@@ -178,7 +185,7 @@ class Lane(Section):
     workers: int | None = Field(
         None,
         ge=1,
-        description=("Objects that each controller reconciles at once; by default, more than one tenant may have."),
+        description="Objects that each controller reconciles at once; by default, more than one tenant may have.",
     )
 
 
@@ -200,8 +207,7 @@ class FluxConfig(Section):
         Profile.MULTI_TENANT, description="The security profile; it can be changed on a running cluster."
     )
     controller_rights: ControllerRights = Field(
-        ControllerRights.IMPERSONATE,
-        description="Rights of Flux's controllers under the multi-tenant profile.",
+        ControllerRights.IMPERSONATE, description="Rights of Flux's controllers under the multi-tenant profile."
     )
     impersonate: tuple[Impersonation, ...] = Field(
         (),
@@ -226,7 +232,7 @@ class FluxConfig(Section):
     )
     extra_args: dict[Controller, tuple[ControllerArgument, ...]] = Field(
         default_factory=dict,
-        description=("Additional arguments, e.g. `--concurrent=8`, as far as the profile allows (docs/lockdown.md)."),
+        description="Additional arguments, e.g. `--concurrent=8`, as far as the profile allows (docs/lockdown.md).",
     )
     resources: dict[Controller, ControllerResources] = Field(
         default_factory=dict,
@@ -256,23 +262,17 @@ class FluxConfig(Section):
     )
     webhook_url: WebUrl | None = Field(
         None,
-        description=(
-            "URL at which Git hosts reach the Service `webhook-receiver`; needed for sources with a `webhook`."
-        ),
+        description="URL at which Git hosts reach the Service `webhook-receiver`; needed for sources with a `webhook`.",
     )
     vaults: tuple[VaultServer, ...] = Field(
-        (),
-        description="OpenBao or Vault servers that tenants' service accounts may use for decryption.",
+        (), description="OpenBao or Vault servers that tenants' service accounts may use for decryption."
     )
-    egress: FluxEgress = Field(
-        default_factory=FluxEgress,
-        description="Additional connections of the controllers.",
-    )
+    egress: FluxEgress = Field(default_factory=FluxEgress, description="Additional connections of the controllers.")
     sync: PlatformSyncConfig | None = Field(None, description="The platform's own repository; none by default.")
 
     notifications: dict[DnsLabel, Notification] = Field(
         default_factory=dict,
-        description=("Notifications about the platform's own sync, by name (docs/syncs.md#messages-to-the-platform)."),
+        description="Notifications about the platform's own sync, by name (docs/syncs.md#messages-to-the-platform).",
     )
 
     @property
@@ -331,11 +331,8 @@ class FluxConfig(Section):
     def _powerless(cls, account: str) -> str:
         if account in {name for each in Controller for name in (each.value, account_of(each))}:
             raise ValueError(
-                Message(
-                    "FT-CFG-306",
-                    "is one of Flux's own service accounts; objects in flux-system that name no account would run "
-                    "with its permissions",
-                    "choose another name",
+                RESERVED(
+                    owner="Flux itself; objects in flux-system that name no account would run with its permissions"
                 )
             )
         return account
@@ -356,10 +353,9 @@ class FluxConfig(Section):
         if self.notifications and self.sync is None:
             raise MisplacedValueError(
                 ("notifications",),
-                Message(
-                    "FT-MSG-061",
-                    "reports on flux.sync, which is not set",
-                    "set flux.sync, or use tenancy.notifications for notifications about tenants",
+                NO_EFFECT(
+                    reason="it reports on flux.sync, which is not set",
+                    remedy="set flux.sync, or use tenancy.notifications for notifications about tenants",
                 ),
             )
         return self
@@ -368,14 +364,13 @@ class FluxConfig(Section):
     def _lanes_fit(self) -> FluxConfig:
         if not self.lanes and self.set_lanes:
             raise MisplacedValueError(
-                ("setLanes",), Message("FT-CFG-867", "has no lanes to set", "remove it, or set flux.lanes")
+                ("setLanes",), NO_EFFECT(reason="there are no lanes", remedy="remove it, or set flux.lanes")
             )
         if not self.lanes:
             return self
         if DEFAULT_LANE not in self.lanes:
             raise MisplacedValueError(
-                ("lanes",),
-                Message("FT-CFG-861", f"lacks the lane {DEFAULT_LANE} of tenants that name none", "add it"),
+                ("lanes",), Message("FT-CFG-861", f"lacks the lane {DEFAULT_LANE} of tenants that name none", "add it")
             )
         if not self.impersonates:
             raise MisplacedValueError(
@@ -398,10 +393,7 @@ class FluxConfig(Section):
                     ),
                 )
         if any(each.startswith(SELECTOR) for controller in LANED for each in self.extra_args.get(controller, ())):
-            raise MisplacedValueError(
-                ("extraArgs",),
-                Message("FT-CFG-864", f"sets {SELECTOR[:-1]}, which flux.lanes sets itself", "remove it"),
-            )
+            raise MisplacedValueError(("extraArgs",), SET_BY(what=SELECTOR[:-1], owner="flux.lanes"))
         return self
 
     @model_validator(mode="after")
@@ -442,11 +434,10 @@ class FluxConfig(Section):
                 if any(map(caches_secrets, more)):
                     raise MisplacedValueError(
                         ("extraArgs",),
-                        Message(
-                            "FT-CFG-312",
-                            f"enables the feature gate {SECRETS_CACHE}, which makes {controller.value} watch all "
-                            "Secrets of the cluster; controllerRights: impersonate does not allow that",
-                            "remove the gate",
+                        NOT_ALLOWED(
+                            what=f"the feature gate {SECRETS_CACHE}",
+                            owner="controllerRights: impersonate",
+                            why=f"{controller.value} would watch all Secrets of the cluster",
                         ),
                     )
         return self

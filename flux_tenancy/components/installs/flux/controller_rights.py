@@ -30,7 +30,7 @@ from flux_tenancy.components.allowlists.cel import mapping, text, unchanged
 from flux_tenancy.components.config.yaml_files import data_of
 from flux_tenancy.components.installs.flux.lanes import lease_of
 from flux_tenancy.components.installs.flux.release import COMPONENT_LABEL
-from flux_tenancy.components.rbac.subjects import rbac_binding, rbac_role, rbac_rule, rules_for
+from flux_tenancy.components.rbac.subjects import rbac_binding, rbac_role, rbac_rule, rules_for, user_of
 from flux_tenancy.components.sync.decryption import decryption_account
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import (
@@ -381,10 +381,7 @@ def annotations_only() -> list[Manifest]:
         {
             "matchConstraints": {"resourceRules": rules},
             "matchConditions": [
-                {
-                    "name": "by-notification-controller",
-                    "expression": f"{_USER} == '{_user(Controller.NOTIFICATION)}'",
-                }
+                {"name": "by-notification-controller", "expression": f"{_USER} == '{_user(Controller.NOTIFICATION)}'"}
             ],
         },
         unchanged("?metadata"),
@@ -408,12 +405,7 @@ def own_objects_only(config: FluxConfig) -> list[Manifest]:
     }
     lanes = mapping(users)
     rules = [
-        {
-            "apiGroups": [group],
-            "apiVersions": ["*"],
-            "operations": ["CREATE", "UPDATE", "DELETE"],
-            "resources": ["*/*"],
-        }
+        {"apiGroups": [group], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE", "DELETE"], "resources": ["*/*"]}
         for group in LANED_RESOURCES
     ]
     return _policy(
@@ -441,7 +433,7 @@ def _policy(name: str, spec: dict[str, Any], expression: str, message: str) -> l
 
 
 def _user(controller: Controller, lane: str = "") -> str:
-    return f"system:serviceaccount:{FLUX_NAMESPACE}:{account_of(controller, lane)}"
+    return user_of(FLUX_NAMESPACE, account_of(controller, lane))
 
 
 def _label(part: str) -> str:

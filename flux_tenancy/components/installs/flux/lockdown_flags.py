@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from flux_tenancy.components.config.errors import NOT_ALLOWED, SET_BY
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.yaml_files import data_of
 from flux_tenancy.components.installs.flux.release import reviewed_minor
@@ -133,15 +134,11 @@ def refusal(controller: Controller, argument: str, version: str) -> Message | No
     """Why an argument from the configuration is refused under the multi-tenant profile, or None if it is allowed."""
     name = argument.removeprefix("--").split("=", 1)[0]
     if name in FORBIDDEN_FLAGS:
-        return Message(
-            "FT-CFG-310",
-            f"sets --{name}, which the multi-tenant profile does not allow: {FORBIDDEN_FLAGS[name]}",
-            "remove it",
-        )
+        return NOT_ALLOWED(what=f"--{name}", owner="the multi-tenant profile", why=FORBIDDEN_FLAGS[name])
     # More feature gates are harmless: the lockdown appends its own to the list.
     own = {flag.name for flag in flags_for(controller, version)}
     if name != "feature-gates" and name in own | unknown_to(controller, version):
-        return Message("FT-CFG-311", f"sets --{name}, which the multi-tenant profile sets itself", "remove it")
+        return SET_BY(what=f"--{name}", owner="the multi-tenant profile")
     return None
 
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import yaml
 from pydantic import AfterValidator
 
-from flux_tenancy.components.config.errors import NOT_A, KeyPath
-from flux_tenancy.components.config.messages import Message, printable
+from flux_tenancy.components.config.errors import MISSING, NOT_A, WRONG, KeyPath
+from flux_tenancy.components.config.messages import Message, Wording, printable
 from flux_tenancy.components.config.pinned_input import PinnedInput, read_pinned
 from flux_tenancy.components.config.types import SEMANTIC_VERSION, matching
 from flux_tenancy.components.config.yaml_files import FastLoader
@@ -46,18 +46,12 @@ def _not_flux(value: str) -> str:
     return value
 
 
-FluxMinor = Annotated[
-    str,
-    *matching(r"^[0-9]+\.[0-9]+$", NOT_A(what="a minor version of Flux", example='"2.11"')),
-]
+FluxMinor = Annotated[str, *matching(r"^[0-9]+\.[0-9]+$", NOT_A(what="a minor version of Flux", example='"2.11"'))]
 FluxVersion = Annotated[str, *matching(SEMANTIC_VERSION, NOT_A(what="a Flux release", example="2.9.5"))]
 # With its value: an argument without one would take the next as its value, which may be one of the lockdown.
 ControllerArgument = Annotated[
     str,
-    *matching(
-        r"^--[a-z][a-z0-9-]*=.*$",
-        NOT_A(what="a controller argument with its value", example="--concurrent=8"),
-    ),
+    *matching(r"^--[a-z][a-z0-9-]*=.*$", NOT_A(what="a controller argument with its value", example="--concurrent=8")),
 ]
 EgressHost = Annotated[
     str,
@@ -146,6 +140,13 @@ def labelled(manifest: Manifest, version: str) -> Manifest:
 COMPONENT_LABEL = "app.kubernetes.io/component"
 
 
+_NOT_MANIFESTS = Wording(
+    "FT-FLX-002",
+    "{source} is not an install manifest: {reason}",
+    "download install.yaml of the release again, and set its digest",
+)
+
+
 def _pinned(config: FluxConfig) -> PinnedInput:
     return PinnedInput("flux", "manifests", config.url, config.manifests.bundle, config.sha256, ".yaml")
 
@@ -162,23 +163,11 @@ def read_release(config: FluxConfig, project: Path) -> list[Manifest]:
     try:
         manifests = [manifest for manifest in yaml.load_all(content, FastLoader) if manifest]
     except yaml.YAMLError as error:
-        raise pinned.error(
-            "manifests",
-            Message(
-                "FT-FLX-001",
-                f"{pinned.source} is not valid YAML: {printable(str(error))}",
-                "download install.yaml of the release again, and set its digest",
-            ),
-        ) from None
+        reason = f"it is not valid YAML: {printable(str(error))}"
+        raise pinned.error("manifests", _NOT_MANIFESTS(source=pinned.source, reason=reason)) from None
     if not all(_is_object(manifest) for manifest in manifests):
-        raise pinned.error(
-            "manifests",
-            Message(
-                "FT-FLX-002",
-                f"{pinned.source} is not an install manifest: it contains documents that are not Kubernetes objects",
-                "use the install.yaml of a Flux release",
-            ),
-        )
+        reason = "it contains documents that are not Kubernetes objects"
+        raise pinned.error("manifests", _NOT_MANIFESTS(source=pinned.source, reason=reason))
     # Flags and requirements go by the version, so it has to be that of the content.
     if others := {label for each in manifests if (label := _version_label(each))} - {f"v{config.version}"}:
         raise pinned.error(
@@ -288,7 +277,7 @@ class Definitions:
             elif error.validator == "required":
                 for key in cast("list[str]", error.validator_value):
                     if key not in error.instance:
-                        yield (*path, key), Message("FT-FLX-031", f"is required by Flux {self._version} and missing")
+                        yield (*path, key), MISSING()
             else:
                 yield path, self._invalid(error)
 
@@ -302,7 +291,7 @@ class Definitions:
         rule, wanted = str(error.validator), error.validator_value
         if rule == "type":
             found = _FOUND.get(type(error.instance), "nothing")
-            return Message("FT-FLX-032", f"must be {_TYPES.get(str(wanted), wanted)}, got {found}")
+            return WRONG(wanted=_TYPES.get(str(wanted), wanted), found=found)
         said = {"enum": "one of", "pattern": "of the pattern"}.get(rule, f"of the {rule}")
         listed = ", ".join(map(str, wanted)) if isinstance(wanted, list) else wanted
         return Message("FT-FLX-033", f"must be {said} {listed}", f"Flux {self._version} accepts nothing else")

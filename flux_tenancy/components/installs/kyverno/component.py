@@ -16,7 +16,6 @@ from flux_tenancy.components.installs.kyverno.config import KYVERNO
 from flux_tenancy.components.installs.kyverno.objects import (
     POLICIES_PATH,
     helm_values,
-    namespace,
     wait_until_serving,
     webhook_configurations,
 )
@@ -65,7 +64,7 @@ class KyvernoInstall(pulumi.ComponentResource):
         super().__init__("flux-tenancy:index:KyvernoInstall", name, None, opts)
         # Created first and deleted last, when no Kyverno is left that would create them again.
         webhooks = [register(manifest, pulumi.ResourceOptions(parent=self)) for manifest in webhook_configurations()]
-        home = register(namespace(), pulumi.ResourceOptions(parent=self, depends_on=webhooks))
+        home = register(KYVERNO.own_namespace(), pulumi.ResourceOptions(parent=self, depends_on=webhooks))
         asked = partial(refusal, args.api, POLICIES_PATH)
         self.serving = ready_hook("kyverno-serving", lambda: wait_until_serving(asked))
         self.release = release(

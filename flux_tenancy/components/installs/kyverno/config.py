@@ -8,19 +8,14 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from flux_tenancy.components.config.errors import EXACTLY_ONE, NOT_A, MisplacedValueError
-from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.errors import EXACTLY_ONE, NO_EFFECT, NOT_A, MisplacedValueError
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import SEMANTIC_VERSION, Sha256, WebUrl, matching
 from flux_tenancy.components.installs.product import ControllerResources, Product
 
-KyvernoVersion = Annotated[str, *matching(SEMANTIC_VERSION, NOT_A(what="a Kyverno release", example="1.19.1"))]
-ChartVersion = Annotated[
-    str,
-    *matching(SEMANTIC_VERSION, NOT_A(what="a version of Kyverno's chart", example="3.9.1")),
-]
+ChartVersion = Annotated[str, *matching(SEMANTIC_VERSION, NOT_A(what="a version of Kyverno's chart", example="3.9.1"))]
 
 
 KYVERNO = Product(
@@ -32,6 +27,9 @@ KYVERNO = Product(
     # Names of webhook configurations, chart values and policy types are checked for these (major, minor).
     minors=((1, 19),),
 )
+KyvernoVersion = Annotated[
+    str, *matching(SEMANTIC_VERSION, NOT_A(what="a Kyverno release", example="1.19.1")), AfterValidator(KYVERNO.checked)
+]
 CHART_URL = "https://kyverno.github.io/kyverno/kyverno-{version}.tgz"
 
 # The other controllers elect a leader; the second replica is a standby.
@@ -50,14 +48,10 @@ class ChartSource(Section):
     """Where the archive of Kyverno's Helm chart comes from. Each is checked against the same digest."""
 
     version: ChartVersion | None = Field(
-        None,
-        description="Version of the published chart, e.g. `3.9.1`, which differs from Kyverno's.",
+        None, description="Version of the published chart, e.g. `3.9.1`, which differs from Kyverno's."
     )
     url: WebUrl | None = Field(None, description="URL to fetch it from instead.")
-    bundle: str | None = Field(
-        None,
-        description=("Local file instead, relative to the project or absolute."),
-    )
+    bundle: str | None = Field(None, description="Local file instead, relative to the project or absolute.")
 
     @model_validator(mode="after")
     def _exactly_one(self) -> ChartSource:
@@ -85,29 +79,20 @@ class KyvernoConfig(Section):
         f"than one, the other controllers have {STANDBY_REPLICAS}.",
     )
     reports: bool = Field(
-        False,
-        description="Install the reports controller, which lists objects that violate a policy.",
+        False, description="Install the reports controller, which lists objects that violate a policy."
     )
     resources: dict[KyvernoController, ControllerResources] = Field(
         default_factory=dict, description="Compute resources of a controller, merged over the chart's."
     )
-
-    @field_validator("version")
-    @classmethod
-    def _known_version(cls, version: str) -> str:
-        if not KYVERNO.supports(version):
-            raise ValueError(KYVERNO.unsupported())
-        return version
 
     @model_validator(mode="after")
     def _installed(self) -> KyvernoConfig:
         if KyvernoController.REPORTS in self.resources and not self.reports:
             raise MisplacedValueError(
                 ("resources",),
-                Message(
-                    "FT-CFG-454",
-                    f"sets resources of {KyvernoController.REPORTS}, which is installed only with reports",
-                    "set reports to true, or remove them",
+                NO_EFFECT(
+                    reason=f"{KyvernoController.REPORTS} is installed only with reports",
+                    remedy="set reports to true, or remove its resources",
                 ),
             )
         return self

@@ -13,7 +13,6 @@ from flux_tenancy.components.installs.chart import Chart, PinnedChart, read_char
 from flux_tenancy.components.installs.kyverno.config import KYVERNO, STANDBY_REPLICAS, KyvernoConfig, KyvernoController
 from flux_tenancy.components.installs.serving import DryRun, DryRuns, until_serving
 from flux_tenancy.components.plan.registration import BACKGROUND, OWNERSHIP
-from flux_tenancy.components.vocabulary.names import POD_SECURITY_LABEL
 
 if TYPE_CHECKING:
     from flux_tenancy.components.installs.kyverno.config import KyvernoConfig
@@ -53,12 +52,6 @@ _WEBHOOK_CONFIGURATIONS = {
         "kyverno-verify-mutating-webhook-cfg",
     ),
 }
-
-
-def namespace() -> Manifest:
-    """Kyverno's own namespace, which enforces the strictest Pod Security Standard."""
-    labels = {POD_SECURITY_LABEL: "restricted"}
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": KYVERNO.namespace, "labels": labels}}
 
 
 def webhook_configurations() -> list[Manifest]:

@@ -10,9 +10,15 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from flux_tenancy.components.config.errors import KeyPath
-from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.stack.config import StackConfig
 
+NOT_INSTALLED = Wording(
+    "FT-CFG-670", "is {value}, but the stack has no section {section}", "add the section, or set {instead}"
+)
+NEEDS_ENGINE = Wording(
+    "FT-CFG-671", "needs {what}, but policies.engine is {engine}", "set policies.engine to both, or remove it"
+)
 Finding = tuple[KeyPath, Message]
 """The path of a value and what is wrong with it."""
 Check = Callable[[StackConfig], Iterable[Finding]]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from flux_tenancy.components.config.errors import NO_EFFECT, RESERVED, SET_BY
 from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.stack.checks import NOT_INSTALLED
 from flux_tenancy.components.stack.checks.sources import NO_TOKENS
 from flux_tenancy.components.tenant.capsule.names import KEYS_OF_CAPSULE, made_prefix
 from flux_tenancy.components.tenant.capsule.objects import capsule_limits
@@ -16,39 +18,21 @@ if TYPE_CHECKING:
     from flux_tenancy.components.tenant.config import TenantConfig
 
 
+_ONLY_WITH_CAPSULE = NO_EFFECT(reason="tenancy.mode is not capsule", remedy="set tenancy.mode to capsule, or remove it")
+
+
 def _capsule_not_installed(config: StackConfig) -> Iterator[Finding]:
     if config.makes_namespaces and config.capsule is None:
-        yield (
-            ("tenancy", "mode"),
-            Message(
-                "FT-CFG-803",
-                "is capsule, but the stack has no section capsule",
-                "add the section, or set the mode to namespaces",
-            ),
-        )
+        yield ("tenancy", "mode"), NOT_INSTALLED(value="capsule", section="capsule", instead="mode to namespaces")
 
 
 def _capsule_not_used(config: StackConfig) -> Iterator[Finding]:
     """Capsule in another mode: while it is down, nobody could change a namespace, and it would do nothing else."""
     if config.capsule is not None and not config.makes_namespaces:
-        yield (
-            ("capsule",),
-            Message(
-                "FT-CFG-804",
-                f"installs Capsule, but tenancy.mode is {config.tenancy.mode.value}",
-                "set tenancy.mode to capsule, or remove the section",
-            ),
-        )
+        yield ("capsule",), _ONLY_WITH_CAPSULE
 
 
 INSTALLATION_CHECKS: tuple[Check, ...] = (_capsule_not_installed, _capsule_not_used)
-
-
-LIMITS_WITHOUT_CAPSULE = Wording(
-    "FT-CFG-820",
-    "has an effect only with Capsule, but tenancy.mode is namespaces",
-    "set tenancy.mode to capsule, or remove it",
-)
 
 
 def _limits_without_capsule(config: StackConfig) -> Iterator[Finding]:
@@ -56,10 +40,10 @@ def _limits_without_capsule(config: StackConfig) -> Iterator[Finding]:
     if config.makes_namespaces:
         return
     if config.tenancy.capsule.model_fields_set:
-        yield ("tenancy", "capsule"), LIMITS_WITHOUT_CAPSULE()
+        yield ("tenancy", "capsule"), _ONLY_WITH_CAPSULE
     for name, tenant in config.tenants.items():
         if tenant.capsule.model_fields_set:
-            yield ("tenants", name, "capsule"), LIMITS_WITHOUT_CAPSULE()
+            yield ("tenants", name, "capsule"), _ONLY_WITH_CAPSULE
 
 
 def _too_many_namespaces(config: StackConfig) -> Iterator[Finding]:
@@ -85,30 +69,19 @@ def _names_of_made_namespaces(config: StackConfig) -> Iterator[Finding]:
             for index, namespace in enumerate(tenant.namespace_names):
                 if name != maker and namespace.startswith(prefix):
                     path = ("tenants", name, "namespaces", index, "name")
-                    yield (
-                        path,
-                        Message(
-                            "FT-CFG-822",
-                            f"starts with {prefix}, which tenant {maker} uses for its own namespaces",
-                            "rename the namespace or that tenant",
-                        ).of(namespace),
-                    )
+                    yield path, _of_maker(maker).of(namespace)
 
 
 def _tenants_of_one_prefix(config: StackConfig) -> Iterator[Finding]:
     """Two tenants whose own namespaces cannot be told apart by name."""
     for name, _ in _makers(config):
         for maker, _ in _makers(config):
-            if made_prefix(name).startswith(prefix := made_prefix(maker)) and name != maker:
-                yield (
-                    ("tenants", name),
-                    Message(
-                        "FT-CFG-828",
-                        f"starts with {prefix}, which tenant {maker} uses for its own namespaces, so names could "
-                        "collide",
-                        "rename one of the two tenants",
-                    ),
-                )
+            if made_prefix(name).startswith(made_prefix(maker)) and name != maker:
+                yield ("tenants", name), _of_maker(maker)
+
+
+def _of_maker(maker: str) -> Message:
+    return RESERVED(owner=f"the namespaces that tenant {maker} makes: it starts with {made_prefix(maker)}")
 
 
 def _keys_of_capsule(config: StackConfig) -> Iterator[Finding]:
@@ -117,22 +90,20 @@ def _keys_of_capsule(config: StackConfig) -> Iterator[Finding]:
         for index, namespace in enumerate(tenant.namespaces):
             for part, entries in (("labels", namespace.labels), ("annotations", namespace.annotations)):
                 if keys := [key for key in entries if key.startswith(KEYS_OF_CAPSULE)]:
-                    yield (
-                        ("tenants", name, "namespaces", index, part),
-                        Message("FT-CFG-823", f"sets {', '.join(keys)}, which Capsule sets itself", "remove them"),
-                    )
+                    yield ("tenants", name, "namespaces", index, part), SET_BY(what=", ".join(keys), owner="Capsule")
 
 
 def _onboarding(config: StackConfig) -> Iterator[Finding]:
     if config.makes_namespaces and config.policies.onboarding:
         yield (
             ("policies", "onboarding"),
-            Message(
-                "FT-CFG-824",
-                "would provision a second time the namespaces that tenants create with Capsule",
-                "remove it, or set tenancy.mode to namespaces",
-            ),
+            NOT_WITH_CAPSULE(reason="it would provision a second time the namespaces that tenants create"),
         )
+
+
+NOT_WITH_CAPSULE = Wording(
+    "FT-CFG-866", "does not go together with tenancy.mode: capsule: {reason}", "remove it, or use another mode"
+)
 
 
 def _makers(config: StackConfig) -> Iterator[tuple[str, TenantConfig]]:
@@ -145,10 +116,7 @@ def _proxy(config: StackConfig) -> Iterator[Finding]:
     """A proxy that Flux may not log in to."""
     proxy, path = config.tenancy.capsule.proxy, ("tenancy", "capsule", "proxy")
     if proxy is not None and proxy.address is not None and not config.flux.workload_identity:
-        yield (
-            path,
-            NO_TOKENS(),
-        )
+        yield path, NO_TOKENS()
 
 
 CAPSULE_CHECKS: tuple[Check, ...] = (

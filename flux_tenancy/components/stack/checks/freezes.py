@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from flux_tenancy.components.config.decisions import now
-from flux_tenancy.components.config.errors import KeyPath
+from flux_tenancy.components.config.errors import NO_EFFECT, NOT_ALLOWED, KeyPath
 from flux_tenancy.components.config.messages import Message, printable
 from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.stack.checks import Finding
-from flux_tenancy.components.stack.checks.sources import NOT_A_TENANT
+from flux_tenancy.components.stack.checks.sources import not_a_tenant
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.tenant.freezes import Freeze, freezes_of, in_utc
 from flux_tenancy.components.vocabulary.names import Controller
@@ -22,10 +22,7 @@ def _unknown_tenants(config: StackConfig) -> Iterator[Finding]:
     for index, freeze in enumerate(config.tenancy.freeze):
         for position, name in enumerate(freeze.except_):
             if name not in config.tenants:
-                yield (
-                    ("tenancy", "freeze", index, "except", position),
-                    NOT_A_TENANT(tenants=", ".join(config.tenants) or "`tenants`").of(name),
-                )
+                yield ("tenancy", "freeze", index, "except", position), not_a_tenant(config, name)
 
 
 def _without_policy(config: StackConfig) -> Iterator[Finding]:
@@ -34,10 +31,9 @@ def _without_policy(config: StackConfig) -> Iterator[Finding]:
         for path, _ in _freezes(config):
             yield (
                 path,
-                Message(
-                    "FT-TEN-434",
-                    "would hold no tenant: the policy freeze is off",
-                    "set policies.engine and policies.modes.freeze, or remove the freeze",
+                NO_EFFECT(
+                    reason="the policy freeze is off",
+                    remedy="set policies.engine and policies.modes.freeze, or remove the freeze",
                 ),
             )
 
@@ -48,10 +44,10 @@ def _without_clock(config: StackConfig) -> Iterator[Finding]:
     if config.has_freezes and any(each.startswith(_OF_LEASES) for each in given):
         yield (
             ("flux", "extraArgs", Controller.KUSTOMIZE.value),
-            Message(
-                "FT-TEN-437",
-                f"sets one of {', '.join(_OF_LEASES)}, and a freeze reads the time from the controller's usual Lease",
-                "remove the argument, or the freezes",
+            NOT_ALLOWED(
+                what=f"one of {', '.join(_OF_LEASES)}",
+                owner="a freeze",
+                why="it reads the time from the controller's usual Lease",
             ),
         )
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from flux_tenancy.components.config.decisions import today
+from flux_tenancy.components.config.decisions import EXPIRED, today
 from flux_tenancy.components.config.errors import KeyPath, Problem, dotted
 from flux_tenancy.components.config.messages import Message, printable
 from flux_tenancy.components.stack.checks import Finding
@@ -26,14 +26,7 @@ def expired_grants(config: StackConfig) -> Iterator[Finding]:
     now = today()
     for path, grant in _grants(config):
         if has_expired(grant, now):
-            yield (
-                (*path, "expires"),
-                Message(
-                    "FT-TEN-400",
-                    f"has passed (today is {now}): the grant has expired",
-                    "remove the grant, or have the platform team agree to a later date",
-                ).of(str(grant.expires)),
-            )
+            yield (*path, "expires"), EXPIRED(today=now, decision="grant").of(str(grant.expires))
 
 
 def ungrantable_groups(config: StackConfig) -> Iterator[Finding]:

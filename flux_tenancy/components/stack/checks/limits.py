@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from flux_tenancy.components.config.errors import BEYOND, NO_EFFECT
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import seconds
@@ -38,7 +39,7 @@ def _too_high(tenant: str, config: TenantConfig, stack: StackConfig) -> Iterator
             if key in highest and (value is None or parse_quantity(value) > parse_quantity(highest[key])):
                 yield (
                     ("tenants", tenant, *path, *key),
-                    Message("FT-TEN-322", f"is higher than tenancy.maximumLimits allows: {highest[key]}", "lower it"),
+                    BEYOND(beyond="higher", bound="tenancy.maximumLimits", most=highest[key], within="less"),
                 )
 
 
@@ -51,10 +52,9 @@ def _without_effect(path: KeyPath, own: TenantLimits, whole: TenantLimits) -> It
         if name in own.model_fields_set and getattr(own, name) > whole.flux_objects:
             yield (
                 (*path, str(TenantLimits.model_fields[name].alias)),
-                Message(
-                    "FT-CFG-873",
-                    f"has no effect above fluxObjects, which is {whole.flux_objects}",
-                    "lower it, or set fluxObjects beside it (default: 100, or less with tenancy.store.namespace)",
+                NO_EFFECT(
+                    reason=f"it is above fluxObjects, which is {whole.flux_objects}",
+                    remedy="lower it, or set fluxObjects beside it (default: 100, less with tenancy.store.namespace)",
                 ),
             )
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from flux_tenancy.components.config.errors import NO_EFFECT
 from flux_tenancy.components.config.messages import Message, Wording
-from flux_tenancy.components.stack.checks.sources import NOT_A_TENANT
+from flux_tenancy.components.stack.checks.sources import not_a_tenant
 from flux_tenancy.components.tenant.network import METADATA_NETWORKS
 from flux_tenancy.components.tenant.tenancy_config import TenantNetwork
 
@@ -24,10 +25,9 @@ def _without_denial(config: StackConfig) -> Iterator[Finding]:
         if config.tenancy.network_policy is TenantNetwork.NONE and not tenant.network.is_empty:
             yield (
                 path,
-                Message(
-                    "FT-TEN-520",
-                    "has no effect: tenancy.networkPolicy is none, so nothing is closed",
-                    "set tenancy.networkPolicy to default-deny, or remove the openings",
+                NO_EFFECT(
+                    reason="tenancy.networkPolicy is none, so nothing is closed",
+                    remedy="set tenancy.networkPolicy to default-deny, or remove the openings",
                 ),
             )
 
@@ -52,10 +52,7 @@ def _one_sided(config: StackConfig) -> Iterator[Finding]:
                         ).of(other),
                     )
                 elif (there := config.tenants.get(other)) is None:
-                    yield (
-                        where,
-                        NOT_A_TENANT(tenants=", ".join(config.tenants)).of(other),
-                    )
+                    yield where, not_a_tenant(config, other)
                 else:
                     agreed = there.network.tenants
                     if name not in (agreed.from_ if key == "to" else agreed.to):
@@ -111,9 +108,4 @@ def _openings(config: StackConfig) -> Iterator[tuple[KeyPath, TenantConfig]]:
         yield ("tenants", name, "network"), tenant
 
 
-NETWORK_CHECKS: tuple[Check, ...] = (
-    _without_denial,
-    _one_sided,
-    _for_namespaces_of_tenants,
-    _to_protected_networks,
-)
+NETWORK_CHECKS: tuple[Check, ...] = (_without_denial, _one_sided, _for_namespaces_of_tenants, _to_protected_networks)

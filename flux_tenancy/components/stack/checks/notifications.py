@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.config.errors import MISSING, RESERVED
+from flux_tenancy.components.config.messages import Wording
 from flux_tenancy.components.config.sealed import is_sealed
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.notifications import refused_address
@@ -21,9 +22,7 @@ if TYPE_CHECKING:
     from flux_tenancy.components.tenant.config import TenantConfig
 
 PROVIDERS_WITHOUT_LIST = Wording(
-    "FT-MSG-063",
-    "opens Providers to tenant {tenant}, but no allowed host is set",
-    "list the hosts in {keys}",
+    "FT-MSG-063", "opens Providers to tenant {tenant}, but no allowed host is set", "list the hosts in {keys}"
 )
 
 PROVIDER = "Provider"
@@ -41,10 +40,7 @@ def _without_controller(config: StackConfig) -> Iterator[Finding]:
     places |= {("tenants", name, "notifications"): each.notifications for name, each in config.active_tenants.items()}
     for path, found in places.items():
         if found:
-            yield (
-                path,
-                NO_CONTROLLER(controller=Controller.NOTIFICATION),
-            )
+            yield path, NO_CONTROLLER(controller=Controller.NOTIFICATION)
 
 
 def _names_of_the_platform(config: StackConfig) -> Iterator[Finding]:
@@ -52,10 +48,7 @@ def _names_of_the_platform(config: StackConfig) -> Iterator[Finding]:
     for name, tenant in config.active_tenants.items():
         for key in tenant.notifications:
             if key in config.tenancy.notifications:
-                yield (
-                    ("tenants", name, "notifications", key),
-                    Message("FT-MSG-062", "is also a name in tenancy.notifications", "choose another name"),
-                )
+                yield ("tenants", name, "notifications", key), RESERVED(owner="a notification of tenancy.notifications")
 
 
 def _names_of_other_secrets(config: StackConfig) -> Iterator[Finding]:
@@ -71,11 +64,7 @@ def _names_of_other_secrets(config: StackConfig) -> Iterator[Finding]:
             if notification.has_secret and other in others and purpose in list(SecretPurpose):
                 yield (
                     ("tenants", name, "notifications", key),
-                    Message(
-                        "FT-MSG-064",
-                        f"has a Secret, which would have the same name as the {purpose} of {other}",
-                        "choose another name",
-                    ),
+                    RESERVED(owner=f"{other}: its Secret for {purpose} would have the same name"),
                 )
 
 
@@ -87,14 +76,7 @@ def _without_repository(config: StackConfig) -> Iterator[Finding]:
         for key, each in tenant.notifications.items():
             stated = each.address is not None or each.secret_address is not None
             if each.provider.address is Address.REPOSITORY and not stated:
-                yield (
-                    ("tenants", name, "notifications", key, "address"),
-                    Message(
-                        "FT-SRC-054",
-                        "is required, since the tenant has no Git repository",
-                        "set the URL of a repository",
-                    ),
-                )
+                yield ("tenants", name, "notifications", key, "address"), MISSING()
 
 
 def _open_without_lists(config: StackConfig) -> Iterator[Finding]:

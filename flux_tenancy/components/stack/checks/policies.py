@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from flux_tenancy.components.allowlists.source_patterns import is_comparable, problem_of
-from flux_tenancy.components.config.errors import dotted
+from flux_tenancy.components.allowlists.source_patterns import NOT_COMPARABLE, is_comparable, problem_of
+from flux_tenancy.components.config.errors import BEYOND, UNKNOWN, dotted
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.types import seconds
-from flux_tenancy.components.git.config import GitSource
+from flux_tenancy.components.git.config import NO_PROVIDER_ACCOUNT, GitSource
 from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.sources.config import BucketSource, ExternalArtifactSource
 from flux_tenancy.components.sources.objects import FetchedSource, fetched_url, is_encrypted
-from flux_tenancy.components.stack.checks import of_each
+from flux_tenancy.components.stack.checks import NEEDS_ENGINE, NOT_INSTALLED, of_each
 from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY
 
 if TYPE_CHECKING:
@@ -25,24 +25,13 @@ if TYPE_CHECKING:
     from flux_tenancy.components.tenant.config import TenantConfig
     from flux_tenancy.components.tenant.syncs import TenantSync
 
-DEVELOPERS_UNLIMITED = Wording(
-    "FT-TEN-500",
-    "need the admission policy flux-requests: without it, they could change every field of Flux's objects, but "
-    "{reason}",
-    "enforce the policy, or make them viewers",
-)
-
 
 def _not_installed(config: StackConfig) -> Iterator[Finding]:
     """Policies for Kyverno in a stack that does not install it."""
     if config.policies.engine.kyverno and config.kyverno is None:
         yield (
             ("policies", "engine"),
-            Message(
-                "FT-CFG-670",
-                f"is {config.policies.engine.value}, but the stack has no section kyverno",
-                "add the section, or set engine to native",
-            ),
+            NOT_INSTALLED(value=config.policies.engine.value, section="kyverno", instead="engine to native"),
         )
 
 
@@ -56,14 +45,7 @@ def _without_kyverno(config: StackConfig) -> Iterator[Finding]:
     }
     for path, wanted in asked.items():
         if wanted and not policies.engine.kyverno:
-            yield (
-                ("policies", *path),
-                Message(
-                    "FT-CFG-671",
-                    f"needs Kyverno, but policies.engine is {policies.engine.value}",
-                    "set policies.engine to both",
-                ),
-            )
+            yield ("policies", *path), NEEDS_ENGINE(what="Kyverno", engine=policies.engine.value)
 
 
 def _signatures_under_other_names(config: StackConfig) -> Iterator[Finding]:
@@ -103,13 +85,7 @@ def _refused_source(owner: str, tenant: TenantConfig, config: StackConfig) -> It
     for key, source in _sources(owner, tenant, config):
         url, field = fetched_url(source), "endpoint" if isinstance(source, BucketSource) else "url"
         if not is_comparable(url):
-            yield (
-                (*key, field),
-                Message(
-                    "FT-CFG-673",
-                    f"cannot be compared with the allowed sources: it {problem_of(url)}",
-                ),
-            )
+            yield (*key, field), NOT_COMPARABLE(problem=problem_of(url))
         elif not is_encrypted(source) and not rules.plain_http:
             yield (
                 (*key, "insecure" if getattr(source, "insecure", False) else field),
@@ -137,23 +113,12 @@ def _refused_options(owner: str, tenant: TenantConfig, config: StackConfig) -> I
                 ),
             )
         elif isinstance(source, BucketSource) and provider != "generic" and not source.logs_in:
-            yield (
-                (*key, "provider"),
-                Message(
-                    "FT-SRC-055",
-                    f"is {provider}, which requires a login of the tenant",
-                    "set credentials, or serviceAccountName to an account that is annotated with its cloud identity",
-                ),
-            )
+            yield (*key, "provider"), NO_PROVIDER_ACCOUNT(provider=provider)
         region = getattr(source, "region", None)
         if region is not None and rules.bucket_regions and region not in rules.bucket_regions:
             yield (
                 (*key, "region"),
-                Message(
-                    "FT-SRC-051",
-                    "is not in policies.sources.bucketRegions",
-                    f"use one of {', '.join(rules.bucket_regions)}",
-                ).of(region),
+                UNKNOWN(what="in policies.sources.bucketRegions", choices=", ".join(rules.bucket_regions)).of(region),
             )
 
 
@@ -193,9 +158,7 @@ def _refused_intervals(owner: str, tenant: TenantConfig, config: StackConfig) ->
         if seconds(interval) < seconds(shortest):
             yield (
                 key,
-                Message(
-                    "FT-CFG-677", f"is shorter than policies.minimumInterval ({shortest})", f"set {shortest} or more"
-                ).of(interval),
+                BEYOND(beyond="shorter", bound="policies.minimumInterval", most=shortest, within="more").of(interval),
             )
 
 
@@ -210,25 +173,13 @@ def _refused_timeouts(owner: str, tenant: TenantConfig, config: StackConfig) -> 
     }
     for key, timeout in timeouts.items():
         if seconds(timeout) > seconds(longest):
-            yield (
-                key,
-                Message(
-                    "FT-CFG-678", f"is longer than policies.maximumTimeout ({longest})", f"set {longest} or less"
-                ).of(timeout),
-            )
+            yield key, BEYOND(beyond="longer", bound="policies.maximumTimeout", most=longest, within="less").of(timeout)
 
 
 def _unlimited_developers(owner: str, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
     """Developers in a stack that does not enforce what RBAC cannot: which fields a patch changes."""
-    if not tenant.people.developers:
-        return
-    policies, policy = config.policies, PolicyName.FLUX_REQUESTS
-    key = ("tenants", owner, "people", "developers")
-    if policies.engine is PolicyEngine.NONE:
-        yield key, DEVELOPERS_UNLIMITED(reason="policies.engine is none")
-    elif (mode := policies.mode_of(policy)) is not PolicyMode.ENFORCE:
-        setting = f"policies.modes.{policy}" if policy in policies.modes else "policies.mode"
-        yield key, DEVELOPERS_UNLIMITED(reason=f"{setting} is {mode}")
+    if tenant.people.developers and (lacking := _not_enforced((PolicyName.FLUX_REQUESTS,), config.policies)):
+        yield ("tenants", owner, "people", "developers"), _UNGUARDED(lacking=", ".join(lacking))
 
 
 def _syncs(tenant: TenantConfig) -> dict[KeyPath, TenantSync]:

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from flux_tenancy.components.config.errors import dotted
+from flux_tenancy.components.config.errors import RESERVED, UNKNOWN, dotted
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.installs.flux.config import Profile
 from flux_tenancy.components.installs.flux.lockdown_flags import OBJECT_IDENTITY, has_object_identity
 from flux_tenancy.components.keys.known_hosts import address_of, keys_for, rivals
 from flux_tenancy.components.keys.ssh_keys import read_private_key
-from flux_tenancy.components.stack.checks import Check, Finding, of_each
-from flux_tenancy.components.stack.checks.capsule import CAPSULE_CHECKS, INSTALLATION_CHECKS
+from flux_tenancy.components.stack.checks import NEEDS_ENGINE, Check, Finding, of_each
+from flux_tenancy.components.stack.checks.capsule import CAPSULE_CHECKS, INSTALLATION_CHECKS, NOT_WITH_CAPSULE
 from flux_tenancy.components.stack.checks.flux_specs import SPEC_CHECKS
 from flux_tenancy.components.stack.checks.freezes import FREEZE_CHECKS
 from flux_tenancy.components.stack.checks.grants import expired_grants, ungrantable_groups
@@ -21,7 +21,7 @@ from flux_tenancy.components.stack.checks.limits import LIMIT_CHECKS, limits_wit
 from flux_tenancy.components.stack.checks.network import NETWORK_CHECKS
 from flux_tenancy.components.stack.checks.notifications import NO_CONTROLLER, NOTIFICATION_CHECKS
 from flux_tenancy.components.stack.checks.policies import POLICY_CHECKS
-from flux_tenancy.components.stack.checks.sources import NO_TOKENS, SOURCE_CHECKS
+from flux_tenancy.components.stack.checks.sources import NEEDS_GATE, NO_TOKENS, SOURCE_CHECKS
 from flux_tenancy.components.stack.checks.syncs import SYNC_CHECKS
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.sync.decryption import Decryption, decryption_account, key_service_hosts
@@ -41,44 +41,31 @@ def _unknown_lanes(config: StackConfig) -> Iterator[Finding]:
     known = ", ".join(config.flux.lanes) or "none"
     for name, tenant in config.tenants.items():
         if tenant.lane is not None and tenant.lane not in config.flux.lanes:
-            yield (
-                ("tenants", name, "lane"),
-                Message(
-                    "FT-CFG-865",
-                    f"is not one of the lanes of this stack: {known}",
-                    "choose one of them, or add it to flux.lanes",
-                ).of(tenant.lane),
-            )
+            yield ("tenants", name, "lane"), UNKNOWN(what="a lane of this stack", choices=known).of(tenant.lane)
 
 
 def _made_namespaces(config: StackConfig) -> Iterator[Finding]:
     """Syncs label everything that they apply with their lane, and tenants may not label the namespaces they make."""
     if config.flux.lanes and config.tenancy.mode is TenancyMode.CAPSULE:
-        yield (
-            ("flux", "lanes"),
-            Message(
-                "FT-CFG-866",
-                "does not go together with tenancy.mode: capsule, whose tenants may not label their namespaces",
-                "remove the lanes, or use another mode",
-            ),
-        )
+        yield ("flux", "lanes"), NOT_WITH_CAPSULE(reason="its tenants may not label their namespaces")
 
 
 def _mutation_without_policies(config: StackConfig) -> Iterator[Finding]:
     if config.flux.set_lanes and not config.policies.engine.native:
         yield (
             ("flux", "setLanes"),
-            Message(
-                "FT-CFG-868",
-                "needs Kubernetes' own admission policies",
-                "set policies.engine to native or both, or remove it",
-            ),
+            NEEDS_ENGINE(what="Kubernetes' own admission policies", engine=config.policies.engine.value),
         )
 
 
 LANE_CHECKS = (_unknown_lanes, _made_namespaces, _mutation_without_policies)
 
 
+_SHARED_KEY = Wording(
+    "FT-CFG-653",
+    "contains the key {key}, which {other} contains as well",
+    "use separate keys per tenant and environment: `flux-tenancy key {command}` creates one",
+)
 OF_A_TENANT = Wording(
     "FT-CFG-679", "belongs to the tenant {tenant}, which could then {danger}", "use a namespace of the platform team"
 )
@@ -98,11 +85,7 @@ def _shared_namespaces(config: StackConfig) -> Iterator[Finding]:
             if owner != tenant:
                 yield (
                     ("tenants", tenant, "namespaces", index, "name"),
-                    Message(
-                        "FT-CFG-650",
-                        f"already belongs to the tenant {owner}",
-                        "choose another: a namespace belongs to one tenant",
-                    ).of(namespace),
+                    RESERVED(owner=f"the tenant {owner}").of(namespace),
                 )
 
 
@@ -113,11 +96,7 @@ def _taken_accounts(config: StackConfig) -> Iterator[Finding]:
         if (own or config.tenancy.service_account_name) == decryption_account(tenant):
             yield (
                 ("tenants", tenant, "serviceAccountName") if own else ("tenancy", "serviceAccountName"),
-                Message(
-                    "FT-CFG-651",
-                    f"is the service account that the sync of {tenant} uses for decryption",
-                    "choose another name",
-                ),
+                RESERVED(owner=f"the decryption of the sync of {tenant}"),
             )
 
 
@@ -162,14 +141,7 @@ def _shared_deploy_keys(config: StackConfig) -> Iterator[Finding]:
         fingerprint = read_private_key(source.deploy_key.get_secret_value()).fingerprint
         owner = owners.setdefault(fingerprint, key)
         if owner != key:
-            yield (
-                key,
-                Message(
-                    "FT-CFG-652",
-                    f"is the same key as {dotted(owner)} ({fingerprint})",
-                    "use a separate key per tenant and environment: `flux-tenancy key deploy` creates one",
-                ),
-            )
+            yield key, _SHARED_KEY(key=fingerprint, other=dotted(owner), command="deploy")
 
 
 def _shared_decryption_keys(config: StackConfig) -> Iterator[Finding]:
@@ -185,14 +157,7 @@ def _shared_decryption_keys(config: StackConfig) -> Iterator[Finding]:
             for public in several:
                 owner = owners.setdefault(public, key)
                 if owner != key:
-                    yield (
-                        key,
-                        Message(
-                            "FT-CFG-653",
-                            f"contains the key {public}, which {dotted(owner)} contains as well",
-                            "use separate keys per tenant and environment: `flux-tenancy key sops` creates one",
-                        ),
-                    )
+                    yield key, _SHARED_KEY(key=public, other=dotted(owner), command="sops")
 
 
 def _unusable_identity(path: KeyPath, decryption: Decryption, config: StackConfig) -> Iterator[Finding]:
@@ -202,19 +167,9 @@ def _unusable_identity(path: KeyPath, decryption: Decryption, config: StackConfi
     key = (*path, "workloadIdentity")
     arguments = config.flux.extra_args.get(Controller.KUSTOMIZE, ())
     if not config.flux.workload_identity and config.flux.profile is Profile.MULTI_TENANT:
-        yield (
-            key,
-            NO_TOKENS(),
-        )
+        yield key, NO_TOKENS()
     if config.flux.profile is Profile.SINGLE_TENANT and not has_object_identity(arguments, config.flux.version):
-        yield (
-            key,
-            Message(
-                "FT-CFG-655",
-                f"needs the feature gate {OBJECT_IDENTITY}, which the single-tenant profile does not set",
-                f"add `--feature-gates={OBJECT_IDENTITY}=true` to flux.extraArgs.{Controller.KUSTOMIZE}",
-            ),
-        )
+        yield key, NEEDS_GATE(gate=OBJECT_IDENTITY, controller=Controller.KUSTOMIZE)
     named = key_service_hosts(decryption.workload_identity) or config.flux.egress.hosts
     if decryption.workload_identity.provider == "aws" and config.flux.profile is Profile.MULTI_TENANT and not named:
         yield (
@@ -272,10 +227,7 @@ def _repository_of_another_url(path: KeyPath, source: GitSource, _: StackConfig)
 
 def _webhook_without_controller(path: KeyPath, source: GitSource, config: StackConfig) -> Iterator[Finding]:
     if source.webhook is not None and Controller.NOTIFICATION not in config.flux.components:
-        yield (
-            (*path, "webhook"),
-            NO_CONTROLLER(controller=Controller.NOTIFICATION),
-        )
+        yield (*path, "webhook"), NO_CONTROLLER(controller=Controller.NOTIFICATION)
 
 
 def _webhook_without_url(path: KeyPath, source: GitSource, config: StackConfig) -> Iterator[Finding]:

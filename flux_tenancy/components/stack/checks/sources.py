@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from flux_tenancy.components.config.errors import MISSING
+from flux_tenancy.components.config.errors import MISSING, RESERVED, UNKNOWN
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.installs.flux.config import Profile
 from flux_tenancy.components.installs.flux.lockdown_flags import EXTERNAL_ARTIFACT, enables
@@ -15,13 +15,27 @@ from flux_tenancy.components.vocabulary.names import APPLIED_SOURCES, Controller
 if TYPE_CHECKING:
     from flux_tenancy.components.stack.checks import Check, Finding
     from flux_tenancy.components.stack.config import StackConfig
+    from flux_tenancy.components.tenant.config import TenantConfig
 
+NEEDS_GATE = Wording(
+    "FT-CFG-655",
+    "needs the feature gate {gate}, which is not set",
+    "add `--feature-gates={gate}=true` to flux.extraArgs.{controller}",
+)
 NO_TOKENS = Wording(
     "FT-CFG-654", "needs tokens of a service account, which Flux may not create", "set flux.workloadIdentity to true"
 )
 NO_SOURCE = Wording("FT-SRC-040", "is required, because the tenant has no `source`", "name one of {names}")
-NOT_A_TENANT = Wording("FT-SRC-044", "is not a tenant of this stack", "name one of {tenants}, or remove it")
-UNKNOWN_SOURCE = Wording("FT-SRC-041", "is not a source of the tenant", "name one of {names}")
+
+
+def not_a_tenant(config: StackConfig, name: str) -> Message:
+    """That the stack has no tenant of this name."""
+    return UNKNOWN(what="a tenant of this stack", choices=", ".join(config.tenants) or "`tenants`").of(name)
+
+
+def unknown_source(tenant: TenantConfig, name: str) -> Message:
+    """That a tenant has no source of this name."""
+    return UNKNOWN(what="a source of the tenant", choices=", ".join(tenant.sources) or "`sources`").of(name)
 
 
 def _without_source(config: StackConfig) -> Iterator[Finding]:
@@ -32,10 +46,7 @@ def _without_source(config: StackConfig) -> Iterator[Finding]:
         if tenant.sources:
             applied = [source for source, each in tenant.sources.items() if each.kind in APPLIED_SOURCES]
             names = ", ".join(applied or tenant.sources)
-            yield (
-                ("tenants", name, "sync", "source"),
-                NO_SOURCE(names=names),
-            )
+            yield ("tenants", name, "sync", "source"), NO_SOURCE(names=names)
         else:
             yield ("tenants", name, "source"), MISSING()
 
@@ -49,40 +60,23 @@ def _unusable_source(config: StackConfig) -> Iterator[Finding]:
         if wanted not in tenant.sources:
             if wanted in config.shared and name in config.shared[wanted].tenants:
                 continue  # What is shared has errors of its own.
-            yield path, UNKNOWN_SOURCE(names=", ".join(tenant.sources) or "`sources`").of(wanted)
+            yield path, unknown_source(tenant, wanted)
         elif (kind := tenant.sources[wanted].kind) not in APPLIED_SOURCES:
-            yield (
-                path,
-                Message(
-                    "FT-SRC-042",
-                    f"is a {kind}, which a sync cannot apply",
-                    f"name a source of the kind {', '.join(APPLIED_SOURCES)}",
-                ).of(wanted),
-            )
+            choices = f"the kinds {', '.join(APPLIED_SOURCES)}"
+            yield path, UNKNOWN(what=f"a source that a sync can apply, but a {kind}", choices=choices).of(wanted)
 
 
 def _named_as_tenant(config: StackConfig) -> Iterator[Finding]:
     for name, tenant in config.tenants.items():
         if name in tenant.sources:
-            yield (
-                config.path_of_source(name, name),
-                Message(
-                    "FT-SRC-043",
-                    "has the tenant's name, which is reserved for `source`",
-                    "choose another name",
-                ),
-            )
+            yield config.path_of_source(name, name), RESERVED(owner="`source`")
 
 
 def _unknown_tenants(config: StackConfig) -> Iterator[Finding]:
     for name, shared in config.shared.items():
         for index, tenant in enumerate(shared.tenants):
             if tenant not in config.tenants:
-                tenants = ", ".join(config.tenants) or "`tenants`"
-                yield (
-                    ("shared", name, "tenants", index),
-                    NOT_A_TENANT(tenants=tenants).of(tenant),
-                )
+                yield ("shared", name, "tenants", index), not_a_tenant(config, tenant)
 
 
 def _taken_names(config: StackConfig) -> Iterator[Finding]:
@@ -91,10 +85,7 @@ def _taken_names(config: StackConfig) -> Iterator[Finding]:
         for tenant in shared.tenants:
             own = config.tenants[tenant].sources.get(name) if tenant in config.tenants else None
             if own is not None and own is not shared.source:
-                yield (
-                    ("shared", name),
-                    Message("FT-SRC-045", f"is also the name of a source of the tenant {tenant}", "rename one of them"),
-                )
+                yield ("shared", name), RESERVED(owner=f"a source of the tenant {tenant}")
 
 
 def _without_tokens(config: StackConfig) -> Iterator[Finding]:
@@ -108,10 +99,7 @@ def _without_tokens(config: StackConfig) -> Iterator[Finding]:
     }
     for path, source in {**config.sources, **further}.items():
         if getattr(source, "service_account_name", None) is not None:
-            yield (
-                (*path, "serviceAccountName"),
-                NO_TOKENS(),
-            )
+            yield (*path, "serviceAccountName"), NO_TOKENS()
 
 
 def _unread_artifacts(config: StackConfig) -> Iterator[Finding]:
@@ -122,14 +110,7 @@ def _unread_artifacts(config: StackConfig) -> Iterator[Finding]:
     for name, tenant in config.active_tenants.items():
         if isinstance(tenant.sources.get(tenant.sync.source or ""), ExternalArtifactSource):
             path = ("tenants", name, "sync", "source")
-            yield (
-                path,
-                Message(
-                    "FT-SRC-053",
-                    f"names an ExternalArtifact, which {Controller.KUSTOMIZE} does not read",
-                    f"add `--feature-gates={EXTERNAL_ARTIFACT}=true` to flux.extraArgs.{Controller.KUSTOMIZE}",
-                ),
-            )
+            yield path, NEEDS_GATE(gate=EXTERNAL_ARTIFACT, controller=Controller.KUSTOMIZE)
 
 
 SOURCE_CHECKS: tuple[Check, ...] = (

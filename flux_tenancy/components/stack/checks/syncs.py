@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from flux_tenancy.components.config.errors import dotted
+from flux_tenancy.components.config.errors import MISSING, NO_EFFECT, NOT_A, RESERVED, UNKNOWN, dotted
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.stack.checks import Finding, of_each
 from flux_tenancy.components.stack.checks.policies import is_in_use
-from flux_tenancy.components.stack.checks.sources import NO_SOURCE, UNKNOWN_SOURCE
+from flux_tenancy.components.stack.checks.sources import NO_SOURCE, unknown_source
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.tenant.config import FOREIGN_TARGET_NAMESPACE, TenantConfig
 from flux_tenancy.components.tenant.releases import CHART_KINDS, OF_CHARTS, ReleaseConfig
@@ -38,12 +38,7 @@ def sync_paths(tenant: str, config: TenantConfig) -> dict[str, KeyPath]:
 
 def _own_names(tenant: str, config: TenantConfig, _: StackConfig) -> Iterator[Finding]:
     if tenant in config.syncs:
-        yield (
-            ("tenants", tenant, "syncs", tenant),
-            Message(
-                "FT-TEN-310", "is the name of the tenant's own sync", "choose another name, or set the keys in sync"
-            ),
-        )
+        yield ("tenants", tenant, "syncs", tenant), RESERVED(owner="the tenant's own sync")
 
 
 def _dependencies(tenant: str, config: TenantConfig, _: StackConfig) -> Iterator[Finding]:
@@ -68,7 +63,7 @@ def _own_namespaces(tenant: str, config: TenantConfig, _: StackConfig) -> Iterat
         given[*release_path(tenant, name), "targetNamespace"] = release.target_namespace
     for path, namespace in given.items():
         if namespace is not None and namespace not in own:
-            yield path, FOREIGN_TARGET_NAMESPACE(namespaces=", ".join(own)).of(namespace)
+            yield path, FOREIGN_TARGET_NAMESPACE(choices=", ".join(own)).of(namespace)
 
 
 def _numbers(tenant: str, config: TenantConfig, stack: StackConfig) -> Iterator[Finding]:
@@ -101,12 +96,7 @@ def unusable_dependencies(
         for index, each in enumerate(several):
             if each not in needed:
                 known = ", ".join(other for other in needed if other != name) or "none"
-                yield (
-                    (*paths[name], index),
-                    Message(
-                        "FT-TEN-311", f"is not one of the tenant's {kind}", f"remove it, or name one of these: {known}"
-                    ).of(each),
-                )
+                yield (*paths[name], index), UNKNOWN(what=f"one of the tenant's {kind}", choices=known).of(each)
     if found := circle(needed):
         yield (
             paths[found[0]],
@@ -120,12 +110,9 @@ def _sources(tenant: str, config: TenantConfig, stack: StackConfig) -> Iterator[
         path, wanted = (*release_path(tenant, name), "source"), release.source
         known = ", ".join(config.sources) or "`sources`"
         if wanted is None and config.source is None:
-            yield (
-                path,
-                NO_SOURCE(names=known),
-            )
+            yield path, NO_SOURCE(names=known)
         elif wanted is not None and _kind(config, release) is None and wanted not in stack.shared:
-            yield path, UNKNOWN_SOURCE(names=known).of(wanted)
+            yield path, unknown_source(config, wanted)
 
 
 def _charts(tenant: str, config: TenantConfig, _: StackConfig) -> Iterator[Finding]:
@@ -137,30 +124,21 @@ def _charts(tenant: str, config: TenantConfig, _: StackConfig) -> Iterator[Findi
             given = {key: value for key, value in own.items() if value} | release.further
             for key in (*own, *OF_CHARTS):
                 if key in given:
-                    yield (
-                        (*path, key),
-                        Message("FT-TEN-316", f"is ignored, because a {kind} is the chart itself", "remove it"),
-                    )
+                    yield (*path, key), NO_EFFECT(reason=f"a {kind} is the chart itself", remedy="remove it")
         elif kind is not None:
             if release.chart is None:
-                yield (
-                    (*path, "chart"),
-                    Message("FT-TEN-315", f"is required, because a {kind} can contain several charts"),
-                )
+                yield (*path, "chart"), MISSING()
             elif ".." in release.chart.split("/"):
                 yield (
                     (*path, "chart"),
-                    Message("FT-TEN-318", "is outside of its source", "name a chart inside of the source").of(
-                        release.chart
-                    ),
+                    NOT_A(what="a chart inside of its source", example="./charts/app").of(release.chart),
                 )
             if release.version is not None and kind != HELM_REPOSITORY:
                 yield (
                     (*path, "version"),
-                    Message(
-                        "FT-TEN-317",
-                        f"is ignored by Flux for charts from a {kind}",
-                        "remove it, and select the revision in the source",
+                    NO_EFFECT(
+                        reason=f"Flux ignores it for charts from a {kind}",
+                        remedy="remove it, and select the revision in the source",
                     ),
                 )
 

@@ -23,7 +23,7 @@ from flux_tenancy.components.cluster.component import known_cluster_uid
 from flux_tenancy.components.cluster.namespaced_kinds import read_namespaced_kinds
 from flux_tenancy.components.cluster.readable import finder, if_readable, readable_only
 from flux_tenancy.components.config.errors import Problem
-from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.engine.pulumi_command import refreshes
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.installs.capsule.component import administrator_problems
@@ -49,6 +49,7 @@ from flux_tenancy.components.stack.cluster.name_conflicts import (
 )
 from flux_tenancy.components.stack.cluster.namespaces import (
     NAMESPACE_TYPE,
+    NO_NAMESPACE,
     held_namespaces,
     namespace_problems,
     terminating,
@@ -145,41 +146,22 @@ def _wrong_cluster(config: StackConfig, cluster: ClusterFacts, state: State, sta
     expected, known = config.cluster.uid, known_cluster_uid(state)
     if cluster.uid == (expected or known or cluster.uid):
         return []
-    if expected is not None:
-        return [
-            Problem(
-                stack_file,
-                "cluster.uid",
-                Message(
-                    "FT-CLU-101",
-                    f"expects cluster {expected}, but the kubeconfig points to {cluster.uid}",
-                    "correct cluster.kubeconfig or cluster.context, or cluster.uid if the cluster was replaced",
-                ),
-            )
-        ]
-    return [
-        Problem(
-            stack_file,
-            "cluster",
-            Message(
-                "FT-CLU-102",
-                f"this stack was applied to cluster {known}, but the kubeconfig points to {cluster.uid}",
-                f"correct cluster.kubeconfig or cluster.context, or set cluster.uid to {cluster.uid} if the cluster "
-                "was replaced",
-            ),
-        )
-    ]
+    message = Message(
+        "FT-CLU-102",
+        f"this stack is for cluster {expected or known}, but the kubeconfig points to {cluster.uid}",
+        "correct cluster.kubeconfig or cluster.context, or set cluster.uid to that if the cluster was replaced",
+    )
+    return [Problem(stack_file, "cluster.uid" if expected is not None else "cluster", message)]
+
+
+_OLD = Wording("FT-CLU-103", "needs Kubernetes {needed} or later; the cluster runs {cluster}", "{remedy}")
 
 
 def _too_old(config: StackConfig, cluster: ClusterFacts, stack_file: str) -> list[Problem]:
     """A Kubernetes that is too old for Flux; each that is not has ValidatingAdmissionPolicies (since 1.30)."""
     if (needed := needed_kubernetes(config.flux.version, cluster.version)) is None:
         return []
-    message = Message(
-        "FT-CLU-103",
-        f"Flux {config.flux.version} needs Kubernetes {needed} or later; the cluster runs {cluster.version}",
-        "upgrade the cluster",
-    )
+    message = _OLD(needed=needed, cluster=cluster.version, remedy="upgrade the cluster")
     return [Problem(stack_file, "flux.version", message)]
 
 
@@ -205,8 +187,10 @@ def missing_operator(config: StackConfig, cluster: ClusterFacts, find: Find, sta
         )
         problems.append(Problem(stack_file, "monitoring.operator", message))
     if config.monitoring.namespace not in cluster.namespaces:
-        message = Message("FT-CLU-132", "does not exist in the cluster", "name the namespace of Prometheus Operator")
-        problems.append(Problem(stack_file, "monitoring.namespace", message.of(config.monitoring.namespace)))
+        message = NO_NAMESPACE(
+            namespace=config.monitoring.namespace, remedy="name the namespace of Prometheus Operator"
+        )
+        problems.append(Problem(stack_file, "monitoring.namespace", message))
     return problems
 
 
@@ -236,16 +220,12 @@ def _cannot_mutate(config: StackConfig, cluster: ClusterFacts, stack_file: str) 
         Problem(
             stack_file,
             key,
-            Message(
-                "FT-CLU-130",
-                f"needs Kubernetes {_dotted(OLDEST_MUTATING)} or later; the cluster runs {cluster.version}",
-                f"remove it, and {instead}, or upgrade the cluster",
+            _OLD(
+                needed=".".join(map(str, OLDEST_MUTATING)),
+                cluster=cluster.version,
+                remedy=f"remove it, and {instead}, or upgrade the cluster",
             ),
         )
         for key, (is_set, instead) in wanted.items()
         if is_set
     ]
-
-
-def _dotted(version: tuple[int, int]) -> str:
-    return ".".join(map(str, version))

@@ -19,13 +19,8 @@ from flux_tenancy.components.stack.cluster.namespaces import NAMESPACE_TYPE, OF_
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.plan import Plan
 from flux_tenancy.components.sync.status import name_of_object
-from flux_tenancy.components.vocabulary.manifests import Manifest, name_of, resource_type
-from flux_tenancy.components.vocabulary.names import (
-    HELM_API,
-    HELM_RELEASE,
-    KUSTOMIZATION,
-    KUSTOMIZE_API,
-)
+from flux_tenancy.components.vocabulary.manifests import Manifest, is_terminating, name_of, resource_type
+from flux_tenancy.components.vocabulary.names import HELM_API, HELM_RELEASE, KUSTOMIZATION, KUSTOMIZE_API
 
 _SHOWN = 3
 _APPLIED_TYPES = {
@@ -58,7 +53,7 @@ def missing_objects(
     if cluster.terminating.intersection(own):  # `held_namespaces` refuses it.
         return []
     wanted = {sync.applied for sync in plan.syncs.values()}
-    there = {name_of_object(each) for each in syncs if not _is_terminating(each)}
+    there = {name_of_object(each) for each in syncs if not is_terminating(each)}
     known = {(kind, *name.split("/")) for kind, type_ in _APPLIED_TYPES.items() for name in state.names(type_)}
     if wanted <= known and wanted <= there and cluster.namespaces.keys() >= set(own):
         return []
@@ -103,7 +98,3 @@ def _missing(
 
 def _listed(config: StackConfig) -> list[str]:
     return [name for tenant in config.active_tenants.values() for name in tenant.namespace_names]
-
-
-def _is_terminating(manifest: Manifest) -> bool:
-    return "deletionTimestamp" in manifest["metadata"]

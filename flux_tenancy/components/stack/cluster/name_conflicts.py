@@ -49,18 +49,9 @@ NAME_TAKEN = Wording(
     "FT-CLU-114",
     "{kind} {name} exists in the cluster and does not belong to the platform, which needs this name for tenant "
     "{tenant}; the platform's {kind} and what depends on it are left out",
-    "transfer it with `kubectl label {target} {label}={tenant}`, or, when nothing uses it, delete it with `kubectl "
-    "delete {target}`",
+    "{remedy} it with `kubectl delete {target}`",
 )
-IMMUTABLE_NAME_TAKEN = Wording(
-    "FT-CLU-115", NAME_TAKEN.text, "when nothing uses it, delete it with `kubectl delete {target}`"
-)
-PRUNING_NAME_TAKEN = Wording(
-    "FT-CLU-117",
-    NAME_TAKEN.text,
-    "suspend it with `flux suspend {target}`, so that its deletion keeps the applied objects; then remove it from "
-    "its repository, if any, which would restore it, and delete it with `kubectl delete {target}`",
-)
+_DELETE = "when nothing uses it, delete"
 
 # Their deletion deletes what they have applied, and a change of their path prunes it.
 _PRUNING = frozenset({"Kustomization", "HelmRelease"})
@@ -124,11 +115,15 @@ def _message(tenant: str, manifest: Manifest, found: Mapping[str, Any]) -> Messa
     metadata = manifest["metadata"]
     target = f"{manifest['kind'].lower()} {metadata['name']} -n {metadata['namespace']}"
     if manifest["kind"] in _PRUNING:
-        wording = PRUNING_NAME_TAKEN
+        remedy = (
+            f"suspend it with `flux suspend {target}`, so that its deletion keeps the applied objects; then remove it "
+            "from its repository, if any, which would restore it, and delete"
+        )
+    elif found.get("immutable"):
+        remedy = _DELETE
     else:
-        wording = IMMUTABLE_NAME_TAKEN if found.get("immutable") else NAME_TAKEN
-    fields = {"kind": manifest["kind"], "name": name_of(manifest), "target": target, "label": TENANT_LABEL}
-    return wording(**fields, tenant=tenant)
+        remedy = f"transfer it with `kubectl label {target} {TENANT_LABEL}={tenant}`, or, {_DELETE}"
+    return NAME_TAKEN(kind=manifest["kind"], name=name_of(manifest), tenant=tenant, target=target, remedy=remedy)
 
 
 def foreign_flux(cluster: ClusterFacts, state: State, stack_file: str) -> list[Problem]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from flux_tenancy.components.cluster.client import ClusterFacts
 from flux_tenancy.components.config.errors import Problem
-from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.installs.capsule.config import CAPSULE
 from flux_tenancy.components.installs.kyverno.config import KYVERNO
@@ -18,6 +18,9 @@ from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, MANAGED_BY_
 NAMESPACE_TYPE = "kubernetes:core/v1:Namespace"
 OF_PLATFORM = (FLUX_NAMESPACE, KYVERNO.namespace, CAPSULE.namespace)
 """The platform's own namespaces, as far as a stack has them."""
+
+
+NO_NAMESPACE = Wording("FT-CLU-108", "the cluster has no namespace {namespace!r}", "{remedy}")
 
 
 def namespace_problems(config: StackConfig, cluster: ClusterFacts, stack_file: str) -> list[Problem]:
@@ -51,19 +54,14 @@ def held_namespaces(config: StackConfig, holds: Mapping[str, NamespaceHolds | No
 
 
 def _being_deleted(namespace: str, holds: NamespaceHolds | None, context: str | None) -> Message:
-    if not holds:
-        return Message(
-            "FT-CLU-109",
-            f"namespace {namespace!r} is still being deleted",
-            "wait until it is gone, and run the command again",
+    remedy = "wait until it is gone, and run the command again"
+    if holds:
+        # Flux's controllers may have gone before the objects that they finalize, and then nothing prunes.
+        remedy = (
+            "finalizers block it: when nothing needs them, or their controllers are gone, remove them and run the "
+            f"command again:{holds.listing(context)}"
         )
-    # Flux's controllers may have gone before the objects that they finalize, and then nothing prunes.
-    return Message(
-        "FT-CLU-110",
-        f"namespace {namespace!r} is still being deleted, and finalizers block it",
-        "when nothing needs these finalizers, or their controllers are gone, remove them and run the command "
-        f"again:{holds.listing(context)}",
-    )
+    return Message("FT-CLU-110", f"namespace {namespace!r} is still being deleted", remedy)
 
 
 def _unknown(config: StackConfig, cluster: ClusterFacts, stack_file: str) -> list[Problem]:
@@ -73,10 +71,9 @@ def _unknown(config: StackConfig, cluster: ClusterFacts, stack_file: str) -> lis
         Problem(
             stack_file,
             f"flux.impersonate[{index}].namespace",
-            Message(
-                "FT-CLU-108",
-                f"the cluster has no namespace {entry.namespace!r}",
-                "create it first, or let the platform's repository create the Role together with it "
+            NO_NAMESPACE(
+                namespace=entry.namespace,
+                remedy="create it first, or let the platform's repository create the Role together with it "
                 "(docs/lockdown.md#controllers-rights)",
             ),
         )

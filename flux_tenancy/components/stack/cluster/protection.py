@@ -86,24 +86,23 @@ def deletion_problems(
                 yield Problem(
                     stack_file,
                     f"tenants.{tenant}.namespaces",
-                    Message(
-                        "FT-TEN-111",
-                        f"namespace {resource.name} of tenant {tenant} is protected, and removing it from the list "
-                        "would delete everything in it",
-                        f"list it again, or, to delete it on purpose, {_DELETE_ON_PURPOSE}",
-                    ),
+                    _protected(resource, f"list it again, or, to delete it on purpose, {_DELETE_ON_PURPOSE}"),
                 )
         else:
             yield Problem(
                 stack_file,
                 _section_of(resource),
-                Message(
-                    "FT-CLU-116",
-                    f"{resource.kind} {resource.name} is protected, and this update would delete it with "
-                    f"{TAKEN_ALONG[resource.kind]}",
-                    f"to delete it on purpose, {_DELETE_ON_PURPOSE}",
-                ),
+                _protected(resource, f"to delete it on purpose, {_DELETE_ON_PURPOSE}"),
             )
+
+
+def _protected(resource: ProtectedResource, remedy: str) -> Message:
+    return Message(
+        "FT-CLU-116",
+        f"{resource.kind} {resource.name} is protected, and this update would delete it with "
+        f"{TAKEN_ALONG[resource.kind]}",
+        remedy,
+    )
 
 
 def _section_of(resource: ProtectedResource) -> str:

@@ -16,7 +16,7 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel, SecretStr
 
 from flux_tenancy.components.config.errors import KeyPath, Problem, dotted
-from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.passed import Passed
 from flux_tenancy.components.config.sealed import SealedText
 from flux_tenancy.components.config.section import Section, sections_in
@@ -50,16 +50,11 @@ def sops_values(sections: Mapping[str, Any], origins: Origins) -> list[Problem]:
 
 
 def _reason(key: str) -> Message:
-    return (
-        Message(
-            "FT-CFG-644", "is the metadata of a file that SOPS encrypted", "use the file from before its encryption"
-        )
-        if key.rpartition(".")[2] == _METADATA
-        else Message(
-            "FT-CFG-645",
-            "is encrypted by SOPS, which is not decrypted here",
-            f"write the value itself or, if it is a secret, set it with `pulumi config set --secret --path {key}`",
-        )
+    by_hand = f"write the value itself or, if it is a secret, set it with `pulumi config set --secret --path {key}`"
+    return Message(
+        "FT-CFG-645",
+        "is encrypted by SOPS, which is not decrypted here",
+        "use the file from before its encryption" if key.rpartition(".")[2] == _METADATA else by_hand,
     )
 
 
@@ -151,17 +146,7 @@ def exposed(sections: Mapping[str, Any], secrets: SecretValues, origins: Origins
             if value is None or origins.is_in_base(path) or path in shared and not secrets.file.sets(path):
                 continue
             if key[0] not in secrets.keys or not secrets.file.encrypts(path):
-                problems.append(
-                    origins.problem(
-                        path,
-                        Message(
-                            "FT-CFG-640",
-                            "is in plain text, and anyone who can read the file has it",
-                            "rotate it, and set the new value with `pulumi config set --secret --path "
-                            f"{dotted(path)}{option}`",
-                        ),
-                    )
-                )
+                problems.append(origins.problem(path, _PLAIN_TEXT(where="", path=dotted(path), option=option)))
     for path in _encrypted_paths(secrets.file.sections):
         if _leads_to(path[: len(_VALUES)], [_VALUES]) or is_passed(path):
             problems.append(
@@ -206,13 +191,15 @@ def _leads_to(path: KeyPath, keys: Iterable[tuple[str | None, ...]]) -> bool:
     )
 
 
+_PLAIN_TEXT = Wording(
+    "FT-CFG-640",
+    "is in plain text, and anyone who can read the file has it",
+    "rotate it, and set the new value{where} with `pulumi config set --secret --path {path}{option}`",
+)
+
+
 def _plain_text(path: KeyPath, stack_file: str, option: str) -> Message:
-    return Message(
-        "FT-CFG-641",
-        "is in plain text, and anyone who can read the file has it",
-        f"rotate it, and set the new value in {stack_file} with `pulumi config set --secret --path "
-        f"{dotted(path)}{option}`",
-    )
+    return _PLAIN_TEXT(where=f" in {stack_file}", path=dotted(path), option=option)
 
 
 def _secret_keys(annotation: Any) -> Iterator[tuple[str | None, ...]]:

@@ -37,12 +37,8 @@ _PULUMI = "pulumi"
 # What Pulumi itself reads in a stack file. Source: ProjectStack in sdk/go/common/workspace/project.go of Pulumi
 _OF_PULUMI = frozenset({"config", "encryptedkey", "encryptionsalt", "environment", "secretsprovider"})
 # The program configures its providers itself.
-_PROVIDERS = {
-    "kubernetes": Wording("FT-CFG-624", "is not used: the cluster is configured by {project}:cluster", "remove it"),
-    "github": Wording(
-        "FT-CFG-625", "is not used: GitHub's credentials are configured by {project}:github", "remove it"
-    ),
-}
+_PROVIDERS = {"kubernetes": "cluster", "github": "github"}
+_FOREIGN = Wording("FT-CFG-627", "is not used by the project {project}", "{remedy}")
 
 
 def section_of(key: str, project: str) -> str | None:
@@ -96,17 +92,13 @@ def _foreign(key: str, project: str) -> Message:
     namespace, _, name = key.partition(":")
     name = name.removeprefix("config:")
     if name.partition(".")[0].partition("[")[0] in _sections():
-        return Message(
-            "FT-CFG-623",
-            f"belongs to the project {namespace}, but this project is {project}",
-            f"write {project}:{name}",
-        )
-    if namespace in _PROVIDERS:
-        return _PROVIDERS[namespace](project=project)
-    if close := get_close_matches(namespace, [project, _PULUMI], n=1, cutoff=0.7):
-        suggestion = f"{close[0]}:{name}"
-        return Message("FT-CFG-626", f"is not used by the project {project}", f"did you mean {suggestion}?")
-    return Message("FT-CFG-627", f"is not used by the project {project}", "remove it")
+        remedy = f"write {project}:{name}"
+    elif namespace in _PROVIDERS:
+        remedy = f"remove it; {project}:{_PROVIDERS[namespace]} configures this"
+    else:
+        close = get_close_matches(namespace, [project, _PULUMI], n=1, cutoff=0.7)
+        remedy = f"did you mean {close[0]}:{name}?" if close else "remove it"
+    return _FOREIGN(project=project, remedy=remedy)
 
 
 def _sections() -> set[str]:

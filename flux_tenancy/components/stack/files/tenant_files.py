@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from flux_tenancy.components.config.errors import KeyPath, Problem
+from flux_tenancy.components.config.errors import WRONG_TYPE, KeyPath, Problem
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.types import TenantName
 from flux_tenancy.components.config.yaml_files import read_mapping, walk
@@ -86,7 +86,9 @@ def read_tenant(name: str, entry: Any, stack_file: str, project: Path) -> Merged
         return Problem(
             stack_file,
             f"tenants.{name}",
-            Message("FT-CFG-628", "must be a mapping", "write {} to take the tenant's base unchanged"),
+            WRONG_TYPE(
+                wanted="a mapping", found="something else", remedy="write {} to take the tenant's base unchanged"
+            ),
         )
     base_file = tenant_file_name(name)
     path = project / base_file

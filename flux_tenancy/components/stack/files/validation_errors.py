@@ -12,12 +12,18 @@ from typing import Any
 from pydantic_core import ErrorDetails
 
 from flux_tenancy.components.config.decisions import as_written
-from flux_tenancy.components.config.errors import MISSING, KeyPath, SecretValueError, dotted
-from flux_tenancy.components.config.messages import Message, Wording, message_of
-from flux_tenancy.components.config.section import KIND, REMOVED_KEY, Section, kind_of, section_of_kind, sections_in
+from flux_tenancy.components.config.errors import (
+    MISSING,
+    UNKNOWN_KEY,
+    WRONG,
+    WRONG_TYPE,
+    KeyPath,
+    SecretValueError,
+    dotted,
+)
+from flux_tenancy.components.config.messages import Message, message_of
+from flux_tenancy.components.config.section import KIND, Section, kind_of, section_of_kind, sections_in
 from flux_tenancy.components.config.types import EMPTY
-
-UNKNOWN_KEY_LIKE = Wording("FT-CFG-602", "is an unknown key", "did you mean {suggestion!r}?")
 
 _EXPECTED = {
     "string_type": "a string",
@@ -63,7 +69,7 @@ def message(error: ErrorDetails, show_input: bool) -> Message:
     if kind in _BOUNDS:
         words, bound = _BOUNDS[kind]
         limit = f"{words} {context[bound]}"
-        return Message("FT-CFG-614", f"must be {limit}, got {shown}")
+        return WRONG(wanted=limit, found=shown)
     if kind in ("too_short", "string_too_short"):
         return EMPTY()
     return Message("FT-CFG-615", f"is not valid: {error['msg']}")
@@ -132,13 +138,10 @@ def _wrong_type(kind: str, value: Any, shown: str, section: type[Section] | None
     """What to write instead of a value of another type, where the type does not say it by itself."""
     if section is not None and kind == "model_type":
         required = [field.alias or name for name, field in section.model_fields.items() if field.is_required()]
-        return Message(
-            "FT-CFG-610",
-            f"must be a mapping, got {shown}",
-            f"write its keys below it: {', '.join(required or _keys_of(section))}",
-        )
+        keys = ", ".join(required or _keys_of(section))
+        return WRONG_TYPE(wanted="a mapping", found=shown, remedy=f"write its keys below it: {keys}")
     if value is None and show_input:
-        return Message("FT-CFG-611", f"must be {_EXPECTED[kind]}, got nothing", "set a value, or remove the key")
+        return WRONG_TYPE(wanted=_EXPECTED[kind], found=shown, remedy="set a value, or remove the key")
     if kind == "string_type" and isinstance(value, bool | int | float):
         return Message(
             "FT-CFG-612",
@@ -146,17 +149,17 @@ def _wrong_type(kind: str, value: Any, shown: str, section: type[Section] | None
             "put it in quotes, or run `pulumi config set` with `--type string`",
         )
     if kind == "tuple_type" and section is None and isinstance(value, str) and show_input:
-        return Message("FT-CFG-613", f"must be a list, got {shown}", f"write [{shown}]")
-    return Message("FT-CFG-609", f"must be {_EXPECTED[kind]}, got {shown}")
+        return WRONG_TYPE(wanted="a list", found=shown, remedy=f"write [{shown}]")
+    return WRONG(wanted=_EXPECTED[kind], found=shown)
 
 
 def _not_one_of(value: Any, shown: str, choices: str) -> Message:
-    if isinstance(value, bool):
-        return Message("FT-CFG-608", f"{shown} is not one of {choices}", "put it in quotes")
     by_lower_case = {choice.lower(): choice for choice in re.findall("'([^']*)'", choices)}
-    if close := get_close_matches(str(value).lower(), by_lower_case, n=1, cutoff=0.8):
-        return Message("FT-CFG-607", f"{shown} is not one of {choices}", f"did you mean {by_lower_case[close[0]]!r}?")
-    return Message("FT-CFG-606", f"{shown} is not one of {choices}")
+    close = get_close_matches(str(value).lower(), by_lower_case, n=1, cutoff=0.8)
+    remedy = f"did you mean {by_lower_case[close[0]]!r}?" if close else ""
+    return Message(
+        "FT-CFG-606", f"{shown} is not one of {choices}", "put it in quotes" if isinstance(value, bool) else remedy
+    )
 
 
 def _shown(value: Any, show_input: bool) -> str:
@@ -171,22 +174,19 @@ def _shown(value: Any, show_input: bool) -> str:
 def _unknown_key(key: str, section: type[Section] | None) -> Message:
     """Suggest the key that was meant: one of the same section, one below it, or one of another section."""
     if section is not None and key in section.removed_keys:
-        return REMOVED_KEY(reason=section.removed_keys[key])
+        return UNKNOWN_KEY(remedy=f"remove it: {section.removed_keys[key]}")
     here = _keys_of(section) if section is not None else ()
     if close := get_close_matches(key, here, n=1, cutoff=0.7):
-        return UNKNOWN_KEY_LIKE(suggestion=close[0])
+        return UNKNOWN_KEY(remedy=f"did you mean {close[0]!r}?")
     if below := [path for path in _paths_of(section) if path[-1] == key] if section is not None else []:
         shortest = min(below, key=len)
-        return Message("FT-CFG-603", "is an unknown key here", f"did you mean {dotted(shortest)}?")
+        return UNKNOWN_KEY(remedy=f"did you mean {dotted(shortest)}?")
     if key in (places := _places()):
-        return Message("FT-CFG-604", "is an unknown key here", f"it belongs to {' or '.join(places[key][:2])}")
+        return UNKNOWN_KEY(remedy=f"it belongs to {' or '.join(places[key][:2])}")
     if close := get_close_matches(key, places, n=1, cutoff=0.7):
-        return UNKNOWN_KEY_LIKE(suggestion=close[0])
-    return (
-        Message("FT-CFG-601", "is an unknown key", f"the keys here are {', '.join(here)}")
-        if here and section is not whole_stack()
-        else Message("FT-CFG-600", "is an unknown key", "remove it; docs/configuration.md has all keys")
-    )
+        return UNKNOWN_KEY(remedy=f"did you mean {close[0]!r}?")
+    known = f"the keys here are {', '.join(here)}" if here and section is not whole_stack() else ""
+    return UNKNOWN_KEY(remedy=known or "remove it; docs/configuration.md has all keys")
 
 
 def _keys_of(section: type[Section]) -> tuple[str, ...]:

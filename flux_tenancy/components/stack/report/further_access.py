@@ -11,7 +11,7 @@ from typing import Any
 import pulumi
 
 from flux_tenancy.components.cluster.client import ClusterUnavailable
-from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.engine import log
 from flux_tenancy.components.plan.planned import Stage, of_stage
 from flux_tenancy.components.stack.config import StackConfig
@@ -22,6 +22,7 @@ from flux_tenancy.components.tenant.further_access import FurtherBinding, Tenant
 from flux_tenancy.components.tenant.leaving.remaining_objects import Remains
 from flux_tenancy.components.vocabulary.manifests import Manifest
 
+CANNOT = Wording("FT-TEN-104", "cannot {do}: {reason}", "{remedy}")
 FurtherAccess = dict[str, list[str]]
 """By tenant, a summary of each further binding."""
 
@@ -55,10 +56,10 @@ def report_further_access(
             of_controllers = await asyncio.to_thread(read_further_controller_access, platform.flux.rights)
         except ClusterUnavailable as error:
             # The right to read bindings is needed for nothing else, so a lack of it does not fail the update.
-            unknown = Message(
-                "FT-TEN-104",
-                f"cannot read the rights of tenants and controllers beyond the stack's: {error}",
-                "let the update list roles and role bindings",
+            unknown = CANNOT(
+                do="read the rights of tenants and controllers beyond the stack's",
+                reason=error,
+                remedy="let the update list roles and role bindings",
             )
             log.warn(unknown)
             return dict.fromkeys(tenants, [str(unknown)])
@@ -107,10 +108,10 @@ def report_leaving(
             found = await asyncio.to_thread(read_remains, leaving)
         except ClusterUnavailable as error:
             # Nothing depends on it, so it does not fail the update.
-            unknown = Message(
-                "FT-TEN-106",
-                f"cannot read the remaining objects of leaving tenants: {error}",
-                "the next update reads them again",
+            unknown = CANNOT(
+                do="read the remaining objects of leaving tenants",
+                reason=error,
+                remedy="the next update reads them again",
             )
             log.warn(unknown)
             return {name: dict.fromkeys(tenant.namespace_names, str(unknown)) for name, tenant in leaving.items()}

@@ -16,6 +16,7 @@ from flux_tenancy.components.engine.pulumi_command import creates_nothing
 from flux_tenancy.components.git.fetch_status import fetch_remedy, missing_remedy
 from flux_tenancy.components.git.sources import Sources
 from flux_tenancy.components.stack.platform import Platform
+from flux_tenancy.components.stack.report.further_access import CANNOT
 from flux_tenancy.components.sync.changes import Changes
 from flux_tenancy.components.sync.flux_objects import ClusterClock, FluxObjects, lasted
 from flux_tenancy.components.sync.status import Progress, ReconcileRequests, SyncStatus, wait_until_settled
@@ -75,7 +76,7 @@ def settled(
         if not pulumi.runtime.is_dry_run():
             for warning in (
                 *(
-                    Message("FT-TEN-102", f"cannot ask Flux to reconcile: {reason}", "Flux does at its next interval")
+                    CANNOT(do="ask Flux to reconcile", reason=reason, remedy="Flux does at its next interval")
                     for reason in unasked
                 ),
                 *warnings,

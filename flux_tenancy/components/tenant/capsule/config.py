@@ -14,14 +14,9 @@ from flux_tenancy.components.keys.types import CertificateAuthority
 class CapsuleLimits(Section):
     """Capsule's limits for a tenant in all of its namespaces except its home. By default, all classes are allowed."""
 
-    namespaces: int = Field(
-        5,
-        ge=1,
-        description="Maximum number of namespaces in addition to the home.",
-    )
+    namespaces: int = Field(5, ge=1, description="Maximum number of namespaces in addition to the home.")
     quota: dict[QuotaResource, Quantity] = Field(
-        default_factory=dict,
-        description="`hard` of a quota that these namespaces share, e.g. `pods: 100`.",
+        default_factory=dict, description="`hard` of a quota that these namespaces share, e.g. `pods: 100`."
     )
     node_selector: dict[str, str] = Field(
         default_factory=dict,
@@ -54,13 +49,9 @@ class CapsuleProxy(Section):
         (), description="Audiences of the tokens that the proxy expects; defaults to the address."
     )
     secret: DnsLabel | None = Field(
-        None,
-        description=("Your Secret in each tenant's home with a kubeconfig for the proxy (key `kubeconfig`)."),
+        None, description="Your Secret in each tenant's home with a kubeconfig for the proxy (key `kubeconfig`)."
     )
-    addon: bool = Field(
-        False,
-        description="Whether capsule-addon-fluxcd writes such a Secret for each tenant.",
-    )
+    addon: bool = Field(False, description="Whether capsule-addon-fluxcd writes such a Secret for each tenant.")
 
     @model_validator(mode="after")
     def _one_way(self) -> CapsuleProxy:
@@ -77,6 +68,5 @@ class CapsuleTenancy(CapsuleLimits):
     """Capsule's limits and settings for all tenants."""
 
     proxy: CapsuleProxy | None = Field(
-        None,
-        description=("capsule-proxy for tenants' syncs, by `address`, `secret` or `addon`; none by default."),
+        None, description="capsule-proxy for tenants' syncs, by `address`, `secret` or `addon`; none by default."
     )

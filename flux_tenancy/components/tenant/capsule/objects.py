@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from flux_tenancy.components.installs.capsule.config import CAPSULE
 from flux_tenancy.components.installs.capsule.objects import CAPSULE_GROUP, NAMESPACE_DELETER
 from flux_tenancy.components.plan.planned import Planned, Stage
-from flux_tenancy.components.rbac.subjects import rbac_binding, rbac_role, rbac_rule, rules_for, table
+from flux_tenancy.components.rbac.subjects import rbac_binding, rbac_role, rbac_rule, rules_for, table, user_of
 from flux_tenancy.components.tenant.annotations import account_annotations, namespace_annotations
 from flux_tenancy.components.tenant.capsule.names import (
     CAPSULE_API,
@@ -151,11 +151,6 @@ def capsule_limits(config: TenantConfig, tenancy: TenancyConfig) -> CapsuleLimit
     return config.capsule.over(tenancy.capsule)
 
 
-def user_of(namespace: str, account: str) -> str:
-    """The user name of a service account."""
-    return f"system:serviceaccount:{namespace}:{account}"
-
-
 def made_metadata(
     name: str,
     config: TenantConfig,
@@ -195,10 +190,7 @@ def _not_as_the_platform(home: str, account: str) -> Manifest:
     marked = {MANAGED_BY_LABEL: {"values": [{"exact": [MANAGER]}]}}
     return {
         "audience": [{"kind": "ServiceAccount", "name": user_of(home, account)}],
-        "enforce": {
-            "action": "deny",
-            "metadata": [{"apiGroups": ["v1"], "kinds": ["Namespace"], "labels": marked}],
-        },
+        "enforce": {"action": "deny", "metadata": [{"apiGroups": ["v1"], "kinds": ["Namespace"], "labels": marked}]},
     }
 
 

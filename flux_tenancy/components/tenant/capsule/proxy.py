@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flux_tenancy.components.rbac.subjects import rbac_binding, rbac_role, rbac_rule
+from flux_tenancy.components.rbac.subjects import rbac_binding, rbac_role, rbac_rule, user_of
 from flux_tenancy.components.vocabulary.manifests import Manifest
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 ADDON_ANNOTATION = "capsule.addon.fluxcd/enabled"
 """The annotation of a service account that asks capsule-addon-fluxcd for a kubeconfig and for access to the proxy."""
 _KEY = "kubeconfig"
-_USER = "system:serviceaccount:"
 
 
 def kube_config(tenant: str, account: str, proxy: CapsuleProxy | None) -> Manifest:
@@ -45,7 +44,7 @@ def proxy_objects(tenant: str, meta: ObjectMeta, account: str, proxy: CapsulePro
         return []
     name = f"flux-tenancy-{tenant}-impersonator"
     own = {"kind": "ServiceAccount", "name": account, "namespace": meta.namespace}
-    impersonates = rbac_rule("", ("users",), ("impersonate",), (f"{_USER}{meta.namespace}:{account}",))
+    impersonates = rbac_rule("", ("users",), ("impersonate",), (user_of(meta.namespace, account),))
     metadata: Manifest = {"name": name, "labels": dict(meta.labels)}
     rights = [
         rbac_role("ClusterRole", metadata, [impersonates]),

@@ -15,7 +15,7 @@ internal/controller/kustomization_controller.go of kustomize-controller 1.9
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +40,7 @@ from flux_tenancy.components.tenant.leaving.blocked_namespaces import (
     remove_access,
     remove_finalizer,
 )
-from flux_tenancy.components.vocabulary.manifests import name_of
+from flux_tenancy.components.vocabulary.manifests import is_terminating, name_of
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL, Controller
 
 if TYPE_CHECKING:
@@ -48,17 +48,13 @@ if TYPE_CHECKING:
 
 OBJECT_HELD = Wording(
     "FT-TEN-016",
-    "{object} still exists",
+    "{before}{object} still exists",
     "check that {controller} is healthy. When nothing needs its finalizers, remove them and run `pulumi up` "
     "again:{finalizers}",
 )
-SYNC_HELD = Wording(
-    "FT-TEN-017", f"tenant {{tenant}}: its access is removed, but {OBJECT_HELD.text}", OBJECT_HELD.remedy
+OBJECT_NOT_DELETED = Wording(
+    "FT-TEN-014", "{object} is not deleted: {reason}", "correct what the cluster says, and run the update again"
 )
-
-
-_CORRECT = "correct what the cluster says, and run the update again"
-OBJECT_NOT_DELETED = Wording("FT-TEN-014", "{object} is not deleted: {reason}", _CORRECT)
 
 # Attempts to delete a namespace that is only slow: Kubernetes itself removes the finalizers in it.
 _ATTEMPTS = 3
@@ -137,7 +133,7 @@ class Offboarding:
             except ClusterUnavailable as error:
                 log.error(OBJECT_NOT_DELETED(object=_label(manifest), reason=error))
                 return False
-            return (found is None or _is_ending(found)) and await stays(failed)
+            return (found is None or is_terminating(found)) and await stays(failed)
 
         return hook
 
@@ -153,12 +149,7 @@ class Offboarding:
             await in_thread(remove_finalizer, self._api, path_of(failed.old_inputs or {}))
         except ClusterUnavailable as error:
             log.error(
-                Message(
-                    "FT-TEN-011",
-                    f"tenant {sync.tenant}: {_label(failed.old_inputs)} is not pruned, and its access may "
-                    f"remain: {error}",
-                    _CORRECT,
-                )
+                OBJECT_NOT_DELETED(object=_label(failed.old_inputs), reason=f"the tenant's access may remain: {error}")
             )
             return False
         log.warn(
@@ -216,12 +207,12 @@ class Offboarding:
         try:
             found = find_object(self._api, manifest) or {"metadata": {}}
         except ClusterUnavailable as error:
-            return Message("FT-TEN-015", f"{_label(manifest)} still exists; cannot read its finalizers: {error}")
+            return OBJECT_NOT_DELETED(object=_label(manifest), reason=f"cannot read its finalizers: {error}")
         kind, metadata = manifest["kind"], manifest["metadata"]
         held = Held(kind.lower(), metadata["name"], tuple(found["metadata"].get("finalizers", ())))
         finalizers = NamespaceHolds(metadata["namespace"], (held,)).listing(self._context)
         fields = {"object": _label(manifest), "controller": _controller_of(manifest), "finalizers": finalizers}
-        return SYNC_HELD(tenant=tenant, **fields) if tenant else OBJECT_HELD(**fields)
+        return OBJECT_HELD(before=f"tenant {tenant}: its access is removed, but " if tenant else "", **fields)
 
     async def _namespace_stays(self, failed: pulumi.ErrorHookArgs) -> bool:
         return await self._retried(failed.name, self._stays(failed.old_inputs), len(failed.errors))
@@ -250,10 +241,8 @@ class Offboarding:
             holds = await in_thread(read_namespace_holds, self._api, namespace)
         except ClusterUnavailable as error:
             log.error(
-                Message(
-                    "FT-TEN-018",
-                    f"namespace {namespace}: cannot read the objects that block its deletion: {error}",
-                    _CORRECT,
+                OBJECT_NOT_DELETED(
+                    object=f"namespace {namespace}", reason=f"cannot read the objects that block it: {error}"
                 )
             )
             return False
@@ -265,10 +254,8 @@ class Offboarding:
                 await in_thread(end_pods, self._api, namespace)
             except ClusterUnavailable as error:
                 log.error(
-                    Message(
-                        "FT-TEN-023",
-                        f"namespace {namespace}: cannot delete the pods that have not ended: {error}",
-                        _CORRECT,
+                    OBJECT_NOT_DELETED(
+                        object=f"namespace {namespace}", reason=f"cannot delete the pods that have not ended: {error}"
                     )
                 )
                 return False
@@ -286,10 +273,8 @@ class Offboarding:
                     await in_thread(remove_finalizer, self._api, each.path)
             except ClusterUnavailable as error:
                 log.error(
-                    Message(
-                        "FT-TEN-019",
-                        f"namespace {namespace}: cannot remove Flux's finalizers: {error}",
-                        _CORRECT,
+                    OBJECT_NOT_DELETED(
+                        object=f"namespace {namespace}", reason=f"cannot remove Flux's finalizers: {error}"
                     )
                 )
                 return False
@@ -315,11 +300,7 @@ def _ending_namespaces(api: client.ApiClient, tenant: str) -> list[str]:
     """The namespaces of a Tenant of Capsule whose deletion has begun and not ended. Raises ClusterUnavailable."""
     with explaining(api):
         found = items(api, "/api/v1/namespaces", labelSelector=f"{CAPSULE_TENANT_LABEL}={tenant}")
-        return [each["metadata"]["name"] for each in found if _is_ending(each)]
-
-
-def _is_ending(found: Mapping[str, Any]) -> bool:
-    return "deletionTimestamp" in found["metadata"]
+        return [each["metadata"]["name"] for each in found if is_terminating(each)]
 
 
 def held_message(holds: NamespaceHolds, context: str | None) -> Message:

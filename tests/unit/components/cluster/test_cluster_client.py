@@ -171,7 +171,7 @@ def test_a_missing_kubeconfig_is_an_error(tmp_path):
 
     key, code, message = unavailable(config, tmp_path)
 
-    assert (key, code) == ("kubeconfig", "FT-CLU-001")
+    assert (key, code) == ("kubeconfig", "FT-CFG-020")
     assert "nowhere/kubeconfig" in message and "No such file or directory" in message
 
 
@@ -179,7 +179,7 @@ def test_a_missing_kubeconfig_is_an_error(tmp_path):
 def test_a_path_that_names_no_file_is_an_error(tmp_path, file):
     config = ClusterConfig.model_validate({"kubeconfig": file})
 
-    assert unavailable(config, tmp_path)[:2] == ("kubeconfig", "FT-CLU-001")
+    assert unavailable(config, tmp_path)[:2] == ("kubeconfig", "FT-CFG-020")
 
 
 @pytest.mark.parametrize("damage", [("server: ", "server: 3 #"), ("token: ", "tokenFile: /nowhere/token #")])
@@ -198,7 +198,7 @@ def test_a_file_that_is_not_a_kubeconfig_is_refused(tmp_path, content):
 def test_a_file_that_is_not_text_is_refused(tmp_path):
     key, code, message = unavailable(by_file(tmp_path, b"\xff\xfe"), tmp_path)
 
-    assert (key, code) == ("kubeconfig", "FT-CLU-001")
+    assert (key, code) == ("kubeconfig", "FT-CFG-020")
     assert "UTF-8" in message
 
 
@@ -384,7 +384,7 @@ def test_a_server_that_is_not_an_api_server_is_recognized(tmp_path, answer):
     with serving({"/version/": answer}) as server:
         key, code, message = unavailable(by_file(tmp_path, kubeconfig(server)), tmp_path)
 
-    assert (key, code) == ("kubeconfig", "FT-CLU-009")
+    assert (key, code) == ("kubeconfig", "FT-CLU-008")
     assert server in message
 
 

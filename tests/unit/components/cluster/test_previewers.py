@@ -68,7 +68,7 @@ def test_the_role_lists_all_that_drift_looks_for_but_secrets():
 @pytest.mark.parametrize(
     ("subject", "code"),
     [
-        ({"kind": "ServiceAccount", "name": "preview"}, "FT-CFG-182"),
+        ({"kind": "ServiceAccount", "name": "preview"}, "FT-CFG-605"),
         (USER | {"namespace": "ci"}, "FT-CFG-183"),
         (GROUP | {"name": "system:authenticated"}, "FT-CFG-184"),
         (GROUP | {"name": "system:serviceaccounts:apps"}, "FT-CFG-184"),

@@ -69,7 +69,7 @@ def test_credentials_that_github_accepts_cost_one_request_that_its_limit_does_no
 
 @pytest.mark.parametrize(
     ("owners", "code"),
-    [({}, "FT-GIT-011"), ({"acme": {"token": "gh-t0ken"}}, "FT-GIT-010"), ({"acme": {"app": APP}}, "FT-GIT-010")],
+    [({}, "FT-GIT-004"), ({"acme": {"token": "gh-t0ken"}}, "FT-GIT-004"), ({"acme": {"app": APP}}, "FT-GIT-004")],
     ids=["environment", "token", "app"],
 )
 def test_rejected_credentials_are_an_error_that_names_them(monkeypatch, owners, code):
@@ -85,7 +85,7 @@ def test_a_rejected_token_of_an_app_is_an_error_of_the_app():
     token = {"token": "installation-t0ken", "expires_at": "2036-01-01T00:00:00Z", "permissions": {}}
 
     with serving({INSTALLATION: json.dumps(token).encode()}, 401, statuses={INSTALLATION: 201}) as server:
-        assert problems(server, acme={"app": APP}) == [("github.owners.acme", "FT-GIT-010")]
+        assert problems(server, acme={"app": APP}) == [("github.owners.acme", "FT-GIT-004")]
 
 
 @pytest.mark.parametrize("status", [403, 404, 429, 500, 503])

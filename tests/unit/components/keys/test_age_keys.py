@@ -77,40 +77,44 @@ def test_an_identity_file_keeps_its_order_and_loses_its_comments():
 @pytest.mark.parametrize(
     ("line", "wording"),
     [
-        (lambda: age_identity("a").recipient, "FT-CFG-702"),
-        (lambda: age_identity("a").private[:-1], "FT-CFG-706"),
-        (lambda: age_identity("a").private.replace("KEY-1", "KEY-1Q"), "FT-CFG-706"),
-        (lambda: POST_QUANTUM.private[:-1], "FT-CFG-706"),
-        (lambda: POST_QUANTUM.private.replace("PQ-1", "PQ-1Q"), "FT-CFG-706"),
-        (lambda: POST_QUANTUM.private.replace("K30", "B30"), "FT-CFG-706"),
-        (lambda: "AGE-PLUGIN-YUBIKEY-1QQQ", "FT-CFG-703"),
-        (lambda: "-----BEGIN AGE ENCRYPTED FILE-----", "FT-CFG-704"),
-        (lambda: "-----BEGIN OPENSSH PRIVATE KEY-----", "FT-CFG-705"),
-        (lambda: "pa55word", "FT-CFG-705"),
+        (lambda: age_identity("a").recipient, "FT-CFG-135"),
+        (lambda: age_identity("a").private[:-1], "FT-CFG-124"),
+        (lambda: age_identity("a").private.replace("KEY-1", "KEY-1Q"), "FT-CFG-124"),
+        (lambda: POST_QUANTUM.private[:-1], "FT-CFG-124"),
+        (lambda: POST_QUANTUM.private.replace("PQ-1", "PQ-1Q"), "FT-CFG-124"),
+        (lambda: POST_QUANTUM.private.replace("K30", "B30"), "FT-CFG-124"),
+        (lambda: "AGE-PLUGIN-YUBIKEY-1QQQ", "FT-CFG-135"),
+        (lambda: "-----BEGIN AGE ENCRYPTED FILE-----", "FT-CFG-139"),
+        (lambda: "-----BEGIN OPENSSH PRIVATE KEY-----", "FT-CFG-135"),
+        (lambda: "pa55word", "FT-CFG-135"),
     ],
 )
 def test_an_unusable_line_is_refused_by_its_number_and_not_repeated(line, wording):
     answer = refused(read_identities, f"# of a test\n{line()}\n")
 
-    assert answer == said(wording, 2)
+    assert answer.code == wording and "line 2" in answer
     assert line() not in answer
 
 
 @pytest.mark.parametrize("text", ["", "\n# nothing but a comment\n"])
 def test_a_file_without_an_identity_is_refused(text):
-    assert refused(read_identities, text) == said("FT-CFG-700")
+    assert refused(read_identities, text) == said(
+        "FT-CFG-135", "a list of age identities", "one of `flux-tenancy key sops`, which begins with AGE-SECRET-KEY-1"
+    )
 
 
 @pytest.mark.parametrize("identity", [generate(), POST_QUANTUM], ids=["classic", "post-quantum"])
 def test_a_duplicate_identity_is_refused(identity):
-    assert refused(read_identities, f"{identity.private}\n{identity.private}") == said("FT-CFG-701", 2)
+    assert refused(read_identities, f"{identity.private}\n{identity.private}") == said(
+        "FT-CFG-403", "the age identity of line 2"
+    )
 
 
 @pytest.mark.parametrize("identity", [generate(), POST_QUANTUM], ids=["classic", "post-quantum"])
 def test_an_identity_instead_of_a_recipient_has_to_be_withdrawn(identity):
     answer = refused(read_recipient, identity.private)
 
-    assert answer == said("FT-CFG-707")
+    assert answer == said("FT-CFG-720", "the recipient (age1…) of another one")
     assert identity.private not in answer
 
 
@@ -129,4 +133,6 @@ def test_an_identity_instead_of_a_recipient_has_to_be_withdrawn(identity):
     ],
 )
 def test_an_invalid_recipient_is_refused(text):
-    assert refused(read_recipient, text() if callable(text) else text) == said("FT-CFG-708")
+    assert refused(read_recipient, text() if callable(text) else text) == said(
+        "FT-CFG-124", "age recipient, which begins with age1"
+    )

@@ -23,6 +23,28 @@ from flux_tenancy.components.keys.signing_keys import (
 )
 from tests.support.messages import said
 
+NO_SIGNING_KEY = said(
+    "FT-CFG-135",
+    "an OpenPGP public key block or an SSH public key",
+    "the output of `gpg --export --armor <key>`, or the line of the .pub file",
+)
+
+EXPOSED_AUTHORITY = said("FT-CFG-720", "a certificate of another one")
+
+NO_CERTIFICATE = said("FT-CFG-135", "a certificate in PEM", "all from -----BEGIN CERTIFICATE----- on")
+
+NOT_ONE_APP_KEY = said(
+    "FT-CFG-135",
+    "a private key as GitHub gives it to an App: it is not one RSA private key in PEM",
+    "the .pem file from GitHub unchanged",
+)
+
+NO_PUBLIC_BLOCK = said(
+    "FT-CFG-135",
+    "one complete OpenPGP public key block, without other text around it",
+    "the output of `gpg --export --armor <key>`",
+)
+
 CERTIFICATE = keys.certificate()
 OPENPGP = keys.openpgp_public_key()
 NO_CHECKSUM = re.sub("^=.*\n", "", OPENPGP, flags=re.MULTILINE)
@@ -38,26 +60,26 @@ def test_one_or_more_certificates_are_accepted(text):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", said("FT-CFG-123")),
-        ("ca.crt", said("FT-CFG-123")),
+        ("", NO_CERTIFICATE),
+        ("ca.crt", NO_CERTIFICATE),
         (
             keys.public_pem(keys.ec_key()),
-            said("FT-CFG-123"),
+            NO_CERTIFICATE,
         ),
-        (CERTIFICATE[:150], said("FT-CFG-124")),
-        (CERTIFICATE + CERTIFICATE[:150], said("FT-CFG-124")),
-        (keys.block("CERTIFICATE", bytes(9)), said("FT-CFG-124")),
+        (CERTIFICATE[:150], said("FT-CFG-124", "certificate")),
+        (CERTIFICATE + CERTIFICATE[:150], said("FT-CFG-124", "certificate")),
+        (keys.block("CERTIFICATE", bytes(9)), said("FT-CFG-124", "certificate")),
         (
             CERTIFICATE + keys.private_text(keys.ec_key(), keys.PKCS8),
-            said("FT-CFG-122"),
+            EXPOSED_AUTHORITY,
         ),
         (
             keys.private_text(keys.ec_key(), keys.TRADITIONAL),
-            said("FT-CFG-122"),
+            EXPOSED_AUTHORITY,
         ),
         (
             CERTIFICATE + indent(keys.private_text(keys.ec_key(), keys.PKCS8), "  "),
-            said("FT-CFG-122"),
+            EXPOSED_AUTHORITY,
         ),
     ],
 )
@@ -88,19 +110,59 @@ def test_a_public_key_whose_packets_have_headers_of_the_old_format_is_accepted()
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", said("FT-CFG-722")),
-        ("0xB0B", said("FT-CFG-722")),
-        (OPENPGP + OPENPGP, said("FT-CFG-722")),
-        (OPENPGP.replace("PUBLIC KEY BLOCK", "SIGNATURE"), said("FT-CFG-722")),
-        (keys.public_line(keys.ed25519_key()), said("FT-CFG-722")),
-        (OPENPGP.replace("PUBLIC", "PRIVATE"), said("FT-CFG-720")),
-        (OPENPGP + OPENPGP.replace("PUBLIC", "PRIVATE"), said("FT-CFG-720")),
-        pytest.param(OPENPGP[:80], said("FT-CFG-722"), id="truncated"),
-        ("a note\n" + OPENPGP, said("FT-CFG-722")),
-        (OPENPGP.replace("\n\n", "\n"), said("FT-CFG-722")),
-        (OPENPGP.replace("xj", "x?"), said("FT-CFG-722")),
-        (OPENPGP.replace("xj", "Bj"), said("FT-CFG-722")),
-        ("\n".join([*OPENPGP.splitlines()[:5], *OPENPGP.splitlines()[6:]]), said("FT-CFG-722")),
+        (
+            "",
+            NO_PUBLIC_BLOCK,
+        ),
+        (
+            "0xB0B",
+            NO_PUBLIC_BLOCK,
+        ),
+        (
+            OPENPGP + OPENPGP,
+            NO_PUBLIC_BLOCK,
+        ),
+        (
+            OPENPGP.replace("PUBLIC KEY BLOCK", "SIGNATURE"),
+            NO_PUBLIC_BLOCK,
+        ),
+        (
+            keys.public_line(keys.ed25519_key()),
+            NO_PUBLIC_BLOCK,
+        ),
+        (
+            OPENPGP.replace("PUBLIC", "PRIVATE"),
+            said("FT-CFG-720", "the output of `gpg --export --armor <key>` for another one"),
+        ),
+        (
+            OPENPGP + OPENPGP.replace("PUBLIC", "PRIVATE"),
+            said("FT-CFG-720", "the output of `gpg --export --armor <key>` for another one"),
+        ),
+        pytest.param(
+            OPENPGP[:80],
+            NO_PUBLIC_BLOCK,
+            id="truncated",
+        ),
+        (
+            "a note\n" + OPENPGP,
+            NO_PUBLIC_BLOCK,
+        ),
+        (
+            OPENPGP.replace("\n\n", "\n"),
+            NO_PUBLIC_BLOCK,
+        ),
+        (
+            OPENPGP.replace("xj", "x?"),
+            NO_PUBLIC_BLOCK,
+        ),
+        (
+            OPENPGP.replace("xj", "Bj"),
+            NO_PUBLIC_BLOCK,
+        ),
+        (
+            "\n".join([*OPENPGP.splitlines()[:5], *OPENPGP.splitlines()[6:]]),
+            NO_PUBLIC_BLOCK,
+        ),
     ],
 )
 def test_an_invalid_openpgp_public_key_is_refused(text, reason):
@@ -116,7 +178,7 @@ def test_a_private_key_labeled_as_a_public_one_is_refused():
     with pytest.raises(OpenPgpKeyError) as refused:
         read_public_key(text)
 
-    assert message_of(refused.value) == said("FT-CFG-720")
+    assert message_of(refused.value) == said("FT-CFG-720", "the output of `gpg --export --armor <key>` for another one")
 
 
 @pytest.mark.parametrize("form", [keys.TRADITIONAL, keys.PKCS8])
@@ -129,27 +191,65 @@ def test_an_rsa_key_is_accepted_in_githubs_format_and_in_pkcs8(form):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", said("FT-CFG-116", "not one RSA private key in PEM")),
-        (APP_KEY + APP_KEY, said("FT-CFG-116", "not one RSA private key in PEM")),
-        (keys.public_pem(keys.rsa_key(2048)), said("FT-CFG-116", "not one RSA private key in PEM")),
-        (keys.private_text(keys.rsa_key(2048), keys.OPENSSH), said("FT-CFG-116", "not one RSA private key in PEM")),
-        (APP_KEY[:300], said("FT-CFG-116", "not one RSA private key in PEM")),
+        (
+            "",
+            NOT_ONE_APP_KEY,
+        ),
+        (
+            APP_KEY + APP_KEY,
+            NOT_ONE_APP_KEY,
+        ),
+        (
+            keys.public_pem(keys.rsa_key(2048)),
+            NOT_ONE_APP_KEY,
+        ),
+        (
+            keys.private_text(keys.rsa_key(2048), keys.OPENSSH),
+            NOT_ONE_APP_KEY,
+        ),
+        (
+            APP_KEY[:300],
+            NOT_ONE_APP_KEY,
+        ),
         (
             "\n".join(APP_KEY.splitlines()[:5] + APP_KEY.splitlines()[6:]),
-            said("FT-CFG-116", "incomplete or damaged"),
+            said(
+                "FT-CFG-135",
+                "a private key as GitHub gives it to an App: it is incomplete or damaged",
+                "the .pem file from GitHub unchanged",
+            ),
         ),
         (
             keys.private_text(keys.rsa_key(2048), keys.TRADITIONAL, keys.PASSPHRASE),
-            said("FT-CFG-116", "protected by a passphrase, which Flux cannot enter"),
+            said(
+                "FT-CFG-135",
+                "a private key as GitHub gives it to an App: it is protected by a passphrase, which Flux cannot enter",
+                "the .pem file from GitHub unchanged",
+            ),
         ),
         (
             keys.private_text(keys.rsa_key(2048), keys.PKCS8, keys.PASSPHRASE),
-            said("FT-CFG-116", "protected by a passphrase, which Flux cannot enter"),
+            said(
+                "FT-CFG-135",
+                "a private key as GitHub gives it to an App: it is protected by a passphrase, which Flux cannot enter",
+                "the .pem file from GitHub unchanged",
+            ),
         ),
-        (keys.private_text(keys.ec_key(), keys.PKCS8), said("FT-CFG-116", "not an RSA key")),
+        (
+            keys.private_text(keys.ec_key(), keys.PKCS8),
+            said(
+                "FT-CFG-135",
+                "a private key as GitHub gives it to an App: it is not an RSA key",
+                "the .pem file from GitHub unchanged",
+            ),
+        ),
         (
             keys.private_text(keys.rsa_key(1024), keys.TRADITIONAL),
-            said("FT-CFG-116", "an RSA key of only 1024 bits"),
+            said(
+                "FT-CFG-135",
+                "a private key as GitHub gives it to an App: it is an RSA key of only 1024 bits",
+                "the .pem file from GitHub unchanged",
+            ),
         ),
     ],
 )
@@ -183,7 +283,7 @@ def test_an_invalid_signing_key_is_refused(text):
     with pytest.raises(SigningKeyError) as refused:
         read_signing_key(text)
 
-    assert message_of(refused.value) == said("FT-CFG-145")
+    assert message_of(refused.value) == NO_SIGNING_KEY
 
 
 @pytest.mark.filterwarnings("ignore:SSH DSA key")
@@ -201,5 +301,5 @@ def test_a_private_signing_key_is_refused_and_not_repeated():
     with pytest.raises(OpenPgpKeyError) as refused:
         read_signing_key(text)
 
-    assert message_of(refused.value) == said("FT-CFG-720")
+    assert message_of(refused.value) == said("FT-CFG-720", "the output of `gpg --export --armor <key>` for another one")
     assert text.splitlines()[1] not in str(refused.value)

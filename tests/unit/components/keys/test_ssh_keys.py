@@ -11,6 +11,12 @@ from flux_tenancy.components.config.messages import Message, message_of
 from flux_tenancy.components.keys.ssh_keys import SHORTEST_RSA, SshKeyError, generate, read_private_key
 from tests.support.messages import said
 
+NO_KEY = said(
+    "FT-CFG-135",
+    "a private key: it has no line -----BEGIN … PRIVATE KEY-----",
+    "the whole file with its line breaks: `pulumi config set --secret --path … < file`",
+)
+
 NEW = generate().private
 
 
@@ -86,38 +92,71 @@ def test_openssh_sees_the_same_public_half_and_fingerprint(tmp_path, key):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", said("FT-CFG-130")),
-        (" \n", said("FT-CFG-130")),
-        ("secret", said("FT-CFG-135")),
-        (NEW.replace("\n", " "), said("FT-CFG-135")),
-        (NEW.replace("\n", "\\n"), said("FT-CFG-135")),
+        (
+            "",
+            NO_KEY,
+        ),
+        (
+            " \n",
+            NO_KEY,
+        ),
+        (
+            "secret",
+            NO_KEY,
+        ),
+        (
+            NEW.replace("\n", " "),
+            NO_KEY,
+        ),
+        (
+            NEW.replace("\n", "\\n"),
+            NO_KEY,
+        ),
         (NEW[:200], said("FT-CFG-138")),
         ("\n".join(NEW.splitlines()[:-2] + NEW.splitlines()[-1:]), said("FT-CFG-138")),
         ("\n".join(NEW.splitlines()[:2] + NEW.splitlines()[3:]), said("FT-CFG-144")),
-        ("\n".join(NEW.splitlines()[1:]), said("FT-CFG-135")),
+        (
+            "\n".join(NEW.splitlines()[1:]),
+            NO_KEY,
+        ),
         (NEW.replace("-----END", "and so on\n-----END"), said("FT-CFG-138")),
         (f"key: {NEW}".replace("key: ", "a note\n"), said("FT-CFG-138")),
         (keys.block("OPENSSH PRIVATE KEY", bytes(100)), said("FT-CFG-138")),
         (keys.block("PRIVATE KEY", b"0"), said("FT-CFG-138")),
-        (keys.with_passphrase_openssh(), said("FT-CFG-139")),
-        (keys.private_text(keys.ec_key(), keys.PKCS8, keys.PASSPHRASE), said("FT-CFG-139")),
-        (keys.private_text(keys.ec_key(), keys.TRADITIONAL, keys.PASSPHRASE), said("FT-CFG-139")),
-        (keys.public_line(keys.ed25519_key()), said("FT-CFG-134")),
-        (keys.public_line(keys.rsa_key(2048)) + " somebody@host", said("FT-CFG-134")),
-        (keys.public_pem(keys.ec_key()), said("FT-CFG-134")),
-        ("---- BEGIN SSH2 PUBLIC KEY ----\nAAAA\n---- END SSH2 PUBLIC KEY ----\n", said("FT-CFG-134")),
-        (NEW + keys.public_line(keys.ed25519_key()), said("FT-CFG-134")),
+        (
+            keys.with_passphrase_openssh(),
+            said("FT-CFG-139", "create a separate key with `flux-tenancy key deploy`, which stores it encrypted"),
+        ),
+        (
+            keys.private_text(keys.ec_key(), keys.PKCS8, keys.PASSPHRASE),
+            said("FT-CFG-139", "create a separate key with `flux-tenancy key deploy`, which stores it encrypted"),
+        ),
+        (
+            keys.private_text(keys.ec_key(), keys.TRADITIONAL, keys.PASSPHRASE),
+            said("FT-CFG-139", "create a separate key with `flux-tenancy key deploy`, which stores it encrypted"),
+        ),
+        (keys.public_line(keys.ed25519_key()), said("FT-CFG-136", "a public key")),
+        (keys.public_line(keys.rsa_key(2048)) + " somebody@host", said("FT-CFG-136", "a public key")),
+        (keys.public_pem(keys.ec_key()), said("FT-CFG-136", "a public key")),
+        ("---- BEGIN SSH2 PUBLIC KEY ----\nAAAA\n---- END SSH2 PUBLIC KEY ----\n", said("FT-CFG-136", "a public key")),
+        (NEW + keys.public_line(keys.ed25519_key()), said("FT-CFG-136", "a public key")),
         (keys.openpgp_public_key(), said("FT-CFG-136", "an OpenPGP key")),
         (keys.block("PGP PRIVATE KEY BLOCK", bytes(9)), said("FT-CFG-136", "an OpenPGP key")),
         (keys.certificate(), said("FT-CFG-136", "a certificate")),
         (NEW + keys.certificate(), said("FT-CFG-136", "a certificate")),
-        ("PuTTY-User-Key-File-3: ssh-ed25519\nEncryption: none\n", said("FT-CFG-131")),
+        (
+            "PuTTY-User-Key-File-3: ssh-ed25519\nEncryption: none\n",
+            said("FT-CFG-137", "PuTTY's format", "export it with `puttygen <file> -O private-openssh-new`"),
+        ),
         (NEW + NEW, said("FT-CFG-136", "2 blocks (OPENSSH PRIVATE KEY, OPENSSH PRIVATE KEY)")),
         (
             keys.block("EC PARAMETERS", b"P-384") + keys.private_text(keys.ec_key(), keys.TRADITIONAL),
             said("FT-CFG-136", "2 blocks (EC PARAMETERS, EC PRIVATE KEY)"),
         ),
-        (keys.block("NEW REQUEST", b"0"), said("FT-CFG-137", "NEW REQUEST")),
+        (
+            keys.block("NEW REQUEST", b"0"),
+            said("FT-CFG-137", "the format NEW REQUEST", "convert it to OpenSSH's format or PKCS#8"),
+        ),
         (keys.private_text(keys.rsa_key(2048), keys.OPENSSH), said("FT-CFG-140", "an RSA key of only 2048 bits")),
         (keys.private_text(keys.rsa_key(2048), keys.TRADITIONAL), said("FT-CFG-140", "an RSA key of only 2048 bits")),
         (

@@ -174,10 +174,10 @@ def test_an_incomplete_entry_is_refused(tmp_path, entry: dict[str, Any], problem
 @pytest.mark.parametrize(
     ("key", "problem"),
     [
-        (PRIVATE_KEY, said("FT-CFG-126")),
-        ("ssh-ed25519 AAAA", said("FT-CFG-127")),
-        (KEY.replace("\n", "", 2), said("FT-CFG-127")),
-        (KEY[:60] + KEY[80:], said("FT-CFG-127")),
+        (PRIVATE_KEY, said("FT-CFG-720", "the public key of another one, cosign.pub")),
+        ("ssh-ed25519 AAAA", said("FT-CFG-135", "a complete public key in PEM", "the content of cosign.pub")),
+        (KEY.replace("\n", "", 2), said("FT-CFG-135", "a complete public key in PEM", "the content of cosign.pub")),
+        (KEY[:60] + KEY[80:], said("FT-CFG-135", "a complete public key in PEM", "the content of cosign.pub")),
     ],
 )
 def test_an_invalid_public_key_is_refused_and_not_repeated(tmp_path, key: str, problem: str):
@@ -194,9 +194,9 @@ EXAMPLE = r"https://github\.com/org/app/\.github/workflows/release\.yaml@refs/ta
     [
         (
             "https://(github",
-            said("FT-CFG-503", "missing ), unterminated subpattern at position 8", EXAMPLE),
+            said("FT-CFG-006", "a regular expression (missing ), unterminated subpattern at position 8)", EXAMPLE),
         ),
-        (r"(?!evil)https://.*", said("FT-CFG-504", EXAMPLE)),
+        (r"(?!evil)https://.*", said("FT-CFG-006", "one of RE2, which has no lookarounds and backreferences", EXAMPLE)),
     ],
 )
 def test_a_pattern_that_kyverno_cannot_match_is_refused(tmp_path, expression: str, problem: Message):
@@ -208,7 +208,7 @@ def test_a_pattern_that_kyverno_cannot_match_is_refused(tmp_path, expression: st
 def test_native_policies_cannot_verify_signatures(tmp_path):
     told = refused(tmp_path, KEYED, engine="native", fluxImages=True, onboarding=True)
     assert told == [
-        f"{key}: {said('FT-CFG-671', 'native')}" for key in ("fluxImages", "images.signatures", "onboarding")
+        f"{key}: {said('FT-CFG-671', 'Kyverno', 'native')}" for key in ("fluxImages", "images.signatures", "onboarding")
     ]
 
 

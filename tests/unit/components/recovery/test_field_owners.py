@@ -58,7 +58,7 @@ def test_objects_that_are_not_in_the_state_have_no_co_owners():
     ("preview", "status", "code", "changed"),
     [
         (True, 200, "FT-CLU-010", []),
-        (False, 200, "FT-CLU-011", [f"PATCH {PATH}?fieldManager=helm%1B%5B1m&force=true"]),
+        (False, 200, "FT-CLU-010", [f"PATCH {PATH}?fieldManager=helm%1B%5B1m&force=true"]),
         (False, 403, "FT-CLU-012", [f"PATCH {PATH}?fieldManager=helm%1B%5B1m&force=true"]),
     ],
 )

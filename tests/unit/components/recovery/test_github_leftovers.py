@@ -202,5 +202,5 @@ def test_a_leftover_that_somebody_has_removed_is_gone(monkeypatch, logged):
 def test_a_leftover_that_cannot_be_removed_ends_the_update(monkeypatch, logged):
     with pytest.raises(pulumi.RunError, match="the deploy key 'x' of acme/apps.*503") as refused:
         cleared(monkeypatch, LEFT, status=503)
-    assert codes([refused.value]) == ["FT-GIT-024"]
+    assert codes([refused.value]) == ["FT-GIT-023"]
     assert logged == []

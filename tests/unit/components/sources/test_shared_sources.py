@@ -42,9 +42,9 @@ def test_the_sync_of_a_tenant_without_a_repository_applies_the_source_that_it_na
     [
         ({}, ["source FT-CFG-605"]),
         ({"sources": {"manifests": OCI}}, ["sync.source FT-SRC-040"]),
-        ({"sources": {"manifests": OCI}, "sync": {"source": "other"}}, ["tenants.shop.sync.source FT-SRC-041"]),
-        ({"sources": {"charts": CHARTS}, "sync": {"source": "charts"}}, ["tenants.shop.sync.source FT-SRC-042"]),
-        ({"sources": {"shop": OCI}, "sync": {"source": "shop"}}, ["tenants.shop.sources.shop FT-SRC-043"]),
+        ({"sources": {"manifests": OCI}, "sync": {"source": "other"}}, ["tenants.shop.sync.source FT-CFG-404"]),
+        ({"sources": {"charts": CHARTS}, "sync": {"source": "charts"}}, ["tenants.shop.sync.source FT-CFG-404"]),
+        ({"sources": {"shop": OCI}, "sync": {"source": "shop"}}, ["tenants.shop.sources.shop FT-CFG-001"]),
     ],
 )
 def test_a_sync_without_a_source_that_it_can_apply_is_refused(tmp_path, tenant, expected):
@@ -64,7 +64,7 @@ def test_a_sync_of_an_external_artifact_needs_the_controllers_feature_gate(tmp_p
     for folder in ("with", "without"):
         (tmp_path / folder).mkdir()
 
-    assert refused(tmp_path / "without", tenants) == ["tenants.shop.sync.source FT-SRC-053"]
+    assert refused(tmp_path / "without", tenants) == ["tenants.shop.sync.source FT-CFG-655"]
     assert load(tmp_path / "with", bases={"shop": BASE.replace("NAME", "a")}, tenants=tenants, flux=FLUX | gate)
 
 
@@ -89,7 +89,7 @@ def test_a_tenant_can_be_synced_from_a_shared_source_alone(tmp_path):
     ("shared", "expected"),
     [
         ({"tenants": ["a"]}, "shared.it.source FT-CFG-605"),
-        ({"tenants": ["b"], "source": CHARTS}, "shared.it.tenants[0] FT-SRC-044"),
+        ({"tenants": ["b"], "source": CHARTS}, "shared.it.tenants[0] FT-CFG-404"),
         ({"tenants": ["a", "a"], "source": CHARTS}, "shared.it.tenants[1] FT-CFG-403"),
         (
             {"tenants": ["a"], "source": CHARTS | {"url": "http://c.example.com"}},
@@ -115,7 +115,7 @@ def test_a_shared_source_with_the_name_of_a_tenants_own_is_refused(tmp_path):
     own = {"sources": {"manifests": OCI}, "sync": {"source": "manifests"}}
     shared = {"tenants": ["a"], "source": CHARTS}
 
-    assert refused(tmp_path, {"a": own}, manifests=shared) == ["shared.manifests FT-SRC-045"]
+    assert refused(tmp_path, {"a": own}, manifests=shared) == ["shared.manifests FT-CFG-001"]
 
 
 def test_tenants_may_share_a_deploy_key_only_as_part_of_a_shared_source(tmp_path):
@@ -127,4 +127,4 @@ def test_tenants_may_share_a_deploy_key_only_as_part_of_a_shared_source(tmp_path
     assert stack(tmp_path / "shared", tenants, base={"tenants": ["a", "b"], "source": code})
     (tmp_path / "own").mkdir()
     own = {name: {"sources": {"base": code}, "sync": {"source": "base"}} for name in ("a", "b")}
-    assert refused(tmp_path / "own", own) == ["tenants.b.sources.base.deployKey FT-CFG-652"]
+    assert refused(tmp_path / "own", own) == ["tenants.b.sources.base.deployKey FT-CFG-653"]

@@ -96,41 +96,41 @@ def test_a_source_of_any_kind_is_taken(tmp_path, source, sections):
     ("source", "expected"),
     [
         ({"url": "https://charts.example.com"}, [".kind FT-CFG-605"]),
-        (HELM | {"kind": "HelmRepositry"}, [".kind FT-CFG-607"]),
+        (HELM | {"kind": "HelmRepositry"}, [".kind FT-CFG-606"]),
         ("charts", ["FT-CFG-609"]),
         ({"kind": "HelmRepository"}, [".url FT-CFG-605"]),
-        (HELM | {"url": "ftp://charts.example.com"}, [".url FT-CFG-016"]),
+        (HELM | {"url": "ftp://charts.example.com"}, [".url FT-CFG-006"]),
         (HELM | {"url": "https://me:s3cret@charts.example.com"}, [".url FT-CFG-014"]),
-        (HELM | {"url": "https://Charts.example.com"}, [".url FT-CFG-018"]),
+        (HELM | {"url": "https://Charts.example.com"}, [".url FT-CFG-006"]),
         (HELM | {"url": "http://charts.example.com"}, [".url FT-CFG-674"]),
-        (HELM | {"interval": "often"}, [".interval FT-CFG-003"]),
-        (HELM | {"interval": "1s"}, [".interval FT-CFG-677"]),
+        (HELM | {"interval": "often"}, [".interval FT-CFG-006"]),
+        (HELM | {"interval": "1s"}, [".interval FT-CFG-678"]),
         (HELM | {"secretRef": {"name": "a"}}, [".secretRef FT-FLX-034"]),
         (HELM | {"timeout": "90m"}, [".timeout FT-CFG-678"]),
         (HELM | {"suspend": "perhaps"}, [".suspend FT-CFG-609"]),
         (HELM | {"insecure": True}, [".insecure FT-CFG-674"]),
         (HELM | {"credentials": {"username": "shop"}}, [".credentials.password FT-CFG-605"]),
         (HELM | {"credentials": {"username": "shop", "password": "s3cret"}}, [".credentials.password FT-CFG-640"]),
-        (HELM | {"certificateAuthority": "none"}, [".certificateAuthority FT-CFG-123"]),
+        (HELM | {"certificateAuthority": "none"}, [".certificateAuthority FT-CFG-135"]),
         (
             HELM | {"clientCertificate": {"certificate": authority()}},
             [".clientCertificate.privateKey FT-CFG-605"],
         ),
         (
             HELM | {"clientCertificate": {"certificate": authority(), "privateKey": Secret("none")}},
-            [".clientCertificate.privateKey FT-SRC-008"],
+            [".clientCertificate.privateKey FT-CFG-135"],
         ),
         (
             HELM | {"clientCertificate": client_pair() | {"certificate": authority()}},
             [".clientCertificate.privateKey FT-SRC-009"],
         ),
         (CHARTS | {"insecure": True}, [".insecure FT-CFG-674"]),
-        (OCI | {"url": "https://registry.example.com/a"}, [".url FT-CFG-016"]),
+        (OCI | {"url": "https://registry.example.com/a"}, [".url FT-CFG-006"]),
         (OCI | {"verify": {}}, [".verify FT-CFG-181"]),
-        (OCI | {"verify": {"keys": {"ci": "none"}}}, [".verify.keys.ci FT-CFG-127"]),
+        (OCI | {"verify": {"keys": {"ci": "none"}}}, [".verify.keys.ci FT-CFG-135"]),
         (OCI | {"verify": {"provider": "notation", "keys": {"ci": KEY}}}, [".verify.provider FT-CFG-606"]),
-        (OCI | {"credentials": {"username": "shop"}}, [".credentials FT-SRC-020"]),
-        (OCI | {"credentials": {"dockerConfig": Secret("{}")}}, [".credentials.dockerConfig FT-SRC-021"]),
+        (OCI | {"credentials": {"username": "shop"}}, [".credentials FT-CFG-181"]),
+        (OCI | {"credentials": {"dockerConfig": Secret("{}")}}, [".credentials.dockerConfig FT-CFG-135"]),
         (
             OCI | {"credentials": {"dockerConfig": Secret('{"auths": {"other.example.com": {"auth": "eA=="}}}')}},
             [".credentials.dockerConfig FT-SRC-022"],
@@ -140,36 +140,36 @@ def test_a_source_of_any_kind_is_taken(tmp_path, source, sections):
             OCI | {"provider": "aws", "serviceAccountName": "puller"},
             [".provider FT-SRC-050", ".serviceAccountName FT-CFG-654"],
         ),
-        (OCI | {"serviceAccountName": "puller"}, [".serviceAccountName FT-SRC-027"]),
-        (OCI | {"proxy": {"address": "proxy"}}, [".proxy.address FT-CFG-017"]),
+        (OCI | {"serviceAccountName": "puller"}, [".serviceAccountName FT-CFG-820"]),
+        (OCI | {"proxy": {"address": "proxy"}}, [".proxy.address FT-CFG-006"]),
         (OCI | {"proxy": {"address": "http://proxy.example.com"}}, [".proxy FT-SRC-049"]),
         (
             OCI | {"proxy": {"address": "http://proxy.example.com", "username": "me"}},
-            [".proxy FT-SRC-033"],
+            [".proxy.password FT-CFG-605"],
         ),
-        (BUCKET | {"bucketName": "a/../b"}, [".endpoint FT-CFG-673"]),
+        (BUCKET | {"bucketName": "a/../b"}, [".endpoint FT-CFG-150"]),
         (BUCKET | {"bucketName": ""}, [".bucketName FT-CFG-010"]),
         (BUCKET | {"endpoint": "s3.example.com/path"}, [".endpoint FT-CFG-006"]),
         (
             BUCKET | {"provider": "aws", "serviceAccountName": "reader"},
-            [".credentials FT-SRC-028"],
+            [".credentials FT-CFG-273"],
         ),
-        (BUCKET | {"serviceAccountName": "reader"}, [".serviceAccountName FT-SRC-027"]),
+        (BUCKET | {"serviceAccountName": "reader"}, [".serviceAccountName FT-CFG-820"]),
         (BUCKET | {"provider": "aws"}, [".provider FT-SRC-050"]),
         (BUCKET | {"insecure": True}, [".insecure FT-CFG-674"]),
-        ({"kind": "ExternalArtifact", "name": "A"}, [".name FT-CFG-002"]),
-        ({"kind": "ExternalArtifact", "namespace": "other"}, [".namespace FT-CFG-604"]),
+        ({"kind": "ExternalArtifact", "name": "A"}, [".name FT-CFG-006"]),
+        ({"kind": "ExternalArtifact", "namespace": "other"}, [".namespace FT-CFG-602"]),
         (GIT | {"deployKey": Secret("none")}, [".deployKey FT-CFG-135"]),
         (GIT | {"ref": {"name": "a"}, "secretRef": {}}, [".ref FT-FLX-034", ".secretRef FT-FLX-034"]),
         (GIT | {"provider": "azure"}, [".provider FT-SRC-026"]),
-        (GIT | {"serviceAccountName": "reader"}, [".serviceAccountName FT-SRC-027"]),
+        (GIT | {"serviceAccountName": "reader"}, [".serviceAccountName FT-CFG-820"]),
         (
             GIT | {"provider": "azure", "serviceAccountName": "reader"},
             [".provider FT-SRC-050", ".serviceAccountName FT-CFG-654"],
         ),
         (
             GIT | {"provider": "azure", "serviceAccountName": "a", "https": {"password": Secret("s3cret")}},
-            [".https FT-SRC-028"],
+            [".https FT-CFG-273"],
         ),
     ],
 )
@@ -180,13 +180,13 @@ def test_a_source_that_flux_or_admission_would_refuse_is_reported_with_its_key(t
 def test_a_bucket_in_a_region_that_admission_would_refuse_is_reported(tmp_path):
     policies = {"sources": {"bucketRegions": ["eu-1"]}}
 
-    assert refused(tmp_path, BUCKET | {"region": "us-1"}, policies=policies) == [".region FT-SRC-051"]
+    assert refused(tmp_path, BUCKET | {"region": "us-1"}, policies=policies) == [".region FT-CFG-404"]
 
 
 def test_a_bucket_of_a_cloud_needs_a_login(tmp_path):
     anonymous = {key: value for key, value in BUCKET.items() if key != "credentials"}
 
-    assert refused(tmp_path, anonymous | {"provider": "aws"}, policies=CLOUDS) == [".provider FT-SRC-055"]
+    assert refused(tmp_path, anonymous | {"provider": "aws"}, policies=CLOUDS) == [".provider FT-SRC-026"]
 
 
 @pytest.mark.parametrize(

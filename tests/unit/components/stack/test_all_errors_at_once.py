@@ -13,8 +13,8 @@ from tests.support.messages import said
 BASES = {"dev-team": DEV_TEAM_BASE, "ops-team": DEV_TEAM_BASE}
 BOTH: dict[str, Any] = {"dev-team": {}, "ops-team": {}}
 STACK = "Pulumi.staging.yaml: "
-CLASH = "tenants/ops-team.yaml: namespaces[0].name: " + said("FT-CFG-650", "dev-team").of("apps")
-NO_KYVERNO = "policies.engine: " + said("FT-CFG-670", "kyverno")
+CLASH = "tenants/ops-team.yaml: namespaces[0].name: " + said("FT-CFG-001", "the tenant dev-team").of("apps")
+NO_KYVERNO = "policies.engine: " + said("FT-CFG-670", "kyverno", "kyverno", "engine to native")
 
 
 @pytest.mark.parametrize(
@@ -23,9 +23,10 @@ NO_KYVERNO = "policies.engine: " + said("FT-CFG-670", "kyverno")
         ({"cluster": ...}, "cluster: " + MISSING()),
         (
             {"flux": FLUX | {"sha256": "5f"}},
-            "flux.sha256: " + said("FT-CFG-009").of("5f"),
+            "flux.sha256: "
+            + said("FT-CFG-006", "a SHA-256 digest", "9f86d08…, with 64 lowercase hexadecimal digits").of("5f"),
         ),
-        ({"fluxx": {}}, "fluxx: " + said("FT-CFG-602", "flux")),
+        ({"fluxx": {}}, "fluxx: " + said("FT-CFG-602", "did you mean 'flux'?")),
         (
             {"git": {"knownHostsFile": "none"}},
             "git.knownHostsFile: " + UNREADABLE_FILE(reason="No such file or directory").of("none"),
@@ -33,9 +34,12 @@ NO_KYVERNO = "policies.engine: " + said("FT-CFG-670", "kyverno")
         ({"policies": {"mode": "off"}}, "policies.mode: " + said("FT-CFG-502")),
         (
             {"tenants": {"dev-team": {}, "ops-team": {"sync": {"interval": "often"}}}},
-            "tenants.ops-team.sync.interval: " + said("FT-CFG-003").of("often"),
+            "tenants.ops-team.sync.interval: " + said("FT-CFG-006", "a duration", "30s, 5m or 1h30m").of("often"),
         ),
-        ({"tenants": BOTH | {"kyverno": {}}}, "tenants.kyverno: " + said("FT-CFG-001").of("kyverno")),
+        (
+            {"tenants": BOTH | {"kyverno": {}}},
+            "tenants.kyverno: " + said("FT-CFG-001", "the cluster's own components").of("kyverno"),
+        ),
     ],
     ids=lambda value: "" if isinstance(value, str) else ",".join(value),
 )
@@ -49,7 +53,8 @@ def test_all_errors_between_sections_are_reported_at_once(tmp_path):
 
     assert problems(tmp_path, bases=BASES, policies={"engine": "kyverno"}, tenants=tenants) == [
         STACK + NO_KYVERNO,
-        f"{STACK}tenants.ops-team.sync.interval: {said('FT-CFG-677', '30s').of('1s')}",
+        f"{STACK}tenants.ops-team.sync.interval: "
+        + said("FT-CFG-678", "shorter", "policies.minimumInterval", "30s", "more").of("1s"),
         CLASH,
     ]
 

@@ -28,19 +28,28 @@ def proxy(**keys: Any) -> dict[str, Any]:
     ("sections", "problem"),
     [
         ({"tenancy": {"mode": "vcluster"}}, "tenancy.mode: 'vcluster' is not one of 'namespaces' or 'capsule'"),
-        ({"tenancy": {"capsule": {"namespaces": 3}}}, "tenancy.capsule: " + said("FT-CFG-820")),
+        (
+            {"tenancy": {"capsule": {"namespaces": 3}}},
+            "tenancy.capsule: "
+            + said("FT-CFG-820", "tenancy.mode is not capsule", "set tenancy.mode to capsule, or remove it"),
+        ),
         (
             {"tenancy": CAPSULE, "tenants": {"dev-team": {"capsule": {"quota": {"pods": 3}}}}},
             "tenants.dev-team.capsule.quota.pods: " + said("FT-CFG-612", "3"),
         ),
         (
             {"tenants": {"dev-team": {"capsule": {"quota": {"pods": "3"}}}}},
-            "tenants.dev-team.capsule: " + said("FT-CFG-820"),
+            "tenants.dev-team.capsule: "
+            + said("FT-CFG-820", "tenancy.mode is not capsule", "set tenancy.mode to capsule, or remove it"),
         ),
         (
             {"tenancy": CAPSULE | {"capsule": {"quota": {FLUX_KIND: "3"}}}},
             f'tenancy.capsule.quota["{FLUX_KIND}"]: '
-            + said("FT-CFG-401", "requests.cpu, pods or count/jobs.batch").of(FLUX_KIND),
+            + said(
+                "FT-CFG-006",
+                "a resource that can be limited here",
+                "requests.cpu, pods or count/jobs.batch; Flux's own kinds are limited by fluxObjects",
+            ).of(FLUX_KIND),
         ),
         (
             {"tenancy": CAPSULE, "tenants": {"dev-team": {"capsule": {"owner": "system:serviceaccount:a:b"}}}},
@@ -67,7 +76,7 @@ def proxy(**keys: Any) -> dict[str, Any]:
                 "tenancy": CAPSULE,
                 "tenants": {"dev-team": {"namespaces": [{"name": "apps", "labels": {OWNER: "other"}}]}},
             },
-            "tenants.dev-team.namespaces[0].labels: " + said("FT-CFG-823", OWNER),
+            "tenants.dev-team.namespaces[0].labels: " + said("FT-CFG-402", OWNER, "Capsule"),
         ),
     ],
 )
@@ -83,7 +92,9 @@ def test_a_namespace_with_a_name_that_another_tenant_could_take_is_refused(tmp_p
 
     found = problems_of(tmp_path_factory.mktemp("stack"), tenancy=CAPSULE, capsule=SECTION, **stack)
 
-    problem = said("FT-CFG-822", "dev-team-", "dev-team").of("dev-team-ops")
+    problem = said("FT-CFG-001", "the namespaces that tenant dev-team makes: it starts with dev-team-").of(
+        "dev-team-ops"
+    )
     assert found == [f"tenants/ops.yaml: namespaces[0].name: {problem}"]
     assert load(tmp_path_factory.mktemp("stack"), **stack).tenants["ops"].home == "dev-team-ops"
 
@@ -94,7 +105,7 @@ def test_a_tenant_whose_name_extends_another_ones_is_refused(tmp_path_factory):
 
     found = problems_of(tmp_path_factory.mktemp("stack"), tenancy=CAPSULE, capsule=SECTION, **stack)
 
-    problem = said("FT-CFG-828", "dev-", "dev")
+    problem = said("FT-CFG-001", "the namespaces that tenant dev makes: it starts with dev-")
     assert found == [f"{WHERE}tenants.dev-team: {problem}"]
     assert list(load(tmp_path_factory.mktemp("stack"), **stack).tenants) == ["dev-team", "dev"]
 
@@ -102,7 +113,7 @@ def test_a_tenant_whose_name_extends_another_ones_is_refused(tmp_path_factory):
 def test_onboarding_by_label_would_fill_the_same_namespaces(tmp_path_factory):
     found = problems_of(tmp_path_factory.mktemp("stack"), tenancy=CAPSULE, tenants={}, policies={"onboarding": True})
 
-    assert any(each.startswith(f"{WHERE}policies.onboarding: would provision") for each in found)
+    assert any(each.startswith(f"{WHERE}policies.onboarding: does not go together") for each in found)
 
 
 def problems(projects, namespaces, *, recorded=(), applied=(), existing=(), **sections):

@@ -9,7 +9,7 @@ from flux_tenancy.components.stack.files.stack_file import check_keys, section_o
 from tests.support.messages import said
 
 PROJECT = "platform"
-IN_PLAIN_TEXT = said("FT-CFG-640", "cluster.kubeconfigContent", "")
+IN_PLAIN_TEXT = said("FT-CFG-640", "", "cluster.kubeconfigContent", "")
 
 
 @pytest.mark.parametrize(
@@ -34,29 +34,29 @@ def test_a_key_sets_the_same_section_as_for_pulumi(key, section):
         (["tenants"], ["tenants: " + said("FT-CFG-621", "platform", "tenants")]),
         (
             ["flux-tenancy:tenants"],
-            ["flux-tenancy:tenants: " + said("FT-CFG-623", "flux-tenancy", "platform", "tenants")],
+            ["flux-tenancy:tenants: " + said("FT-CFG-627", "platform", "write platform:tenants")],
         ),
         (
             ["other:config:tenants.dev-team.source.deployKey"],
             [
                 "other:config:tenants.dev-team.source.deployKey: "
-                + said("FT-CFG-623", "other", "platform", "tenants.dev-team.source.deployKey")
+                + said("FT-CFG-627", "platform", "write platform:tenants.dev-team.source.deployKey")
             ],
         ),
         (
             ["kubernetes:context"],
-            ["kubernetes:context: " + said("FT-CFG-624", "platform")],
+            ["kubernetes:context: " + said("FT-CFG-627", "platform", "remove it; platform:cluster configures this")],
         ),
         (
             ["github:token"],
-            ["github:token: " + said("FT-CFG-625", "platform")],
+            ["github:token: " + said("FT-CFG-627", "platform", "remove it; platform:github configures this")],
         ),
-        (["aws:region"], ["aws:region: " + said("FT-CFG-627", "platform")]),
+        (["aws:region"], ["aws:region: " + said("FT-CFG-627", "platform", "remove it")]),
         (
             ["plumi:tags", "platfrom:zebra"],
             [
-                "plumi:tags: " + said("FT-CFG-626", "platform", "pulumi:tags"),
-                "platfrom:zebra: " + said("FT-CFG-626", "platform", "platform:zebra"),
+                "plumi:tags: " + said("FT-CFG-627", "platform", "did you mean pulumi:tags?"),
+                "platfrom:zebra: " + said("FT-CFG-627", "platform", "did you mean platform:zebra?"),
             ],
         ),
         (
@@ -86,7 +86,7 @@ def test_keys_without_the_project_are_reported_together_with_the_secrets_in_them
     found = problems(tmp_path, cluster={"kubeconfigContent": "pa55word"}, secret_keys={"cluster"})
 
     assert found == [
-        f"Pulumi.staging.yaml: aws:region: {said('FT-CFG-627', 'flux-tenancy')}",
+        f"Pulumi.staging.yaml: aws:region: {said('FT-CFG-627', 'flux-tenancy', 'remove it')}",
         f"Pulumi.staging.yaml: cluster: {said('FT-CFG-621', 'flux-tenancy', 'cluster')}",
         f"Pulumi.staging.yaml: cluster.kubeconfigContent: {IN_PLAIN_TEXT}",
     ]

@@ -82,32 +82,70 @@ def test_private_keys_are_hidden_when_the_stack_is_printed(tmp_path):
     ("decryption", "key", "reason"),
     [
         ({}, "", said("FT-CFG-200")),
-        (age("first") | {"sops": True}, ".sops", said("FT-CFG-601", "age, openpgp, workloadIdentity")),
+        (
+            age("first") | {"sops": True},
+            ".sops",
+            said("FT-CFG-602", "the keys here are age, openpgp, workloadIdentity"),
+        ),
         (
             {"age": {"identities": Secret(age_identity("first").recipient)}},
             ".age.identities",
-            said("FT-CFG-702", 1),
+            said(
+                "FT-CFG-135",
+                "an age identity in line 1, but a recipient, which cannot decrypt",
+                "one of `flux-tenancy key sops`, which begins with AGE-SECRET-KEY-1",
+            ),
         ),
-        ({"age": {"identities": Secret(" \n")}}, ".age.identities", said("FT-CFG-700")),
+        (
+            {"age": {"identities": Secret(" \n")}},
+            ".age.identities",
+            said(
+                "FT-CFG-135",
+                "a list of age identities",
+                "one of `flux-tenancy key sops`, which begins with AGE-SECRET-KEY-1",
+            ),
+        ),
         ({"age": {"recipients": []}}, ".age.identities", MISSING()),
-        (openpgp(openpgp_key("first").public), ".openpgp.privateKeys", said("FT-CFG-723")),
-        (openpgp(with_passphrase()), ".openpgp.privateKeys", said("FT-CFG-727")),
+        (
+            openpgp(openpgp_key("first").public),
+            ".openpgp.privateKeys",
+            said(
+                "FT-CFG-135",
+                "complete OpenPGP private keys, each in an armored block, without other text around them",
+                "the output of `gpg --export-secret-keys --armor <key>`, or a key of `flux-tenancy key sops --openpgp`",
+            ),
+        ),
+        (
+            openpgp(with_passphrase()),
+            ".openpgp.privateKeys",
+            said(
+                "FT-CFG-139", "create a separate key with `flux-tenancy key sops --openpgp`, which stores it encrypted"
+            ),
+        ),
         (
             openpgp(openpgp_key("first").private, fingerprints=["7E7C5FA4"]),
             ".openpgp.fingerprints[0]",
-            said("FT-CFG-730"),
+            said("FT-CFG-135", "the fingerprint of an OpenPGP key", "all of its 40 or 64 hexadecimal digits"),
         ),
-        (age("first", recipients=[age_identity("first").private]), ".age.recipients[0]", said("FT-CFG-707")),
+        (
+            age("first", recipients=[age_identity("first").private]),
+            ".age.recipients[0]",
+            said("FT-CFG-720", "the recipient (age1…) of another one"),
+        ),
         (
             {"age": {"identities": Secret(post_quantum_key.IDENTITY)}},
             ".age.recipients",
             said("FT-CFG-709", 1),
         ),
-        (age("first", recipients=["age1qqq"]), ".age.recipients[0]", said("FT-CFG-708")),
+        (
+            age("first", recipients=["age1qqq"]),
+            ".age.recipients[0]",
+            said("FT-CFG-124", "age recipient, which begins with age1"),
+        ),
         (
             age("first", recipients=[age_identity("stranger").recipient]),
             ".age.recipients",
-            said("FT-CFG-201", age_identity("stranger").recipient, age_identity("first").recipient),
+            said("FT-CFG-202", age_identity("first").recipient),
         ),
         (
             age("first", "second", recipients=[age_identity("second").recipient]),
@@ -117,7 +155,7 @@ def test_private_keys_are_hidden_when_the_stack_is_printed(tmp_path):
         (
             openpgp(openpgp_key("first").private, fingerprints=[openpgp_key("second").fingerprint]),
             ".openpgp.fingerprints",
-            said("FT-CFG-201", openpgp_key("second").fingerprint, openpgp_key("first").fingerprint),
+            said("FT-CFG-202", openpgp_key("first").fingerprint),
         ),
     ],
 )
@@ -132,7 +170,7 @@ def test_an_unusable_key_is_refused_without_showing_it(tmp_path, decryption, key
 def test_identities_in_plain_text_are_refused(tmp_path):
     problem = refused(tmp_path, with_age("first"))
 
-    reason = said("FT-CFG-640", "tenants.dev-team.sync.decryption.age.identities", "")
+    reason = said("FT-CFG-640", "", "tenants.dev-team.sync.decryption.age.identities", "")
     assert problem == f"{WHERE}.age.identities: {reason}"
     assert age_identity("first").private not in problem
 
@@ -150,7 +188,7 @@ def test_a_key_that_two_tenants_decrypt_with_is_refused(tmp_path, decryption, ke
 
     [problem] = problems(tmp_path, bases=bases, tenants=both)
 
-    reason = said("FT-CFG-653", public, f"tenants.dev-team.sync.decryption.{key}")
+    reason = said("FT-CFG-653", public, f"tenants.dev-team.sync.decryption.{key}", "sops")
     assert problem == f"Pulumi.staging.yaml: tenants.ops-team.sync.decryption.{key}: {reason}"
 
 
@@ -159,7 +197,7 @@ def test_a_key_that_the_platform_and_a_tenant_decrypt_with_is_refused(tmp_path):
 
     problem = refused(tmp_path, age("first"), flux=FLUX | {"sync": sync})
 
-    reason = said("FT-CFG-653", age_identity("first").recipient, "flux.sync.decryption.age.identities")
+    reason = said("FT-CFG-653", age_identity("first").recipient, "flux.sync.decryption.age.identities", "sops")
     assert problem == f"{WHERE}.age.identities: {reason}"
 
 
@@ -187,7 +225,7 @@ def test_a_previous_key_that_two_tenants_decrypt_with_is_refused(tmp_path):
             {"profile": "single-tenant", "version": "2.9.6"},
             {"provider": "aws", "roleArn": ROLE},
             "",
-            said("FT-CFG-655", "kustomize-controller"),
+            said("FT-CFG-655", "ObjectLevelWorkloadIdentity", "kustomize-controller"),
         ),
         (
             {"workloadIdentity": True},
@@ -200,19 +238,19 @@ def test_a_previous_key_that_two_tenants_decrypt_with_is_refused(tmp_path):
             {"workloadIdentity": True},
             {"provider": "aws", "keys": KEYS},
             ".roleArn",
-            said("FT-CFG-204", "aws"),
+            said("FT-CFG-605"),
         ),
         (
             {"workloadIdentity": True},
             {"provider": "azure", "clientId": UUID},
             ".tenantId",
-            said("FT-CFG-204", "azure"),
+            said("FT-CFG-605"),
         ),
         (
             {"workloadIdentity": True},
             {"provider": "gcp", "roleArn": ROLE},
             ".roleArn",
-            said("FT-CFG-203", "gcp"),
+            said("FT-CFG-820", "it is not a setting of gcp", "remove it"),
         ),
         (
             {"workloadIdentity": True},
@@ -230,7 +268,7 @@ def test_a_previous_key_that_two_tenants_decrypt_with_is_refused(tmp_path):
             {"workloadIdentity": True},
             {"provider": "oracle"},
             ".provider",
-            said("FT-CFG-606", "'oracle'", "'aws', 'gcp', 'azure' or 'vault'"),
+            said("FT-CFG-606", "'oracle'", "'aws', 'gcp', 'azure' or 'vault'", ""),
         ),
     ],
 )
@@ -294,7 +332,11 @@ SEALED = "ENC[AES256_GCM,data:lp4XIObfTg==,iv:nhFbOpHBW+,tag:6PVrl41r,type:str]"
 def test_a_value_that_sops_has_encrypted_is_refused(tmp_path, text):
     problem = refused(tmp_path, {"age": {"identities": text}})
 
-    reason = said("FT-CFG-645", "tenants.dev-team.sync.decryption.age.identities")
+    reason = said(
+        "FT-CFG-645",
+        "write the value itself or, if it is a secret, set it with "
+        "`pulumi config set --secret --path tenants.dev-team.sync.decryption.age.identities`",
+    )
     assert problem == f"{WHERE}.age.identities: {reason}"
 
 
@@ -304,8 +346,13 @@ def test_each_value_of_a_base_that_sops_has_encrypted_is_refused_once(tmp_path):
     found = problems(tmp_path, bases={"dev-team": base}, tenants={"dev-team": {}})
 
     assert found == [
-        "tenants/dev-team.yaml: sops: " + said("FT-CFG-644"),
-        "tenants/dev-team.yaml: source.branch: " + said("FT-CFG-645", "tenants.dev-team.source.branch"),
+        "tenants/dev-team.yaml: sops: " + said("FT-CFG-645", "use the file from before its encryption"),
+        "tenants/dev-team.yaml: source.branch: "
+        + said(
+            "FT-CFG-645",
+            "write the value itself or, if it is a secret, set it with "
+            "`pulumi config set --secret --path tenants.dev-team.source.branch`",
+        ),
     ]
 
 

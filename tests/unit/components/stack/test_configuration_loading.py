@@ -19,18 +19,22 @@ from tests.support.messages import said
 
 GIT_URL_EXAMPLE = "https://git.example.com/team/repository or ssh://git@git.example.com/team/repository"
 GIT_SCHEMES = "http:// or https:// or ssh://"
-NO_GIT_SCHEME = said("FT-CFG-017", GIT_SCHEMES, GIT_URL_EXAMPLE)
+A_LABEL = said("FT-CFG-006", "a DNS label", "dev-team, with at most 63 lowercase letters, digits and dashes")
+NO_GIT_SCHEME = said("FT-CFG-006", f"a URL that begins with {GIT_SCHEMES}", GIT_URL_EXAMPLE)
 
 
 def unknown_scheme(scheme: str) -> Message:
-    return said("FT-CFG-016", scheme, GIT_SCHEMES, GIT_URL_EXAMPLE)
+    return said("FT-CFG-006", f"a URL that begins with {GIT_SCHEMES}", GIT_URL_EXAMPLE)
 
 
 @pytest.mark.parametrize(
     ("sections", "problem"),
     [
         ({"cluster": ...}, "cluster: " + MISSING()),
-        ({"flux": "2.9.5"}, "flux: " + said("FT-CFG-610", "'2.9.5'", "version, sha256")),
+        (
+            {"flux": "2.9.5"},
+            "flux: " + said("FT-CFG-610", "a mapping", "'2.9.5'", "write its keys below it: version, sha256"),
+        ),
         ({"cluster": {}}, "cluster: " + said("FT-CFG-181", "kubeconfig (a path) and kubeconfigContent (a secret)")),
         (
             {"cluster": CLUSTER | {"kubeconfigContent": Secret("apiVersion: v1")}},
@@ -38,12 +42,15 @@ def unknown_scheme(scheme: str) -> Message:
         ),
         (
             {"cluster": CLUSTER | {"contexts": "staging"}},
-            "cluster.contexts: " + said("FT-CFG-602", "context"),
+            "cluster.contexts: " + said("FT-CFG-602", "did you mean 'context'?"),
         ),
         ({"cluster": {"kubeconfig": 1}}, "cluster.kubeconfig: " + said("FT-CFG-612", "1")),
         (
             {"cluster": CLUSTER | {"uid": "staging"}},
-            "cluster.uid: " + said("FT-CFG-180").of("staging"),
+            "cluster.uid: "
+            + said("FT-CFG-006", "a uid", "that of `kubectl get namespace kube-system -o jsonpath={.metadata.uid}`").of(
+                "staging"
+            ),
         ),
         (
             {"flux": FLUX | {"egress": {"hosts": ["https://files.example.com"]}}},
@@ -64,14 +71,17 @@ def unknown_scheme(scheme: str) -> Message:
             + said("FT-CFG-006", "a network in CIDR notation", "192.0.2.0/24").of("192.0.2.1"),
         ),
         ({"flux": ...}, "flux: " + MISSING()),
-        ({"flux": None}, "flux: " + said("FT-CFG-610", "nothing", "version, sha256")),
-        ({"fluxes": FLUX}, "fluxes: " + said("FT-CFG-602", "flux")),
-        ({"zebra": "1"}, "zebra: " + said("FT-CFG-600")),
+        (
+            {"flux": None},
+            "flux: " + said("FT-CFG-610", "a mapping", "nothing", "write its keys below it: version, sha256"),
+        ),
+        ({"fluxes": FLUX}, "fluxes: " + said("FT-CFG-602", "did you mean 'flux'?")),
+        ({"zebra": "1"}, "zebra: " + said("FT-CFG-602", "remove it; docs/configuration.md has all keys")),
         ({"tenants": ["dev-team"]}, "tenants: " + said("FT-CFG-609", "a mapping", "a list")),
         ({"tenants": []}, "tenants: " + said("FT-CFG-609", "a mapping", "a list")),
         (
             {"tenancy": {"settleTimeout": "soon"}},
-            "tenancy.settleTimeout: " + said("FT-CFG-003").of("soon"),
+            "tenancy.settleTimeout: " + said("FT-CFG-006", "a duration", "30s, 5m or 1h30m").of("soon"),
         ),
         (
             {"tenancy": {"extraRules": [{"apiGroups": [""], "resources": [], "verbs": ["get"]}]}},
@@ -86,7 +96,7 @@ def test_a_section_that_cannot_be_used_is_named(tmp_path, sections, problem):
 @pytest.mark.parametrize(
     ("keys", "problem"),
     [
-        ({"versoin": FLUX["version"]}, ".versoin: " + said("FT-CFG-602", "version")),
+        ({"versoin": FLUX["version"]}, ".versoin: " + said("FT-CFG-602", "did you mean 'version'?")),
         ({"version": 2.9}, ".version: " + said("FT-CFG-612", "2.9")),
         ({"version": "v2.9.5"}, ".version: " + said("FT-CFG-006", "a Flux release", "2.9.5").of("v2.9.5")),
         ({"version": "2.8.1"}, ".version: " + said("FT-CFG-452", "Flux", "2.9.x, 2.10.x").of("2.8.1")),
@@ -100,11 +110,12 @@ def test_a_section_that_cannot_be_used_is_named(tmp_path, sections, problem):
         ),
         (
             {"sha256": "5f5f"},
-            ".sha256: " + said("FT-CFG-009").of("5f5f"),
+            ".sha256: "
+            + said("FT-CFG-006", "a SHA-256 digest", "9f86d08…, with 64 lowercase hexadecimal digits").of("5f5f"),
         ),
         (
             {"profile": "tenants"},
-            ".profile: " + said("FT-CFG-606", "'tenants'", "'multi-tenant' or 'single-tenant'"),
+            ".profile: " + said("FT-CFG-606", "'tenants'", "'multi-tenant' or 'single-tenant'", ""),
         ),
         (
             {"workloadIdentity": "perhaps"},
@@ -112,7 +123,7 @@ def test_a_section_that_cannot_be_used_is_named(tmp_path, sections, problem):
         ),
         (
             {"components": "helm-controller"},
-            ".components: " + said("FT-CFG-613", "'helm-controller'"),
+            ".components: " + said("FT-CFG-610", "a list", "'helm-controller'", "write ['helm-controller']"),
         ),
         (
             {"components": ["helm-controller"]},
@@ -125,11 +136,16 @@ def test_a_section_that_cannot_be_used_is_named(tmp_path, sections, problem):
         (
             {"manifests": {"url": "install.yaml"}},
             ".manifests.url: "
-            + said("FT-CFG-017", "http:// or https://", "https://host.example.com/path").of("install.yaml"),
+            + said("FT-CFG-006", "a URL that begins with http:// or https://", "https://host.example.com/path").of(
+                "install.yaml"
+            ),
         ),
         (
             {"manifests": {"url": "https:///install.yaml"}},
-            ".manifests.url: " + said("FT-CFG-018", "https://host.example.com/path").of("https:///install.yaml"),
+            ".manifests.url: "
+            + said("FT-CFG-006", "a URL with a host in lowercase", "https://host.example.com/path").of(
+                "https:///install.yaml"
+            ),
         ),
         (
             {"manifests": {"url": "https://host/install.yaml", "bundle": "install.yaml"}},
@@ -150,7 +166,7 @@ def test_a_section_that_cannot_be_used_is_named(tmp_path, sections, problem):
         (
             {"resources": {"source-controller": {"limits": {"gpu": "1"}}}},
             ".resources.source-controller.limits.gpu: "
-            + said("FT-CFG-606", "'gpu'", "'cpu', 'memory' or 'ephemeral-storage'"),
+            + said("FT-CFG-606", "'gpu'", "'cpu', 'memory' or 'ephemeral-storage'", ""),
         ),
         (
             {"extraArgs": {"helm-controller": ["concurrent=8"]}},
@@ -172,11 +188,11 @@ def test_a_flux_section_that_cannot_be_installed_is_refused(tmp_path, keys, prob
 @pytest.mark.parametrize(
     ("argument", "code", "flag"),
     [
-        ("--no-cross-namespace-refs=false", "FT-CFG-311", "no-cross-namespace-refs"),
-        ("--no-remote-bases=false", "FT-CFG-311", "no-remote-bases"),
-        ("--default-service-account=kustomize-controller", "FT-CFG-311", "default-service-account"),
-        ("--default-decryption-service-account=", "FT-CFG-311", "default-decryption-service-account"),
-        ("--default-kubeconfig-service-account=", "FT-CFG-311", "default-kubeconfig-service-account"),
+        ("--no-cross-namespace-refs=false", "FT-CFG-402", "no-cross-namespace-refs"),
+        ("--no-remote-bases=false", "FT-CFG-402", "no-remote-bases"),
+        ("--default-service-account=kustomize-controller", "FT-CFG-402", "default-service-account"),
+        ("--default-decryption-service-account=", "FT-CFG-402", "default-decryption-service-account"),
+        ("--default-kubeconfig-service-account=", "FT-CFG-402", "default-kubeconfig-service-account"),
         ("--insecure-kubeconfig-exec=true", "FT-CFG-310", "insecure-kubeconfig-exec"),
         ("--insecure-kubeconfig-tls=true", "FT-CFG-310", "insecure-kubeconfig-tls"),
         ("--sops-age-secret=fallback", "FT-CFG-310", "sops-age-secret"),
@@ -185,8 +201,8 @@ def test_a_flux_section_that_cannot_be_installed_is_refused(tmp_path, keys, prob
 def test_an_argument_that_undoes_the_lockdown_is_refused_and_single_tenant_takes_it(tmp_path, argument, code, flag):
     flux = FLUX | {"extraArgs": {"kustomize-controller": [argument]}}
 
-    values = (flag, FORBIDDEN_FLAGS[flag]) if flag in FORBIDDEN_FLAGS else (flag,)
-    problem = said(code, *values)
+    why = [FORBIDDEN_FLAGS[flag]] if flag in FORBIDDEN_FLAGS else []
+    problem = said(code, f"--{flag}", "the multi-tenant profile", *why)
     assert problems(tmp_path, flux=flux) == [f"Pulumi.staging.yaml: flux.extraArgs: {problem}"]
 
     (tmp_path / "tenants" / "dev-team.yaml").unlink()
@@ -221,8 +237,8 @@ LAUGHS = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
 @pytest.mark.parametrize(
     ("base", "problem"),
     [
-        ("- namespaces", said("FT-CFG-024")),
-        ("dev-team", said("FT-CFG-024")),
+        ("- namespaces", said("FT-CFG-610", "a mapping", "something else", "write each key as `key: value`")),
+        ("dev-team", said("FT-CFG-610", "a mapping", "something else", "write each key as `key: value`")),
         ("sync: {}\nsource: {}\nsync: {}\n", said("FT-CFG-022", 3, "sync")),
         ("sync:\n  path: a\n  path: b\n", said("FT-CFG-022", 3, "path")),
         ("sync: [", said("FT-CFG-021", "line 2: did not find expected node content")),
@@ -281,7 +297,8 @@ def test_an_empty_base_file_lacks_what_the_stack_does_not_say_either(tmp_path):
 @pytest.mark.parametrize("entry", ["on", 1, True, False, [], ["apps"]])
 def test_the_entry_of_a_tenant_is_a_mapping(tmp_path, entry):
     assert problems(tmp_path, tenants={"dev-team": entry}) == [
-        "Pulumi.staging.yaml: tenants.dev-team: " + said("FT-CFG-628")
+        "Pulumi.staging.yaml: tenants.dev-team: "
+        + said("FT-CFG-610", "a mapping", "something else", "write {} to take the tenant's base unchanged")
     ]
 
 
@@ -290,11 +307,12 @@ def test_the_entry_of_a_tenant_is_a_mapping(tmp_path, entry):
 )
 def test_names_of_the_clusters_own_parts_are_reserved(tmp_path, name):
     namespaces = {"namespaces": [{"name": name}], "sync": {"targetNamespace": name}}
+    reserved = said("FT-CFG-001", "the cluster's own components").of(name)
 
     assert set(problems(tmp_path, tenants={name: {}, "dev-team": namespaces})) == {
-        f"Pulumi.staging.yaml: tenants.{name}: {said('FT-CFG-001').of(name)}",
-        f"Pulumi.staging.yaml: tenants.dev-team.namespaces[0].name: {said('FT-CFG-001').of(name)}",
-        f"Pulumi.staging.yaml: tenants.dev-team.sync.targetNamespace: {said('FT-CFG-001').of(name)}",
+        f"Pulumi.staging.yaml: tenants.{name}: {reserved}",
+        f"Pulumi.staging.yaml: tenants.dev-team.namespaces[0].name: {reserved}",
+        f"Pulumi.staging.yaml: tenants.dev-team.sync.targetNamespace: {reserved}",
     }
 
 
@@ -303,14 +321,14 @@ def test_names_of_the_clusters_own_parts_are_reserved(tmp_path, name):
 )
 def test_tenants_and_namespaces_are_dns_labels(tmp_path, name):
     assert set(problems(tmp_path, tenants={name: {}, "dev-team": {"namespaces": [{"name": name}]}})) == {
-        f"Pulumi.staging.yaml: tenants.{name}: {said('FT-CFG-002').of(name)}",
-        f"Pulumi.staging.yaml: tenants.dev-team.namespaces[0].name: {said('FT-CFG-002').of(name)}",
+        f"Pulumi.staging.yaml: tenants.{name}: {A_LABEL.of(name)}",
+        f"Pulumi.staging.yaml: tenants.dev-team.namespaces[0].name: {A_LABEL.of(name)}",
     }
 
 
 def test_a_bad_name_is_told_before_its_base_file_is_asked_for(tmp_path):
     assert problems(tmp_path, bases={}, tenants={"kyverno": {}}) == [
-        "Pulumi.staging.yaml: tenants.kyverno: " + said("FT-CFG-001").of("kyverno")
+        "Pulumi.staging.yaml: tenants.kyverno: " + said("FT-CFG-001", "the cluster's own components").of("kyverno")
     ]
 
 
@@ -325,23 +343,23 @@ def test_a_bad_name_is_told_before_its_base_file_is_asked_for(tmp_path):
             "git@example.com:a/b",
             said("FT-CFG-015", "git@example.com", "a/b").of("git@example.com:a/b"),
         ),
-        ("https:///apps", said("FT-CFG-018", GIT_URL_EXAMPLE).of("https:///apps")),
-        ("https://git:99999/a", said("FT-CFG-013", GIT_URL_EXAMPLE).of("https://git:99999/a")),
-        ("https://[::1/a", said("FT-CFG-013", GIT_URL_EXAMPLE).of("https://[::1/a")),
-        ("https://git/a b", said("FT-CFG-013", GIT_URL_EXAMPLE).of("https://git/a b")),
+        ("https:///apps", said("FT-CFG-006", "a URL with a host in lowercase", GIT_URL_EXAMPLE).of("https:///apps")),
+        ("https://git:99999/a", said("FT-CFG-006", "a well-formed URL", GIT_URL_EXAMPLE).of("https://git:99999/a")),
+        ("https://[::1/a", said("FT-CFG-006", "a well-formed URL", GIT_URL_EXAMPLE).of("https://[::1/a")),
+        ("https://git/a b", said("FT-CFG-006", "a well-formed URL", GIT_URL_EXAMPLE).of("https://git/a b")),
         (
             "https://Git.example.com/a",
-            said("FT-CFG-018", GIT_URL_EXAMPLE).of("https://Git.example.com/a"),
+            said("FT-CFG-006", "a URL with a host in lowercase", GIT_URL_EXAMPLE).of("https://Git.example.com/a"),
         ),
         (
             "ssh://git.example.com@GIT.example.com/a",
-            said("FT-CFG-018", GIT_URL_EXAMPLE),
+            said("FT-CFG-006", "a URL with a host in lowercase", GIT_URL_EXAMPLE),
         ),
         ("https://user@git.example.com/a", said("FT-CFG-014")),
         ("https://user:pa55word@git.example.com/a", said("FT-CFG-014")),
         ("ssh://git:pa55word@git.example.com/a", said("FT-CFG-014")),
         ("ftp://user:pa55word@git.example.com/a", said("FT-CFG-014")),
-        ("https://user:pa55/word@git.example.com/a", said("FT-CFG-013", GIT_URL_EXAMPLE)),
+        ("https://user:pa55/word@git.example.com/a", said("FT-CFG-006", "a well-formed URL", GIT_URL_EXAMPLE)),
     ],
 )
 def test_a_git_url_that_flux_cannot_fetch_or_that_holds_a_password_is_refused(tmp_path, url, reason):
@@ -361,15 +379,15 @@ def test_git_urls_without_credentials_are_taken(tmp_path, url):
 @pytest.mark.parametrize(
     ("interval", "reason"),
     [
-        ("10", said("FT-CFG-004", "10").of("10")),
-        ("soon", said("FT-CFG-003").of("soon")),
-        ("-5m", said("FT-CFG-003").of("-5m")),
-        ("1 h", said("FT-CFG-003").of("1 h")),
-        ("0s", said("FT-CFG-005").of("0s")),
-        (60, said("FT-CFG-004", "60").of(60)),
+        ("10", said("FT-CFG-006", "a duration with its unit", "10s or 10m").of("10")),
+        ("soon", said("FT-CFG-006", "a duration", "30s, 5m or 1h30m").of("soon")),
+        ("-5m", said("FT-CFG-006", "a duration", "30s, 5m or 1h30m").of("-5m")),
+        ("1 h", said("FT-CFG-006", "a duration", "30s, 5m or 1h30m").of("1 h")),
+        ("0s", said("FT-CFG-006", "a duration longer than zero", "30s, 5m or 1h30m").of("0s")),
+        (60, said("FT-CFG-006", "a duration with its unit", "60s or 60m").of(60)),
         (True, said("FT-CFG-612", "true")),
-        (2.5, said("FT-CFG-004", "2.5").of(2.5)),
-        (None, said("FT-CFG-611", "a string")),
+        (2.5, said("FT-CFG-006", "a duration with its unit", "2.5s or 2.5m").of(2.5)),
+        (None, said("FT-CFG-610", "a string", "nothing", "set a value, or remove the key")),
     ],
 )
 def test_an_interval_that_flux_does_not_know_is_refused(tmp_path, interval, reason):
@@ -383,15 +401,19 @@ def test_an_interval_that_flux_does_not_know_is_refused(tmp_path, interval, reas
     [
         ({"namespaces": []}, ".namespaces: " + EMPTY()),
         ({"namespaces": "apps"}, ".namespaces: " + said("FT-CFG-609", "a list", "'apps'")),
-        ({"namespaces": ["apps"]}, ".namespaces[0]: " + said("FT-CFG-610", "'apps'", "name")),
+        (
+            {"namespaces": ["apps"]},
+            ".namespaces[0]: " + said("FT-CFG-610", "a mapping", "'apps'", "write its keys below it: name"),
+        ),
         ({"namespaces": [{"name": "apps"}, {"name": "apps"}]}, ".namespaces: " + said("FT-CFG-403", "apps")),
         (
             {"namespaces": [{"name": "apps", "podSecurity": "strict"}]},
-            ".namespaces[0].podSecurity: " + said("FT-CFG-606", "'strict'", "'restricted', 'baseline' or 'privileged'"),
+            ".namespaces[0].podSecurity: "
+            + said("FT-CFG-606", "'strict'", "'restricted', 'baseline' or 'privileged'", ""),
         ),
         (
             {"namespaces": [{"name": "apps", "labels": {"pod-security.kubernetes.io/enforce": "privileged"}}]},
-            ".namespaces[0].labels: " + said("FT-CFG-402", "pod-security.kubernetes.io/enforce"),
+            ".namespaces[0].labels: " + said("FT-CFG-402", "pod-security.kubernetes.io/enforce", "the platform"),
         ),
         (
             {"namespaces": [{"name": "apps", "labels": {"cost": 7}}]},
@@ -404,16 +426,19 @@ def test_an_interval_that_flux_does_not_know_is_refused(tmp_path, interval, reas
         ),
         (
             {"sync": {"path": "../prod"}},
-            ".sync.path: " + said("FT-CFG-008").of("../prod"),
+            ".sync.path: " + said("FT-CFG-006", "a folder inside the repository", "./staging").of("../prod"),
         ),
-        ({"sync": {"path": "/prod"}}, ".sync.path: " + said("FT-CFG-008").of("/prod")),
+        (
+            {"sync": {"path": "/prod"}},
+            ".sync.path: " + said("FT-CFG-006", "a folder inside the repository", "./staging").of("/prod"),
+        ),
         ({"sync": {"prune": 0.5}}, ".sync.prune: " + said("FT-CFG-609", "true or false", "0.5")),
         (
             {"sync": {"targetNamespace": "other"}},
-            ".sync.targetNamespace: " + FOREIGN_TARGET_NAMESPACE(namespaces="apps").of("other"),
+            ".sync.targetNamespace: " + FOREIGN_TARGET_NAMESPACE(choices="apps").of("other"),
         ),
         ({"role": "edit"}, ".role: " + said("FT-TEN-323", "tenant", "admin", "cluster-admin").of("edit")),
-        ({"path": "./staging"}, ".path: " + said("FT-CFG-603", "sync.path")),
+        ({"path": "./staging"}, ".path: " + said("FT-CFG-602", "did you mean sync.path?")),
     ],
 )
 def test_a_tenant_that_cannot_be_created_is_refused(tmp_path, entry, problem):
@@ -425,8 +450,9 @@ def test_a_namespace_has_one_tenant_and_the_file_that_claims_it_again_is_named(t
     tenants = {"dev-team": {}, "ops-team": {}, "qa-team": {"namespaces": [{"name": "qa"}, {"name": "apps"}]}}
 
     assert problems(tmp_path, bases=bases, tenants=tenants) == [
-        "Pulumi.staging.yaml: tenants.qa-team.namespaces[1].name: " + said("FT-CFG-650", "dev-team").of("apps"),
-        "tenants/ops-team.yaml: namespaces[0].name: " + said("FT-CFG-650", "dev-team").of("apps"),
+        "Pulumi.staging.yaml: tenants.qa-team.namespaces[1].name: "
+        + said("FT-CFG-001", "the tenant dev-team").of("apps"),
+        "tenants/ops-team.yaml: namespaces[0].name: " + said("FT-CFG-001", "the tenant dev-team").of("apps"),
     ]
 
 
@@ -443,12 +469,18 @@ sync:
     tenants = {"dev-team": {"source": {"interval": "often"}, "sync": {"path": "/"}}, "missing": {}}
 
     assert problems(tmp_path, bases={"dev-team": base}, flux=FLUX | {"sha256": "?"}, tenants=tenants) == [
-        "Pulumi.staging.yaml: flux.sha256: " + said("FT-CFG-009").of("?"),
-        "Pulumi.staging.yaml: tenants.dev-team.source.interval: " + said("FT-CFG-003").of("often"),
-        "Pulumi.staging.yaml: tenants.dev-team.sync.path: " + said("FT-CFG-008").of("/"),
+        "Pulumi.staging.yaml: flux.sha256: "
+        + said("FT-CFG-006", "a SHA-256 digest", "9f86d08…, with 64 lowercase hexadecimal digits").of("?"),
+        "Pulumi.staging.yaml: tenants.dev-team.source.interval: "
+        + said("FT-CFG-006", "a duration", "30s, 5m or 1h30m").of("often"),
+        "Pulumi.staging.yaml: tenants.dev-team.sync.path: "
+        + said("FT-CFG-006", "a folder inside the repository", "./staging").of("/"),
         "tenants/dev-team.yaml: [1]: "
-        + said("FT-CFG-601", ", ".join(str(field.alias) for field in TenantConfig.model_fields.values())),
-        "tenants/dev-team.yaml: namespaces[0].name: " + said("FT-CFG-002").of("Apps"),
+        + said(
+            "FT-CFG-602",
+            f"the keys here are {', '.join(str(field.alias) for field in TenantConfig.model_fields.values())}",
+        ),
+        "tenants/dev-team.yaml: namespaces[0].name: " + A_LABEL.of("Apps"),
         "tenants/dev-team.yaml: source.url: " + NO_GIT_SCHEME.of("git.example.com"),
         "tenants/missing.yaml: " + said("FT-CFG-629", "Pulumi.staging.yaml", "missing", ""),
     ]
@@ -461,8 +493,8 @@ def test_the_base_is_named_where_it_alone_points_outside_and_the_stack_where_it_
 
     assert problems(tmp_path, bases={"dev-team": outside, "ops-team": ops}, tenants=tenants) == [
         "Pulumi.staging.yaml: tenants.ops-team.sync.targetNamespace: "
-        + FOREIGN_TARGET_NAMESPACE(namespaces="tools").of("elsewhere"),
-        "tenants/dev-team.yaml: sync.targetNamespace: " + FOREIGN_TARGET_NAMESPACE(namespaces="apps").of("elsewhere"),
+        + FOREIGN_TARGET_NAMESPACE(choices="tools").of("elsewhere"),
+        "tenants/dev-team.yaml: sync.targetNamespace: " + FOREIGN_TARGET_NAMESPACE(choices="apps").of("elsewhere"),
     ]
 
 
@@ -470,7 +502,7 @@ def test_problems_in_a_list_that_the_stack_replaced_are_the_stacks(tmp_path):
     base = DEV_TEAM_BASE.replace("- name: apps", "- name: Never_Seen")
 
     assert problems(tmp_path, bases={"dev-team": base}, tenants={"dev-team": {"namespaces": [{"name": "Apps"}]}}) == [
-        "Pulumi.staging.yaml: tenants.dev-team.namespaces[0].name: " + said("FT-CFG-002").of("Apps")
+        "Pulumi.staging.yaml: tenants.dev-team.namespaces[0].name: " + A_LABEL.of("Apps")
     ]
 
 
@@ -492,7 +524,11 @@ def test_a_single_error_is_counted_as_one(tmp_path):
 
 @pytest.mark.parametrize("content", [5555, True, ["5555"], {"token": "5555"}])
 def test_a_kubeconfig_of_the_wrong_type_is_refused_without_being_shown(tmp_path, content):
-    problem = said("FT-CFG-012") if isinstance(content, int) else said("FT-CFG-011")
+    problem = (
+        said("FT-CFG-610", "a string", "a number", "put it in quotes")
+        if isinstance(content, int)
+        else said("FT-CFG-609", "a string", "another value")
+    )
 
     assert problems(tmp_path, cluster={"kubeconfigContent": content}, secret_keys={"cluster"}) == [
         f"Pulumi.staging.yaml: cluster.kubeconfigContent: {problem}"
@@ -504,7 +540,7 @@ def test_a_kubeconfig_of_the_wrong_type_is_refused_without_being_shown(tmp_path,
     [
         (
             {"cluster": "pa55word"},
-            "cluster: " + said("FT-CFG-610", "this value", CLUSTER_KEYS),
+            "cluster: " + said("FT-CFG-610", "a mapping", "this value", f"write its keys below it: {CLUSTER_KEYS}"),
         ),
         (
             {"cluster": {"kubeconfig": ["pa55word"]}},
@@ -512,11 +548,11 @@ def test_a_kubeconfig_of_the_wrong_type_is_refused_without_being_shown(tmp_path,
         ),
         (
             {"flux": FLUX | {"sha256": "pa55word"}},
-            "flux.sha256: " + said("FT-CFG-009"),
+            "flux.sha256: " + said("FT-CFG-006", "a SHA-256 digest", "9f86d08…, with 64 lowercase hexadecimal digits"),
         ),
         (
             {"flux": FLUX | {"profile": "pa55word"}},
-            "flux.profile: " + said("FT-CFG-606", "this value", "'multi-tenant' or 'single-tenant'"),
+            "flux.profile: " + said("FT-CFG-606", "this value", "'multi-tenant' or 'single-tenant'", ""),
         ),
         (
             {"tenants": {"dev-team": {"source": {"url": "pa55word"}}}},
@@ -526,7 +562,7 @@ def test_a_kubeconfig_of_the_wrong_type_is_refused_without_being_shown(tmp_path,
             {"tenants": {"dev-team": {"sync": {"prune": "pa55word"}}}},
             "tenants.dev-team.sync.prune: " + said("FT-CFG-609", "true or false", "this value"),
         ),
-        ({"pa55words": "pa55word"}, "pa55words: " + said("FT-CFG-602", "password")),
+        ({"pa55words": "pa55word"}, "pa55words: " + said("FT-CFG-602", "did you mean 'password'?")),
     ],
 )
 def test_nothing_of_a_secret_section_is_shown(tmp_path, sections, problem):
@@ -604,7 +640,12 @@ def test_a_controller_with_narrow_rights_may_not_watch_all_secrets(tmp_path, con
     gate = ["--feature-gates=CacheSecretsAndConfigMaps=true"]
     flux = FLUX | {"extraArgs": {controller: gate}}
 
-    problem = said("FT-CFG-312", controller)
+    problem = said(
+        "FT-CFG-310",
+        "the feature gate CacheSecretsAndConfigMaps",
+        "controllerRights: impersonate",
+        f"{controller} would watch all Secrets of the cluster",
+    )
     assert problems(tmp_path, flux=flux) == [f"Pulumi.staging.yaml: flux.extraArgs: {problem}"]
 
 
@@ -638,11 +679,13 @@ def test_a_controller_that_may_read_all_secrets_may_keep_them_in_memory(tmp_path
     ],
 )
 def test_a_key_of_another_section_is_refused_with_its_place(tmp_path, sections, key, place):
-    assert problems(tmp_path, **sections) == [f"Pulumi.staging.yaml: {key}: " + said("FT-CFG-604", place)]
+    assert problems(tmp_path, **sections) == [
+        f"Pulumi.staging.yaml: {key}: " + said("FT-CFG-602", f"it belongs to {place}")
+    ]
 
 
 def test_a_bound_that_a_tenant_has_in_its_policies_is_found_there(tmp_path):
     [problem] = problems(tmp_path, tenants={"dev-team": {"maximumReleaseSize": 256}})
 
     place = "Pulumi.staging.yaml: tenants.dev-team.maximumReleaseSize: "
-    assert problem == place + said("FT-CFG-603", "policies.maximumReleaseSize")
+    assert problem == place + said("FT-CFG-602", "did you mean policies.maximumReleaseSize?")

@@ -10,7 +10,7 @@ from flux_tenancy.components.config.types import Quantity
 from tests.support.messages import said
 
 EXAMPLE = "https://git.example.com/team/repository or ssh://git@git.example.com/team/repository"
-UNKNOWN = said("FT-CFG-016", "shh", "http:// or https:// or ssh://", EXAMPLE)
+UNKNOWN = said("FT-CFG-006", "a URL that begins with http:// or https:// or ssh://", EXAMPLE)
 
 
 def tenant(**entry: Any) -> dict[str, Any]:
@@ -25,14 +25,17 @@ def tenant(**entry: Any) -> dict[str, Any]:
             {"tenancy": {"limits": {"quota": {"pods": 50}}}},
             "tenancy.limits.quota.pods: " + said("FT-CFG-612", "50"),
         ),
-        ({"tenancy": {"settleTimeout": 60}}, "tenancy.settleTimeout: " + said("FT-CFG-004", "60").of(60)),
+        (
+            {"tenancy": {"settleTimeout": 60}},
+            "tenancy.settleTimeout: " + said("FT-CFG-006", "a duration with its unit", "60s or 60m").of(60),
+        ),
         (
             tenant(sync={"interval": "5"}),
-            "tenants.dev-team.sync.interval: " + said("FT-CFG-004", "5").of("5"),
+            "tenants.dev-team.sync.interval: " + said("FT-CFG-006", "a duration with its unit", "5s or 5m").of("5"),
         ),
         (
             tenant(sync={"interval": "1d"}),
-            "tenants.dev-team.sync.interval: " + said("FT-CFG-003").of("1d"),
+            "tenants.dev-team.sync.interval: " + said("FT-CFG-006", "a duration", "30s, 5m or 1h30m").of("1d"),
         ),
         (
             tenant(source={"url": "shh://git@github.com/acme/apps"}),
@@ -46,37 +49,45 @@ def tenant(**entry: Any) -> dict[str, Any]:
         (
             tenant(sync={"deletionPolicy": "delete"}),
             "tenants.dev-team.sync.deletionPolicy: "
-            + said("FT-CFG-607", "'delete'", "'MirrorPrune', 'Delete', 'WaitForTermination' or 'Orphan'", "Delete"),
+            + said(
+                "FT-CFG-606",
+                "'delete'",
+                "'MirrorPrune', 'Delete', 'WaitForTermination' or 'Orphan'",
+                "did you mean 'Delete'?",
+            ),
         ),
         (
             {"policies": {"mode": False}},
-            "policies.mode: " + said("FT-CFG-608", "false", "'enforce', 'audit' or 'off'"),
+            "policies.mode: " + said("FT-CFG-606", "false", "'enforce', 'audit' or 'off'", "put it in quotes"),
         ),
         (
             tenant(policies={"sources": "https://github.com/acme/*"}),
-            "tenants.dev-team.policies.sources: " + said("FT-CFG-613", "'https://github.com/acme/*'"),
+            "tenants.dev-team.policies.sources: "
+            + said("FT-CFG-610", "a list", "'https://github.com/acme/*'", "write ['https://github.com/acme/*']"),
         ),
         (tenant(namespaces="apps"), "tenants.dev-team.namespaces: " + said("FT-CFG-609", "a list", "'apps'")),
         (
             tenant(namespaces=["apps"]),
-            "tenants.dev-team.namespaces[0]: " + said("FT-CFG-610", "'apps'", "name"),
+            "tenants.dev-team.namespaces[0]: "
+            + said("FT-CFG-610", "a mapping", "'apps'", "write its keys below it: name"),
         ),
         (
             tenant(source={"webhook": True}),
-            "tenants.dev-team.source.webhook: " + said("FT-CFG-610", "true", "type"),
+            "tenants.dev-team.source.webhook: "
+            + said("FT-CFG-610", "a mapping", "true", "write its keys below it: type"),
         ),
-        (tenant(path="./staging"), "tenants.dev-team.path: " + said("FT-CFG-603", "sync.path")),
-        (tenant(namespace="apps"), "tenants.dev-team.namespace: " + said("FT-CFG-602", "namespaces")),
+        (tenant(path="./staging"), "tenants.dev-team.path: " + said("FT-CFG-602", "did you mean sync.path?")),
+        (tenant(namespace="apps"), "tenants.dev-team.namespace: " + said("FT-CFG-602", "did you mean 'namespaces'?")),
         (
             {"tenancy": {"limits": {"fluxObject": 5}}},
-            "tenancy.limits.fluxObject: " + said("FT-CFG-602", "fluxObjects"),
+            "tenancy.limits.fluxObject: " + said("FT-CFG-602", "did you mean 'fluxObjects'?"),
         ),
         (
             tenant(source={"github": {"zebra": "1", "repository": "acme/apps"}, "webhook": {}}),
-            "tenants.dev-team.source.github.zebra: " + said("FT-CFG-601", "repository"),
+            "tenants.dev-team.source.github.zebra: " + said("FT-CFG-602", "the keys here are repository"),
         ),
-        ({"kyverno": KYVERNO | {"replicas": 0}}, "kyverno.replicas: " + said("FT-CFG-614", "at least 1", "0")),
-        ({"kyverno": KYVERNO | {"replicas": 10}}, "kyverno.replicas: " + said("FT-CFG-614", "at most 9", "10")),
+        ({"kyverno": KYVERNO | {"replicas": 0}}, "kyverno.replicas: " + said("FT-CFG-609", "at least 1", "0")),
+        ({"kyverno": KYVERNO | {"replicas": 10}}, "kyverno.replicas: " + said("FT-CFG-609", "at most 9", "10")),
         (
             {"kyverno": KYVERNO | {"replicas": "three"}},
             "kyverno.replicas: " + said("FT-CFG-609", "a whole number", "'three'"),

@@ -47,26 +47,36 @@ def test_a_tenant_has_notifications_of_many_types(tmp_path, notification):
 @pytest.mark.parametrize(
     ("notification", "problem"),
     [
-        ({"type": "slak"}, ".type: " + said("FT-MSG-001", ", ".join(PROVIDER_TYPES)).of("slak")),
+        ({"type": "slak"}, ".type: " + said("FT-CFG-404", "a type of receiver", ", ".join(PROVIDER_TYPES)).of("slak")),
         ({"type": "slack"}, ": " + said("FT-MSG-005", "slack")),
         ({"type": "discord", "address": HOOK}, ".address: " + said("FT-MSG-006", "discord")),
         ({"type": "slack", "address": HOOK}, ".address: " + said("FT-MSG-006", "slack")),
-        (ALERTMANAGER | {"secretAddress": Secret(HOOK)}, ".secretAddress: " + said("FT-MSG-004")),
+        (
+            ALERTMANAGER | {"secretAddress": Secret(HOOK)},
+            ".secretAddress: " + said("FT-CFG-273", "address and secretAddress"),
+        ),
         (
             {"type": "telegram", "secretAddress": Secret(HOOK), "token": Secret("t"), "channel": "@shop"},
-            ".secretAddress: " + said("FT-MSG-007", "telegram"),
+            ".secretAddress: " + said("FT-CFG-820", "telegram posts to a fixed host", "remove it"),
         ),
         (ALERTMANAGER | {"eventSources": []}, ".eventSources: " + said("FT-FLX-034", "set kinds")),
         (ALERTMANAGER | {"providerRef": {"name": "a"}}, ".providerRef: " + said("FT-FLX-034", "remove it")),
-        (ALERTMANAGER | {"password": Secret("p")}, ".password: " + said("FT-MSG-010")),
+        (ALERTMANAGER | {"password": Secret("p")}, ".username: " + said("FT-CFG-605")),
         (
             ALERTMANAGER | {"include": ["(?!a)b"]},
-            ".include[0]: " + said("FT-CFG-504", "(?i)forbidden|denied").of("(?!a)b"),
+            ".include[0]: "
+            + said("FT-CFG-006", "one of RE2, which has no lookarounds and backreferences", "(?i)forbidden|denied").of(
+                "(?!a)b"
+            ),
         ),
         (
             ALERTMANAGER | {"exclude": ["("]},
             ".exclude[0]: "
-            + said("FT-CFG-503", "missing ), unterminated subpattern at position 0", "(?i)forbidden|denied").of("("),
+            + said(
+                "FT-CFG-006",
+                "a regular expression (missing ), unterminated subpattern at position 0)",
+                "(?i)forbidden|denied",
+            ).of("("),
         ),
     ],
 )
@@ -100,7 +110,7 @@ def test_a_credential_in_plain_text_is_refused_and_not_shown(tmp_path, key):
     [problem] = problems(tmp_path, **notified(**notification))
 
     path = f"tenants.dev-team.notifications.chat.{key}"
-    assert problem == f"Pulumi.staging.yaml: {path}: " + said("FT-CFG-640", path, "")
+    assert problem == f"Pulumi.staging.yaml: {path}: " + said("FT-CFG-640", "", path, "")
     assert "pa55word" not in problem
 
 
@@ -111,7 +121,7 @@ def test_a_secret_that_is_no_url_is_refused_and_not_shown(tmp_path, address):
     example = "https://alerts.example.com/path"
 
     assert refused(tmp_path, type="slack", secretAddress=Secret(address)) == [
-        ".secretAddress: " + said("FT-MSG-002", example)
+        ".secretAddress: " + said("FT-CFG-006", "a URL with a host", example)
     ]
 
 
@@ -174,7 +184,7 @@ def test_a_commit_status_needs_an_address_if_the_tenant_has_no_repository(tmp_pa
     own = {"sync": {"source": "app"}, "notifications": {"status": {"type": "gitea", "token": Secret("t")}}}
 
     assert problems(tmp_path, bases={"dev-team": base}, tenants={"dev-team": own}, policies=policies) == [
-        "Pulumi.staging.yaml: tenants.dev-team.notifications.status.address: " + said("FT-SRC-054")
+        "Pulumi.staging.yaml: tenants.dev-team.notifications.status.address: " + said("FT-CFG-605")
     ]
 
 
@@ -190,7 +200,8 @@ def test_a_tenant_and_the_platform_do_not_use_the_same_name(tmp_path):
     tenants = {"dev-team": {"notifications": {"all": ALERTMANAGER}}}
 
     assert problems(tmp_path, tenants=tenants, tenancy={"notifications": {"all": ALERTMANAGER}}) == [
-        "Pulumi.staging.yaml: tenants.dev-team.notifications.all: " + said("FT-MSG-062")
+        "Pulumi.staging.yaml: tenants.dev-team.notifications.all: "
+        + said("FT-CFG-001", "a notification of tenancy.notifications")
     ]
 
 
@@ -209,7 +220,7 @@ def with_source(key, notification):
 def test_the_secret_of_a_notification_has_a_name_of_its_own(tmp_path, notification):
     assert problems(tmp_path, **with_source("app-credentials", notification)) == [
         "Pulumi.staging.yaml: tenants.dev-team.notifications.app-credentials: "
-        + said("FT-MSG-064", "credentials", "dev-team.app")
+        + said("FT-CFG-001", "dev-team.app: its Secret for credentials would have the same name")
     ]
 
 
@@ -234,7 +245,12 @@ def test_a_name_that_no_object_can_have_is_refused(tmp_path, name):
 
 def test_messages_about_the_platforms_sync_need_it(tmp_path):
     assert problems(tmp_path, flux=FLUX | {"notifications": {"chat": ALERTMANAGER}}) == [
-        "Pulumi.staging.yaml: flux.notifications: " + said("FT-MSG-061")
+        "Pulumi.staging.yaml: flux.notifications: "
+        + said(
+            "FT-CFG-820",
+            "it reports on flux.sync, which is not set",
+            "set flux.sync, or use tenancy.notifications for notifications about tenants",
+        )
     ]
 
 

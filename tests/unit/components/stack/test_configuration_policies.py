@@ -132,7 +132,7 @@ def test_a_source_that_cannot_be_compared_is_refused(tmp_path):
 
     [problem] = problems(tmp_path, {}, {"source": {"url": url}})
 
-    assert problem == f"Pulumi.staging.yaml: tenants.dev-team.source.url: {said('FT-CFG-673', problem_of(url))}"
+    assert problem == f"Pulumi.staging.yaml: tenants.dev-team.source.url: {said('FT-CFG-150', problem_of(url))}"
 
 
 def test_an_address_is_a_host_as_good_as_a_name(tmp_path):
@@ -161,7 +161,9 @@ def test_an_interval_that_admission_would_refuse_is_refused_before(tmp_path, sec
 
     [problem] = problems(tmp_path, {"minimumInterval": "1h"}, longer)
 
-    assert problem.endswith(f"{section}.{key}: {said('FT-CFG-677', '1h').of(interval)}")
+    assert problem.endswith(
+        f"{section}.{key}: {said('FT-CFG-678', 'shorter', 'policies.minimumInterval', '1h', 'more').of(interval)}"
+    )
 
 
 @pytest.mark.parametrize(("section", "timeout"), [("source", "60s"), ("sync", "5m")])
@@ -171,20 +173,27 @@ def test_a_timeout_that_admission_would_refuse_is_refused_before(tmp_path, secti
 
     [problem] = problems(tmp_path, {"maximumTimeout": "59s"}, shorter)
 
-    assert problem.endswith(f"{section}.timeout: {said('FT-CFG-678', '59s').of(timeout)}")
+    assert problem.endswith(
+        f"{section}.timeout: {said('FT-CFG-678', 'longer', 'policies.maximumTimeout', '59s', 'less').of(timeout)}"
+    )
 
 
 @pytest.mark.parametrize("engine", ["kyverno", "both"])
 def test_an_engine_that_is_not_installed_is_refused(tmp_path, engine):
     [problem] = problems(tmp_path, {"engine": engine})
 
-    assert problem == f"Pulumi.staging.yaml: policies.engine: {said('FT-CFG-670', engine)}"
+    assert (
+        problem == f"Pulumi.staging.yaml: policies.engine: {said('FT-CFG-670', engine, 'kyverno', 'engine to native')}"
+    )
 
 
 def test_a_limit_of_tokens_that_would_refuse_every_pod_is_refused(tmp_path):
     [problem] = problems(tmp_path, {"maximumTokenLifetime": "30m"})
 
-    assert problem == ("Pulumi.staging.yaml: policies.maximumTokenLifetime: " + said("FT-CFG-501").of("30m"))
+    assert problem == (
+        "Pulumi.staging.yaml: policies.maximumTokenLifetime: "
+        + said("FT-CFG-678", "shorter", "what Kubernetes requests for every pod", "1h", "more").of("30m")
+    )
 
 
 @pytest.mark.parametrize("entry", ["*", "*.com", "Shop.example.com", "shop.example.com:443", "shop.*.com", "localhost"])

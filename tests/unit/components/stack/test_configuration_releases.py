@@ -6,7 +6,6 @@ from sample_stack import Secret, load
 from sample_stack import problems as problems_of
 
 from flux_tenancy.components.config.errors import ConfigurationError
-from flux_tenancy.components.stack.checks.sources import UNKNOWN_SOURCE
 from flux_tenancy.components.tenant.config import FOREIGN_TARGET_NAMESPACE
 from tests.support.messages import said
 
@@ -51,28 +50,60 @@ def test_a_secret_value_is_hidden_from_whoever_prints_the_configuration(tmp_path
 @pytest.mark.parametrize(
     ("release", "problem"),
     [
-        ({}, "chart: " + said("FT-TEN-315", "GitRepository")),
-        ({"source": "charts"}, "chart: " + said("FT-TEN-315", "HelmRepository")),
-        ({"source": "charts", "chart": "../other"}, "chart: " + said("FT-TEN-318").of("../other")),
-        ({"source": "artifact", "chart": "podinfo"}, "chart: " + said("FT-TEN-316", "OCIRepository")),
-        ({"source": "artifact", "version": "6.x"}, "version: " + said("FT-TEN-316", "OCIRepository")),
-        ({"source": "artifact", "verify": {"provider": "cosign"}}, "verify: " + said("FT-TEN-316", "OCIRepository")),
-        ({"chart": "./chart", "version": "6.x"}, "version: " + said("FT-TEN-317", "GitRepository")),
-        ({"source": "other", "chart": "a"}, "source: " + UNKNOWN_SOURCE(names="charts, artifact").of("other")),
+        ({}, "chart: " + said("FT-CFG-605")),
+        ({"source": "charts"}, "chart: " + said("FT-CFG-605")),
+        (
+            {"source": "charts", "chart": "../other"},
+            "chart: " + said("FT-CFG-006", "a chart inside of its source", "./charts/app").of("../other"),
+        ),
+        (
+            {"source": "artifact", "chart": "podinfo"},
+            "chart: " + said("FT-CFG-820", "a OCIRepository is the chart itself", "remove it"),
+        ),
+        (
+            {"source": "artifact", "version": "6.x"},
+            "version: " + said("FT-CFG-820", "a OCIRepository is the chart itself", "remove it"),
+        ),
+        (
+            {"source": "artifact", "verify": {"provider": "cosign"}},
+            "verify: " + said("FT-CFG-820", "a OCIRepository is the chart itself", "remove it"),
+        ),
+        (
+            {"chart": "./chart", "version": "6.x"},
+            "version: "
+            + said(
+                "FT-CFG-820",
+                "Flux ignores it for charts from a GitRepository",
+                "remove it, and select the revision in the source",
+            ),
+        ),
+        (
+            {"source": "other", "chart": "a"},
+            "source: " + said("FT-CFG-404", "a source of the tenant", "charts, artifact").of("other"),
+        ),
         (
             {"chart": "a", "targetNamespace": "tools"},
-            "targetNamespace: " + FOREIGN_TARGET_NAMESPACE(namespaces="apps").of("tools"),
+            "targetNamespace: " + FOREIGN_TARGET_NAMESPACE(choices="apps").of("tools"),
         ),
         (
             {"chart": "a", "dependsOn": ["db"]},
-            "dependsOn[0]: " + said("FT-TEN-311", "releases", "none").of("db"),
+            "dependsOn[0]: " + said("FT-CFG-404", "one of the tenant's releases", "none").of("db"),
         ),
         ({"chart": "a", "dependsOn": ["podinfo"]}, "dependsOn: " + said("FT-TEN-312", "podinfo -> podinfo")),
-        ({"chart": "a", "releaseName": LONG}, "releaseName: " + said("FT-TEN-300").of(LONG)),
-        ({"chart": "a", "retries": 1}, "retries: " + said("FT-TEN-304", "RetryOnFailure")),
+        (
+            {"chart": "a", "releaseName": LONG},
+            "releaseName: "
+            + said(
+                "FT-CFG-006", "the name of a Helm release", "shop, with at most 53 lowercase letters, digits and dashes"
+            ).of(LONG),
+        ),
+        (
+            {"chart": "a", "retries": 1},
+            "retries: " + said("FT-CFG-820", "the strategy RetryOnFailure ignores it", "remove it"),
+        ),
         (
             {"chart": "a", "strategy": "RemediateOnFailure", "retryInterval": "1m"},
-            "retryInterval: " + said("FT-TEN-304", "RemediateOnFailure"),
+            "retryInterval: " + said("FT-CFG-820", "the strategy RemediateOnFailure ignores it", "remove it"),
         ),
         ({"chart": "a", "install": {"crds": "Create"}}, "install.crds: " + said("FT-FLX-034", RIGHTS)),
         ({"chart": "a", "upgrade": {"strategy": {}}}, "upgrade.strategy: " + said("FT-FLX-034", STRATEGY)),
@@ -100,9 +131,11 @@ def test_intervals_and_timeouts_of_releases_are_held_to_the_policies(tmp_path):
     )
 
     assert found == [
-        f"{WHERE}.podinfo.chartInterval: {said('FT-CFG-677', '30s').of('10s')}",
-        f"{WHERE}.podinfo.retryInterval: {said('FT-CFG-677', '30s').of('20s')}",
-        f"{WHERE}.podinfo.timeout: {said('FT-CFG-678', '10m').of('1h')}",
+        f"{WHERE}.podinfo.chartInterval: "
+        + said("FT-CFG-678", "shorter", "policies.minimumInterval", "30s", "more").of("10s"),
+        f"{WHERE}.podinfo.retryInterval: "
+        + said("FT-CFG-678", "shorter", "policies.minimumInterval", "30s", "more").of("20s"),
+        f"{WHERE}.podinfo.timeout: " + said("FT-CFG-678", "longer", "policies.maximumTimeout", "10m", "less").of("1h"),
     ]
 
 

@@ -21,17 +21,17 @@ KEY = keys.private_text(keys.ed25519_key(), keys.OPENSSH)
 APP_KEY = keys.private_text(keys.rsa_key(2048), keys.TRADITIONAL)
 
 
-KUBECONFIG_IN_PLAIN_TEXT = said("FT-CFG-640", "cluster.kubeconfigContent", "")
+KUBECONFIG_IN_PLAIN_TEXT = said("FT-CFG-640", "", "cluster.kubeconfigContent", "")
 
 
 def plain_text(key: str) -> str:
     """The problem of a secret in the stack's file."""
-    return f"Pulumi.staging.yaml: {key}: {said('FT-CFG-640', key, '')}"
+    return f"Pulumi.staging.yaml: {key}: {said('FT-CFG-640', '', key, '')}"
 
 
 def plain_text_elsewhere(key: str) -> Message:
     """What is said of a secret in a file that all stacks share."""
-    return said("FT-CFG-641", "Pulumi.staging.yaml", key, "")
+    return said("FT-CFG-640", " in Pulumi.staging.yaml", key, "")
 
 
 def test_every_key_that_takes_a_secret_is_found_from_its_type():
@@ -122,7 +122,8 @@ def test_what_has_to_be_renewed_gets_no_second_remark_whatever_else_is_wrong_wit
     tenants = {"dev-team": {"source": {"deployKey": key}}}
 
     assert problems(tmp_path, bases={"dev-team": SSH_BASE}, tenants=tenants, flux=FLUX | {"sha256": "?"}) == [
-        "Pulumi.staging.yaml: flux.sha256: " + said("FT-CFG-009").of("?"),
+        "Pulumi.staging.yaml: flux.sha256: "
+        + said("FT-CFG-006", "a SHA-256 digest", "9f86d08…, with 64 lowercase hexadecimal digits").of("?"),
         plain_text("tenants.dev-team.source.deployKey"),
     ]
 
@@ -182,9 +183,11 @@ def test_messages_hide_what_is_encrypted_and_show_the_rest_of_the_same_section(t
     }
 
     assert problems(tmp_path, tenants=tenants) == [
-        "Pulumi.staging.yaml: tenants.dev-team.source.interval: " + said("FT-CFG-003").of("often"),
-        "Pulumi.staging.yaml: tenants.dev-team.sync.interval: " + said("FT-CFG-003"),
-        "Pulumi.staging.yaml: tenants.dev-team.sync.path: " + said("FT-CFG-008").of("/shown"),
+        "Pulumi.staging.yaml: tenants.dev-team.source.interval: "
+        + said("FT-CFG-006", "a duration", "30s, 5m or 1h30m").of("often"),
+        "Pulumi.staging.yaml: tenants.dev-team.sync.interval: " + said("FT-CFG-006", "a duration", "30s, 5m or 1h30m"),
+        "Pulumi.staging.yaml: tenants.dev-team.sync.path: "
+        + said("FT-CFG-006", "a folder inside the repository", "./staging").of("/shown"),
         "Pulumi.staging.yaml: tenants.dev-team.sync.prune: " + said("FT-CFG-609", "true or false", "this value"),
     ]
 
@@ -194,7 +197,7 @@ def test_messages_show_what_a_tenants_base_says_though_the_stack_has_secrets(tmp
     tenants = {"dev-team": {"source": {"https": {"password": Secret("pa55word")}}}}
 
     assert problems(tmp_path, bases={"dev-team": base}, tenants=tenants) == [
-        "tenants/dev-team.yaml: sync.interval: " + said("FT-CFG-003").of("often")
+        "tenants/dev-team.yaml: sync.interval: " + said("FT-CFG-006", "a duration", "30s, 5m or 1h30m").of("often")
     ]
 
 
@@ -203,10 +206,11 @@ def test_values_in_lists_are_told_from_their_neighbours(tmp_path):
 
     found = problems(tmp_path, git=git, tenants={"dev-team": {"namespaces": [{"name": "A"}, {"name": Secret("B")}]}})
 
+    label = said("FT-CFG-006", "a DNS label", "dev-team, with at most 63 lowercase letters, digits and dashes")
     names = "Pulumi.staging.yaml: tenants.dev-team.namespaces"
     assert [problem for problem in found if "namespaces" in problem] == [
-        f"{names}[0].name: {said('FT-CFG-002').of('A')}",
-        f"{names}[1].name: {said('FT-CFG-002')}",
+        f"{names}[0].name: {label.of('A')}",
+        f"{names}[1].name: {label}",
     ]
 
 
@@ -230,7 +234,7 @@ def test_where_the_file_does_not_hold_the_very_value_nothing_of_a_secret_section
 
     found = problems(tmp_path, tenants={"dev-team": {"sync": {"interval": "pa55word"}}}, secret_keys={"tenants"})
 
-    reason = said("FT-CFG-003")
+    reason = said("FT-CFG-006", "a duration", "30s, 5m or 1h30m")
     assert f"Pulumi.staging.yaml: tenants.dev-team.sync.interval: {reason}" in found
     assert "pa55word" not in str(found)
 
@@ -398,7 +402,7 @@ def test_a_file_that_was_named_is_the_one_that_is_judged_and_named(tmp_path):
 
     found = problems(tmp_path, cluster={"kubeconfigContent": "pa55word"}, secret_keys={"cluster"}, file=file)
 
-    reason = said("FT-CFG-640", "cluster.kubeconfigContent", " --config-file other.yaml")
+    reason = said("FT-CFG-640", "", "cluster.kubeconfigContent", " --config-file other.yaml")
     assert f"other.yaml: cluster.kubeconfigContent: {reason}" in found
 
 
@@ -440,7 +444,7 @@ def test_keys_of_the_stack_file_may_be_written_in_the_long_form(tmp_path):
     ],
 )
 def test_a_text_one_level_above_a_secret_may_be_that_secret_and_is_not_shown(tmp_path, sections, path, keys):
-    problem = said("FT-CFG-610", "this value", keys)
+    problem = said("FT-CFG-610", "a mapping", "this value", f"write its keys below it: {keys}")
 
     assert problems(tmp_path, **sections) == [f"Pulumi.staging.yaml: {path}: {problem}"]
 

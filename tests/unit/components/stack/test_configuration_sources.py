@@ -79,7 +79,7 @@ def test_keys_are_handed_on_with_the_line_ends_of_unix(tmp_path):
         ),
         (
             {"url": SSH, "https": {"password": Secret("token")}},
-            ".url: " + said("FT-CFG-267", "https"),
+            ".url: " + said("FT-CFG-268", "ssh", "https", "https://"),
         ),
         (
             {"url": HTTPS, "deployKey": Secret(KEY)},
@@ -99,15 +99,16 @@ def test_keys_are_handed_on_with_the_line_ends_of_unix(tmp_path):
         ),
         (
             {"url": HTTPS, "certificateAuthority": keys.private_text(keys.ec_key(), keys.PKCS8)},
-            ".certificateAuthority: " + said("FT-CFG-122"),
+            ".certificateAuthority: " + said("FT-CFG-720", "a certificate of another one"),
         ),
         (
             {"url": SSH, "deployKey": Secret(keys.with_passphrase_openssh())},
-            ".deployKey: " + said("FT-CFG-139"),
+            ".deployKey: "
+            + said("FT-CFG-139", "create a separate key with `flux-tenancy key deploy`, which stores it encrypted"),
         ),
         (
             {"url": SSH, "deployKey": Secret(keys.public_line(keys.ed25519_key()))},
-            ".deployKey: " + said("FT-CFG-134"),
+            ".deployKey: " + said("FT-CFG-136", "a public key"),
         ),
         (
             {"url": SSH, "deployKey": Secret(keys.private_text(keys.rsa_key(2048), keys.PKCS8))},
@@ -119,7 +120,12 @@ def test_keys_are_handed_on_with_the_line_ends_of_unix(tmp_path):
         ),
         (
             {"url": HTTPS, "githubApp": APP | {"privateKey": Secret("pa55word")}},
-            ".githubApp.privateKey: " + said("FT-CFG-116", "not one RSA private key in PEM"),
+            ".githubApp.privateKey: "
+            + said(
+                "FT-CFG-135",
+                "a private key as GitHub gives it to an App: it is not one RSA private key in PEM",
+                "the .pem file from GitHub unchanged",
+            ),
         ),
         (
             {"url": HTTPS, "githubApp": APP | {"installationOwner": "acme"}},
@@ -132,15 +138,15 @@ def test_keys_are_handed_on_with_the_line_ends_of_unix(tmp_path):
         ),
         (
             {"url": HTTPS, "https": {"username": "bot", "bearerToken": Secret("token")}},
-            ".https: " + said("FT-CFG-261"),
+            ".https: " + said("FT-CFG-273", "username and bearerToken"),
         ),
         (
             {"url": SSH, "deployKey": Secret(KEY), "github": {"repository": "acme/apps", "readOnly": False}},
-            ".github.readOnly: " + said("FT-CFG-616", "a deploy key can only read"),
+            ".github.readOnly: " + said("FT-CFG-602", "remove it: a deploy key can only read"),
         ),
         (
             {"url": HTTPS, "kind": "GitRepository"},
-            ".kind: " + said("FT-CFG-616", "this source is always a GitRepository"),
+            ".kind: " + said("FT-CFG-602", "remove it: this source is always a GitRepository"),
         ),
         (
             {"url": SSH, "deployKey": Secret(KEY), "github": {"repository": "apps"}},
@@ -153,7 +159,8 @@ def test_keys_are_handed_on_with_the_line_ends_of_unix(tmp_path):
         ),
         (
             {"url": HTTPS, "github": {"repository": "acme/apps"}},
-            ".github: " + said("FT-CFG-272"),
+            ".github: "
+            + said("FT-CFG-820", "the source has neither a deployKey nor a webhook", "remove it, or add one"),
         ),
         (
             {"url": HTTPS, "github": {"repository": "acme/apps"}, "webhook": {"type": "gitlab"}},
@@ -161,7 +168,7 @@ def test_keys_are_handed_on_with_the_line_ends_of_unix(tmp_path):
         ),
         (
             {"url": HTTPS, "verify": {"keys": {"ana": keys.openpgp_public_key().replace("PUBLIC", "PRIVATE")}}},
-            ".verify.keys.ana: " + said("FT-CFG-720"),
+            ".verify.keys.ana: " + said("FT-CFG-720", "the output of `gpg --export --armor <key>` for another one"),
         ),
         ({"url": HTTPS, "verify": {"keys": {}}}, ".verify.keys: " + EMPTY()),
     ],
@@ -236,7 +243,7 @@ def test_a_key_that_two_sources_share_is_refused_however_it_is_written(tmp_path,
     again = {"url": SSH, "deployKey": Secret(keys.private_text(keys.ec_key(), form))}
     bases = {"dev-team": DEV_TEAM_BASE, "ops-team": DEV_TEAM_BASE.replace("apps", "tools")}
 
-    reason = said("FT-CFG-652", "flux.sync.source.deployKey", fingerprint)
+    reason = said("FT-CFG-653", fingerprint, "flux.sync.source.deployKey", "deploy")
     assert problems(
         tmp_path,
         bases=bases,
@@ -270,9 +277,9 @@ def test_lines_that_cannot_be_used_are_named_by_their_file_and_number_and_nothin
         tmp_path, tenants=tenants, git={"knownHosts": ["broken"], "knownHostsFile": "known_hosts"}, flux=...
     ) == [
         "Pulumi.staging.yaml: flux: " + MISSING(),
-        "Pulumi.staging.yaml: git.knownHosts[0]: " + said("FT-CFG-104"),
-        "known_hosts: line 2: " + said("FT-CFG-105", "*.example.com"),
-        "known_hosts: line 4: " + said("FT-CFG-104"),
+        "Pulumi.staging.yaml: git.knownHosts[0]: " + said("FT-CFG-104", "a part is missing"),
+        "known_hosts: line 2: " + said("FT-CFG-104", "'*.example.com' is a pattern"),
+        "known_hosts: line 4: " + said("FT-CFG-104", "a part is missing"),
     ]
 
 
@@ -282,7 +289,7 @@ def test_problems_of_the_file_alone_are_all_that_is_told(tmp_path):
 
     (problem,) = problems(tmp_path, tenants=tenants, git={"knownHostsFile": "known_hosts"})
 
-    assert problem == f"known_hosts: line 1: {said('FT-CFG-104')}"
+    assert problem == f"known_hosts: line 1: {said('FT-CFG-104', 'a part is missing')}"
 
 
 @pytest.mark.parametrize(
@@ -314,13 +321,18 @@ def test_a_second_key_of_one_type_is_refused_since_flux_takes_the_first_alone(tm
         ),
         (
             {"acme": {"app": {"appId": 1, "installationOwner": "acme", "privateKey": Secret(APP_KEY)}}},
-            "github.owners.acme.app.installationId: " + said("FT-CFG-274"),
+            "github.owners.acme.app.installationId: " + said("FT-CFG-605"),
         ),
         (
             {"a/b": {}},
-            "github.owners.a/b: " + said("FT-CFG-253").of("a/b"),
+            "github.owners.a/b: "
+            + said(
+                "FT-CFG-006",
+                "a GitHub organization or user",
+                "my-org, with at most 39 letters, digits, dashes and underscores",
+            ).of("a/b"),
         ),
-        ({"acme": {}, "Acme": {}}, "github.owners: " + said("FT-CFG-275", "acme", "Acme")),
+        ({"acme": {}, "Acme": {}}, "github.owners: " + said("FT-CFG-403", "acme (also as Acme)")),
     ],
 )
 def test_an_owner_is_one_identity(tmp_path, owners, reason):

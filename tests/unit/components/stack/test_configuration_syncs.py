@@ -27,14 +27,14 @@ def test_syncs_that_depend_on_each_other_are_taken(tmp_path):
 @pytest.mark.parametrize(
     ("entry", "problem"),
     [
-        ({"syncs": {"dev-team": {}}}, "syncs.dev-team: " + said("FT-TEN-310")),
+        ({"syncs": {"dev-team": {}}}, "syncs.dev-team: " + said("FT-CFG-001", "the tenant's own sync")),
         (
             {"syncs": {"app": {"dependsOn": ["db"]}}},
-            "syncs.app.dependsOn[0]: " + said("FT-TEN-311", "syncs", "dev-team").of("db"),
+            "syncs.app.dependsOn[0]: " + said("FT-CFG-404", "one of the tenant's syncs", "dev-team").of("db"),
         ),
         (
             {"sync": {"dependsOn": ["db"]}},
-            "sync.dependsOn[0]: " + said("FT-TEN-311", "syncs", "none").of("db"),
+            "sync.dependsOn[0]: " + said("FT-CFG-404", "one of the tenant's syncs", "none").of("db"),
         ),
         (
             {"sync": {"dependsOn": ["app"]}, "syncs": {"app": {"dependsOn": ["dev-team"]}}},
@@ -42,11 +42,11 @@ def test_syncs_that_depend_on_each_other_are_taken(tmp_path):
         ),
         (
             {"syncs": {"app": {"targetNamespace": "tools"}}},
-            "syncs.app.targetNamespace: " + FOREIGN_TARGET_NAMESPACE(namespaces="apps").of("tools"),
+            "syncs.app.targetNamespace: " + FOREIGN_TARGET_NAMESPACE(choices="apps").of("tools"),
         ),
         (
             {"sync": {"wait": False, "healthChecks": [CHECK | {"namespace": "tools"}]}},
-            "sync.healthChecks[0].namespace: " + FOREIGN_TARGET_NAMESPACE(namespaces="apps").of("tools"),
+            "sync.healthChecks[0].namespace: " + FOREIGN_TARGET_NAMESPACE(choices="apps").of("tools"),
         ),
         ({"syncs": {"app": {"decryption": {}}}}, "syncs.app.decryption: " + said("FT-FLX-034", DECRYPTION)),
         ({"sync": {"serviceAccountName": "admin"}}, "sync.serviceAccountName: " + said("FT-FLX-034", "remove it")),
@@ -74,6 +74,8 @@ def test_intervals_and_timeouts_of_syncs_are_held_to_the_policies(tmp_path):
     )
 
     assert found == [
-        f"{WHERE}.syncs.app.retryInterval: {said('FT-CFG-677', '30s').of('10s')}",
-        f"{WHERE}.syncs.app.timeout: {said('FT-CFG-678', '10m').of('1h')}",
+        f"{WHERE}.syncs.app.retryInterval: "
+        + said("FT-CFG-678", "shorter", "policies.minimumInterval", "30s", "more").of("10s"),
+        f"{WHERE}.syncs.app.timeout: "
+        + said("FT-CFG-678", "longer", "policies.maximumTimeout", "10m", "less").of("1h"),
     ]

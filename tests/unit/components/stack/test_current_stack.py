@@ -50,7 +50,9 @@ def test_everything_of_the_project_is_read_and_nothing_of_others(tmp_path):
 
 
 def test_a_key_that_nobody_asks_for_is_refused(tmp_path):
-    assert read(tmp_path, STACK | {"flux-tenancy:tenant": {}}) == [problem("tenant", said("FT-CFG-602", "tenants"))]
+    assert read(tmp_path, STACK | {"flux-tenancy:tenant": {}}) == [
+        problem("tenant", said("FT-CFG-602", "did you mean 'tenants'?"))
+    ]
 
 
 @pytest.mark.parametrize(
@@ -59,5 +61,5 @@ def test_a_key_that_nobody_asks_for_is_refused(tmp_path):
 )
 def test_what_pulumi_holds_as_a_secret_is_not_shown(tmp_path, secret_keys, given):
     assert read(tmp_path, STACK | {"flux-tenancy:flux": "pa55word"}, secret_keys) == [
-        problem("flux", said("FT-CFG-610", given, "version, sha256"))
+        problem("flux", said("FT-CFG-610", "a mapping", given, "write its keys below it: version, sha256"))
     ]

@@ -281,10 +281,10 @@ def test_any_field_of_the_release_is_a_key_of_a_source(tmp_path, source, fields)
         (HELM | {"ref": {"tag": "1"}}, "ref", "FT-FLX-030"),
         (HELM | {"intervall": "1m"}, "intervall", "FT-FLX-030"),
         (HELM | {"timeout": "1h"}, "timeout", "FT-FLX-033"),
-        (OCI | {"ref": {"semver": 6}}, "ref.semver", "FT-FLX-032"),
+        (OCI | {"ref": {"semver": 6}}, "ref.semver", "FT-CFG-609"),
         (OCI | {"ref": {"tagg": "6"}}, "ref.tagg", "FT-FLX-030"),
         (OCI | {"layerSelector": {"operation": "cut"}}, "layerSelector.operation", "FT-FLX-033"),
-        (BUCKET | {"serviceAccountName": "reader", "prefix": 1}, "prefix", "FT-FLX-032"),
+        (BUCKET | {"serviceAccountName": "reader", "prefix": 1}, "prefix", "FT-CFG-609"),
     ],
 )
 def test_what_the_release_does_not_know_of_a_source_is_told_with_its_key(tmp_path, source, path, code) -> None:
@@ -372,11 +372,11 @@ def test_fields_beside_those_that_the_platform_sets_stay_beside_them(tmp_path) -
             "FT-FLX-030",
             "did you mean 'optional'?",
         ),
-        ({"syncs": {"a": {"images": [{"newTag": "2"}]}}}, "syncs.a.images[0].name", "FT-FLX-031", "required"),
-        ({"sync": {"force": "yes"}}, "sync.force", "FT-FLX-032", "must be true or false, got a string"),
-        ({"sync": {"commonMetadata": {"labels": {"a": 1}}}}, "sync.commonMetadata.labels.a", "FT-FLX-032", "a number"),
+        ({"syncs": {"a": {"images": [{"newTag": "2"}]}}}, "syncs.a.images[0].name", "FT-CFG-605", "required"),
+        ({"sync": {"force": "yes"}}, "sync.force", "FT-CFG-609", "must be true or false, got a string"),
+        ({"sync": {"commonMetadata": {"labels": {"a": 1}}}}, "sync.commonMetadata.labels.a", "FT-CFG-609", "a number"),
         ({"sync": {"namePrefix": ""}}, "sync.namePrefix", "FT-FLX-033", "minLength 1"),
-        ({"sync": {"wait": False, "healthChecks": [{"kind": "Pod"}]}}, "sync.healthChecks[0].name", "FT-FLX-031", ""),
+        ({"sync": {"wait": False, "healthChecks": [{"kind": "Pod"}]}}, "sync.healthChecks[0].name", "FT-CFG-605", ""),
         (
             {"sync": {"patches": [{"patch": "{}", "target": {"kindd": "Pod"}}]}},
             "sync.patches[0].target.kindd",
@@ -405,7 +405,7 @@ def test_fields_beside_those_that_the_platform_sets_stay_beside_them(tmp_path) -
         (
             {"releases": {"web": CHART | {"strategy": "RemediateOnFailure", "install": {"remediation": 3}}}},
             "releases.web.install.remediation",
-            "FT-FLX-032",
+            "FT-CFG-609",
             "must be a mapping, got a number",
         ),
     ],

@@ -84,7 +84,11 @@ REFUSED: tuple[tuple[str, dict[str, Any], str], ...] = (
     ),
     ("rules[0].resourceNames", {"rules": [RULE | {"resourceNames": ["a"]}]}, "is an unknown key"),
     *(
-        ("clusterObjects[0].verbs[0]", {"clusterObjects": [OBJECT | {"verbs": [verb]}]}, f"'{verb}' cannot be limited")
+        (
+            "clusterObjects[0].verbs[0]",
+            {"clusterObjects": [OBJECT | {"verbs": [verb]}]},
+            f"'{verb}' is not a verb that can be limited",
+        )
         for verb in ("create", "list", "watch", "deletecollection", "*")
     ),
     ("clusterObjects[0].name", {"clusterObjects": [OBJECT | {"name": "*"}]}, "'*' is not the name of an object"),
@@ -114,7 +118,7 @@ REFUSED: tuple[tuple[str, dict[str, Any], str], ...] = (
     ),
     ("serviceTypes[0]", {"serviceTypes": ["Nodeport"]}, "'Nodeport' is not one of"),
     *(
-        ("exceptions[0].policy", {"exceptions": [{"policy": policy}]}, f"'{policy}' allows no exceptions")
+        ("exceptions[0].policy", {"exceptions": [{"policy": policy}]}, f"'{policy}' is not a policy with exceptions")
         for policy in ("host-access", "tenant-access", "service-exposure", "unknown")
     ),
     (

@@ -38,7 +38,7 @@ def found(project, existing, *, namespaces=OURS, recorded=(), **sections):
 def test_an_immutable_secret_with_a_name_of_the_platform_must_be_deleted(tmp_path):
     [conflict], _ = found(tmp_path, {SECRET: {"metadata": {}, "immutable": True}})
 
-    assert (conflict.tenant, conflict.message.code) == ("dev-team", "FT-CLU-115")
+    assert (conflict.tenant, conflict.message.code) == ("dev-team", "FT-CLU-114")
     assert "Secret apps/dev-team-webhook" in conflict.message
     assert "`kubectl delete secret dev-team-webhook -n apps`" in conflict.message
 
@@ -54,7 +54,7 @@ def test_an_object_that_can_be_changed_may_be_handed_over(tmp_path, labels):
 def test_the_remedy_for_a_kustomization_keeps_what_it_has_applied(tmp_path):
     [conflict] = found(tmp_path, {"Kustomization apps/dev-team": {"metadata": {}}})[0]
 
-    assert conflict.message.code == "FT-CLU-117"
+    assert conflict.message.code == "FT-CLU-114"
     steps = (
         "`flux suspend kustomization dev-team -n apps`",
         "remove it from its repository",

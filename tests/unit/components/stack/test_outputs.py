@@ -248,7 +248,7 @@ def test_an_update_does_not_fail_if_it_cannot_read_what_is_left(caplog):
     found = outputs(with_a_leaving_tenant(), lambda: found_in_cluster(DEV), read_remains=read_remains)["outputs"]
 
     assert "the server is tired" in found["tenants"]["ops-team"]["left"]["ops-team-apps"]
-    assert codes(caplog.messages) == ["FT-TEN-106"]
+    assert codes(caplog.messages) == ["FT-TEN-104"]
 
 
 def test_the_access_of_a_tenant_that_is_leaving_is_not_looked_for():
@@ -733,7 +733,7 @@ def test_requests_that_are_refused_are_one_warning(caplog):
     # Time enough on a busy machine; a refused request is not waited for.
     outputs(stack(TWO, tenancy={"settleTimeout": "1h"}), lambda: found, request=request)
 
-    assert codes(caplog.messages) == ["FT-TEN-102", "FT-TEN-101", "FT-TEN-101"]
+    assert codes(caplog.messages) == ["FT-TEN-104", "FT-TEN-101", "FT-TEN-101"]
     not_asked, dev_team, ops_team = caplog.messages
     assert "https://cluster refuses this user (403 Forbidden)" in not_asked
     assert "denied: url is not allowed (as of 3 minutes ago)" in dev_team and "no key" in ops_team

@@ -136,7 +136,7 @@ def test_an_update_that_deletes_nothing_protected_is_accepted() -> None:
 def test_removing_a_namespace_of_a_tenant_is_refused() -> None:
     [problem] = refused(applied(OF_FLUX | {APPS, TOOLS}, apps="dev-team", tools="dev-team"))
 
-    assert (problem.path, problem.code) == ("tenants.dev-team.namespaces", "FT-TEN-111")
+    assert (problem.path, problem.code) == ("tenants.dev-team.namespaces", "FT-CLU-116")
 
 
 def test_what_would_be_deleted_of_flux_and_kyverno_is_refused_all_at_once() -> None:
@@ -156,7 +156,7 @@ def test_protection_holds_in_the_update_that_ends_it() -> None:
 
     [problem] = refused(state, cluster={"protect": False})
 
-    assert problem.code == "FT-TEN-111"
+    assert problem.code == "FT-CLU-116"
 
 
 def test_what_was_recorded_and_never_created_may_be_removed() -> None:

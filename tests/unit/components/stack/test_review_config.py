@@ -107,4 +107,4 @@ def test_every_error_of_the_waivers_is_reported_at_once(tmp_path):
         "review.waivers[3].until",
     ]
     assert "admin-binding" in lines[1]  # the names to choose from
-    assert "cannot be waived" in lines[2]
+    assert "can be waived" in lines[2]

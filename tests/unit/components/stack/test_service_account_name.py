@@ -88,32 +88,46 @@ def test_a_labelled_namespace_has_the_name_for_all_tenants():
 @pytest.mark.parametrize(
     ("sections", "key", "reason"),
     [
-        ({"tenancy": {"serviceAccountName": "default"}}, "tenancy.serviceAccountName", said("FT-CFG-400")),
-        ({"tenancy": {"serviceAccountName": "a/b"}}, "tenancy.serviceAccountName", said("FT-CFG-002")),
+        (
+            {"tenancy": {"serviceAccountName": "default"}},
+            "tenancy.serviceAccountName",
+            said("FT-CFG-001", "pods, which would then have the tenant's rights"),
+        ),
+        (
+            {"tenancy": {"serviceAccountName": "a/b"}},
+            "tenancy.serviceAccountName",
+            said("FT-CFG-006", "a DNS label", "dev-team, with at most 63 lowercase letters, digits and dashes"),
+        ),
         (
             {"tenants": {"dev-team": {"serviceAccountName": "default"}}},
             "tenants.dev-team.serviceAccountName",
-            said("FT-CFG-400"),
+            said("FT-CFG-001", "pods, which would then have the tenant's rights"),
         ),
         (
             {"tenancy": {"serviceAccountName": "dev-team-decryption"}, "tenants": {"dev-team": {}}},
             "tenancy.serviceAccountName",
-            said("FT-CFG-651", "dev-team"),
+            said("FT-CFG-001", "the decryption of the sync of dev-team"),
         ),
         (
             {"flux": FLUX | {"defaultServiceAccount": "kustomize-controller"}},
             "flux.defaultServiceAccount",
-            said("FT-CFG-306"),
+            said(
+                "FT-CFG-001", "Flux itself; objects in flux-system that name no account would run with its permissions"
+            ),
         ),
         (
             {"flux": FLUX | {"defaultServiceAccount": "kustomize-controller-impersonator"}},
             "flux.defaultServiceAccount",
-            said("FT-CFG-306"),
+            said(
+                "FT-CFG-001", "Flux itself; objects in flux-system that name no account would run with its permissions"
+            ),
         ),
         (
             {"flux": FLUX | {"defaultServiceAccount": "notification-controller-restricted"}},
             "flux.defaultServiceAccount",
-            said("FT-CFG-306"),
+            said(
+                "FT-CFG-001", "Flux itself; objects in flux-system that name no account would run with its permissions"
+            ),
         ),
     ],
 )

@@ -70,7 +70,7 @@ def test_a_delegation_without_the_policies_that_bound_it_is_an_error(tmp_path, p
     ("namespaces", "message"),
     [
         ([{"name": "apps", "delegatedTo": "team"}], "delegatedTo: is the tenant's home"),
-        ([{"name": "apps", "delegatedTo": "default"}], "delegatedTo: 'default' is the default service account of pods"),
+        ([{"name": "apps", "delegatedTo": "default"}], "delegatedTo: 'default' is reserved for pods"),
         ([{"name": "apps", "delegatedTo": "Team"}], "delegatedTo: 'Team' is not a DNS label"),
     ],
 )

@@ -66,12 +66,12 @@ def test_a_tenants_namespace_has_its_freezes_and_the_stack_the_policy(tmp_path, 
 
 
 REFUSED = (
-    ("from", "2026-12-24T18:00:00", "has no time zone; add Z for UTC or an offset: 2026-12-24T18:00:00Z, or"),
-    ("from", "2026-12-24", "is not a time; write it in quotes"),
+    ("from", "2026-12-24T18:00:00", "is not a time with its zone; write it like 2026-12-24T18:00:00Z for UTC, or"),
+    ("from", "2026-12-24", "is not a time; write it like"),
     ("from", "2026-13-24T18:00:00Z", "is not a time"),
     ("from", "2026-12-24T18:00:00 Europe/Berlin", "is not a time"),
     # What Pulumi makes of a time without quotes: a missing zone looks like UTC.
-    ("from", "2026-12-24 18:00:00 +0000 UTC", "is not a time; write it in quotes"),
+    ("from", "2026-12-24 18:00:00 +0000 UTC", "is not a time; write it like"),
     ("to", "2026-12-24T18:00:00+01:00", "is not after `from`"),
     ("to", "2026-12-24T16:59:59Z", "is not after `from`"),
     ("reason", " ", "must not be empty"),
@@ -88,7 +88,7 @@ def test_an_error_names_the_key_and_what_to_write(tmp_path, key, value, said):
 
 @pytest.mark.parametrize("written", ["2026-12-24T18:00:00", "2026-12-24T18:00:00Z", "2026-12-24 18:00:00+01:00"])
 def test_a_time_of_a_tenants_file_has_quotes_too(written):
-    with pytest.raises(ValidationError, match="write it in quotes"):
+    with pytest.raises(ValidationError, match="in quotes"):
         Freeze.model_validate(yaml.safe_load(f"{{from: {written}, to: '2027-01-01T00:00:00Z', reason: holidays}}"))
 
 
@@ -96,8 +96,7 @@ def test_a_freeze_of_the_stack_leaves_out_only_its_tenants(tmp_path):
     [problem] = problems(tmp_path, tenancy={"freeze": [FREEZE | {"except": ["dev-team", "sho"]}]}, tenants=frozen())
 
     assert problem == (
-        "Pulumi.staging.yaml: tenancy.freeze[0].except[1]: 'sho' is not a tenant of this stack; name one of "
-        "dev-team, or remove it"
+        "Pulumi.staging.yaml: tenancy.freeze[0].except[1]: 'sho' is not a tenant of this stack; choose one of dev-team"
     )
 
 
@@ -105,7 +104,7 @@ def test_a_freeze_of_the_stack_leaves_out_only_its_tenants(tmp_path):
 def test_a_freeze_without_the_policy_would_hold_nobody(tmp_path, policies):
     found = problems(tmp_path, policies=policies, tenancy={"freeze": [FREEZE]}, tenants=frozen(LATER))
 
-    assert [problem.partition("would")[0] for problem in found] == [
+    assert [problem.partition("has no effect")[0] for problem in found] == [
         "Pulumi.staging.yaml: tenancy.freeze[0]: ",
         "Pulumi.staging.yaml: tenants.dev-team.freeze[0]: ",
     ]

@@ -145,17 +145,17 @@ def of_shop(**network):
             of_shop(tenants={"to": ["web"]}) | {"web": {"tenants": {"to": ["shop"]}}},
             {("shop.network.tenants.to[0]", "FT-TEN-521"), ("web.network.tenants.to[0]", "FT-TEN-521")},
         ),
-        (of_shop(tenants={"to": ["nobody"]}), {("shop.network.tenants.to[0]", "FT-SRC-044")}),
+        (of_shop(tenants={"to": ["nobody"]}), {("shop.network.tenants.to[0]", "FT-CFG-404")}),
         (
             of_shop(tenants={"to": ["shop"], "from": ["web"]}),
             {("shop.network.tenants.to[0]", "FT-TEN-523"), ("shop.network.tenants.from[0]", "FT-TEN-521")},
         ),
         (of_shop(ingress=[{"fromNamespace": "web-jobs"}]), {("shop.network.ingress[0].fromNamespace", "FT-TEN-524")}),
-        (of_shop(ingress=[{"fromNamespace": "Ingress"}]), {("shop.network.ingress[0].fromNamespace", "FT-CFG-002")}),
+        (of_shop(ingress=[{"fromNamespace": "Ingress"}]), {("shop.network.ingress[0].fromNamespace", "FT-CFG-006")}),
         (of_shop(ingress=[{"ports": []}]), {("shop.network.ingress[0].fromNamespace", "FT-CFG-605")}),
         (
             of_shop(egress=[{"cidr": "10.0.0.0/8", "ports": [{"port": 0}]}]),
-            {("shop.network.egress[0].ports[0].port", "FT-CFG-614")},
+            {("shop.network.egress[0].ports[0].port", "FT-CFG-609")},
         ),
         (
             of_shop(egress=[{"cidr": "10.0.0.0/8", "ports": [{"port": 80, "endPort": 79}]}]),
@@ -163,7 +163,7 @@ def of_shop(**network):
         ),
         (
             of_shop(egress=[{"cidr": "10.0.0.0/8", "ports": [{"port": 80, "protocol": "tcp"}]}]),
-            {("shop.network.egress[0].ports[0].protocol", "FT-CFG-607")},
+            {("shop.network.egress[0].ports[0].protocol", "FT-CFG-606")},
         ),
         (of_shop(egress=[{"cidr": "10.0.0.1/8"}]), {("shop.network.egress[0].cidr", "FT-CFG-006")}),
         (
@@ -186,8 +186,8 @@ def test_bad_input_is_refused_with_its_path(tmp_path, openings, expected):
 
 def test_openings_need_a_network_that_is_closed(tmp_path):
     assert refused(tmp_path, OPENINGS, network_policy="none") == {
-        ("shop.network", "FT-TEN-520"),
-        ("web.network", "FT-TEN-520"),
+        ("shop.network", "FT-CFG-820"),
+        ("web.network", "FT-CFG-820"),
     }
 
 

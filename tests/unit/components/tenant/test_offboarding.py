@@ -293,7 +293,7 @@ def test_pods_that_cannot_be_deleted_are_reported(logged, monkeypatch):
     with cluster(PODS | {PODS_PATH: {"items": [metadata("slow")]}}) as api:
         assert retried(api, "namespace", failed("tools", NAMESPACE)) is False
 
-    assert codes(logged) == ["FT-TEN-023"]
+    assert codes(logged) == ["FT-TEN-014"]
 
 
 def test_a_sync_that_is_not_pruned_loses_its_access_and_its_finalizer(logged):
@@ -327,9 +327,9 @@ def test_a_sync_that_stays_without_access_ends_the_update_with_what_blocks_it(lo
         assert retried(api, "sync", failed("tools/ops-team", SYNC, times=2)) is False
 
     assert asked == [KUSTOMIZATION] * 2
-    assert codes(logged) == ["FT-TEN-017"]
+    assert codes(logged) == ["FT-TEN-016"]
     sentence, command = logged[0].splitlines()
-    assert sentence.startswith("tenant ops-team: ") and sentence.endswith("(FT-TEN-017):")
+    assert sentence.startswith("tenant ops-team: ") and sentence.endswith("(FT-TEN-016):")
     assert command == (
         "  kustomization ops-team by example.com/a: kubectl patch kustomization ops-team -n tools --context staging "
         """--type=merge -p '{"metadata":{"finalizers":null}}'"""
@@ -409,7 +409,7 @@ def test_a_namespace_does_not_wait_for_what_flux_would_finalize(logged):
     assert "2 of its objects" in logged[0]
 
 
-@pytest.mark.parametrize(("refused", "code"), [("/apis", "FT-TEN-018"), (f"{SOURCE_PATH[:-8]}two", "FT-TEN-019")])
+@pytest.mark.parametrize(("refused", "code"), [("/apis", "FT-TEN-014"), (f"{SOURCE_PATH[:-8]}two", "FT-TEN-014")])
 def test_a_namespace_is_not_deleted_again_if_what_blocks_it_cannot_be_read_or_released(logged, refused, code):
     with cluster(with_flux_objects(FLUX), statuses={refused: 403}) as api:
         assert retried(api, "namespace", failed("tools", NAMESPACE)) is False
@@ -434,7 +434,7 @@ def test_access_that_cannot_be_removed_is_reported(logged):
     with cluster({}, statuses={f"{BINDINGS}/rolebindings": 403}) as api:
         assert retried(api, "sync", failed("tools/ops-team", SYNC)) is False
 
-    assert codes(logged) == ["FT-TEN-011"]
+    assert codes(logged) == ["FT-TEN-014"]
 
 
 @pytest.mark.parametrize(

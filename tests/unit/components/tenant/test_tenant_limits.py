@@ -226,20 +226,33 @@ def test_all_limits_have_the_tenants_label_and_name():
         (
             {"limits": {"quota": {"count/receivers.notification.toolkit.fluxcd.io": "1"}}},
             f'tenancy.limits.quota["{RECEIVERS}"]: '
-            + said("FT-CFG-401", OF_QUOTAS).of("count/receivers.notification.toolkit.fluxcd.io"),
+            + said(
+                "FT-CFG-006",
+                "a resource that can be limited here",
+                f"{OF_QUOTAS}; Flux's own kinds are limited by fluxObjects",
+            ).of("count/receivers.notification.toolkit.fluxcd.io"),
         ),
         (
             {"limits": {"quota": {"request.cpu": "4"}}},
-            'tenancy.limits.quota["request.cpu"]: ' + said("FT-CFG-401", OF_QUOTAS).of("request.cpu"),
+            'tenancy.limits.quota["request.cpu"]: '
+            + said(
+                "FT-CFG-006",
+                "a resource that can be limited here",
+                f"{OF_QUOTAS}; Flux's own kinds are limited by fluxObjects",
+            ).of("request.cpu"),
         ),
         (
             {"limits": {"containers": {"limits": {"limits.cpu": "4"}}}},
             'tenancy.limits.containers.limits["limits.cpu"]: '
-            + said("FT-CFG-401", "cpu, memory or nvidia.com/gpu").of("limits.cpu"),
+            + said(
+                "FT-CFG-006",
+                "a resource that can be limited here",
+                "cpu, memory or nvidia.com/gpu; Flux's own kinds are limited by fluxObjects",
+            ).of("limits.cpu"),
         ),
         (
             {"networkPolicy": "deny"},
-            "tenancy.networkPolicy: " + said("FT-CFG-606", "'deny'", "'none' or 'default-deny'"),
+            "tenancy.networkPolicy: " + said("FT-CFG-606", "'deny'", "'none' or 'default-deny'", ""),
         ),
     ],
 )
@@ -442,7 +455,7 @@ def test_a_number_that_the_one_of_all_of_fluxs_kinds_exceeds_is_refused_only_whe
     [found] = problems(tmp_path, tenants=tenants, tenancy={"limits": stack})
 
     path, smaller = refused
-    assert found.startswith(f"Pulumi.staging.yaml: {path}: has no effect above fluxObjects, which is {smaller}")
+    assert found.startswith(f"Pulumi.staging.yaml: {path}: has no effect: it is above fluxObjects, which is {smaller}")
 
 
 @pytest.mark.parametrize(("objects", "counted"), [({}, "52"), ({"networkpolicies.networking.k8s.io": 7}, "9")])

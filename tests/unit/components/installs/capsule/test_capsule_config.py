@@ -32,7 +32,7 @@ def test_a_capsule_without_more_has_a_second_replica(tmp_path):
             "capsule.chart",
             said("FT-CFG-273", "url and bundle"),
         ),
-        ({"replicas": 0}, "capsule.replicas", said("FT-CFG-614", "at least 1", "0")),
+        ({"replicas": 0}, "capsule.replicas", said("FT-CFG-609", "at least 1", "0")),
         ({"administrators": []}, "capsule.administrators", ""),
         ({"administrators": [{"kind": "Group", "name": "system:masters"}]}, "capsule.administrators[0]", "system:"),
         ({"administrators": [{"kind": "ServiceAccount", "name": "ci"}]}, "capsule.administrators[0]", "namespace"),
@@ -50,5 +50,8 @@ def test_capsule_and_its_mode_go_together(tmp_path_factory):
     without = problems(tmp_path_factory.mktemp("stack"), **MODE)
     unused = problems(tmp_path_factory.mktemp("stack"), capsule=CAPSULE)
 
-    assert without == [f"Pulumi.staging.yaml: tenancy.mode: {said('FT-CFG-803')}"]
-    assert unused == [f"Pulumi.staging.yaml: capsule: {said('FT-CFG-804', 'namespaces')}"]
+    assert without == [
+        f"Pulumi.staging.yaml: tenancy.mode: {said('FT-CFG-670', 'capsule', 'capsule', 'mode to namespaces')}"
+    ]
+    useless = said("FT-CFG-820", "tenancy.mode is not capsule", "set tenancy.mode to capsule, or remove it")
+    assert unused == [f"Pulumi.staging.yaml: capsule: {useless}"]

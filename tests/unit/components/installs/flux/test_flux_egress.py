@@ -410,9 +410,9 @@ def test_a_single_tenant_cluster_has_no_proxy():
             "flux.egress.allowed.source-controller[0].cidr",
             "FT-CFG-006",
         ),
-        ({"proxy": "proxy.example.com:3128"}, "flux.egress.proxy", "FT-CFG-017"),
+        ({"proxy": "proxy.example.com:3128"}, "flux.egress.proxy", "FT-CFG-006"),
         ({"proxy": "http://user:pa55word@proxy.example.com:3128"}, "flux.egress.proxy", "FT-CFG-014"),
-        ({"proxy": "socks5://proxy.example.com"}, "flux.egress.proxy", "FT-CFG-016"),
+        ({"proxy": "socks5://proxy.example.com"}, "flux.egress.proxy", "FT-CFG-006"),
     ],
 )
 def test_bad_input_is_refused_with_its_path(tmp_path, egress, path, code):

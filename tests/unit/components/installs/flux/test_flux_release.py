@@ -98,14 +98,14 @@ def test_a_missing_bundle_is_an_error(tmp_path):
 
     assert refused(config, tmp_path) == (
         "manifests.bundle",
-        said("FT-CFG-031", "nowhere/install.yaml", "No such file or directory"),
+        said("FT-CFG-020", "No such file or directory").of("nowhere/install.yaml"),
     )
 
 
 def test_a_folder_as_bundle_is_an_error(tmp_path):
     assert refused(flux_config(manifests={"bundle": "."}), tmp_path) == (
         "manifests.bundle",
-        said("FT-CFG-031", ".", "Is a directory"),
+        said("FT-CFG-020", "Is a directory").of("."),
     )
 
 
@@ -184,8 +184,8 @@ def test_a_read_only_cache_is_not_an_error(tmp_path, cache):
 @pytest.mark.parametrize(
     ("content", "code"),
     [
-        (b"kind: [", "FT-FLX-001"),
-        (b"\x1f\x8b\x08", "FT-FLX-001"),
+        (b"kind: [", "FT-FLX-002"),
+        (b"\x1f\x8b\x08", "FT-FLX-002"),
         (b"<!doctype html>", "FT-FLX-002"),
         (b"- a\n- b\n", "FT-FLX-002"),
         (b"kind: Namespace\n", "FT-FLX-002"),

@@ -249,15 +249,15 @@ def test_a_lane_writes_only_flux_objects_of_its_lane():
     ("flux", "message"),
     [
         ({"lanes": {"batch": {}}}, "flux.lanes: lacks the lane tenants of tenants that name none; add it"),
-        ({"lanes": {"tenants": {}, "platform": {}}}, "'platform' is not a name of a lane"),
-        ({"lanes": {"tenants": {}, "a" * 21: {}}}, "choose a name of at most 20 characters, except platform"),
+        ({"lanes": {"tenants": {}, "platform": {}}}, "'platform' is not the name of a lane"),
+        ({"lanes": {"tenants": {}, "a" * 21: {}}}, "with at most 20 characters, and not platform"),
         ({"lanes": LANES, "controllerRights": "release"}, "flux.lanes: needs controllers with narrow rights"),
         ({"lanes": LANES, "profile": "single-tenant"}, "flux.lanes: needs controllers with narrow rights"),
         (
             {"lanes": {"tenants": {"resources": {"notification-controller": {}}}}},
             "flux.lanes.tenants.resources: lists notification-controller, which a lane does not have",
         ),
-        ({"setLanes": True}, "flux.setLanes: has no lanes to set; remove it, or set flux.lanes"),
+        ({"setLanes": True}, "flux.setLanes: has no effect: there are no lanes; remove it, or set flux.lanes"),
         (
             {"lanes": LANES, "extraArgs": {"helm-controller": ["--watch-label-selector=a=b"]}},
             "flux.extraArgs: sets --watch-label-selector, which flux.lanes sets itself; remove it",
@@ -275,8 +275,7 @@ def test_a_lane_that_has_tenants_cannot_be_removed(tmp_path, lanes, known):
     found = problems(tmp_path, flux=FLUX | {"lanes": lanes}, tenants={"dev-team": {"lane": "batch"}})
 
     assert found == [
-        f"Pulumi.staging.yaml: tenants.dev-team.lane: 'batch' is not one of the lanes of this stack: "
-        f"{known}; choose one of them, or add it to flux.lanes"
+        f"Pulumi.staging.yaml: tenants.dev-team.lane: 'batch' is not a lane of this stack; choose one of {known}"
     ]
 
 

@@ -88,7 +88,7 @@ def test_extra_arguments_must_not_set_flags_of_the_lockdown_in_any_form(name, fo
     reason = refusal(next(iter(controller), Controller.HELM), form.format(name), OLD)
 
     assert reason is not None
-    assert reason.code in ("FT-CFG-311", "FT-CFG-310")
+    assert reason.code in ("FT-CFG-402", "FT-CFG-310")
     assert f"--{name}" in reason
 
 

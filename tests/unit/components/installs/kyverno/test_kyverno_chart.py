@@ -92,7 +92,7 @@ def test_a_missing_bundle_and_a_server_that_is_down_are_named_with_the_key(tmp_p
 
     assert refused(kyverno_config(chart={"bundle": "nowhere.tgz"}), tmp_path) == (
         "kyverno.chart.bundle",
-        said("FT-CFG-031", "nowhere.tgz", "No such file or directory"),
+        said("FT-CFG-020", "No such file or directory").of("nowhere.tgz"),
     )
     assert refused(kyverno_config(chart={"url": url}), tmp_path) == (
         "kyverno.chart",
