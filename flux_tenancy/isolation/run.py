@@ -310,7 +310,7 @@ def _unavailable(error: ClusterUnavailable, stack: str) -> OperationError:
     return OperationError(Message("FT-ISO-006", f"{where}: {said}", "correct that, or make the cluster reachable"))
 
 
-def show(reports: list[Report], file: Path | None, *, programs: bool, complete: bool = False) -> None:
+def show(reports: list[Report], file: Path | None, *, programs: bool, complete: bool) -> None:
     """Print the reports, or write them to a file.
 
     Args:
