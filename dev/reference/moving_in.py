@@ -120,7 +120,7 @@ def moving_in_page() -> str:
 
         This page shows what a team must change in its repository before a platform applies it, for {number} shapes of
         repositories. Most have the form of public projects, which `tests/compatibility/shapes.yaml` lists. A test
-        evaluates each object for a new tenant `team` of a [new project](install.md#the-files), with its tenant role, its
+        evaluates each object for a new tenant `team` of a [new project](install.md#the-files), with its role, its
         quotas, and Pod Security `restricted`.
 
         - *At once*: the object is accepted as it is.
@@ -128,8 +128,8 @@ def moving_in_page() -> str:
           tenants](#a-configured-platform), before the first team moves in.
         - *With a setting*: the object is accepted with the lines that follow its message. The platform team adds them;
           the keys of the tenant may also be in [its file](configuration.md#the-tenant-file).
-        - *Refused on purpose*: no setting accepts the object. Its message is followed by the reason and by what to write
-          instead.
+        - *Refused on purpose*: no setting accepts the object. Its message is followed by the reason, and by what to
+          write instead.
 
         Messages are shortened; [the tenant guide](tenant-guide.md#why-was-i-refused) explains them.
 

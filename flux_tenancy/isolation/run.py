@@ -311,7 +311,7 @@ def _is_beginning(prefix: str, reports: Iterable[Report]) -> bool:
     return any(each.startswith(prefix) for each in ids)
 
 
-def show(reports: list[Report], file: Path | None, *, programs: bool, complete: bool = False) -> None:
+def show(reports: list[Report], file: Path | None, *, programs: bool, complete: bool) -> None:
     """Print the reports, or write them to a file.
 
     Args:

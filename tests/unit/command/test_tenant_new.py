@@ -138,7 +138,7 @@ def test_the_preview_of_each_stack_follows(project, monkeypatch):
     ("arguments", "code", "fields"),
     [
         (["shop", "--repo", URL, "--stack", "prod"], "FT-OPS-002", ["Pulumi.prod.yaml", "production or staging"]),
-        (["dev-team", "--repo", URL], "FT-OPS-304", ["Pulumi.staging.yaml lists dev-team already"]),
+        (["dev-team", "--repo", URL], "FT-OPS-304", ["Pulumi.staging.yaml lists dev-team already", "none is left"]),
         (["shop"], "FT-OPS-303", ["tenants/shop.yaml", "--repo ssh://"]),
         (["Shop", "--repo", URL], "", ["error: TENANT: ", "'Shop'"]),
         (["../x", "--repo", URL], "", ["error: TENANT: "]),

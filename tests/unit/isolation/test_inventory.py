@@ -96,7 +96,7 @@ def healthy() -> Lists:
         of_place = {"namespace": name}
         lists[NAMESPACE].append({"kind": "Namespace", "metadata": {"name": name, "labels": labels}})
         deny = place("deny", podSelector={}, policyTypes=["Ingress", "Egress"], egress=[{"ports": [{"port": 53}]}])
-        for type_, each in ((QUOTA, place("q", hard={"count/secrets": "1k"})), (NETWORK_POLICY, deny)):
+        for type_, each in ((QUOTA, place("q", hard={"count/secrets": "100k"})), (NETWORK_POLICY, deny)):
             lists[type_].append(each | {"metadata": each["metadata"] | of_place})
         lists[ROLE_BINDING].append(bound("RoleBinding", "deployer", FLUX, name))
     lists[NATIVE_BINDING].append(place("hosts", validationActions=["Deny"]))

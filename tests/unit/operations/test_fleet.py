@@ -149,6 +149,12 @@ def test_every_error_of_an_update_is_told_and_no_line_that_only_mentions_one(tmp
     assert reasons.startswith("error: first; error: second; error: last (FT-OPS-315); exit code 2, see ")
 
 
+def test_the_update_is_that_of_this_installation(tmp_path):
+    reasons = module.update_stack("eu", [], tmp_path, tmp_path / "eu.log")
+
+    assert "Pulumi.yaml" in reasons and reasons.endswith(f"; exit code 2, see {tmp_path / 'eu.log'}")
+
+
 @pytest.mark.parametrize(
     ("clusters", "errors"),
     [

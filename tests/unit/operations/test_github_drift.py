@@ -11,6 +11,7 @@ import pytest
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.git.github import DEPLOY_KEY_TYPE, PROVIDER_TYPE, WEBHOOK_TYPE
 from flux_tenancy.operations.drift import search
+from flux_tenancy.operations.drift.managed_fields import MISSING
 from flux_tenancy.operations.drift.recorded_state import RecordedState, recorded_state
 from flux_tenancy.operations.drift.search import UNREAD, host_differences
 from flux_tenancy.project.errors import OperationError
@@ -70,6 +71,11 @@ def test_what_is_as_the_last_update_has_registered_it_is_no_drift(host, monkeypa
             "/hooks/2",
             HOOK | {"config": {"url": "https://example.com/evil"}},
             ("changed", "RepositoryWebhook", "configuration.url", "https://example.com/evil"),
+        ),
+        (
+            "/hooks/2",
+            HOOK | {"config": None},
+            ("changed", "RepositoryWebhook", "configuration.url", str(MISSING)),
         ),
         (
             "/hooks/2",

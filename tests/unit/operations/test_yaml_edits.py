@@ -121,6 +121,11 @@ def test_setting_a_value_changes_its_lines_alone(path, value, lines, newline):
     assert all(line.endswith(newline) and line.count("\r") == newline.count("\r") for line in found)
 
 
+def test_an_empty_mapping_in_json_becomes_one_in_yaml():
+    """`pulumi config set` without `--path` writes JSON as text."""
+    assert with_value("tenants: '{}'   # none yet\n", ("tenants", "shop"), {}) == "tenants:   # none yet\n  shop: {}\n"
+
+
 @pytest.mark.parametrize(
     ("path", "lines"),
     [

@@ -5,10 +5,14 @@ from __future__ import annotations
 from markdown_it import MarkdownIt
 from sample_objects import render_of
 
+from flux_tenancy.components.config.decisions import today
+from flux_tenancy.components.stack.decisions import RuleName, Waiver
 from flux_tenancy.components.stack.files.stack_file import StackFile
-from flux_tenancy.review.render.rendered import RenderedObject
+from flux_tenancy.review.render.rendered import PLATFORM, RenderedObject
 from flux_tenancy.review.report.comparison import Side, stack_report
 from flux_tenancy.review.report.model import Report, StackReport
+from flux_tenancy.review.rules.findings import Finding
+from tests.support.messages import said
 
 
 def side(*objects: RenderedObject, stack: str = "staging", **sections: object) -> Side:
@@ -24,6 +28,17 @@ def compared(before: Side | None, after: Side | None, stack: str = "staging", no
 def report(*stacks: StackReport) -> Report:
     """A report of a change that is to be merged into main."""
     return Report("main", "0123456789abcdef", stacks)
+
+
+def waived_and_violated(reason: str) -> tuple[Finding, Finding]:
+    """A finding with a waiver that ends today, and one without."""
+    binding = said("FT-REV-101", "a", "b", "c", "d", RuleName.ADMIN_BINDING)
+    waiver = Waiver(rule=RuleName.ADMIN_BINDING, reason=reason, expires=today())
+    engine = said("FT-REV-110", "none", "b", "c", "d", RuleName.NO_POLICY_ENGINE)
+    return (
+        Finding(RuleName.ADMIN_BINDING, "dev-team", "RoleBinding apps/admin", binding, waiver),
+        Finding(RuleName.NO_POLICY_ENGINE, PLATFORM, "policies.engine", engine),
+    )
 
 
 def is_complete(markdown: str) -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
 from flux_tenancy.components.config.errors import ConfigurationError
+from flux_tenancy.components.engine import code
 from flux_tenancy.components.engine.code import code_files, code_problems, hiding
 
 PYYAML = version("pyyaml")
@@ -155,3 +157,17 @@ def test_links_in_circles_and_to_links_are_followed_once(tmp_path):
     (project / "lib").symlink_to(shared)
 
     assert [each.name for each in code_files(project)] == ["a.py", "deep.py"]
+
+
+def test_packages_that_install_others_do_not_count_as_installed(tmp_path, monkeypatch):
+    required = {"flux_tenancy": ["pip>=25", "setuptools", "wheel", "PyYAML (>=6)"], "pyyaml": []}
+    for name in (*required, "pip", "setuptools", "wheel", "pytest"):
+        metadata = tmp_path / f"{name}-1.0.dist-info"
+        metadata.mkdir()
+        lines = [f"Requires-Dist: {each}\n" for each in required.get(name, ())]
+        (metadata / "METADATA").write_text("".join(lines))
+        (metadata / "RECORD").write_text("")
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    monkeypatch.setattr(code, "_distributions", code._distributions.__wrapped__)
+
+    assert [*code.installed_packages.__wrapped__()] == ["flux-tenancy", "pyyaml"]

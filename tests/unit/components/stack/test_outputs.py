@@ -40,6 +40,7 @@ from flux_tenancy.components.sync.status import REQUESTED_AT, Progress, SyncStat
 from flux_tenancy.components.tenant.component import Tenant
 from flux_tenancy.components.tenant.config import TenantConfig, TenantState
 from flux_tenancy.components.tenant.further_access import FurtherBinding
+from flux_tenancy.components.tenant.grants import Grant
 from flux_tenancy.components.tenant.leaving.remaining_objects import Remains
 from flux_tenancy.components.tenant.people import TenantPeople
 from flux_tenancy.components.tenant.scope import source_meta
@@ -158,6 +159,20 @@ def test_the_lane_of_a_tenant_is_shown(lanes, lane):
     told = told_of("dev-team", config.model_copy(update={"flux": flux}))
 
     assert told.get("lane") == lane
+
+
+def test_grants_are_shown_with_their_reasons_and_their_last_days():
+    ports, balancers = ({"reason": each, "serviceTypes": [each]} for each in ("NodePort", "LoadBalancer"))
+    grants = tuple(map(Grant.model_validate, (ports | {"expires": "2030-01-31"}, balancers)))
+    config = stack(PUBLIC)
+    tenants = {"dev-team": config.tenants["dev-team"].model_copy(update={"grants": grants})}
+
+    told = told_of("dev-team", config.model_copy(update={"tenants": tenants}), partial(found_in_cluster, DEV))["grants"]
+
+    assert [(each["reason"], each.get("expires")) for each in told] == [
+        ("NodePort", "2030-01-31"),
+        ("LoadBalancer", None),
+    ]
 
 
 def test_a_tenant_is_shown_with_its_objects_and_commands_to_inspect_it():

@@ -165,16 +165,18 @@ def project(tmp_path, monkeypatch) -> Path:
     return project
 
 
-def listed(chosen: str = "") -> Result:
-    return CliRunner().invoke(app, ["ci", "stacks", "--chosen", chosen], env={"STACKS": '["no-such-stack"]'})
+def listed(chosen: str | None = None) -> Result:
+    options = [] if chosen is None else ["--chosen", chosen]
+    return CliRunner().invoke(app, ["ci", "stacks", *options], env={"STACKS": '["no-such-stack"]'})
 
 
 def outputs(result: Result) -> dict[str, list[str]]:
     return {name: json.loads(text) for name, text in (line.split("=", 1) for line in result.stdout.splitlines())}
 
 
-def test_production_stacks_are_told_apart_from_those_that_come_before(project):
-    assert outputs(listed()) == {
+@pytest.mark.parametrize("chosen", [None, ""])
+def test_production_stacks_are_told_apart_from_those_that_come_before(project, chosen):
+    assert outputs(listed(chosen)) == {
         "all": ["eu", "production", "staging"],
         "others": ["eu", "staging"],
         "production": ["production"],

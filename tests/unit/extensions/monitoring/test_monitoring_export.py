@@ -118,6 +118,24 @@ def test_only_failures_that_may_be_refusals_have_their_message_as_a_label(projec
     }
 
 
+def test_each_metric_is_explained_and_the_revision_is_where_the_kind_has_it(project):
+    assert export().exit_code == 0, export().output
+
+    revisions = {}
+    for each in exported("kube-state-metrics.yaml")["spec"]["resources"]:
+        [info] = [metric for metric in each["metrics"] if metric["name"] == "resource_info"]
+        revisions[each["groupVersionKind"]["kind"]] = ".".join(info["labelsFromPath"]["revision"])
+        assert all(metric["help"] for metric in each["metrics"])
+
+    assert revisions == {
+        "Kustomization": "status.lastAppliedRevision",
+        "HelmRelease": "status.history.0.chartVersion",
+        **dict.fromkeys(
+            ("GitRepository", "OCIRepository", "HelmRepository", "Bucket", "HelmChart"), "status.artifact.revision"
+        ),
+    }
+
+
 def test_each_runbook_is_a_heading_of_the_documentation(project):
     assert export().exit_code == 0, export().output
 

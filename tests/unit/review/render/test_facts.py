@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import subprocess
@@ -200,6 +201,13 @@ def test_the_installed_packages_count_with_their_recorded_hashes(tmp_path):
     assert {"pulumi", "pulumi-github", "pulumi-kubernetes", "pyyaml"} <= found.keys()
     assert re.fullmatch(r"[0-9.]+ sha256:[0-9a-f]{12}…", found["pyyaml"])
     assert not {"pip", "pytest"} & found.keys()
+
+
+def test_a_digest_is_that_of_json_with_sorted_keys_and_without_spaces():
+    """Another release of the program recognizes what this one has approved."""
+    expected = hashlib.sha256('{"a":"ü","b":[1,null]}'.encode()).hexdigest()
+
+    assert facts.digest_of({"b": [1, None], "a": "ü"}) == f"sha256:{expected}"
 
 
 @pytest.mark.parametrize(

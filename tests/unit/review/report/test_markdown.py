@@ -10,15 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from sample_objects import kubernetes
-from sample_reports import compared, is_complete, report, side
+from sample_reports import compared, is_complete, report, side, waived_and_violated
 
 from flux_tenancy.components.config.decisions import today
-from flux_tenancy.components.stack.decisions import RuleName, Waiver
 from flux_tenancy.review.render.rendered import PLATFORM
 from flux_tenancy.review.report.markdown import LIMIT, as_markdown
-from flux_tenancy.review.rules.findings import Finding
 from flux_tenancy.review.words import Statement
-from tests.support.messages import said
 
 HOSTILE = "x`|</details>\n```\n# @octocat <!-- -->"
 
@@ -156,13 +153,9 @@ def test_what_is_particular_about_stacks_is_said_once():
 
 
 def test_violations_of_the_rules_come_with_the_risks_and_waivers_after_them():
-    engine = said("FT-REV-110", "none", "b", "c", "d", RuleName.NO_POLICY_ENGINE)
-    violation = Finding(RuleName.NO_POLICY_ENGINE, PLATFORM, "policies.engine", engine)
-    binding = said("FT-REV-101", "a", "b", "c", "d", RuleName.ADMIN_BINDING)
-    waiver = Waiver(rule=RuleName.ADMIN_BINDING, reason="Until [they](https://a) *leave*", expires=today())
-    waived = Finding(RuleName.ADMIN_BINDING, "dev-team", "RoleBinding apps/admin", binding, waiver)
     unchanged = side(kubernetes("Role", "a"))
-    found = [replace(compared(unchanged, unchanged, stack), findings=(waived, violation)) for stack in ("one", "two")]
+    findings = waived_and_violated("Until [they](https://a) *leave*")
+    found = [replace(compared(unchanged, unchanged, stack), findings=findings) for stack in ("one", "two")]
 
     text = as_markdown(report(*found))
 

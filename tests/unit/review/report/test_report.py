@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 from sample_objects import kubernetes
-from sample_reports import compared, report, side
+from sample_reports import compared, report, side, waived_and_violated
 
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from flux_tenancy.review.changes.keys import key_changes
@@ -329,14 +329,15 @@ def printed(found):
     return file.getvalue()
 
 
-def sample():
+def sample(findings=()):
     before = side(kubernetes("Role", "a", x=1), kubernetes("Namespace", "apps"), flux={"version": "2.9.4"})
     after = side(kubernetes("Role", "a", x=2), kubernetes("Role", "b"), flux={"version": "2.9.5"})
-    return report(replace(compared(before, after), access=(Statement("dev-team", "may do [bold]more", risk=True),)))
+    access = (Statement("dev-team", "may do [bold]more", risk=True),)
+    return report(replace(compared(before, after), access=access, findings=findings))
 
 
 def test_the_text_has_everything_in_the_order_of_its_weight():
-    text = printed(sample())
+    text = printed(sample(waived_and_violated("They leave")))
 
     parts = [
         "dev-team may do [bold]more, ",
@@ -344,6 +345,8 @@ def test_the_text_has_everything_in_the_order_of_its_weight():
         "Tenant dev-team on staging needs an acknowledgement",
         "review.acknowledge in Pulumi.staging.yaml",
         "Risks on staging\n  - dev-team may do [bold]more",
+        "Violations of the review rules on staging\n  - no-policy-engine: policies.engine is none",
+        "Waivers on staging\n  - admin-binding of tenant dev-team: RoleBinding apps/admin grants a",
         "Flux on staging: 2.9.4",
         "https://github.com/fluxcd/flux2/releases/tag/v2.9.5",
         "on staging: 1 object added, 1 changed, 1 removed",
