@@ -70,7 +70,12 @@ def regular_expression(example: str) -> AfterValidator:
         except re.error as error:
             raise ValueError(NOT_A(what=f"a regular expression ({error})", example=example)) from None
         if _NOT_RE2.search(value):
-            raise ValueError(NOT_A(what="one of RE2, which has no lookarounds and backreferences", example=example))
+            raise ValueError(
+                NOT_A(
+                    what="a regular expression of RE2, which has neither lookarounds nor backreferences",
+                    example=example,
+                )
+            )
         return value
 
     return AfterValidator(check)

@@ -30,12 +30,12 @@ NO_SOURCE = Wording("FT-SRC-040", "is required, because the tenant has no `sourc
 
 def not_a_tenant(config: StackConfig, name: str) -> Message:
     """That the stack has no tenant of this name."""
-    return UNKNOWN(what="a tenant of this stack", choices=", ".join(config.tenants) or "`tenants`").of(name)
+    return UNKNOWN(what="a tenant of this stack", choices=", ".join(config.tenants) or "none").of(name)
 
 
 def unknown_source(tenant: TenantConfig, name: str) -> Message:
     """That a tenant has no source of this name."""
-    return UNKNOWN(what="a source of the tenant", choices=", ".join(tenant.sources) or "`sources`").of(name)
+    return UNKNOWN(what="a source of the tenant", choices=", ".join(tenant.sources) or "none").of(name)
 
 
 def _without_source(config: StackConfig) -> Iterator[Finding]:

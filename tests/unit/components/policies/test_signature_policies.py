@@ -196,7 +196,12 @@ EXAMPLE = r"https://github\.com/org/app/\.github/workflows/release\.yaml@refs/ta
             "https://(github",
             said("FT-CFG-006", "a regular expression (missing ), unterminated subpattern at position 8)", EXAMPLE),
         ),
-        (r"(?!evil)https://.*", said("FT-CFG-006", "one of RE2, which has no lookarounds and backreferences", EXAMPLE)),
+        (
+            r"(?!evil)https://.*",
+            said(
+                "FT-CFG-006", "a regular expression of RE2, which has neither lookarounds nor backreferences", EXAMPLE
+            ),
+        ),
     ],
 )
 def test_a_pattern_that_kyverno_cannot_match_is_refused(tmp_path, expression: str, problem: Message):

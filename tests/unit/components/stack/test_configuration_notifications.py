@@ -65,9 +65,11 @@ def test_a_tenant_has_notifications_of_many_types(tmp_path, notification):
         (
             ALERTMANAGER | {"include": ["(?!a)b"]},
             ".include[0]: "
-            + said("FT-CFG-006", "one of RE2, which has no lookarounds and backreferences", "(?i)forbidden|denied").of(
-                "(?!a)b"
-            ),
+            + said(
+                "FT-CFG-006",
+                "a regular expression of RE2, which has neither lookarounds nor backreferences",
+                "(?i)forbidden|denied",
+            ).of("(?!a)b"),
         ),
         (
             ALERTMANAGER | {"exclude": ["("]},

@@ -275,7 +275,7 @@ def test_a_lane_that_has_tenants_cannot_be_removed(tmp_path, lanes, known):
     found = problems(tmp_path, flux=FLUX | {"lanes": lanes}, tenants={"dev-team": {"lane": "batch"}})
 
     assert found == [
-        f"Pulumi.staging.yaml: tenants.dev-team.lane: 'batch' is not a lane of this stack; choose one of {known}"
+        f"Pulumi.staging.yaml: tenants.dev-team.lane: 'batch' is not a lane of this stack; choose one of these: {known}"
     ]
 
 
