@@ -96,7 +96,8 @@ def test_a_freeze_of_the_stack_leaves_out_only_its_tenants(tmp_path):
     [problem] = problems(tmp_path, tenancy={"freeze": [FREEZE | {"except": ["dev-team", "sho"]}]}, tenants=frozen())
 
     assert problem == (
-        "Pulumi.staging.yaml: tenancy.freeze[0].except[1]: 'sho' is not a tenant of this stack; choose one of these: dev-team"
+        "Pulumi.staging.yaml: tenancy.freeze[0].except[1]: 'sho' is not a tenant of this stack; "
+        "choose one of these: dev-team"
     )
 
 
