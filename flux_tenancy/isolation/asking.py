@@ -70,7 +70,8 @@ class Asker:
                 if not error.status:
                     raise
                 return self._refused(error, user)
-        return Response(response.status)
+        created = request.verb == "create" and not request.subresource
+        return Response(response.status, stored=json.loads(response.data) if created else {})
 
     def _refused(self, error: ApiException, user: str) -> Response:
         message = printable(answer_of(error))

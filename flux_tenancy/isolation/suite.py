@@ -35,6 +35,7 @@ from flux_tenancy.operations.admission.answers import Response
 
 Selected = Callable[[str], bool]
 TAKEN = "the API server would accept it"
+_UNDONE = "the API server would store it without the attempt"
 
 
 class Suite:
@@ -126,7 +127,12 @@ class Suite:
             yield from (Finding(layer, State.NOT_APPLICABLE, missing) for layer in request.layers)
             return
         if not answer.refused:
-            yield from (Finding(layer, State.OPEN, TAKEN) for layer in request.layers)
+            undone = _is_undone(request.object, request.baseline, answer.stored)
+            for layer in request.layers:
+                if undone and layer is Layer.ADMISSION:
+                    yield Finding(layer, State.HOLDS, _UNDONE)
+                else:
+                    yield Finding(layer, State.OPEN, TAKEN)
             return
         who = refusal(answer.status, answer.message)
         yield from self._of_refusal(request, user, answer, who)
@@ -167,6 +173,14 @@ class Suite:
         if key not in self._answers:
             self._answers[key] = self._asker.dry_run(request, user)
         return self._answers[key]
+
+
+def _is_undone(tried: object, baseline: object, stored: object) -> bool:
+    """Whether admission has changed back everything by which an attempt differs from its baseline."""
+    if isinstance(tried, Mapping) and isinstance(baseline, Mapping) and isinstance(stored, Mapping):
+        keys = [key for key in tried.keys() | baseline.keys() if tried.get(key) != baseline.get(key)]
+        return bool(keys) and all(_is_undone(tried.get(key), baseline.get(key), stored.get(key)) for key in keys)
+    return baseline is not None and stored == baseline
 
 
 def _said(access: AccessReview) -> str:

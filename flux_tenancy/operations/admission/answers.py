@@ -10,8 +10,9 @@ Source: https://www.rfc-editor.org/rfc/rfc7234#section-5.5, `validating/dispatch
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from flux_tenancy.components.config.messages import Wording, printable
 from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
@@ -48,11 +49,13 @@ class Response:
     Attributes:
         warnings: the `Warning` headers, as the client returns them.
         message: why the request was refused; empty if it was not.
+        stored: the object as it would be stored, where the answer has it.
     """
 
     status: int
     warnings: Sequence[str] = ()
     message: str = ""
+    stored: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def refused(self) -> bool:

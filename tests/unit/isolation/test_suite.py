@@ -84,6 +84,28 @@ def test_a_refusal_by_another_layer_counts_if_the_baseline_passes():
     assert alone.verdict is Verdict.UNPROVEN
 
 
+@pytest.mark.parametrize(
+    ("name", "verdict", "states"),
+    [
+        ("team", Verdict.REFUSED, [State.OPEN, State.HOLDS]),
+        ("other", Verdict.PASSED, [State.OPEN, State.OPEN]),
+        (None, Verdict.PASSED, [State.OPEN, State.OPEN]),
+    ],
+)
+def test_admission_holds_what_it_changes_back(name: str | None, verdict: Verdict, states: list[State]):
+    def sync(account: str | None, **more: Any) -> dict[str, Any]:
+        spec = {"interval": "1h"} | ({"serviceAccountName": account} if account else {})
+        return made(SCENE, "Kustomization") | {"spec": spec | more}
+
+    answer = Response(201, stored=sync(name, timeout="1m"))
+    request = Request(sync(None), BOTH, baseline=sync("team"))
+
+    result = suite(FakeAsker(lambda *_: answer)).attempt(attempt(request))
+
+    assert result.verdict is verdict
+    assert [result.alone[layer].state for layer in BOTH] == states
+
+
 def test_an_unreachable_webhook_proves_nothing():
     assert suite(says({"attempt": DOWN})).attempt(attempt(Request(OBJECT, BOTH))).verdict is Verdict.UNPROVEN
 
