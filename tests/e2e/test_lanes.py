@@ -17,6 +17,7 @@ import yaml
 from flux_tenancy.components.vocabulary.names import LANE_LABEL
 from tests.e2e.manifests import git_repository, kustomization
 from tests.support.environment import Environment
+from tests.support.isolation import run
 from tests.support.lab import Lab, RunningCluster, eventually
 from tests.support.project import Project
 from tests.support.stolen import Stolen, touching
@@ -149,6 +150,12 @@ class TestLanes:
         assert applied(stack.cluster) == self.before
         for tenant in (SHOP, REPORTS):
             assert commit(lab, stack, tenant, "2") < 60
+
+    def test_a_sync_that_names_no_account_is_harmless_without_any_flag_of_flux(self, stack: Environment) -> None:
+        answers = run(stack.cluster.kubeconfig, "--tenant", SHOP, "--only", "5-", "--without", "flux")
+
+        nameless = [answers.attempts[f"5-{kind}-nameless"] for kind in ("kustomization", "helmrelease")]
+        assert [each["layer"] for each in nameless] == ["admission"] * 2, nameless
 
     @pytest.mark.parametrize(("lane", "own", "other"), [("tenants", SHOP, REPORTS), ("batch", REPORTS, SHOP)])
     @pytest.mark.parametrize("controller", CONTROLLERS)
