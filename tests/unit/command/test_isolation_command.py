@@ -126,7 +126,8 @@ def test_a_missing_kubeconfig_is_one_clear_error(tmp_path):
     assert (code, said.splitlines()) == (
         ExitCode.FAILED,
         [
-            f"error: --kubeconfig: {path} cannot be read: No such file or directory (FT-CLU-001)",
+            f"error: --kubeconfig: '{path}' cannot be read: No such file or directory; correct the path, or the file "
+            "(FT-CFG-020)",
             "remedy: correct it and run the command again",
         ],
     )

@@ -276,7 +276,7 @@ def test_a_stack_without_a_platform_repository_has_no_key_for_it(project, sync):
 def test_a_stack_without_tenants_lists_none(project):
     (project.folder / "Pulumi.staging.yaml").write_text("config:\n  flux-tenancy:tenants: {secure: v1:AAAA}\n")
 
-    assert "it has none (FT-OPS-004)\n" in project.refused("dev-team", "--stack", "staging")
+    assert "listed: none (FT-OPS-004)\n" in project.refused("dev-team", "--stack", "staging")
 
 
 @pytest.mark.parametrize(

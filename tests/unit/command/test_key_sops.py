@@ -280,7 +280,7 @@ def test_a_value_that_is_not_a_key_is_an_error_that_does_not_repeat_it(project):
     [
         ((), "FT-OPS-006", "`flux-tenancy key sops TENANT`"),
         (("dev-team", "--platform"), "FT-OPS-006", "`flux-tenancy key sops TENANT`"),
-        (("dev-taem",), "FT-OPS-004", "it has dev-team, ops-team"),
+        (("dev-taem",), "FT-OPS-004", "listed: dev-team, ops-team"),
         (("dev-team", "--repo", "nowhere"), "FT-OPS-008", "nowhere"),
     ],
 )
