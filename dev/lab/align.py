@@ -32,14 +32,16 @@ APART = {
         "google.golang.org/genproto/googleapis/api",
     ),
     "oras": ("*",),
+    "pulumi": ("*",),
     "prometheus": ("go.opentelemetry.io/otel/exporters/*", "go.yaml.in/yaml/v4"),
     "pulumi-kubernetes": ("github.com/google/gnostic-models", "github.com/pulumi/*", "k8s.io/*", "sigs.k8s.io/*"),
 }
 """By module folder, the modules that stay as upstream's release pins them: the API servers are of other minor versions
 than the controllers' clients, and Pulumi's Kubernetes plugin is made for older clients of both. ``offline-admission``
 shares the compiled packages of kube-apiserver, whose go.mod need not list all of their modules. flate is compiled by a
-newer Go and shares nothing, and oras is small. Prometheus requires newer versions of two modules that cost nothing to
-compile twice, and no other tool is built again for them."""
+newer Go and shares nothing, oras is small, and Pulumi's engine is newer than its plugins and needs newer modules than
+any other tool. Prometheus requires newer versions of two modules that cost nothing to compile twice, and no other tool
+is built again for them."""
 
 SHARED = (
     "cloud.google.com/*",

@@ -59,7 +59,7 @@ def tools_for(settings: Settings, purpose: Purpose) -> list[str]:
 
 
 def pinned_version(settings: Settings, name: str) -> str:
-    """The version of a tool that go.mod pins, e.g. v3.259.0 for ``pulumi``; empty for tools of the lab's own.
+    """The version of a tool that go.mod pins, e.g. v3.276.0 for ``pulumi``; empty for tools of the lab's own.
 
     Raises:
         LabError: there is no tool of this name.

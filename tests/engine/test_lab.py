@@ -106,7 +106,7 @@ def test_env_puts_pulumi_kubectl_and_sops_into_a_shell(lab: Lab, spare: Cluster)
     script = f"{exports}\npulumi version && sops --version && kubectl --context {NAME} get --raw /readyz"
     done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False, env={"PATH": os.defpath})
     assert done.returncode == 0, done.stderr
-    assert "v3.259.0" in done.stdout and done.stdout.endswith("ok")
+    assert "v3.276.0" in done.stdout and done.stdout.endswith("ok")
 
 
 def test_a_crashing_controller_fails_as_on_any_cluster_with_its_log_at_hand(lab: Lab, spare: Cluster) -> None:

@@ -8,18 +8,35 @@ package cloud
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
 
-// APIError is how `pulumi api` fails, so nothing returns one.
+// Codes of errors, of which the lab's Pulumi shows only the message.
+const (
+	ErrNotLoggedIn = ""
+	ErrToolError   = ""
+)
+
+// APIError is an error of Pulumi Cloud's API.
 type APIError struct {
 	ExitCode int
 	Silent   bool
+	message  string
 }
 
-func (*APIError) Error() string {
-	return errLeftOut.Error()
+// NewAPIError returns an error that ends the CLI with this exit code.
+func NewAPIError(exit int, _, message string) *APIError {
+	return &APIError{ExitCode: exit, message: message}
+}
+
+func (e *APIError) Error() string { return e.message }
+
+// WithSuggestions adds what the user can do to the message.
+func (e *APIError) WithSuggestions(suggestions ...string) *APIError {
+	e.message += "; " + strings.Join(suggestions, ", or ")
+	return e
 }
 
 var errLeftOut = errors.New("the lab's Pulumi has no `pulumi api`: use an official release")
