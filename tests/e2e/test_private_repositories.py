@@ -25,6 +25,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+from flux_tenancy.components.git.github import ALL
 from flux_tenancy.components.keys import age_keys, openpgp_keys
 from flux_tenancy.components.keys.ssh_keys import SshKey, generate
 from tests.support.environment import Environment, base
@@ -414,6 +415,7 @@ class TestDeployKey:
 
     def test_an_outage_of_github_is_reported_and_an_update_can_exclude_it(self, shop: Shop) -> None:
         """GitHub's provider asks GitHub who the owner is before it finds that nothing has changed."""
+        before = shop.registered()
         sync, tenancy = shop.stack.config["tenants"]["shop"]["sync"], shop.stack.config["tenancy"]
         sync["interval"] = "7m"
         shop.stack.config["tenancy"] = {"settleTimeout": "5s"}
@@ -425,7 +427,7 @@ class TestDeployKey:
             assert "failed to lookup organization" in refused.text
             assert "Traceback" not in refused.text
             applied = shop.stack.project.run(
-                "up", "--yes", "--skip-preview", "--stack", NAME, "--exclude", "**github:index/**"
+                "up", "--yes", "--skip-preview", "--stack", NAME, "--exclude", ALL
             )
             assert applied.succeeded, applied.text
             assert shop.stack.cluster.get("kustomization", "shop", "shop")["spec"]["interval"] == "7m"
@@ -433,6 +435,9 @@ class TestDeployKey:
         finally:
             shop.lab.start_git_host()
             shop.stack.config["tenancy"] = tenancy
+        said = shop.stack.up()
+        assert re.search(r"Resources:\n +\d+ unchanged\n\n", said), said
+        assert shop.registered() == before
 
     def test_no_private_value_leaks(self, started: Started, shop: Shop) -> None:
         """Of any kind: deploy key, tokens, what signs webhooks, what decrypts, and what a Secret has of them."""

@@ -16,6 +16,7 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import psutil
@@ -98,7 +99,7 @@ _PLANS = ("--save-plan", "--strict")
 _PLAN_VARIABLES = ("PULUMI_OPTION_SAVE_PLAN", "PULUMI_OPTION_STRICT", "PULUMI_EXPERIMENTAL")
 _FALSE = ("", "0", "false")
 _PREFIX = "PULUMI_OPTION_"
-_TARGET = "--target"
+_TARGET, _EXCLUDE = "--target", "--exclude"
 # Options that say where the stack is, how the engine works and what it prints; what it applies is the same.
 # Source: pkg/cmd/pulumi/operations/up.go and preview.go of Pulumi
 _HARMLESS = frozenset(
@@ -168,6 +169,17 @@ def refreshes(processes: Iterable[Process] | None = None, environ: Mapping[str, 
     What the program reads may still be the state as it was before: the engine does not always write the result first.
     """
     return _is_given(pulumi_command(processes), environ, "--refresh", "-r")
+
+
+def excludes(pattern: str, processes: Iterable[Process] | None = None) -> bool:
+    """Whether the command leaves out the resources of a pattern (`--exclude`).
+
+    Args:
+        pattern: exactly as on the command line.
+    """
+    command = pulumi_command(processes)
+    arguments = [*command.arguments[1:]] if command is not None else []
+    return f"{_EXCLUDE}={pattern}" in arguments or (_EXCLUDE, pattern) in pairwise(arguments)
 
 
 def _is_given(command: Process | None, environ: Mapping[str, str], option: str, short: str = "") -> bool:

@@ -21,6 +21,8 @@ WEBHOOK_TYPE = "github:index/repositoryWebhook:RepositoryWebhook"
 PROVIDER_TYPE = "pulumi:providers:github"
 GITHUB_TYPE = "flux-tenancy:index:GitHub"
 """Type token of the component."""
+ALL = "**github:**"
+"""Pattern of the providers and all that they register, for the engine's `--exclude`."""
 
 FORGOTTEN = "forgotten/"
 """Prefix of the names of what the next update only takes out of the state; no source has such a name."""

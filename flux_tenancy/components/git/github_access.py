@@ -34,6 +34,7 @@ NOT_FOUND = Wording(
 CANNOT_ADMINISTER = Wording(
     "FT-GIT-008", "{credentials} can read {repository} but not administer it", "grant it admin access to the repository"
 )
+UNREACHABLE = Wording("FT-GIT-002", "cannot reach GitHub at {url}", "check github.baseUrl and the network")
 ARCHIVED = Wording("FT-GIT-016", "{path} is archived, and GitHub refuses every change of it", "unarchive it")
 
 TIMEOUT_SECONDS = 15
@@ -51,6 +52,11 @@ class GitHubUnavailable(Exception):
     def is_not_found(self) -> bool:
         """Whether GitHub has answered 404: there is no such thing, or not for these credentials."""
         return self.message.code == NOT_FOUND.code
+
+    @property
+    def is_unreachable(self) -> bool:
+        """Whether GitHub has not answered at all."""
+        return self.message.code == UNREACHABLE.code
 
 
 def refusal(config: GitHubConfig, repository: GitHubRepository) -> Message | None:
@@ -86,9 +92,7 @@ def github_client(config: GitHubConfig, repository: GitHubRepository) -> Iterato
     except GithubException as error:
         raise GitHubUnavailable(_explained(error, repository.repository, credentials)) from None
     except (requests.ConnectionError, requests.Timeout, OSError):
-        raise GitHubUnavailable(
-            Message("FT-GIT-002", f"cannot reach GitHub at {config.base_url}", "check github.baseUrl and the network")
-        ) from None
+        raise GitHubUnavailable(UNREACHABLE(url=config.base_url)) from None
     except (ValueError, AttributeError, TypeError, KeyError):  # not JSON, or not the expected document
         raise GitHubUnavailable(NOT_GITHUB(url=config.base_url)) from None
 

@@ -24,6 +24,7 @@ from flux_tenancy.components.engine import log
 from flux_tenancy.components.engine.pulumi_command import refreshes
 from flux_tenancy.components.git.config import GitHubConfig, GitHubOwner, GitHubRepository
 from flux_tenancy.components.git.github import (
+    ALL,
     DEPLOY_KEY_TYPE,
     FORGOTTEN,
     PROVIDER_TYPE,
@@ -76,13 +77,13 @@ def gone_registrations(sources: Sources, previous: PreviousKeys, state: State) -
     for (kind, name), answer in found.items():
         if answer.refusal:
             source = source_of_deploy_key(name) if kind == DEPLOY_KEY_TYPE else name
-            resource = f"{kind.rpartition(':')[2]}::{name}"
+            pattern = ALL if answer.unreachable else f"**{kind.rpartition(':')[2]}::{name}"
             log.warn(
                 Message(
                     "FT-GIT-017",
                     f"tenants.{source}: {_label((kind, name), state)} of {state.resources[kind, name]['repository']}: "
                     f"{answer.refusal}; the update fails if GitHub refuses to delete or change it",
-                    f"until that is solved, update everything else: `pulumi up --exclude '**{resource}'`",
+                    f"until that is solved, update everything else: `pulumi up --exclude '{pattern}'`",
                 )
             )
     gone = {each: answer.gone for each, answer in found.items() if answer.gone}
@@ -124,10 +125,12 @@ class _Answer(NamedTuple):
     Attributes:
         gone: why nobody can change it any more; empty if it is there, or nothing is known of it.
         refusal: why nothing is known of it.
+        unreachable: whether that is because GitHub has not answered at all.
     """
 
     gone: str = ""
     refusal: str = ""
+    unreachable: bool = False
 
 
 def _answer(github: GitHubConfig, owners: frozenset[str], state: State, registration: Registration) -> _Answer:
@@ -161,7 +164,7 @@ def _answer_to(github: GitHubConfig, owner: str, path: str) -> _Answer:
             client.requester.requestJsonAndCheck("GET", f"/repos/{owner}/{path}")
     except GitHubUnavailable as error:
         if not error.is_not_found:
-            return _Answer(refusal=error.message.text)
+            return _Answer(refusal=error.message.text, unreachable=error.is_unreachable)
         # Whoever may not administer a repository gets the same answer about a key that is there.
         reason = refusal(github, repository)
         cannot_know = reason is not None and reason.code == CANNOT_ADMINISTER.code

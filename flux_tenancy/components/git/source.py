@@ -16,8 +16,10 @@ import pulumi
 
 from flux_tenancy.components.config.errors import present
 from flux_tenancy.components.config.passed import merged
+from flux_tenancy.components.engine.pulumi_command import excludes
 from flux_tenancy.components.engine.state import made_once
 from flux_tenancy.components.git.github import (
+    ALL,
     DEPLOY_KEY_TYPE,
     WEBHOOK_TYPE,
     GitHub,
@@ -214,15 +216,20 @@ def git_access(
 ) -> GitAccess:
     """What the sources of a stack share; without GitHub if nothing is registered there, nor to be forgotten.
 
+    The same if GitHub is excluded: the engine then keeps what it has in the state. It would configure the provider of
+    whatever is registered, excluded or not, which fails while GitHub does not answer.
+
     Args:
         previous_keys: the previous deploy keys that stay, by source.
         lost: what cannot be registered, since its repository is gone.
         gone: what was registered and GitHub does not have any more.
     """
     owners = sources.github_owners or gone.owners
-    github = GitHub("github", GitHubArgs(gone.github if gone.urns else sources.github, owners)) if owners else None
+    if not owners or excludes(ALL):
+        return GitAccess(sources.known_hosts, None, sources.webhook_url)
+    github = GitHub("github", GitHubArgs(gone.github if gone.urns else sources.github, owners))
     for each, urn in gone.urns.items():
-        present(github, "the owners of what is gone are known").forget(each, urn)
+        github.forget(each, urn)
     return GitAccess(sources.known_hosts, github, sources.webhook_url, previous_keys or {}, {*lost, *gone.urns})
 
 

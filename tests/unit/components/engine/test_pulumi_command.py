@@ -7,6 +7,7 @@ import pytest
 from flux_tenancy.components.engine.pulumi_command import (
     Process,
     creates_nothing,
+    excludes,
     ignores_protection,
     makes_plan,
     refreshes,
@@ -101,8 +102,25 @@ def test_a_command_that_refreshes_first_is_recognized(arguments, environ, refres
     assert refreshes(command(*arguments), environ) is refreshed
 
 
+@pytest.mark.parametrize(
+    ("arguments", "excluded"),
+    [
+        (["up", "--exclude", "**github:**"], True),
+        (["up", "--yes", "--exclude=**github:**"], True),
+        (["up", "--exclude", "**Tenant::shop", "--exclude", "**github:**"], True),
+        (["up", "--exclude", "**github:index/**"], False),
+        (["up", "--target", "**github:**"], False),
+        (["up", "**github:**"], False),
+        (["up"], False),
+    ],
+)
+def test_a_command_that_excludes_a_pattern_is_recognized(arguments, excluded):
+    assert excludes("**github:**", command(*arguments)) is excluded
+
+
 def test_without_a_command_everything_is_checked_and_a_plan_is_assumed():
     assert not creates_nothing([HOST])
     assert not ignores_protection([HOST], {})
     assert not refreshes([HOST], {})
+    assert not excludes("**github:**", [HOST])
     assert makes_plan([HOST], {})

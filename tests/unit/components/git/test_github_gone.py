@@ -1,6 +1,7 @@
 """What an update deletes or changes at GitHub and is not there any more is forgotten, so that it stops nobody."""
 
 import json
+from pathlib import Path
 
 import pytest
 from loopback import closed_port, serving
@@ -8,8 +9,11 @@ from message_codes import codes
 from recorded_program import run
 from sample_sources import app_key, private_key, public_key, stack, with_deploy_key
 
+from flux_tenancy.components.engine import pulumi_command
+from flux_tenancy.components.engine.pulumi_command import Process
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.git.github import (
+    ALL,
     DEPLOY_KEY_TYPE,
     FORGOTTEN,
     PROVIDER_TYPE,
@@ -118,10 +122,20 @@ def test_what_is_there_is_no_warning(caplog):
     assert codes(caplog.messages) == []
 
 
-def test_nothing_is_gone_while_github_is_down():
+def test_while_github_is_down_nothing_is_gone_and_all_of_it_has_to_be_excluded(caplog):
     config = stack({}, github={"baseUrl": f"http://127.0.0.1:{closed_port()}/"})
 
     assert not gone_registrations(config.git_sources, {}, recorded()).urns
+    assert codes(caplog.messages) == ["FT-GIT-017"] * 2
+    assert caplog.text.count("`pulumi up --exclude '**github:**'`") == 2
+
+
+def test_an_update_that_excludes_github_registers_and_forgets_nothing_there(monkeypatch):
+    command = Process(["pulumi", "up", "--exclude", ALL], Path("/work"))
+    monkeypatch.setattr(pulumi_command, "ancestors", lambda: iter([command]))
+    gone = Gone({KEY: urn(KEY)}, owners=frozenset({"acme"}))
+
+    assert run(lambda: git_access(stack(REGISTERED).git_sources, gone=gone) and None) == {}
 
 
 def test_what_a_refresh_takes_out_of_the_state_is_not_forgotten(monkeypatch):
