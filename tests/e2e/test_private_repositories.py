@@ -426,9 +426,7 @@ class TestDeployKey:
             assert not refused.succeeded
             assert "failed to lookup organization" in refused.text
             assert "Traceback" not in refused.text
-            applied = shop.stack.project.run(
-                "up", "--yes", "--skip-preview", "--stack", NAME, "--exclude", ALL
-            )
+            applied = shop.stack.project.run("up", "--yes", "--skip-preview", "--stack", NAME, "--exclude", ALL)
             assert applied.succeeded, applied.text
             assert shop.stack.cluster.get("kustomization", "shop", "shop")["spec"]["interval"] == "7m"
             assert shop.stack.cluster.ready("kustomization", "dev-team", "apps")[0] == "True"
