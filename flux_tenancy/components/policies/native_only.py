@@ -56,7 +56,7 @@ _OF_STACK = {MANAGED_BY_LABEL: MANAGER}
 _IS_PLATFORM = "authorizer.group('').resource('namespaces').check('update').allowed()"
 
 
-def tenant_labels(mode: PolicyMode, *, makes_namespaces: bool = False) -> list[Manifest]:
+def tenant_labels(mode: PolicyMode, *, makes_namespaces: bool) -> list[Manifest]:
     """The policies and their bindings; each namespace that the stack lists for a tenant is a parameter of the second.
 
     So neither changes with the tenants.

@@ -270,7 +270,7 @@ def _for(value: str, content: Any) -> Any:
 
 
 def _filled(content: Any, found: Mapping[str, Any]) -> Any:
-    """The content with what stands for `$name`; a field for which there is nothing is left out."""
+    """The content with what stands for `$name`."""
     match content:
         case str():
             whole = found.get(content[1:], content) if content.startswith("$") else content
@@ -278,8 +278,7 @@ def _filled(content: Any, found: Mapping[str, Any]) -> Any:
         case list():
             return [_filled(each, found) for each in content]
         case Mapping():
-            filled = {key: _filled(each, found) for key, each in content.items()}
-            return {key: each for key, each in filled.items() if each is not None or content[key] is None}
+            return {key: _filled(each, found) for key, each in content.items()}
     return content
 
 

@@ -124,10 +124,12 @@ def test_people_get_a_part_for_each_stack_that_lists_the_tenant(project, cluster
     production, staging = project.told("show", "ops-team").split("Tenant ops-team in stack ")[1:]
 
     assert production.startswith("production\n  state        unknown") and "(FT-CFG-020)" in production
+    assert "\n  Next: " in production
     assert staging.startswith("staging\n  state        failed")
     columns = [line.split() for line in staging.splitlines()]
     assert ["GitRepository", "tools", "ops-team", "failed", "main@sha1:0123456…"] in [line[:5] for line in columns]
-    assert "90 %" in staging and "no such [31mbranch" in staging and "\x1b" not in staging
+    assert "90 %" in staging and "Below 1 %" not in staging
+    assert "no such [31mbranch" in staging and "\x1b" not in staging
     assert staging.rstrip().endswith(
         "Next: correct what the message of GitRepository ops-team says; its events: `kubectl describe gitrepository "
         "ops-team --namespace tools`"

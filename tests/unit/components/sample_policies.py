@@ -51,7 +51,7 @@ def rendered() -> dict[str, Any]:
         for name, config in CONFIGS.items()
         for engine in (PolicyEngine.NATIVE, PolicyEngine.KYVERNO)
     } | {f"all of {PolicyEngine.KYVERNO}": policy_set(KYVERNO_ONLY, PolicyEngine.KYVERNO, more)}
-    labels = tenant_labels(PolicyMode.ENFORCE)
+    labels = tenant_labels(PolicyMode.ENFORCE, makes_namespaces=False)
     messages = {"Kyverno alone": _messages(more), "tenants' labels": _messages(labels)}
     said: dict[str, list[str]] = {}
     for name in CONFIGS:

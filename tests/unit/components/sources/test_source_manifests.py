@@ -70,6 +70,17 @@ def test_an_oci_repository_logs_in_verifies_and_trusts_an_authority():
     assert secrets["shop.it-proxy-"] == {"address": "http://proxy.example.com", "username": "me", "password": "pr0xy"}
 
 
+def test_a_pattern_of_the_signer_must_match_the_whole_identity():
+    """Flux searches for it anywhere in the certificate's subject."""
+    signer = {"issuer": "https://issuer.example.com", "subjectRegExp": "ci@.*|me@example\\.com"}
+
+    spec, _ = made(OCI | {"verify": {"keyless": signer}})
+
+    assert spec["verify"]["matchOIDCIdentity"] == [
+        {"issuer": r"^https://issuer\.example\.com$", "subject": r"^(?:ci@.*|me@example\.com)$"}
+    ]
+
+
 @pytest.mark.parametrize(
     ("source", "fields"),
     [

@@ -152,6 +152,8 @@ def test_older_files_are_refused_unless_told_to(clone):
 
     assert clone.judge(second) == (["FT-CFG-856"], [])
     assert clone.judge(second, **{OLDER: "true"}) == ([], ["FT-CFG-856"])
+    for no in ("", "0", "false", "False"):
+        assert clone.judge(second, **{OLDER: no}) == (["FT-CFG-856"], []), no
 
 
 def test_files_of_another_branch_are_refused_and_a_squashed_one_is_the_same(clone):

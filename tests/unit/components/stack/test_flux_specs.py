@@ -402,6 +402,7 @@ def test_fields_beside_those_that_the_platform_sets_stay_beside_them(tmp_path) -
             "did you mean 'newTag'?",
         ),
         ({"releases": {"web": CHART | {"install": {"crd": "Skip"}}}}, "releases.web.install.crd", "FT-FLX-030", "crds"),
+        ({"sources": {"it": GIT | {"deployKeys": "a"}}}, "sources.it.deployKeys", "FT-FLX-030", "mean 'deployKey'?"),
         (
             {"releases": {"web": CHART | {"strategy": "RemediateOnFailure", "install": {"remediation": 3}}}},
             "releases.web.install.remediation",

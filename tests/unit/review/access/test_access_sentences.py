@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import random
+import re
 
 import pytest
 from rich.console import Console
@@ -309,6 +310,7 @@ def test_a_single_tenant_has_its_own_rows_and_those_of_others_in_its_namespaces(
 def test_the_table_shows_names_as_they_are():
     found = shown(who_may_what(of(binding("view", [user("[red]alice[/red]")], "apps"))))
 
+    assert re.search(r"who +may +where +risk", found)
     assert "user [red]alice[/red]" in found
     assert "Kubernetes' role view" in found
 

@@ -191,7 +191,7 @@ def test_policies_that_read_other_objects_are_left_out_and_the_others_asked_besi
     content = "flux-tenancy-allowed-sources"
     labels = [
         RenderedObject(PLATFORM, resource_type(each), each["metadata"]["name"], each)
-        for each in tenant_labels(PolicyMode.ENFORCE)
+        for each in tenant_labels(PolicyMode.ENFORCE, makes_namespaces=False)
     ]
 
     admission_answers(accepting(tmp_path), with_kyverno(tmp_path, kyverno_policy(content), *labels), tmp_path)
