@@ -31,8 +31,15 @@ PROGRAM = "offline-admission"
 SOURCES = Path(flux_tenancy.__file__).parent / "admission"
 """Its Go module."""
 COMMAND = "flux-tenancy review build-admission"
-# An installed package may be inside of a project's Git repository. Debug information takes an eighth of the time.
-_FLAGS = ("-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false")
+# An installed package may be inside of a project's Git repository. Debug information takes an eighth of the time, and
+# inlining in generated clients, which hardly ever run, a quarter.
+_GENERATED = ("applyconfigurations", "informers", "kubernetes", "listers")
+_FLAGS = (
+    "-trimpath",
+    "-buildvcs=false",
+    "-gcflags=all=-dwarf=false",
+    *(f"-gcflags=k8s.io/client-go/{each}/...=-dwarf=false -l" for each in _GENERATED),
+)
 _ENVIRONMENT = {"GOFLAGS": "-mod=readonly", "GOWORK": "off", "CGO_ENABLED": "0"}
 _FAILED = Wording("FT-REV-305", "{program} was not built: {reason}", "correct it and run `{command}` again")
 
