@@ -127,13 +127,6 @@ def test_the_secret_of_a_github_app_has_its_installation_and_key(installation, e
     )
 
 
-def test_a_login_to_a_cloud_needs_its_provider_and_an_account_and_no_secret():
-    found = objects(provider="azure", serviceAccountName="reader")
-
-    assert found.secrets == []
-    assert {"provider": "azure", "serviceAccountName": "reader"}.items() <= found.source["spec"].items()
-
-
 def test_only_sources_with_a_github_app_use_the_github_provider():
     assert objects(githubApp=APP).source["spec"]["provider"] == "github"
     assert "provider" not in objects(https={"password": "pa55word"}).source["spec"]
