@@ -30,8 +30,8 @@ _GitHub = Annotated[
     str,
     typer.Option("--github", metavar="OWNER/NAME", help="The repository at GitHub, where the key is registered."),
 ]
-_Branch = Annotated[str, typer.Option("--branch", help="Branch of the repository.", show_default=False)]
-_Folder = Annotated[str, typer.Option("--folder", help="Folder of the repository.", show_default=False)]
+_Branch = Annotated[str, typer.Option("--branch", help="Branch of the repository.")]
+_Folder = Annotated[str, typer.Option("--folder", help="Folder of the repository.")]
 
 
 @app.command()
