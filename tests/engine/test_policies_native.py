@@ -264,24 +264,6 @@ def test_pods_in_a_tenants_namespace_are_scheduled_and_get_a_status(
     assert response.is_success, response.text
 
 
-def test_a_finalizer_holds_no_event(api: ApiClient, in_force: Callable[[str], None]) -> None:
-    """Kyverno leaves Events out of every policy, so the table has none."""
-    in_force("open")
-    event = {
-        "apiVersion": "v1",
-        "kind": "Event",
-        "metadata": {"name": "held", "namespace": "apps", "finalizers": ["held.example.com/held"]},
-        "involvedObject": {"kind": "Pod", "namespace": "apps"},
-        "reason": "a",
-        "message": "a",
-        "type": "Normal",
-    }
-
-    answer = api.request("POST", event, user=USERS[User.MEMBER], dry_run=True)
-
-    assert "Event held: metadata.finalizers has held.example.com/held" in answer.json()["message"]
-
-
 LISTED_TENANT, ITS_HOME = "store", "store-home"
 OF_STACK = {"app.kubernetes.io/managed-by": "flux-tenancy"}
 OF_CAPSULE = [{"apiVersion": "capsule.clastix.io/v1beta2", "kind": "Tenant", "name": LISTED_TENANT, "uid": "a"}]
