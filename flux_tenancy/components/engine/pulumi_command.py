@@ -16,7 +16,6 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 
 import psutil
@@ -54,7 +53,8 @@ class ConfigFile:
 def config_file(processes: Iterable[Process] | None = None, environ: Mapping[str, str] = os.environ) -> ConfigFile:
     """Find the file that the `pulumi` command names."""
     if (process := pulumi_command(processes)) is not None:
-        named = _option(process.arguments[1:]) or environ.get(VARIABLE)
+        # If it is given several times, the last one counts.
+        named = ["", *_values(process.arguments[1:], OPTION)][-1] or environ.get(VARIABLE)
         return ConfigFile(True, process.folder / named if named else None)
     named = environ.get(VARIABLE)
     return ConfigFile(False, Path(named).absolute() if named else None)
@@ -76,17 +76,15 @@ def ancestors() -> Iterator[Process]:
             yield Process(process.cmdline(), Path(process.cwd()))
 
 
-def _option(arguments: Sequence[str]) -> str:
-    """The value of the option; if it is given several times, the last one."""
-    value = ""
+def _values(arguments: Sequence[str], option: str) -> Iterator[str]:
+    """The values of an option, which may be given several times."""
     for index, argument in enumerate(arguments):
         if argument == "--":
-            break
-        if argument == OPTION and index + 1 < len(arguments):
-            value = arguments[index + 1]
-        elif argument.startswith(f"{OPTION}="):
-            value = argument.removeprefix(f"{OPTION}=")
-    return value
+            return
+        if argument == option and index + 1 < len(arguments):
+            yield arguments[index + 1]
+        elif argument.startswith(f"{option}="):
+            yield argument.removeprefix(f"{option}=")
 
 
 # Commands that only read or delete. With `--run-program`, they also run the program.
@@ -178,8 +176,7 @@ def excludes(pattern: str, processes: Iterable[Process] | None = None) -> bool:
         pattern: exactly as on the command line.
     """
     command = pulumi_command(processes)
-    arguments = [*command.arguments[1:]] if command is not None else []
-    return f"{_EXCLUDE}={pattern}" in arguments or (_EXCLUDE, pattern) in pairwise(arguments)
+    return command is not None and pattern in _values(command.arguments[1:], _EXCLUDE)
 
 
 def _is_given(command: Process | None, environ: Mapping[str, str], option: str, short: str = "") -> bool:
