@@ -11,6 +11,7 @@ from typing import Any
 
 from dev.lab.go_command import Go, LineHandler, parse_json_stream
 from dev.lab.tools_table import Tool
+from flux_tenancy.review.admission.program import GENERATED_CLIENTS, compiler_flags
 
 _KEY_LENGTH = 32
 """Hexadecimal digits of a digest in the name of a folder."""
@@ -33,22 +34,13 @@ _LINKED_ONLY = (
     "github.com/pulumi/pulumi-kubernetes/sdk",
     "gitlab.com/gitlab-org",
     "google.golang.org/api",
-    "k8s.io/client-go/applyconfigurations",
-    "k8s.io/client-go/informers",
-    "k8s.io/client-go/kubernetes",
-    "k8s.io/client-go/listers",
+    *GENERATED_CLIENTS,
 )
-"""Roots of packages that hardly ever run: those for services that the lab does not have, and generated clients, which
-only call others. Nothing is inlined in them, which saves a quarter of their time."""
+"""Roots of packages that hardly ever run: those for services that the lab does not have, and generated clients."""
 
-COMPILED_ALIKE = (
-    "-trimpath",
-    "-buildvcs=false",
-    "-gcflags=all=-dwarf=false",
-    *(f"-gcflags={root}/...=-dwarf=false -l" for root in _LINKED_ONLY),
-)
-"""Flags that all tools share, so that they can share compiled packages. Debug information is omitted, since the linker
-drops it: this saves an eighth of the time."""
+COMPILED_ALIKE = compiler_flags(_LINKED_ONLY)
+"""Flags that all tools share, so that they can share compiled packages, also with `flux-tenancy review
+build-admission`."""
 
 
 def linker_flags(tool: Tool) -> str:
