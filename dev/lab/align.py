@@ -32,8 +32,8 @@ APART = {
         "google.golang.org/genproto/googleapis/api",
     ),
     "oras": ("*",),
-    "pulumi": ("*",),
     "prometheus": ("go.opentelemetry.io/otel/exporters/*", "go.yaml.in/yaml/v4"),
+    "pulumi": ("*",),
     "pulumi-kubernetes": ("github.com/google/gnostic-models", "github.com/pulumi/*", "k8s.io/*", "sigs.k8s.io/*"),
 }
 """By module folder, the modules that stay as upstream's release pins them: the API servers are of other minor versions
