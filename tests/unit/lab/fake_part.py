@@ -1,14 +1,10 @@
-"""Stands in for every component of a cluster: serves TLS on the same port, and reports itself as healthy.
-
-Beside the cluster's certificates it notes each start in ``starts``, and it fails if there is ``fail-<part>``.
-"""
+"""Stands in for every component of a cluster: serves TLS on the same port, and reports itself as healthy."""
 
 import json
 import socket
 import ssl
 import sys
 from contextlib import suppress
-from pathlib import Path
 from urllib.parse import urlsplit
 
 UNLIMITED = {"type": "LimitsEnforced", "status": "False", "message": "read-only file system"}
@@ -38,16 +34,10 @@ def first(flags: dict[str, str], *names: str) -> str | None:
     return next((flags[name] for name in names if name in flags), None)
 
 
-def main(part: str, *arguments: str) -> None:
+def main(_: str, *arguments: str) -> None:
     flags = dict(argument.removeprefix("--").split("=", 1) for argument in arguments)
     certificate = first(flags, "cert-file", "tls-cert-file", "tls-cert")
     assert certificate is not None
-    pki = Path(certificate).parent
-    with (pki / "starts").open("a") as starts:
-        starts.write(f"{part}\n")
-    if (pki / f"fail-{part}").exists():
-        sys.exit(f"{part}: unknown flag: --example")
-
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, first(flags, "key-file", "tls-private-key-file", "tls-key"))
     if authority := first(flags, "trusted-ca-file", "client-ca"):

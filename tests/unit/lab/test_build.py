@@ -22,7 +22,7 @@ from rich.console import Console
 from dev.lab import build, build_key
 from dev.lab.build_lock import build_lock
 from dev.lab.errors import LabError
-from dev.lab.go_command import Go, GoStopped
+from dev.lab.go_command import Go
 from dev.lab.progress import BuildProgress
 from dev.lab.tools_table import Purpose
 
@@ -122,16 +122,6 @@ def test_other_flags_of_the_compiler_and_another_go_version_rebuild_everything(
     flags = _rebuilt(builder_project, lambda: monkeypatch.setattr(build_key, "COMPILED_ALIKE", ()))
     version = _rebuilt(builder_project, lambda: monkeypatch.setenv("FAKE_GO_VERSION", "go1.26.9"))
     assert flags == version == [ALPHA, BETA]
-
-
-def test_returning_to_the_previous_version_builds_nothing(builder_project: BuilderProject) -> None:
-    first = build.ensure(builder_project.settings, ["alpha"])
-    _pin_of_alpha(builder_project)
-    second = build.ensure(builder_project.settings, ["alpha"])
-    builder_project.builds()
-    builder_project.pin(alpha="v1.2.3", shared="v1.0.0", files="v1.0.0")
-    assert build.ensure(builder_project.settings, ["alpha"]) == first != second
-    assert builder_project.builds() == []
 
 
 def test_older_builds_are_deleted(builder_project: BuilderProject) -> None:
@@ -331,37 +321,8 @@ def test_an_interrupted_build_stops_its_commands_and_can_be_continued(
     assert builder_project.builds() == [BETA]
 
 
-def test_a_stopped_go_runs_no_commands(builder_project: BuilderProject) -> None:
-    go = Go(builder_project.settings.cache, builder_project.settings.cache)
-    assert go.platform
-    go.stop()
-    with pytest.raises(GoStopped):
-        go.run(["env"])
-
-
 def _go_commands() -> list[str]:
     return [" ".join(child.cmdline()) for child in psutil.Process().children() if "build" in child.cmdline()]
-
-
-def test_the_most_recently_used_compiled_packages_are_kept_after_a_build(
-    builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(build, "GO_CACHE_AT_END", 10)
-    older, newer = (builder_project.settings.cache / "build/go-cache/ab" / name for name in ("older", "newer"))
-    older.parent.mkdir(parents=True)
-    older.write_text("six...")
-    newer.write_text("eight...")
-    os.utime(older, (1, 1))
-    monkeypatch.setenv("FAKE_GO_FAIL", BETA)
-    monkeypatch.setenv("FAKE_GO_FAILURE", "interrupted")
-    with pytest.raises(LabError):
-        build.ensure(builder_project.settings, BOTH)
-    assert older.exists()
-
-    monkeypatch.delenv("FAKE_GO_FAIL")
-    build.ensure(builder_project.settings, BOTH)
-    assert not older.exists()
-    assert newer.exists(), "there is room for what was used last"
 
 
 def test_the_users_go_settings_do_not_affect_builds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

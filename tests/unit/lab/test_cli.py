@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import socket
 import subprocess
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -99,13 +98,6 @@ def test_up_prints_how_to_use_the_stack_in_the_shell(calls, state, monkeypatch, 
     assert f'{said} "$({lab} make -s env STACK=staging)"' in stderr if said else "env STACK=" not in stderr
 
 
-def test_start_and_status_say_which_cluster_enforces_no_limits(calls, state, monkeypatch):
-    cluster(state, "staging")
-    monkeypatch.setattr(Cluster, "warning", property(lambda self: f"{self.name} has no limits: reason"))
-    for command in ("start", "status"):
-        assert run(command).output.count("staging has no limits: reason") == 1, command
-
-
 def test_up_takes_several_stacks(calls):
     assert run("up", "staging", "production").exit_code == 0
 
@@ -149,16 +141,6 @@ def test_up_of_a_stack_without_a_file_fails_before_anything_is_done(calls, state
     assert sorted(PROJECT.glob("*")) == before
 
 
-def test_ports_in_use_are_reported_before_anything_is_built(calls):
-    with socket.create_server(("127.0.0.1", PORT_BASE)), socket.create_server(("127.0.0.1", PORT_BASE + 20)):
-        result = run("up", "staging", "production")
-
-    assert result.exit_code == 1
-    assert f"port {PORT_BASE}, which gitea needs" in result.stderr
-    assert f"port {PORT_BASE + 20}, which production/kube-apiserver needs" in result.stderr
-    assert calls == []
-
-
 def test_an_error_is_two_lines_and_no_traceback(calls, monkeypatch):
     def fail(self, tools):
         raise LabError("the disk is full", "make room")
@@ -183,12 +165,6 @@ def test_an_interrupt_is_one_line_and_the_exit_code_of_shells(calls, monkeypatch
     assert result.exit_code == 130
     assert result.stderr.splitlines()[-1].startswith("interrupted")
     assert "Traceback" not in result.output
-
-
-def test_an_invalid_port_base_is_an_error(state, monkeypatch):
-    monkeypatch.setenv("LAB_PORT_BASE", "http")
-
-    assert run("status").exit_code == 1
 
 
 def test_status_shows_processes_addresses_logs_and_credentials(state):
@@ -373,31 +349,3 @@ def test_down_keeps_files_that_the_user_has_changed_and_says_so(calls, state):
 
     assert f"{state / 'project'} is kept" in result.stderr
     assert (state / "project" / "Pulumi.staging.yaml").read_text() == "mine: true"
-
-
-def test_down_deletes_unchanged_copies(calls, state):
-    run("start")
-
-    assert run("down").exit_code == 0
-
-    assert not (state / "project").exists()
-
-
-def test_down_of_a_stack_deletes_only_its_cluster(state):
-    for name in ("staging", "production"):
-        cluster(state, name)
-
-    assert run("down", "production").exit_code == 0
-
-    assert [path.name for path in (state / "clusters").iterdir()] == ["staging"]
-
-
-@pytest.mark.parametrize(("name", "said"), [("typo", "no cluster typo"), ("", "STACK is empty")])
-def test_down_of_an_unknown_stack_deletes_nothing(state, name, said):
-    cluster(state, "staging")
-
-    result = run("down", name)
-
-    assert result.exit_code == 1
-    assert said in result.stderr and "\nremedy: " in result.stderr
-    assert (state / "clusters" / "staging").exists()

@@ -171,25 +171,6 @@ def test_a_second_up_keeps_the_users_commits(host, api):
     assert commits(api.repository("dev/apps"))[0] == pushed
 
 
-def test_an_empty_repository_is_filled(host, api):
-    api.create("/orgs", {"username": "dev", "visibility": "private"})
-    api.create("/orgs/dev/repos", {"name": "apps", "private": False})
-
-    host.up(TOOLS)
-
-    assert len(commits(api.repository("dev/apps"))) == 1
-
-
-def test_a_repository_that_gitea_reports_as_empty_after_a_killed_push_is_not_an_error(host, api, monkeypatch):
-    host.up(TOOLS)
-    filled = commits(api.repository("dev/apps"))
-    monkeypatch.setattr(api, "is_empty", lambda repository: True)
-
-    host.up(TOOLS)
-
-    assert commits(api.repository("dev/apps")) == filled
-
-
 def test_a_refused_request_is_an_error_that_names_the_log(host, api, monkeypatch):
     monkeypatch.setattr(api, "create", lambda path, body: httpx.Response(403))
 
@@ -198,16 +179,6 @@ def test_a_refused_request_is_an_error_that_names_the_log(host, api, monkeypatch
 
     assert "403" in error.value.message
     assert str(host.gitea.daemon().log) in error.value.remedy
-
-
-def test_a_push_that_is_refused_is_an_error_with_gits_reason(host, tmp_path):
-    host.up(TOOLS)
-    clone = host.clone("dev", "apps", tmp_path / "apps")
-    host.commit_files("dev", "apps", {"a": "a"}, "Before")
-    git(clone, "-c", "user.name=x", "-c", "user.email=x@x", "commit", "-qm", "Late", "--allow-empty")
-
-    with pytest.raises(LabError, match=r"git push failed in .*(?s:.*)rejected"):
-        host.push(clone)
 
 
 def test_the_password_is_in_gits_environment_only(tmp_path):
@@ -301,78 +272,6 @@ def test_the_host_key_is_generated_once_and_pinned_for_clients(gitea):
     assert stat.S_IMODE(gitea.host_key.file.stat().st_mode) == 0o600
     gitea._configure(static=Path("/assets"))
     assert configuration(gitea)["server"]["ssh_server_host_keys"] == str(gitea.host_key.file)
-
-
-@pytest.mark.parametrize("damage", ["", "no key", None])
-def test_a_damaged_host_key_is_replaced_and_pinned_again(gitea, damage):
-    gitea.host_key.ensure()
-    before = gitea.host_key.known_hosts.read_text()
-    if damage is None:
-        gitea.host_key.file.unlink()
-    else:
-        gitea.host_key.file.write_text(damage)
-
-    assert gitea.host_key.ensure()
-
-    assert gitea.host_key.known_hosts.read_text() != before
-
-
-class Tokens:
-    """Stands in for the part of Gitea's API for the administrator's token."""
-
-    def __init__(self) -> None:
-        self.made: dict[str, list[str]] = {}
-        self.valid: set[str] = set()
-
-    def __call__(self, request: httpx.Request) -> httpx.Response:
-        path = request.url.path.removeprefix("/api/v1")
-        if path == "/user":
-            token = request.headers["Authorization"].removeprefix("token ")
-            return httpx.Response(200 if token in self.valid else 401)
-        assert request.headers["Authorization"].startswith("Basic ")
-        if request.method == "DELETE":
-            name = path.removeprefix("/users/lab-admin/tokens/")
-            return httpx.Response(204 if self.made.pop(name, None) else 404)
-        new = json.loads(request.content)
-        assert new["name"] not in self.made
-        self.made[new["name"]] = new["scopes"]
-        token = f"token-{len(self.valid)}"
-        self.valid.add(token)
-        return httpx.Response(201, json={"sha1": token})
-
-
-@pytest.fixture
-def tokens(monkeypatch) -> Tokens:
-    tokens = Tokens()
-    client = httpx.Client
-    monkeypatch.setattr(httpx, "Client", lambda **options: client(transport=httpx.MockTransport(tokens), **options))
-    return tokens
-
-
-def test_the_token_is_created_once_for_repositories_and_only_for_its_owner(gitea, tokens):
-    gitea._ensure_token()
-    gitea._ensure_token()
-
-    assert gitea.token() == "token-0"
-    assert list(tokens.made.values()) == [["write:repository", "read:organization", "read:user"]]
-    assert stat.S_IMODE(gitea.token_file.stat().st_mode) == 0o600
-
-
-def test_an_invalid_token_is_replaced(gitea, tokens):
-    gitea._ensure_token()
-    gitea.token_file.write_text("revoked\n")
-
-    gitea._ensure_token()
-
-    assert gitea.token() == "token-1"
-
-
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"username": "lab-admin"}'])
-def test_damaged_credentials_are_replaced(gitea, text):
-    gitea.folder.mkdir()
-    gitea.credentials_file.write_text(text)
-
-    assert gitea.credentials().password
 
 
 WARNING = "2026/11/23 16:50:55 setting.go:190 [E] You have been warned against this.\n"

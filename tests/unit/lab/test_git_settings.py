@@ -91,16 +91,3 @@ def test_a_user_name_that_is_configured_in_git_is_used(host, user, tmp_path):
     environ = user | git_variables(host, user)
 
     assert committer(environ, tmp_path / "clone", addresses(host)[0]) == "me@example.com"
-
-
-def test_settings_in_the_environment_are_kept_and_the_labs_are_not_repeated(host, user):
-    user |= {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.editor", "GIT_CONFIG_VALUE_0": "ed"}
-
-    once = user | git_variables(host, user)
-
-    assert git(once, "config", "core.editor") == "ed"
-    assert once | git_variables(host, once) == once
-
-
-def test_a_machine_without_git_gets_settings_as_well(host):
-    assert int(git_variables(host, {"PATH": "/nowhere"})["GIT_CONFIG_COUNT"]) > 0

@@ -11,7 +11,7 @@ import pytest
 
 from dev.lab import processes
 from dev.lab.errors import LabError
-from dev.lab.processes import Command, Daemon, bring_up, check_ports
+from dev.lab.processes import Command, Daemon, bring_up
 from tests.support.lab import eventually
 
 FOREVER = "import time; time.sleep(600)"
@@ -56,17 +56,6 @@ def test_a_later_command_finds_the_process_and_stops_it(daemon):
     again.stop()
     assert one.process() is None
     assert not one.pid_file.exists()
-
-
-def test_a_started_process_has_its_command_line_immediately(daemon, monkeypatch):
-    one = daemon()
-    loading: list[list[str]] = [[], []]  # what Linux shows while it loads the program
-    cmdline = psutil.Process.cmdline
-    monkeypatch.setattr(psutil.Process, "cmdline", lambda process: loading.pop() if loading else cmdline(process))
-
-    one.start(python(FOREVER))
-
-    assert one.runs(python(FOREVER))
 
 
 def test_another_process_with_the_same_id_is_not_stopped(daemon):
@@ -144,18 +133,6 @@ def test_a_process_gets_no_secrets_from_the_users_environment(daemon, monkeypatc
     assert "proxy.example" in one.log.read_text()
 
 
-def test_a_long_log_is_rotated(daemon, monkeypatch):
-    monkeypatch.setattr(processes, "_LOG_LIMIT", 10)
-    one = daemon()
-    one.log.write_text("of the run before")
-
-    one.start(python("print('new', flush=True)"))
-
-    eventually(one.log_tail)
-    assert one.log_tail() == "new"
-    assert one.log.with_name(f"{one.log.name}.1").read_text() == "of the run before"
-
-
 def test_a_missing_program_is_an_error_with_its_path(daemon):
     with pytest.raises(LabError) as error:
         daemon().start(("/nowhere/etcd",))
@@ -208,13 +185,6 @@ def test_all_ports_in_use_are_reported_with_their_processes_and_nothing_starts(d
     assert first.process() is None and second.process() is None
 
 
-def test_a_port_that_becomes_free_in_a_moment_can_be_used(daemon, monkeypatch):
-    answers = iter([False, False, True])
-    monkeypatch.setattr(processes, "is_free", lambda port: next(answers))
-
-    check_ports([daemon(ports=(1,))])
-
-
 def test_a_daemon_that_exits_is_an_error_with_the_end_of_its_log_and_stops_the_others(daemon):
     healthy, broken = daemon("healthy"), daemon("broken", ready=lambda: False)
 
@@ -247,75 +217,6 @@ def test_daemons_from_before_a_failed_start_keep_running(daemon):
         bring_up([{before: python(FOREVER), daemon("broken"): ("/nowhere/etcd",)}], timeout=10)
 
     assert before.process() is not None
-
-
-def test_a_running_daemon_that_does_not_get_ready_is_restarted(daemon):
-    """Like an API server whose etcd was unavailable for long."""
-    before: psutil.Process | None = None
-    hung: Daemon = daemon("hung", ready=lambda: hung.process() != before)
-    bring_up([{hung: python(FOREVER)}], timeout=10)
-    before = hung.process()
-
-    started = bring_up([{hung: python(FOREVER)}], timeout=1)
-
-    assert started == [hung]
-    assert hung.process() not in (None, before)
-
-
-def test_a_daemon_that_is_not_ready_for_a_moment_keeps_running(daemon):
-    answers = iter([True, False, True])
-    slow = daemon("slow", ready=lambda: next(answers))
-    bring_up([{slow: python(FOREVER)}], timeout=10)
-    before = slow.process()
-
-    assert bring_up([{slow: python(FOREVER)}], timeout=10) == []
-    assert slow.process() == before
-
-
-def test_a_restarted_daemon_that_does_not_get_ready_is_an_error_and_the_others_keep_running(daemon):
-    answer = [True]
-    database, server = daemon("database"), daemon("server", ready=lambda: bool(answer))
-    commands = {database: python(FOREVER), server: python(FOREVER)}
-    bring_up([commands], timeout=10)
-    before = server.process()
-    database.process().kill()
-    answer.clear()
-
-    with pytest.raises(LabError, match=f"{server.name} is not ready after") as error:
-        bring_up([commands], timeout=1)
-
-    assert database.process() is not None
-    assert server.process() not in (None, before)
-    assert "run the same command again, which continues from here" in error.value.remedy
-    answer.append(True)
-    assert bring_up([commands], timeout=10) == []
-
-
-def test_the_log_of_an_earlier_process_is_ignored(daemon):
-    one = daemon("etcd")
-    one.log.write_text("panic: of the process before\n")
-    one.start(python("print('all is well', flush=True); " + FOREVER))
-    eventually(lambda: "all is well" in one.log_tail())
-
-    assert one.log_reason() is None
-
-
-def test_a_daemon_that_exits_because_another_one_did_is_started_again(daemon):
-    def ends_the_dependent() -> bool:
-        if not attempts:
-            dependent.process().kill()
-        attempts.append(1)
-        return len(attempts) > 2
-
-    attempts: list[int] = []
-    dependent = daemon("dependent")
-    bring_up([{dependent: python(FOREVER)}], timeout=10)
-    server = daemon("server", ready=ends_the_dependent)
-
-    started = bring_up([{server: python(FOREVER), dependent: python(FOREVER)}], timeout=10)
-
-    assert started == [server, dependent]
-    assert dependent.process() is not None
 
 
 def test_a_stage_starts_after_the_previous_one_is_ready(daemon):

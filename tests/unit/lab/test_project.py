@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dev.lab.errors import LabError
 from dev.lab.git import Git
-from dev.lab.project import check_stack_files, delete_project, names_lab_files, provide_project, with_ports
+from dev.lab.project import delete_project, names_lab_files, provide_project, with_ports
 from dev.lab.settings import DEFAULT_PORT_BASE, Settings
 from tests.support.releases import FLUX_VERSION
 
@@ -74,14 +73,6 @@ def test_the_folder_is_a_repository_whose_commits_are_the_copies(second, checkou
     assert len(GIT.run(folder, "log", "--oneline").splitlines()) == 2
 
 
-def test_a_lab_with_another_state_and_the_default_ports_has_its_own_folder(checkout, tmp_path):
-    folder = provide_project(Settings(checkout, tmp_path / "cache", tmp_path / "state", DEFAULT_PORT_BASE))
-
-    assert folder == tmp_path / "state" / "project"
-    assert (folder / ".lab").resolve() == tmp_path / "state"
-    assert (folder / "Pulumi.staging.yaml").read_text() == (checkout / "Pulumi.staging.yaml").read_text()
-
-
 @pytest.mark.parametrize("file", COMMITTED, ids=lambda file: file.name)
 def test_only_the_labs_ports_differ_from_the_committed_files(file):
     text = file.read_text()
@@ -129,32 +120,6 @@ def test_a_change_in_the_checkout_updates_unchanged_copies(second, checkout):
     assert (folder / "tenants" / "new.yaml").exists()
 
 
-def test_changes_on_both_sides_are_reported_once_and_the_labs_are_kept(second, checkout, capsys):
-    file = provide_project(second) / "Pulumi.staging.yaml"
-    file.write_text("mine: true\n")
-    (checkout / "Pulumi.staging.yaml").write_text("theirs: true\n")
-
-    provide_project(second)
-    said = capsys.readouterr().err
-    provide_project(second)
-
-    assert file.read_text() == "mine: true\n"
-    assert said.startswith(f"warning: {checkout / 'Pulumi.staging.yaml'} has changed")
-    assert str(file) in said and "\nremedy: " in said
-    assert capsys.readouterr().err == ""
-
-
-def test_a_deleted_copy_is_written_again(second):
-    file = provide_project(second) / "Pulumi.staging.yaml"
-    file.write_text("mine: true\n")
-    provide_project(second)
-    file.unlink()
-
-    provide_project(second)
-
-    assert file.read_text() == "webhookUrl: http://127.0.0.1:22016\n"
-
-
 def test_links_follow_the_checkout(second, checkout):
     folder = provide_project(second)
     (checkout / "components").rmdir()
@@ -166,16 +131,6 @@ def test_links_follow_the_checkout(second, checkout):
     assert not (folder / "components").is_symlink()
     assert (folder / "mine").is_symlink()
     assert (folder / "keys").resolve() == checkout / "keys"
-
-
-def test_without_a_valid_record_copies_are_kept(second, checkout):
-    folder = provide_project(second)
-    (folder / ".copies.json").write_text("[")
-    (folder / "Pulumi.staging.yaml").write_text("mine: true\n")
-
-    provide_project(second)
-
-    assert (folder / "Pulumi.staging.yaml").read_text() == "mine: true\n"
 
 
 def test_deleting_the_project_keeps_the_users_files(second, checkout):
@@ -193,24 +148,6 @@ def test_deleting_the_project_keeps_the_users_files(second, checkout):
 def test_the_project_of_the_default_lab_is_never_deleted(checkout, tmp_path):
     assert delete_project(Settings(checkout, tmp_path, checkout / ".lab", DEFAULT_PORT_BASE)) is None
     assert (checkout / "Pulumi.staging.yaml").exists()
-
-
-def test_a_stack_without_a_file_is_an_error_that_lists_the_stacks(second, checkout):
-    (checkout / "Pulumi.production.yaml").write_text("")
-    before = everything(checkout)
-
-    with pytest.raises(LabError) as error:
-        check_stack_files(second, ["staging", "typo"])
-
-    assert f"there is no Pulumi.typo.yaml in {checkout}; stacks: production, staging" in error.value.message
-    assert "Pulumi.typo.yaml" in error.value.remedy
-    assert everything(checkout) == before
-
-
-def test_a_stack_file_in_the_labs_project_folder_is_found(second):
-    (provide_project(second) / "Pulumi.qa.yaml").write_text("")
-
-    check_stack_files(second, ["qa", "staging"])
 
 
 def test_stack_files_that_name_files_of_the_lab_are_told_from_those_of_real_clusters(second, checkout):

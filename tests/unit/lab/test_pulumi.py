@@ -26,14 +26,6 @@ def pulumi(tmp_path, monkeypatch) -> LabPulumi:
     return LabPulumi(Settings(tmp_path / "project", tmp_path / "cache", tmp_path / "state", 20800))
 
 
-def test_the_git_hosts_token_is_in_the_environment_if_it_exists(pulumi, tmp_path):
-    assert "GITHUB_TOKEN" not in pulumi.environment()
-    (tmp_path / "state" / "git-host").mkdir(parents=True)
-    (tmp_path / "state" / "git-host" / "token").write_text("t0ken\n")
-
-    assert pulumi.environment()["GITHUB_TOKEN"] == "t0ken"
-
-
 FAKE_CLI = """#!/bin/sh
 echo "$PULUMI_STACK$PULUMI_OPTION_CWD$*" >> {calls}
 case "$*" in
@@ -75,15 +67,6 @@ def test_removing_a_stack_leaves_the_other_one_selected(pulumi, tmp_path):
     pulumi.remove("staging", tmp_path)
 
     assert changes(calls)[-1] == "stack select --create --stack production"
-
-
-def test_removing_a_stack_that_does_not_exist_changes_nothing(pulumi, tmp_path):
-    pulumi.remove("staging", tmp_path)
-    calls = install_fake(pulumi)
-
-    pulumi.remove("eu", tmp_path)
-
-    assert changes(calls) == []
 
 
 def test_a_stack_that_pulumi_cannot_remove_is_an_error_with_its_output(pulumi, tmp_path):

@@ -1,7 +1,5 @@
 """The end of a run of `pulumi`, with a shell script instead of the engine."""
 
-import itertools
-import os
 import signal
 import subprocess
 import sys
@@ -76,17 +74,6 @@ def test_a_killed_run_leaves_no_process_and_no_file(runs):
     eventually(lambda: not Path(folder).exists(), what="the temporary folder's end")
 
 
-def test_a_run_that_is_killed_with_its_process_group_leaves_nothing(runs):
-    """As when a CI job is canceled."""
-    engine = runs.start()
-    folder, plugin = Path(said(engine)), runs.plugin()
-
-    os.killpg(engine.pid, signal.SIGKILL)
-
-    eventually(lambda: is_gone(plugin), what="the plugin's end")
-    eventually(lambda: not folder.exists(), what="the temporary folder's end")
-
-
 def test_a_run_ends_with_its_own_exit_code_and_leaves_nothing(runs):
     engine = runs.start(then="exit 3")
     output, _ = engine.communicate()
@@ -105,18 +92,6 @@ def test_a_process_that_ignores_sigterm_is_killed(runs, monkeypatch):
     end(runs.folder)
 
     assert engine.wait(timeout=10) == -signal.SIGKILL
-
-
-def test_a_process_that_the_first_check_misses_is_ended(runs, monkeypatch):
-    """Like one that is in `execve` while its environment is read."""
-    engine = runs.start()
-    said(engine)
-    looks = itertools.chain([lambda folder: []], itertools.repeat(processes))
-    monkeypatch.setattr(pulumi_run, "processes", lambda folder: next(looks)(folder))
-
-    end(runs.folder)
-
-    assert engine.wait(timeout=10) == -signal.SIGTERM
 
 
 def test_all_runs_of_a_lab_end_and_those_of_another_one_continue(runs, tmp_path):
