@@ -20,11 +20,17 @@ import yaml
 from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.installs.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS
 from flux_tenancy.components.installs.flux.release import controller_images
-from flux_tenancy.components.stack.cluster.closed_objects import BELOW, FIELDS
+from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.policy_files import policy_text
 from flux_tenancy.components.vocabulary.names import Controller
 from flux_tenancy.operations.releases import FLUX_INDEX, flux_releases, read
 from flux_tenancy.project.errors import OperationError
 
+_ALLOWED = policy_text(PolicyName.ALLOWED_FIELDS).values
+FIELDS: Mapping[str, list[str]] = _ALLOWED["fields"]
+"""The fields of `spec` that tenants may set, by kind."""
+BELOW: Mapping[str, Mapping[str, list[str]]] = _ALLOWED["below"]
+"""The fields that a part of `spec` may have, by kind and path."""
 Manifests = Sequence[Mapping[str, Any]]
 _DEFINITION = "CustomResourceDefinition"
 _VERSION = re.compile(r"\d+\.\d+\.\d+")

@@ -11,12 +11,12 @@ from sample_plan import tenant_objects
 
 from dev.lab.build import ensure
 from dev.lab.settings import Settings
+from dev.reference.flux_releases import FIELDS
 from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.policies.config import PolicyEngine
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.rendering import object_name
 from flux_tenancy.components.policies.table import policy_set
-from flux_tenancy.components.stack.cluster.closed_objects import FIELDS
 from flux_tenancy.components.tenant.config import TenantConfig
 from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 from flux_tenancy.review.admission.program import Answer, Request, Surroundings, ask

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 DIGEST = f"@sha256:{'0' * 64}"
 
 _BELOW = "https://git.example.com/org/*"
@@ -15,6 +17,12 @@ _CHARTS_BELOW = "https://charts.example.com/*"
 _AZURE = "https://dev.azure.com/org/My%20Project/*"
 _DOT = "https://git.example.com/org/.github"
 _BUCKET = "bucket://storage.example.com:9000/charts"
+
+
+def is_host_allowed(host: str, entries: Iterable[str]) -> bool:
+    """Whether a list of entries allows a host."""
+    return any(entry == host or (entry.startswith("*.") and host.endswith(entry[1:])) for entry in entries)
+
 
 SOURCES: tuple[tuple[str, str, bool], ...] = (
     (_BELOW, "https://git.example.com/org/app", True),

@@ -7,7 +7,6 @@ default: `hooks.slack.com`, `alerts.example.com:8443`; `*.example.com` is every 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator
@@ -48,11 +47,6 @@ def origin_of(address: str) -> str | None:
         return None
     scheme, host, port = found[0].partition("://")[0], found[2], found[4] or ""
     return f"{scheme}://{host}{'' if port == _DEFAULT_PORTS[scheme] else port}"
-
-
-def is_host_allowed(host: str, entries: Iterable[str]) -> bool:
-    """Whether a list of entries allows a host."""
-    return any(entry == host or (entry.startswith("*.") and host.endswith(entry[1:])) for entry in entries)
 
 
 def origins_expression() -> str:

@@ -9,14 +9,11 @@ Provider's Secret overrides `spec.address`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from flux_tenancy.components.allowlists.cel import text, texts
-from flux_tenancy.components.allowlists.types import (
-    is_host_allowed,
-    origin_of,
-)
+from flux_tenancy.components.allowlists.types import origin_of
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.sync.notifications import (
     DEFAULT_ADDRESSES,
@@ -74,19 +71,6 @@ def refused_address(config: AllowedNotifications, provider: str, address: str | 
     )
 
 
-def unlisted_host(config: AllowedNotifications, own: Iterable[str], provider: str, address: str | None) -> str | None:
-    """The host that a Provider contacts, if it is on no list; None if it is on one or cannot be told.
-
-    Args:
-        own: the hosts that the tenant may use in addition.
-        address: its address, if it has one.
-    """
-    if (origin := origin_of(contacted(provider, address) or "")) is None:
-        return None
-    host = origin.partition("://")[2]
-    return None if is_host_allowed(host, (*config.hosts, *own)) else host
-
-
 # An object does not show which Provider reads a Secret, so the name of the Secret says it.
 _SECRETS = "provider-"
 # How much of a Secret's value is decoded, in characters of base64: enough for the longest webhooks of chats.
@@ -95,11 +79,6 @@ _BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="
 _PRINTABLE = "".join(chr(byte) if byte == 0x0A or 0x20 <= byte < 0x7F else "\x7f" for byte in range(0x100))
 _UNREADABLE = "\x7f"
 """Matches no address."""
-
-
-def is_secret_of(type_: str, name: str) -> bool:
-    """Whether a Secret has the name that a Provider of a type may refer to."""
-    return name == f"{_SECRETS}{type_}" or name.startswith(f"{_SECRETS}{type_}-")
 
 
 def to_urls() -> str:

@@ -10,21 +10,27 @@ from dataclasses import dataclass, field
 from kubernetes import client
 
 from flux_tenancy.components.cluster.client import items
-from flux_tenancy.components.config.messages import Message, printable
+from flux_tenancy.components.config.messages import Message, Wording, printable
 from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.policy import Policy
-from flux_tenancy.components.stack.cluster.closed_objects import KIND_NOT_OPEN, closed_kind, refused_as
 from flux_tenancy.components.tenant.annotations import KINDS, WITHOUT_GRANTS
-from flux_tenancy.components.tenant.kinds import flux_kinds_by_group, resources_of
+from flux_tenancy.components.tenant.kinds import OPENED_KINDS, flux_kinds_by_group, resources_of
 from flux_tenancy.components.vocabulary.manifests import MAKERS, Manifest
-from flux_tenancy.components.vocabulary.names import TENANT_LABEL
+from flux_tenancy.components.vocabulary.names import HELM_CHART, HELM_RELEASE, HELM_REPOSITORY, TENANT_LABEL
 from flux_tenancy.operations.admission.answers import MAY_NOT, Response, objections
 from flux_tenancy.operations.admission.dry_run import Kind, objects, served_kinds, tenant_namespaces, would_be_created
 from flux_tenancy.operations.admission.policies import PolicyInForce
 from flux_tenancy.project.errors import OperationError
 
 _WEBHOOK_IS_DOWN = re.compile(r'failed calling webhook "(?P<name>[^"]+)": (?P<reason>.*)', re.DOTALL)
+_KIND_NOT_OPEN = Wording(
+    "FT-CFG-680",
+    "{objects}: not open to tenant {tenant}, and {refused} by the policy {policy} at the next change",
+    "to keep it open, add {entry} to policies.kinds of the tenant, or to tenancy.kinds",
+)
+# helm-controller labels the HelmCharts that it makes; those are judged with their HelmRelease.
+_OF_A_RELEASE = "helm.toolkit.fluxcd.io/name"
 # The authorizer's message names the user; messages of admission do not.
 _NOT_ALLOWED = re.compile(r'[^:]* is forbidden: User "')
 
@@ -153,7 +159,7 @@ def closed_kinds(api: client.ApiClient, opened: Iterable[str], in_force: Sequenc
     }
     kinds = [kind for group, names in flux_kinds_by_group() for kind in served_kinds(api, group, names)]
     for manifest in (each for kind in kinds for each in objects(api, kind, namespaces)):
-        metadata, entry = manifest["metadata"], closed_kind(manifest)
+        metadata, entry = manifest["metadata"], _closed_kind(manifest)
         own = annotations.get(metadata["namespace"], {}).get(KINDS, "").split()
         if entry is None or TENANT_LABEL in metadata.get("labels", {}):
             continue
@@ -162,10 +168,24 @@ def closed_kinds(api: client.ApiClient, opened: Iterable[str], in_force: Sequenc
         place = _place(manifest, namespaces)
         shown = f"{place.kind} {place.namespace}/{place.name}"
         for mode, by in engines.items():
-            refused = refused_as(PolicyName.ALLOWED_KINDS, mode)
-            message = KIND_NOT_OPEN(objects=shown, tenant=place.tenant, entry=entry, refused=refused)
+            refused = "warned about" if mode is PolicyMode.AUDIT else "refused"
+            message = _KIND_NOT_OPEN(
+                objects=shown, tenant=place.tenant, entry=entry, refused=refused, policy=PolicyName.ALLOWED_KINDS
+            )
             found.append(Violation(place, PolicyName.ALLOWED_KINDS, message, mode, tuple(sorted(by))))
     return found
+
+
+def _closed_kind(found: Manifest) -> str | None:
+    """The entry of `kinds` that an object needs; None if its kind is always open."""
+    kind, spec = found["kind"], found.get("spec", {})
+    if kind in (HELM_CHART, HELM_RELEASE):
+        if _OF_A_RELEASE in found["metadata"].get("labels", {}):
+            return None
+        chart = spec if kind == HELM_CHART else spec.get("chart", {}).get("spec", {})
+        source = chart.get("sourceRef", {}).get("kind", HELM_REPOSITORY)
+        return None if source == HELM_REPOSITORY else HELM_CHART
+    return kind if kind in OPENED_KINDS else None
 
 
 def _without_grants(manifest: Manifest) -> Manifest:

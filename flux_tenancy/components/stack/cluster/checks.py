@@ -37,7 +37,6 @@ from flux_tenancy.components.recovery.field_owners import co_owners
 from flux_tenancy.components.recovery.github_leftovers import receivers_by_hand
 from flux_tenancy.components.recovery.leftover_objects import read_leftover_objects, unfinished_release
 from flux_tenancy.components.stack.checks.grants import namespaced_objects
-from flux_tenancy.components.stack.cluster.closed_objects import closed_objects, read_unmarked
 from flux_tenancy.components.stack.cluster.findings import ClusterFindings
 from flux_tenancy.components.stack.cluster.made_namespaces import TENANTS_PATH, capsule_problems, surplus_namespaces
 from flux_tenancy.components.stack.cluster.missing_objects import missing_objects
@@ -88,11 +87,6 @@ def check_cluster(
         problems += capsule_problems(config, facts, state, tenants, stack_file)
         problems += namespaced_objects(config, partial(read_namespaced_kinds, api), stack_file)
         problems += missing_operator(config, facts, partial(find_object, api), stack_file)
-        closed = (
-            tuple(closed_objects(config, read_unmarked(api), facts.namespaces))
-            if config.tenants or config.policies.onboarding
-            else ()
-        )
         for product, section, read in (
             (KYVERNO, config.kyverno, partial(read_webhook_configurations, api, WEBHOOK_LABEL)),
             (CAPSULE, config.capsule, partial(read_capsules, api)),
@@ -111,7 +105,7 @@ def check_cluster(
         held_message(found, config.cluster.context) for name, found in holds.items() if found and name not in listed
     )
     names = SeenNames(seen, replaced_names(state))
-    warnings = (*warnings, *surplus_namespaces(config, facts), *closed, *names.warnings())
+    warnings = (*warnings, *surplus_namespaces(config, facts), *names.warnings())
     warnings = (*warnings, *(each.message for each in taken))
     owners = list(co_owners(syncs, state))
     return ClusterFindings(api, facts, state, warnings, owners, leftovers, receivers, tuple(taken), names), problems

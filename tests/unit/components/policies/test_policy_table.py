@@ -5,6 +5,7 @@ import re
 import pytest
 from sample_policies import rendered
 
+from dev.reference.flux_releases import FIELDS
 from dev.reference.pages import DOCS
 from dev.reference.policies import policies_page
 from flux_tenancy.components.config.section import Section
@@ -15,7 +16,6 @@ from flux_tenancy.components.policies.probe import probe_policy, probe_request, 
 from flux_tenancy.components.policies.rendering import object_name
 from flux_tenancy.components.policies.table import policies, policy_set
 from flux_tenancy.components.policies.threats import THREATS
-from flux_tenancy.components.stack.cluster.closed_objects import FIELDS
 from flux_tenancy.components.tenant.annotations import namespace_annotations
 from flux_tenancy.components.tenant.bounds import TenantBounds
 from flux_tenancy.components.tenant.config import TenantConfig, TenantPolicies

@@ -23,7 +23,6 @@ from flux_tenancy.components.allowlists.source_patterns import (
 from flux_tenancy.components.allowlists.types import (
     ADDRESS,
     HOST_PATTERN,
-    is_host_allowed,
     origin_of,
     origins_expression,
     read_host_pattern,
@@ -40,12 +39,13 @@ from flux_tenancy.components.policies.config import AllowedNotifications, Polici
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.native_only import is_free
 from flux_tenancy.components.policies.notifications import URLS as URLS_OF_TYPES
-from flux_tenancy.components.policies.notifications import contacted, unlisted_host
+from flux_tenancy.components.policies.notifications import contacted
 from flux_tenancy.components.policies.request import listed
 from flux_tenancy.components.sync.notifications import PROVIDER_TYPES
 from flux_tenancy.components.tenant.annotations import IMAGES, NOTIFICATIONS, SOURCES, namespace_annotations
 from flux_tenancy.components.tenant.config import TenantPolicies
 from flux_tenancy.components.tenant.kinds import FLUX_KINDS, OPENED_KINDS, group_resource
+from tests.support.allow_lists import is_host_allowed
 from tests.support.cel import PolicyInCel, evaluated
 
 
@@ -217,11 +217,13 @@ def test_a_provider_contacts_the_same_host_in_a_stack_and_in_a_request(type_, ad
     seen = PROVIDERS_IN_CEL.variables(provider, {NOTIFICATIONS: " ".join(own)} if own else {})
 
     url = contacted(type_, address or None)
+    origin = origin_of(url or "")
     is_single = PROVIDERS_IN_CEL.allows(2, provider, seen)
-    assert is_single == (url is None or origin_of(url) is not None)
+    assert is_single == (url is None or origin is not None)
     if is_single:
-        unlisted = unlisted_host(NOTIFICATIONS_CONFIG, own, type_, address or None)
-        assert PROVIDERS_IN_CEL.allows(4, provider, seen) == (unlisted is None)
+        host = (origin or "").partition("://")[2]
+        is_listed = is_host_allowed(host, (*NOTIFICATIONS_CONFIG.hosts, *own))
+        assert PROVIDERS_IN_CEL.allows(4, provider, seen) == (url is None or is_listed)
 
 
 LABELS = st.one_of(
