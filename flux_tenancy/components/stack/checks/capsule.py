@@ -10,6 +10,7 @@ from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.stack.checks import NOT_INSTALLED
 from flux_tenancy.components.stack.checks.sources import NO_TOKENS
 from flux_tenancy.components.tenant.capsule.names import KEYS_OF_CAPSULE, made_prefix
+from flux_tenancy.components.tenant.capsule.objects import capsule_limits
 
 if TYPE_CHECKING:
     from flux_tenancy.components.stack.checks import Check, Finding
@@ -43,6 +44,21 @@ def _limits_without_capsule(config: StackConfig) -> Iterator[Finding]:
     for name, tenant in config.tenants.items():
         if tenant.capsule.model_fields_set:
             yield ("tenants", name, "capsule"), _ONLY_WITH_CAPSULE
+
+
+def _too_many_namespaces(config: StackConfig) -> Iterator[Finding]:
+    """More namespaces than Capsule would let the tenant have: it would refuse to create the last ones."""
+    for name, tenant in _makers(config):
+        count, most = len(tenant.namespaces) - 1, capsule_limits(tenant, config.tenancy).namespaces
+        if count > most:
+            yield (
+                ("tenants", name, "namespaces"),
+                Message(
+                    "FT-CFG-821",
+                    f"lists {count} namespaces in addition to the home; the tenant's maximum is {most}",
+                    "raise capsule.namespaces, or remove namespaces",
+                ),
+            )
 
 
 def _names_of_made_namespaces(config: StackConfig) -> Iterator[Finding]:
@@ -105,6 +121,7 @@ def _proxy(config: StackConfig) -> Iterator[Finding]:
 
 CAPSULE_CHECKS: tuple[Check, ...] = (
     _limits_without_capsule,
+    _too_many_namespaces,
     _names_of_made_namespaces,
     _tenants_of_one_prefix,
     _keys_of_capsule,

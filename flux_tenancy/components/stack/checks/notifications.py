@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from flux_tenancy.components.stack.config import StackConfig
     from flux_tenancy.components.tenant.config import TenantConfig
 
+PROVIDERS_WITHOUT_LIST = Wording(
+    "FT-MSG-063", "opens Providers to tenant {tenant}, but no allowed host is set", "list the hosts in {keys}"
+)
+
+PROVIDER = "Provider"
+
 NO_CONTROLLER = Wording("FT-CFG-661", "needs {controller}, but flux.components does not list it", "add it there")
 
 
@@ -73,6 +79,20 @@ def _without_repository(config: StackConfig) -> Iterator[Finding]:
                 yield ("tenants", name, "notifications", key, "address"), MISSING()
 
 
+def _open_without_lists(config: StackConfig) -> Iterator[Finding]:
+    """Providers that are open to tenants, without a type or a host that these may have."""
+    rules, for_all = config.policies.notifications, PROVIDER in config.tenancy.kinds
+    for name, tenant in config.active_tenants.items():
+        if not for_all and PROVIDER not in tenant.policies.kinds:
+            continue
+        path: KeyPath = ("tenancy", "kinds") if for_all else ("tenants", name, "policies", "kinds")
+        if not rules.types:
+            yield path, PROVIDERS_WITHOUT_LIST(tenant=name, keys="policies.notifications.types")
+        if not rules.hosts and not tenant.policies.notifications:
+            keys = f"policies.notifications.hosts, or policies.notifications of tenants.{name}"
+            yield path, PROVIDERS_WITHOUT_LIST(tenant=name, keys=keys)
+
+
 def _refused_addresses(config: StackConfig) -> Iterator[Finding]:
     """Addresses that cannot be compared with anything, or that are not encrypted."""
     if not is_in_use(PolicyName.NOTIFICATION_ADDRESSES, config):
@@ -102,5 +122,6 @@ NOTIFICATION_CHECKS: tuple[Check, ...] = (
     _names_of_the_platform,
     _names_of_other_secrets,
     _without_repository,
+    _open_without_lists,
     _refused_addresses,
 )

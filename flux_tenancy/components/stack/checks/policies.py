@@ -6,12 +6,16 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from flux_tenancy.components.allowlists.source_patterns import NOT_COMPARABLE, is_comparable, problem_of
+from flux_tenancy.components.config.errors import BEYOND, UNKNOWN, dotted
 from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.config.types import seconds
+from flux_tenancy.components.git.config import NO_PROVIDER_ACCOUNT, GitSource
 from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.sources.config import BucketSource, ExternalArtifactSource
 from flux_tenancy.components.sources.objects import FetchedSource, fetched_url, is_encrypted
 from flux_tenancy.components.stack.checks import NEEDS_ENGINE, NOT_INSTALLED, of_each
+from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY
 
 if TYPE_CHECKING:
     from flux_tenancy.components.config.errors import KeyPath
@@ -19,6 +23,7 @@ if TYPE_CHECKING:
     from flux_tenancy.components.stack.checks import Check, Finding
     from flux_tenancy.components.stack.config import StackConfig
     from flux_tenancy.components.tenant.config import TenantConfig
+    from flux_tenancy.components.tenant.syncs import TenantSync
 
 
 def _not_installed(config: StackConfig) -> Iterator[Finding]:
@@ -88,10 +93,99 @@ def _refused_source(owner: str, tenant: TenantConfig, config: StackConfig) -> It
             )
 
 
+def _refused_options(owner: str, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
+    """Options of a tenant's source that admission would deny."""
+    if not is_in_use(PolicyName.SOURCE_OPTIONS, config):
+        return
+    rules = config.policies.sources
+    for key, source in _sources(owner, tenant, config):
+        if getattr(source, "proxy", None) is not None:
+            yield (
+                (*key, "proxy"),
+                Message("FT-SRC-049", "is refused by the admission policy source-options", "remove it"),
+            )
+        provider = getattr(source, "provider", None)
+        if provider not in (None, "generic", *rules.providers):
+            yield (
+                (*key, "provider"),
+                Message("FT-SRC-050", "is not in policies.sources.providers", "add it there, or use credentials").of(
+                    provider
+                ),
+            )
+        elif isinstance(source, BucketSource) and provider != "generic" and not source.logs_in:
+            yield (*key, "provider"), NO_PROVIDER_ACCOUNT(provider=provider)
+        region = getattr(source, "region", None)
+        if region is not None and rules.bucket_regions and region not in rules.bucket_regions:
+            yield (
+                (*key, "region"),
+                UNKNOWN(what="in policies.sources.bucketRegions", choices=", ".join(rules.bucket_regions)).of(region),
+            )
+
+
+def _unverified_source(owner: str, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
+    path: KeyPath = ("tenants", owner)
+    verified = {*config.policies.sources.verified, *tenant.policies.verified}
+    if not is_in_use(PolicyName.VERIFIED_SOURCES, config):
+        return
+    for key, source in _sources(owner, tenant, config):
+        kind = GIT_REPOSITORY if isinstance(source, GitSource) else source.kind
+        if kind in verified and getattr(source, "verify", None) is None:
+            yield (
+                key,
+                Message(
+                    "FT-CFG-676",
+                    f"has no verify, but a {kind} of this tenant must be verified (policies.sources.verified, or "
+                    f"policies.verified of {dotted(path)})",
+                    "add the signers' keys to verify.keys",
+                ),
+            )
+
+
+def _refused_intervals(owner: str, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
+    if not is_in_use(PolicyName.RECONCILIATION_INTERVAL, config):
+        return
+    shortest = tenant.policies.minimum_interval or config.policies.minimum_interval
+    intervals = {(*key, "interval"): source.interval for key, source in _sources(owner, tenant, config)}
+    for below, sync in _syncs(tenant).items():
+        key = ("tenants", owner, *below)
+        intervals |= {(*key, "interval"): sync.interval, (*key, "retryInterval"): sync.retry_interval}
+    for name, release in tenant.releases.items():
+        key = ("tenants", owner, "releases", name)
+        intervals |= {(*key, "interval"): release.interval, (*key, "chartInterval"): release.chart_interval}
+        if release.retry_interval is not None:
+            intervals[(*key, "retryInterval")] = release.retry_interval
+    for key, interval in intervals.items():
+        if seconds(interval) < seconds(shortest):
+            yield (
+                key,
+                BEYOND(beyond="shorter", bound="policies.minimumInterval", most=shortest, within="more").of(interval),
+            )
+
+
+def _refused_timeouts(owner: str, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
+    if not is_in_use(PolicyName.RECONCILIATION_TIMEOUT, config):
+        return
+    longest = tenant.policies.maximum_timeout or config.policies.maximum_timeout
+    timeouts = {(*key, "timeout"): source.timeout for key, source in _sources(owner, tenant, config)}
+    timeouts |= {("tenants", owner, *key, "timeout"): sync.timeout for key, sync in _syncs(tenant).items()}
+    timeouts |= {
+        ("tenants", owner, "releases", name, "timeout"): each.timeout for name, each in tenant.releases.items()
+    }
+    for key, timeout in timeouts.items():
+        if seconds(timeout) > seconds(longest):
+            yield key, BEYOND(beyond="longer", bound="policies.maximumTimeout", most=longest, within="less").of(timeout)
+
+
 def _unlimited_developers(owner: str, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
     """Developers in a stack that does not enforce what RBAC cannot: which fields a patch changes."""
     if tenant.people.developers and (lacking := _not_enforced((PolicyName.FLUX_REQUESTS,), config.policies)):
         yield ("tenants", owner, "people", "developers"), _UNGUARDED(lacking=", ".join(lacking))
+
+
+def _syncs(tenant: TenantConfig) -> dict[KeyPath, TenantSync]:
+    """All syncs of a tenant by the paths of their keys."""
+    own: dict[KeyPath, TenantSync] = {("sync",): tenant.sync} if tenant.has_syncs else {}
+    return own | {("syncs", name): each for name, each in tenant.syncs.items()}
 
 
 def _unguarded_delegation(owner: str, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
@@ -135,6 +229,10 @@ POLICY_CHECKS: tuple[Check, ...] = (
     *of_each(
         lambda config: config.active_tenants,
         _refused_source,
+        _refused_options,
+        _unverified_source,
+        _refused_intervals,
+        _refused_timeouts,
         _unlimited_developers,
         _unguarded_delegation,
     ),

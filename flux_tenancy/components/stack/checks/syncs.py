@@ -5,18 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from flux_tenancy.components.config.errors import MISSING, NO_EFFECT, NOT_A, RESERVED, UNKNOWN
-from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.errors import MISSING, NO_EFFECT, NOT_A, RESERVED, UNKNOWN, dotted
+from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.stack.checks import Finding, of_each
+from flux_tenancy.components.stack.checks.policies import is_in_use
 from flux_tenancy.components.stack.checks.sources import NO_SOURCE, unknown_source
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.tenant.config import FOREIGN_TARGET_NAMESPACE, TenantConfig
 from flux_tenancy.components.tenant.releases import CHART_KINDS, OF_CHARTS, ReleaseConfig
 from flux_tenancy.components.tenant.syncs import circle
-from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY, HELM_REPOSITORY
+from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY, HELM_CHART, HELM_REPOSITORY, OCI_REPOSITORY
 
 if TYPE_CHECKING:
     from flux_tenancy.components.config.errors import KeyPath
+
+TOO_MANY = Wording(
+    "FT-TEN-313",
+    "has {count} entries, but the tenant may have {most} {what}",
+    "remove entries, or raise limits.{key} of the tenant",
+)
 
 
 def release_path(tenant: str, release: str) -> KeyPath:
@@ -56,6 +64,23 @@ def _own_namespaces(tenant: str, config: TenantConfig, _: StackConfig) -> Iterat
     for path, namespace in given.items():
         if namespace is not None and namespace not in own:
             yield path, FOREIGN_TARGET_NAMESPACE(choices=", ".join(own)).of(namespace)
+
+
+def _numbers(tenant: str, config: TenantConfig, stack: StackConfig) -> Iterator[Finding]:
+    """More syncs or releases than the quota of the home namespace admits, so that an update would fail half way."""
+    limits = config.limits_in(config.home, stack.tenancy.limits)
+    if len(config.syncs) > (most := limits.most_kustomizations):
+        yield (
+            ("tenants", tenant, "syncs"),
+            TOO_MANY(
+                count=len(config.syncs), most=most, what="Kustomizations besides its own sync", key="kustomizations"
+            ),
+        )
+    if len(config.releases) > (most := limits.most_helm_releases):
+        yield (
+            ("tenants", tenant, "releases"),
+            TOO_MANY(count=len(config.releases), most=most, what="HelmReleases", key="helmReleases"),
+        )
 
 
 def unusable_dependencies(
@@ -118,6 +143,25 @@ def _charts(tenant: str, config: TenantConfig, _: StackConfig) -> Iterator[Findi
                 )
 
 
+def _unverified(tenant: str, config: TenantConfig, stack: StackConfig) -> Iterator[Finding]:
+    """Charts that admission would refuse, because charts must be signed."""
+    verified = {*stack.policies.sources.verified, *config.policies.verified}
+    if not is_in_use(PolicyName.VERIFIED_SOURCES, stack) or HELM_CHART not in verified:
+        return
+    for name, release in config.releases.items():
+        kind = _kind(config, release)
+        if kind is not None and not (kind == OCI_REPOSITORY and kind in verified):
+            yield (
+                (*release_path(tenant, name), "source"),
+                Message(
+                    "FT-TEN-319",
+                    "has charts that Flux does not verify here, but charts of this tenant must be verified "
+                    f"(policies.sources.verified, or policies.verified of {dotted(('tenants', tenant))})",
+                    "take the chart from an OCIRepository with verify, and list OCIRepository there, too",
+                ),
+            )
+
+
 def _kind(config: TenantConfig, release: ReleaseConfig) -> str | None:
     """The kind of source that has the chart; None if there is no such source."""
     if release.source is None:
@@ -131,6 +175,8 @@ SYNC_CHECKS = of_each(
     _own_names,
     _dependencies,
     _own_namespaces,
+    _numbers,
     _sources,
     _charts,
+    _unverified,
 )

@@ -104,7 +104,9 @@ def test_a_source_of_any_kind_is_taken(tmp_path, source, sections):
         (HELM | {"url": "https://Charts.example.com"}, [".url FT-CFG-006"]),
         (HELM | {"url": "http://charts.example.com"}, [".url FT-CFG-674"]),
         (HELM | {"interval": "often"}, [".interval FT-CFG-006"]),
+        (HELM | {"interval": "1s"}, [".interval FT-CFG-678"]),
         (HELM | {"secretRef": {"name": "a"}}, [".secretRef FT-FLX-034"]),
+        (HELM | {"timeout": "90m"}, [".timeout FT-CFG-678"]),
         (HELM | {"suspend": "perhaps"}, [".suspend FT-CFG-609"]),
         (HELM | {"insecure": True}, [".insecure FT-CFG-674"]),
         (HELM | {"credentials": {"username": "shop"}}, [".credentials.password FT-CFG-605"]),
@@ -136,10 +138,11 @@ def test_a_source_of_any_kind_is_taken(tmp_path, source, sections):
         (OCI | {"provider": "aws"}, [".provider FT-SRC-026"]),
         (
             OCI | {"provider": "aws", "serviceAccountName": "puller"},
-            [".serviceAccountName FT-CFG-654"],
+            [".provider FT-SRC-050", ".serviceAccountName FT-CFG-654"],
         ),
         (OCI | {"serviceAccountName": "puller"}, [".serviceAccountName FT-CFG-820"]),
         (OCI | {"proxy": {"address": "proxy"}}, [".proxy.address FT-CFG-006"]),
+        (OCI | {"proxy": {"address": "http://proxy.example.com"}}, [".proxy FT-SRC-049"]),
         (
             OCI | {"proxy": {"address": "http://proxy.example.com", "username": "me"}},
             [".proxy.password FT-CFG-605"],
@@ -152,6 +155,7 @@ def test_a_source_of_any_kind_is_taken(tmp_path, source, sections):
             [".credentials FT-CFG-273"],
         ),
         (BUCKET | {"serviceAccountName": "reader"}, [".serviceAccountName FT-CFG-820"]),
+        (BUCKET | {"provider": "aws"}, [".provider FT-SRC-050"]),
         (BUCKET | {"insecure": True}, [".insecure FT-CFG-674"]),
         ({"kind": "ExternalArtifact", "name": "A"}, [".name FT-CFG-006"]),
         ({"kind": "ExternalArtifact", "namespace": "other"}, [".namespace FT-CFG-602"]),
@@ -161,7 +165,7 @@ def test_a_source_of_any_kind_is_taken(tmp_path, source, sections):
         (GIT | {"serviceAccountName": "reader"}, [".serviceAccountName FT-CFG-820"]),
         (
             GIT | {"provider": "azure", "serviceAccountName": "reader"},
-            [".serviceAccountName FT-CFG-654"],
+            [".provider FT-SRC-050", ".serviceAccountName FT-CFG-654"],
         ),
         (
             GIT | {"provider": "azure", "serviceAccountName": "a", "https": {"password": Secret("s3cret")}},
@@ -171,6 +175,18 @@ def test_a_source_of_any_kind_is_taken(tmp_path, source, sections):
 )
 def test_a_source_that_flux_or_admission_would_refuse_is_reported_with_its_key(tmp_path, source, expected):
     assert refused(tmp_path, source) == expected
+
+
+def test_a_bucket_in_a_region_that_admission_would_refuse_is_reported(tmp_path):
+    policies = {"sources": {"bucketRegions": ["eu-1"]}}
+
+    assert refused(tmp_path, BUCKET | {"region": "us-1"}, policies=policies) == [".region FT-CFG-404"]
+
+
+def test_a_bucket_of_a_cloud_needs_a_login(tmp_path):
+    anonymous = {key: value for key, value in BUCKET.items() if key != "credentials"}
+
+    assert refused(tmp_path, anonymous | {"provider": "aws"}, policies=CLOUDS) == [".provider FT-SRC-026"]
 
 
 @pytest.mark.parametrize(
@@ -190,6 +206,12 @@ def test_a_bucket_of_a_cloud_may_log_in_with_a_key(tmp_path, provider, endpoint,
 @pytest.mark.parametrize("source", [HELM, CHARTS, OCI, BUCKET, GIT])
 def test_a_source_of_any_kind_needs_no_entry_of_the_lists(tmp_path, source):
     load(tmp_path, tenants=tenant({"it": source}), policies={"sources": {"allowed": ["https://elsewhere.example.com"]}})
+
+
+def test_an_artifact_without_verify_is_refused_where_its_kind_must_be_signed(tmp_path):
+    policies = {"sources": {"verified": ["OCIRepository"]}}
+
+    assert refused(tmp_path, OCI, policies=policies) == ["FT-CFG-676"]
 
 
 @pytest.mark.parametrize(

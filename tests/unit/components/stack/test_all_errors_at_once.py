@@ -49,11 +49,12 @@ def test_sections_are_compared_once_all_of_them_are_valid(tmp_path, sections, pr
 
 
 def test_all_errors_between_sections_are_reported_at_once(tmp_path):
-    tenants = {"dev-team": {}, "ops-team": {"source": {"url": "http://git.example.com/ops-team/apps"}}}
+    tenants = {"dev-team": {}, "ops-team": {"sync": {"interval": "1s"}}}
 
     assert problems(tmp_path, bases=BASES, policies={"engine": "kyverno"}, tenants=tenants) == [
         STACK + NO_KYVERNO,
-        f"{STACK}tenants.ops-team.source.url: {said('FT-CFG-674')}",
+        f"{STACK}tenants.ops-team.sync.interval: "
+        + said("FT-CFG-678", "shorter", "policies.minimumInterval", "30s", "more").of("1s"),
         CLASH,
     ]
 

@@ -56,6 +56,13 @@ def proxy(**keys: Any) -> dict[str, Any]:
             "tenants.dev-team.capsule.owner: is an unknown key; did you mean 'owners'?",
         ),
         (
+            {
+                "tenancy": CAPSULE | {"capsule": {"namespaces": 1}},
+                "tenants": {"dev-team": {"namespaces": [{"name": each} for each in ("apps", "jobs", "data")]}},
+            },
+            "tenants.dev-team.namespaces: " + said("FT-CFG-821", 2, 1),
+        ),
+        (
             {"tenancy": proxy(addon=True, secret="a")},
             "tenancy.capsule.proxy: " + said("FT-CFG-181", "address, secret and addon"),
         ),

@@ -143,6 +143,25 @@ def test_the_platform_declares_notifications_to_any_host_where_none_is_listed(tm
     load(tmp_path, **notified(type="generic", address="https://192.0.2.1/a"))
 
 
+@pytest.mark.parametrize("opened", ["stack", "tenant"])
+def test_providers_are_opened_only_with_their_types_and_hosts(tmp_path, opened):
+    tenancy = {"kinds": ["Provider"]} if opened == "stack" else {}
+    own = {"policies": {"kinds": ["Provider"]}} if opened == "tenant" else {}
+    place = "tenancy.kinds" if opened == "stack" else "tenants.dev-team.policies.kinds"
+    hosts = "policies.notifications.hosts, or policies.notifications of tenants.dev-team"
+
+    assert problems(tmp_path, tenants={"dev-team": own}, tenancy=tenancy) == [
+        f"Pulumi.staging.yaml: {place}: " + said("FT-MSG-063", "dev-team", keys)
+        for keys in (hosts, "policies.notifications.types")
+    ]
+
+
+def test_providers_with_types_and_hosts_may_be_opened(tmp_path):
+    policies = {"notifications": {"types": ["slack"], "hosts": ["hooks.slack.com"]}}
+
+    load(tmp_path, tenants={"dev-team": {}}, tenancy={"kinds": ["Provider"]}, policies=policies)
+
+
 def test_what_the_stack_declares_needs_no_entry_of_the_lists(tmp_path):
     policies = {"notifications": {"hosts": ["hooks.slack.com"]}}
     declared = {"phone": {"type": "telegram", "token": Secret("t"), "channel": "@shop"}, "alerts": ALERTMANAGER}

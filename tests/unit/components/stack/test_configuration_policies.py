@@ -30,6 +30,11 @@ def problems(project, policies, tenant=None):
         {"sources": {"allowed": [URL + ".git"]}},
         {"sources": {"allowed": ELSEWHERE}, "engine": "none"},
         {"sources": {"allowed": ELSEWHERE}, "modes": {"allowed-sources": "off"}},
+        {"sources": {"verified": ["OCIRepository"]}},
+        {"minimumInterval": "1m"},
+        {"minimumInterval": "1h", "modes": {"reconciliation-interval": "off"}},
+        {"maximumTimeout": "5m"},
+        {"maximumTimeout": "1s", "modes": {"reconciliation-timeout": "off"}},
     ],
 )
 def test_a_stack_that_goes_with_its_policies_is_taken(tmp_path, policies):
@@ -133,6 +138,44 @@ def test_a_source_that_cannot_be_compared_is_refused(tmp_path):
 def test_an_address_is_a_host_as_good_as_a_name(tmp_path):
     source = {"source": {"url": "https://[2001:db8::1]:8443/apps"}}
     load(tmp_path, tenants={"dev-team": source}, policies={"sources": {"allowed": ["https://[2001:db8::1]:8443/*"]}})
+
+
+@pytest.mark.parametrize("where", ["stack", "tenant"])
+def test_a_source_that_must_be_verified_says_by_whom(tmp_path, where):
+    verified = ["GitRepository"]
+    policies = {"sources": {"verified": verified}} if where == "stack" else {}
+
+    [problem] = problems(tmp_path, policies, {"policies": {"verified": verified}} if where == "tenant" else None)
+
+    reason = said("FT-CFG-676", "GitRepository", "tenants.dev-team")
+    assert problem.endswith(f"source: {reason}")
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "interval"),
+    [("source", "interval", "1m"), ("sync", "interval", "10m"), ("sync", "retryInterval", "1m")],
+)
+def test_an_interval_that_admission_would_refuse_is_refused_before(tmp_path, section, key, interval):
+    longer = {"source": {"interval": "2h"}, "sync": {"interval": "2h", "retryInterval": "2h"}}
+    del longer[section][key]
+
+    [problem] = problems(tmp_path, {"minimumInterval": "1h"}, longer)
+
+    assert problem.endswith(
+        f"{section}.{key}: {said('FT-CFG-678', 'shorter', 'policies.minimumInterval', '1h', 'more').of(interval)}"
+    )
+
+
+@pytest.mark.parametrize(("section", "timeout"), [("source", "60s"), ("sync", "5m")])
+def test_a_timeout_that_admission_would_refuse_is_refused_before(tmp_path, section, timeout):
+    shorter = {"source": {"timeout": "30s"}, "sync": {"timeout": "30s"}}
+    del shorter[section]
+
+    [problem] = problems(tmp_path, {"maximumTimeout": "59s"}, shorter)
+
+    assert problem.endswith(
+        f"{section}.timeout: {said('FT-CFG-678', 'longer', 'policies.maximumTimeout', '59s', 'less').of(timeout)}"
+    )
 
 
 @pytest.mark.parametrize("engine", ["kyverno", "both"])

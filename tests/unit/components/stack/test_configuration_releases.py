@@ -115,6 +115,41 @@ def test_a_release_that_flux_could_not_install_is_refused(tmp_path, release, pro
     assert problems(tmp_path, {"podinfo": release}) == [f"{WHERE}.podinfo.{problem}"]
 
 
+def test_more_releases_than_the_quota_admits_are_refused(tmp_path):
+    limits = {"limits": {"fluxObjects": 1}}
+
+    found = problems(tmp_path, {"a": {"chart": "a"}, "b": {"chart": "b"}}, tenancy=limits)
+
+    assert found == [f"{WHERE}: {said('FT-TEN-313', 2, 1, 'HelmReleases', 'helmReleases')}"]
+
+
+def test_intervals_and_timeouts_of_releases_are_held_to_the_policies(tmp_path):
+    found = problems(
+        tmp_path,
+        {"podinfo": {"chart": "a", "chartInterval": "10s", "retryInterval": "20s", "timeout": "1h"}},
+        policies={"minimumInterval": "30s", "maximumTimeout": "10m"},
+    )
+
+    assert found == [
+        f"{WHERE}.podinfo.chartInterval: "
+        + said("FT-CFG-678", "shorter", "policies.minimumInterval", "30s", "more").of("10s"),
+        f"{WHERE}.podinfo.retryInterval: "
+        + said("FT-CFG-678", "shorter", "policies.minimumInterval", "30s", "more").of("20s"),
+        f"{WHERE}.podinfo.timeout: " + said("FT-CFG-678", "longer", "policies.maximumTimeout", "10m", "less").of("1h"),
+    ]
+
+
+def test_charts_that_must_be_signed_come_from_artifacts_that_flux_verifies(tmp_path):
+    releases = {"good": {"source": "artifact"}, "bad": {"source": "charts", "chart": "a"}}
+    verified = ARTIFACT | {"verify": {"keyless": {"issuer": "https://issuer.example.com", "subject": "somebody"}}}
+    tenant = {"sources": SOURCES | {"artifact": verified}, "releases": releases}
+    policies = {"sources": {"verified": ["HelmChart", "OCIRepository"]}}
+
+    found = problems_of(tmp_path, tenants={"dev-team": tenant}, policies=policies)
+
+    assert found == [f"{WHERE}.bad.source: {said('FT-TEN-319', 'tenants.dev-team')}"]
+
+
 @pytest.mark.parametrize(
     ("entry", "key"),
     [
@@ -138,7 +173,12 @@ releases: {podinfo: {source: charts, chart: podinfo}}
 
 
 def test_a_tenant_with_releases_alone_needs_neither_a_repository_nor_a_sync(tmp_path):
-    config = load(tmp_path, bases={"dev-team": RELEASES_ALONE}, tenants={"dev-team": {}})
+    # A sync of the default interval would be refused.
+    policies = {"minimumInterval": "20m"}
+    release = {"interval": "30m", "chartInterval": "30m", "retryInterval": "20m"}
+    entry = {"sources": {"charts": {"interval": "20m"}}, "releases": {"podinfo": release}}
+
+    config = load(tmp_path, bases={"dev-team": RELEASES_ALONE}, tenants={"dev-team": entry}, policies=policies)
 
     objects = tenant_objects("dev-team", config.tenants["dev-team"], config.tenancy)
     assert [each["kind"] for each in objects.applied] == ["HelmRelease"]

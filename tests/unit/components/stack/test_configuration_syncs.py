@@ -56,3 +56,26 @@ def test_syncs_that_depend_on_each_other_are_taken(tmp_path):
 )
 def test_syncs_that_could_not_be_applied_are_refused(tmp_path, entry, problem):
     assert problems(tmp_path, entry) == [f"{WHERE}.{problem}"]
+
+
+def test_more_syncs_than_the_quota_admits_are_refused(tmp_path):
+    found = problems(tmp_path, {"syncs": {"a": {}, "b": {}}}, tenancy={"limits": {"kustomizations": 1}})
+
+    assert found == [
+        f"{WHERE}.syncs: {said('FT-TEN-313', 2, 1, 'Kustomizations besides its own sync', 'kustomizations')}"
+    ]
+
+
+def test_intervals_and_timeouts_of_syncs_are_held_to_the_policies(tmp_path):
+    found = problems(
+        tmp_path,
+        {"syncs": {"app": {"retryInterval": "10s", "timeout": "1h"}}},
+        policies={"minimumInterval": "30s", "maximumTimeout": "10m"},
+    )
+
+    assert found == [
+        f"{WHERE}.syncs.app.retryInterval: "
+        + said("FT-CFG-678", "shorter", "policies.minimumInterval", "30s", "more").of("10s"),
+        f"{WHERE}.syncs.app.timeout: "
+        + said("FT-CFG-678", "longer", "policies.maximumTimeout", "10m", "less").of("1h"),
+    ]
