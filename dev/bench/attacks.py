@@ -16,7 +16,7 @@ import yaml
 
 from flux_tenancy.components.config.types import seconds
 from flux_tenancy.components.policies.config import PoliciesConfig
-from flux_tenancy.components.tenant.tenancy_config import TenantLimits
+from flux_tenancy.components.tenant.limits import TenantLimits
 from flux_tenancy.components.vocabulary.manifests import Manifest, merge_patch
 from tests.support.largest_pod import largest_pod
 from tests.support.policy_cases import git, kustomization, made, release, service

@@ -11,7 +11,7 @@ from flux_tenancy.components.cluster.client import get, items
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.installs.flux.egress import ARTIFACT_NAME
 from flux_tenancy.components.installs.flux.release import component_of
-from flux_tenancy.components.tenant.kinds import FLUX_KINDS
+from flux_tenancy.components.tenant.role import FLUX_KINDS
 from flux_tenancy.components.vocabulary.manifests import RBAC, RBAC_API, Manifest
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL, Controller
 from flux_tenancy.isolation.inventory.intent import Intent

@@ -17,8 +17,7 @@ from flux_tenancy.components.policies.config import PolicyEngine
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.rendering import object_name
 from flux_tenancy.components.policies.table import policy_set
-from flux_tenancy.components.tenant.config import TenantConfig
-from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.tenant.config import TenancyConfig, TenantConfig
 from flux_tenancy.review.admission.program import Answer, Request, Surroundings, ask
 from tests.support.offline_requests import ACCESS, PROGRAM
 from tests.support.policy_cases import APPS, CONFIGS, NAMESPACE_OBJECTS, TENANT, kustomization

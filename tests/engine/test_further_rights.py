@@ -16,10 +16,10 @@ from dev.lab.free_ports import free_port_base
 from dev.lab.settings import Settings
 from flux_tenancy.components.cluster.client import ClusterUnavailable, connect
 from flux_tenancy.components.cluster.config import ClusterConfig
+from flux_tenancy.components.tenant.config import TenancyConfig
 from flux_tenancy.components.tenant.further_access import TenantAccess, read_further_access
 from flux_tenancy.components.tenant.identity import role_binding
 from flux_tenancy.components.tenant.role import Role, tenant_role
-from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 from tests.support.api_server import TOOLS, ApiServer
 from tests.support.lab import eventually
 

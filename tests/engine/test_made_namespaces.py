@@ -15,10 +15,9 @@ from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine
 from flux_tenancy.components.policies.native_only import limits_first
 from flux_tenancy.components.policies.policy_files import read_objects
 from flux_tenancy.components.policies.table import policy_set
-from flux_tenancy.components.tenant.capsule.names import CAPSULE_API, CAPSULE_TENANT_LABEL, SETTINGS
+from flux_tenancy.components.tenant.capsule.config import CAPSULE_API, CAPSULE_TENANT_LABEL, SETTINGS
 from flux_tenancy.components.tenant.capsule.objects import made_metadata
-from flux_tenancy.components.tenant.config import TenantConfig
-from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.tenant.config import TenancyConfig, TenantConfig
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from tests.support.api_client import ApiClient
 from tests.support.api_server import TOOLS, ApiServer

@@ -11,10 +11,9 @@ from typing import Any
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.table import PolicySet, policy_set
-from flux_tenancy.components.tenant.capsule.names import CAPSULE_TENANT_LABEL, OWNER
+from flux_tenancy.components.tenant.capsule.config import CAPSULE_TENANT_LABEL, OWNER
 from flux_tenancy.components.tenant.capsule.objects import made_metadata
-from flux_tenancy.components.tenant.config import TenantConfig
-from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.tenant.config import TenancyConfig, TenantConfig
 from flux_tenancy.components.vocabulary.manifests import merge_patch
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from tests.support.policy_cases import (

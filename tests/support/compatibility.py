@@ -11,7 +11,7 @@ from sample_project import rendered
 
 from dev.reference.moving_in import Shape
 from flux_tenancy.components.config.yaml_files import FastLoader
-from flux_tenancy.components.tenant.kinds import owner_of
+from flux_tenancy.components.tenant.role import owner_of
 from flux_tenancy.components.vocabulary.manifests import merge_patch
 from flux_tenancy.extensions.tenant_check.envelope import envelope_of
 from flux_tenancy.extensions.tenant_check.judge import Verdict, judge

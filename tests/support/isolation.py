@@ -15,12 +15,12 @@ from typer.testing import CliRunner
 from flux_tenancy.command.app import app
 from flux_tenancy.components.installs.flux.config import FluxConfig
 from flux_tenancy.components.installs.flux.controller_rights import impersonation_objects
-from flux_tenancy.components.tenant.config import TenantConfig
+from flux_tenancy.components.tenant.config import TenancyConfig, TenantConfig
 from flux_tenancy.components.tenant.identity import role_binding
-from flux_tenancy.components.tenant.limits import limiting_objects
+from flux_tenancy.components.tenant.limits import TenantLimits, limiting_objects
+from flux_tenancy.components.tenant.network import TenantNetwork
 from flux_tenancy.components.tenant.role import Role
 from flux_tenancy.components.tenant.scope import tenant_meta
-from flux_tenancy.components.tenant.tenancy_config import TenancyConfig, TenantLimits, TenantNetwork
 from tests.support.releases import FLUX_VERSION
 
 TENANT = "suite-team"

@@ -48,7 +48,7 @@ from flux_tenancy.components.tenant.annotations import (
 )
 from flux_tenancy.components.tenant.capsule.objects import REPLICATOR
 from flux_tenancy.components.tenant.grants import SERVICE_EXPOSURE, ExceptedPolicy
-from flux_tenancy.components.tenant.kinds import FLUX_KINDS, resources_of
+from flux_tenancy.components.tenant.role import FLUX_KINDS, resources_of
 from flux_tenancy.components.vocabulary.manifests import merge_patch
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, TENANT_LABEL, Controller, account_of
 from tests.support.allow_lists import HOSTS as HOST_ROWS

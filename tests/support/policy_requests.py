@@ -10,10 +10,10 @@ from typing import Any
 import httpx
 
 from dev.lab.control_plane import NODE_NAME
+from flux_tenancy.components.tenant.config import TenancyConfig
 from flux_tenancy.components.tenant.people import DEVELOPER as ROLE_OF_DEVELOPERS
 from flux_tenancy.components.tenant.people import TenantPeople, people_roles
 from flux_tenancy.components.tenant.role import TENANT_ROLE, tenant_role
-from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 from flux_tenancy.components.vocabulary.manifests import merge_patch
 from tests.support.api_client import ApiClient
 from tests.support.policy_cases import APPS, NAMESPACE_OBJECTS, TENANT, Case, User

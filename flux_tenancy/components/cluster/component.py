@@ -11,7 +11,7 @@ import pulumi_kubernetes
 
 from flux_tenancy.components.cluster.subjects import Subject, rbac_subject
 from flux_tenancy.components.engine.state import unplanned
-from flux_tenancy.components.plan.registration import register
+from flux_tenancy.components.plan import register
 from flux_tenancy.components.rbac.subjects import rbac_binding, rbac_role, rules_for, table
 from flux_tenancy.components.vocabulary.manifests import Manifest, ResourceTable
 from flux_tenancy.version import VERSION

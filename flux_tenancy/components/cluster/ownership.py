@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from flux_tenancy.components.plan.registration import OWNERSHIP
+from flux_tenancy.components.plan import OWNERSHIP
 
 if TYPE_CHECKING:
     from flux_tenancy.components.engine.state import State

@@ -34,8 +34,7 @@ from flux_tenancy.components.git.sources import WEBHOOK_ROOT
 from flux_tenancy.components.keys.known_hosts import lines_for
 from flux_tenancy.components.keys.signing_keys import suffix_of
 from flux_tenancy.components.keys.ssh_keys import read_private_key
-from flux_tenancy.components.plan.planned import Make, Planned, Registered, Stage, key_of
-from flux_tenancy.components.plan.registration import register
+from flux_tenancy.components.plan import Make, Planned, Registered, Stage, key_of, register
 from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY, SOURCE_API
 from flux_tenancy.components.vocabulary.object_meta import ObjectMeta, SecretPurpose
 
@@ -73,7 +72,7 @@ class SourceObjects:
 
     Attributes:
         secrets: the Secrets with credentials and public keys, whose names are generated.
-        source: the GitRepository, which refers to them as `components.plan.registration` describes.
+        source: the GitRepository, which refers to them as `components.plan` describes.
         receiver: the Receiver of webhooks for pushes, or None; it needs `webhook_secret`.
     """
 

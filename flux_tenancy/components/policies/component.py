@@ -11,7 +11,7 @@ import pulumi
 
 from flux_tenancy.components.cluster.client import refusal
 from flux_tenancy.components.cluster.hooks import after_changes, before_changes, ready_hook
-from flux_tenancy.components.plan.registration import register
+from flux_tenancy.components.plan import register
 from flux_tenancy.components.policies.config import PolicyEngine
 from flux_tenancy.components.policies.probe import PROBE_PATH, forget_refusals, wait_until_in_force
 

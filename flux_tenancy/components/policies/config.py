@@ -43,7 +43,7 @@ from flux_tenancy.components.tenant.annotations import (
     TOLERATIONS,
     VERIFIED,
 )
-from flux_tenancy.components.tenant.bounds import TenantBounds, TokenLifetime
+from flux_tenancy.components.tenant.config import TenantBounds, TokenLifetime
 
 # One without a domain is Kubernetes' own. Source: IsQualifiedName in
 # staging/src/k8s.io/apimachinery/pkg/util/validation/validation.go of Kubernetes 1.36.

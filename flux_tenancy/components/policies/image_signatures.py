@@ -31,7 +31,7 @@ from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE
 
 if TYPE_CHECKING:
     from flux_tenancy.components.installs.flux.config import FluxConfig
-    from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+    from flux_tenancy.components.tenant.config import TenancyConfig
     from flux_tenancy.components.vocabulary.manifests import Manifest
 
 # All controllers are released by one reusable workflow, so the certificate names that workflow:

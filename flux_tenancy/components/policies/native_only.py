@@ -38,13 +38,13 @@ from flux_tenancy.components.policies.rendering import (
 )
 from flux_tenancy.components.policies.request import TENANT as TENANT_OF_NAMESPACE
 from flux_tenancy.components.policies.request import labelled
-from flux_tenancy.components.tenant.capsule.names import LIMIT_LABEL, SELF_MADE, TENANT
+from flux_tenancy.components.tenant.capsule.config import LIMIT_LABEL, SELF_MADE, TENANT
 from flux_tenancy.components.tenant.capsule.objects import required_limits
 from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 
 if TYPE_CHECKING:
     from flux_tenancy.components.policies.config import PolicyMode
-    from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+    from flux_tenancy.components.tenant.config import TenancyConfig
     from flux_tenancy.components.vocabulary.manifests import Manifest
 
 TENANT_NAME = f"object.metadata.labels[{text(TENANT_LABEL)}]"

@@ -18,13 +18,13 @@ from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.native_only import TENANT_NAME, is_free
 from flux_tenancy.components.policies.rendering import KYVERNO_API, object_name
 from flux_tenancy.components.tenant.annotations import NAMESPACES, account_annotations
+from flux_tenancy.components.tenant.config import TenancyConfig
 from flux_tenancy.components.tenant.identity import role_binding, service_account
-from flux_tenancy.components.tenant.kinds import RECEIVER
 from flux_tenancy.components.tenant.limits import ROOM_AT_HOME, limiting_objects
 from flux_tenancy.components.tenant.namespaces import PodSecurity, pod_security_labels
-from flux_tenancy.components.tenant.role import TENANT_ROLE, Role
+from flux_tenancy.components.tenant.network import TenantNetwork
+from flux_tenancy.components.tenant.role import RECEIVER, TENANT_ROLE, Role
 from flux_tenancy.components.tenant.scope import service_account_name, tenant_meta
-from flux_tenancy.components.tenant.tenancy_config import TenancyConfig, TenantNetwork
 from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest
 from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 

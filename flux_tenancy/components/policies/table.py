@@ -20,8 +20,8 @@ from flux_tenancy.components.policies.rendering import kyverno, native
 from flux_tenancy.components.policies.request import NAME, WITH_GRANTS, listed
 from flux_tenancy.components.policies.values import Condition, conditions, places
 from flux_tenancy.components.tenant.annotations import EXCEPTIONS
+from flux_tenancy.components.tenant.config import TenancyConfig
 from flux_tenancy.components.tenant.grants import ExceptedPolicy
-from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 
 if TYPE_CHECKING:
     from flux_tenancy.components.vocabulary.manifests import Manifest

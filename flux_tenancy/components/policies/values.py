@@ -77,12 +77,19 @@ from flux_tenancy.components.tenant.annotations import (
     TOLERATIONS,
     VERIFIED,
 )
-from flux_tenancy.components.tenant.capsule.names import CAPSULE_TENANT_LABEL, SELF_MADE
-from flux_tenancy.components.tenant.kinds import FLUX_KINDS, flux_kinds_by_group, group_resource, resources_of
+from flux_tenancy.components.tenant.capsule.config import CAPSULE_TENANT_LABEL, SELF_MADE, TenancyMode
+from flux_tenancy.components.tenant.config import TenancyConfig
 from flux_tenancy.components.tenant.namespaces import PodSecurity, pod_security_labels
 from flux_tenancy.components.tenant.network import NAMESPACE_NAME_LABEL
-from flux_tenancy.components.tenant.role import MANAGED, open_resources, resources_of_rules
-from flux_tenancy.components.tenant.tenancy_config import TenancyConfig, TenancyMode
+from flux_tenancy.components.tenant.role import (
+    FLUX_KINDS,
+    MANAGED,
+    flux_kinds_by_group,
+    group_resource,
+    open_resources,
+    resources_of,
+    resources_of_rules,
+)
 from flux_tenancy.components.vocabulary.manifests import ResourceTable
 from flux_tenancy.components.vocabulary.names import DEFAULT_LANE, MANAGED_BY_LABEL, POD_SECURITY_LABEL, TENANT_LABEL
 from flux_tenancy.components.vocabulary.object_meta import SECRET_SUFFIX

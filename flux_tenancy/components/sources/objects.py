@@ -13,7 +13,7 @@ from flux_tenancy.components.config.errors import present
 from flux_tenancy.components.config.passed import merged
 from flux_tenancy.components.git.config import GitSource
 from flux_tenancy.components.git.source import GitAccess, SourceObjects, planned_source, source_objects
-from flux_tenancy.components.plan.planned import Planned, Stage
+from flux_tenancy.components.plan import Planned, Stage
 from flux_tenancy.components.sources.config import (
     HTTPS,
     BucketSource,

@@ -23,13 +23,12 @@ from flux_tenancy.components.stack.decisions import ReviewConfig
 from flux_tenancy.components.stack.monitoring import MonitoringConfig
 from flux_tenancy.components.sync.decryption import Decryption
 from flux_tenancy.components.sync.kustomization import Reconciliation
-from flux_tenancy.components.tenant.bounds import LargestObjects, TenantBounds, within
-from flux_tenancy.components.tenant.config import TenantConfig
+from flux_tenancy.components.tenant.capsule.config import TenancyMode
+from flux_tenancy.components.tenant.config import TenancyConfig, TenantBounds, TenantConfig
 from flux_tenancy.components.tenant.freezes import freezes_of
-from flux_tenancy.components.tenant.limits import with_network_policies
+from flux_tenancy.components.tenant.limits import LargestObjects, with_network_policies, within
 from flux_tenancy.components.tenant.role import NETWORK_POLICIES, ROLES
 from flux_tenancy.components.tenant.scope import further_source_meta, source_meta
-from flux_tenancy.components.tenant.tenancy_config import TenancyConfig, TenancyMode
 from flux_tenancy.components.vocabulary.manifests import Manifest, ResourceTable, parse_quantity
 from flux_tenancy.components.vocabulary.names import PLATFORM_META, SOURCE_API
 

@@ -12,11 +12,11 @@ from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.git.source import GitAccess
 from flux_tenancy.components.installs.flux.platform_sync import planned_platform_sync, platform_path
 from flux_tenancy.components.installs.flux.release import provider_api
-from flux_tenancy.components.plan.planned import Planned, Stage, of_stage
+from flux_tenancy.components.plan import Planned, Stage, of_stage
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.sync.flux_objects import ALWAYS
 from flux_tenancy.components.sync.status import Sync, sync_of
-from flux_tenancy.components.tenant.impersonation import impersonations, is_granted, planned_rights
+from flux_tenancy.components.tenant.identity import impersonations, is_granted, planned_rights
 from flux_tenancy.components.tenant.plan import tenant_plan
 from flux_tenancy.components.tenant.scope import TenantScope
 from flux_tenancy.components.vocabulary.names import applied_key

@@ -19,8 +19,7 @@ from flux_tenancy.components.installs.capsule import CapsuleInstall
 from flux_tenancy.components.installs.capsule.component import wait_until_admitted
 from flux_tenancy.components.installs.flux import FluxInstall, FluxInstallArgs, PlatformSync, PlatformSyncArgs
 from flux_tenancy.components.installs.kyverno import KyvernoInstall
-from flux_tenancy.components.plan.planned import Planned, Stage, of_stage
-from flux_tenancy.components.plan.registration import register, register_planned
+from flux_tenancy.components.plan import Planned, Stage, of_stage, register, register_planned
 from flux_tenancy.components.policies.native_only import limits_first
 from flux_tenancy.components.policies.policy_files import read_objects
 from flux_tenancy.components.stack.cluster.findings import Preflight
@@ -37,7 +36,7 @@ from flux_tenancy.components.stack.policy_engines import (
 )
 from flux_tenancy.components.stack.request_priority import request_priority
 from flux_tenancy.components.stack.stack_facts import stack_facts
-from flux_tenancy.components.tenant.capsule.names import MADE_BY_TENANT, TENANT_OWNER, TENANT_TYPE
+from flux_tenancy.components.tenant.capsule.config import MADE_BY_TENANT, TENANT_OWNER, TENANT_TYPE
 from flux_tenancy.components.tenant.capsule.objects import replication_objects
 from flux_tenancy.components.tenant.capsule.released_namespaces import Releases, wait_until_replicated
 from flux_tenancy.components.tenant.component import Tenant, TenantArgs
@@ -140,7 +139,7 @@ def register_platform(config: StackConfig, found: Preflight, previous: PreviousK
         platform = PlatformSync("platform", PlatformSyncArgs(plan.platform, options), guarded())
     tenant_args = partial(
         TenantArgs,
-        offboarding=Offboarding(api, config.active_tenants, config.cluster.context),
+        offboarding=Offboarding(api, config.active_tenants),
         options=options,
         early=early,
         after={TENANT_OWNER: limits[-1:]},

@@ -12,7 +12,7 @@ from flux_tenancy.components.config.errors import present
 from flux_tenancy.components.installs.capsule import CapsuleInstall, CapsuleInstallArgs
 from flux_tenancy.components.installs.flux.controller_rights import shared_impersonation
 from flux_tenancy.components.installs.kyverno.component import KyvernoInstall, KyvernoInstallArgs
-from flux_tenancy.components.plan.registration import register
+from flux_tenancy.components.plan import register
 from flux_tenancy.components.policies.component import KyvernoPolicies, NativePolicies, PoliciesArgs
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine
 from flux_tenancy.components.policies.image_signatures import kyverno_only, kyverno_rules, onboards

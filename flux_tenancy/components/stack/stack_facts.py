@@ -16,7 +16,7 @@ from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.sync.decryption import key_service_hosts
 from flux_tenancy.components.tenant.capsule.objects import capsule_limits
 from flux_tenancy.components.tenant.config import TenantConfig
-from flux_tenancy.components.tenant.tenancy_config import TenantLimits
+from flux_tenancy.components.tenant.limits import TenantLimits
 from flux_tenancy.components.vocabulary.names import Controller
 
 _PLAIN = "http://"

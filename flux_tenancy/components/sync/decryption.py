@@ -253,7 +253,7 @@ class DecryptionObjects:
 
     Attributes:
         manifests: the objects to create before the Kustomization and to delete after it.
-        spec: the Kustomization's `decryption`; it refers to the Secret as `components.plan.registration` has it.
+        spec: the Kustomization's `decryption`; it refers to the Secret as `components.plan` has it.
     """
 
     manifests: list[Manifest]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from flux_tenancy.components.tenant.grants import Grant, granted_exceptions, granted_resources, granted_service_types
-from flux_tenancy.components.tenant.kinds import resources_of
+from flux_tenancy.components.tenant.role import resources_of
 from flux_tenancy.components.vocabulary.names import DEFAULT_LANE
 
 if TYPE_CHECKING:

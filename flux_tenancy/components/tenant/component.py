@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import pulumi
 
 from flux_tenancy.components.config.types import seconds
-from flux_tenancy.components.plan.planned import Planned, Registered, Stage, of_stage
-from flux_tenancy.components.plan.registration import register_planned
-from flux_tenancy.components.tenant.capsule.names import CAPSULE_API
+from flux_tenancy.components.plan import Planned, Registered, Stage, of_stage, register_planned
+from flux_tenancy.components.tenant.capsule.config import CAPSULE_API
 from flux_tenancy.components.vocabulary.names import applied_key
 
 if TYPE_CHECKING:

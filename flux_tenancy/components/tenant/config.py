@@ -1,12 +1,13 @@
-"""A tenant in one environment."""
+"""The sections of tenants: what each of them has in one environment, and the settings for all of them (`tenancy`)."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from flux_tenancy.components.allowlists.types import (
     HostPatternText,
@@ -15,27 +16,87 @@ from flux_tenancy.components.allowlists.types import (
     SourcePatternText,
     VerifiedKind,
 )
-from flux_tenancy.components.config.errors import TWICE, UNKNOWN, MisplacedValueError
+from flux_tenancy.components.config.allowances import Allows, SeenOtherwise
+from flux_tenancy.components.config.errors import BEYOND, TWICE, UNKNOWN, MisplacedValueError
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.section import Section
-from flux_tenancy.components.config.types import ClusterName, DnsLabel, ServiceAccountName, TaintKey
+from flux_tenancy.components.config.types import (
+    ClusterName,
+    DnsLabel,
+    Duration,
+    Network,
+    ServiceAccountName,
+    TaintKey,
+    seconds,
+)
 from flux_tenancy.components.git.config import GitSource
 from flux_tenancy.components.sources.config import Source
 from flux_tenancy.components.sync.kustomization import Reconciliation
 from flux_tenancy.components.sync.notifications import Notification
-from flux_tenancy.components.tenant.bounds import TenantBounds
-from flux_tenancy.components.tenant.capsule.config import CapsuleLimits
-from flux_tenancy.components.tenant.freezes import Freeze
-from flux_tenancy.components.tenant.grants import Grant
-from flux_tenancy.components.tenant.kinds import OpenedKind
+from flux_tenancy.components.tenant.annotations import KINDS
+from flux_tenancy.components.tenant.capsule.config import CapsuleLimits, CapsuleTenancy, TenancyMode
+from flux_tenancy.components.tenant.freezes import Freeze, StackFreeze
+from flux_tenancy.components.tenant.grants import CustomGroup, Grant
+from flux_tenancy.components.tenant.limits import TenantLimits, TenantStore
 from flux_tenancy.components.tenant.namespaces import NamespaceConfig
-from flux_tenancy.components.tenant.network import NetworkOpenings
-from flux_tenancy.components.tenant.people import TenantPeople
+from flux_tenancy.components.tenant.network import NetworkOpenings, TenantNetwork
+from flux_tenancy.components.tenant.people import TenancyPeople, TenantPeople
 from flux_tenancy.components.tenant.releases import ReleaseConfig, ReleaseName
-from flux_tenancy.components.tenant.role import Role, TenantRole
+from flux_tenancy.components.tenant.role import (
+    OPENED_KINDS,
+    OpenedKind,
+    PolicyRule,
+    Role,
+    TenantRole,
+    open_resources,
+    resources_of,
+    resources_of_rules,
+)
 from flux_tenancy.components.tenant.syncs import FurtherSync, TenantSync
-from flux_tenancy.components.tenant.tenancy_config import TenantLimits
 from flux_tenancy.components.vocabulary.names import DEFAULT_LANE
+
+if TYPE_CHECKING:
+    pass
+
+
+_SHORTEST_TOKEN_LIFETIME = "1h"
+
+
+def _token_lifetime(duration: str) -> str:
+    if seconds(duration) < seconds(_SHORTEST_TOKEN_LIFETIME):
+        raise ValueError(
+            BEYOND(
+                beyond="shorter",
+                bound="what Kubernetes requests for every pod",
+                most=_SHORTEST_TOKEN_LIFETIME,
+                within="more",
+            )
+        )
+    return duration
+
+
+TokenLifetime = Annotated[Duration, AfterValidator(_token_lifetime)]
+_OwnDuration = Annotated[Duration | None, SeenOtherwise()]
+
+
+class TenantBounds(Section):
+    """Bounds of the policies for one tenant; those that are not set are those of the stack."""
+
+    minimum_interval: _OwnDuration = Field(None, description="Instead of `policies.minimumInterval`.")
+    maximum_timeout: _OwnDuration = Field(None, description="Instead of `policies.maximumTimeout`.")
+    maximum_release_size: Annotated[int | None, SeenOtherwise()] = Field(
+        None, ge=1, le=1024, description="Instead of the stack's, in KiB."
+    )
+    maximum_termination_grace_period: _OwnDuration = Field(
+        None, description="Instead of `policies.maximumTerminationGracePeriod`."
+    )
+    maximum_token_lifetime: Annotated[TokenLifetime | None, SeenOtherwise()] = Field(
+        None, description="Instead of `policies.maximumTokenLifetime`."
+    )
+    blocking_disruption_budgets: Annotated[bool | None, SeenOtherwise()] = Field(
+        None, description="Instead of `policies.blockingDisruptionBudgets`."
+    )
+
 
 FOREIGN_TARGET_NAMESPACE = partial(UNKNOWN, what="a namespace of the tenant")
 
@@ -241,4 +302,122 @@ class TenantConfig(Section):
             raise MisplacedValueError(
                 ("sync", "targetNamespace"), FOREIGN_TARGET_NAMESPACE(choices=", ".join(names)).of(target)
             )
+        return self
+
+
+# HelmChart is open to all, and in the list it opens charts from Git and Buckets.
+_OPENS = Allows(
+    "write objects of the kind {}, if a role allows it,",
+    always=frozenset(open_resources()).difference(resources_of(OPENED_KINDS)),
+)
+
+
+def _resources_of_rules(rules: Any) -> tuple[str, ...]:
+    return resources_of_rules(map(PolicyRule.model_validate, rules))
+
+
+class TenancyConfig(Section):
+    """Settings for all tenants of the stack."""
+
+    mode: TenancyMode = Field(
+        TenancyMode.NAMESPACES,
+        description=(
+            "Who creates tenants' namespaces: only the stack, or also the tenants, within Capsule's "
+            "limits (docs/capsule.md)."
+        ),
+    )
+    capsule: CapsuleTenancy = Field(
+        default_factory=CapsuleTenancy, description="Capsule's limits for each tenant (docs/capsule.md)."
+    )
+    limits: TenantLimits = Field(
+        default_factory=TenantLimits,
+        description="Limits for each namespace of a tenant, unless the tenant or the namespace has its own.",
+    )
+    store: TenantStore = Field(
+        default_factory=TenantStore, description="How much tenants may store (docs/sizing.md#what-tenants-can-store)."
+    )
+    request_shares: int | None = Field(
+        None,
+        ge=1,
+        le=1000,
+        description=(
+            "Shares of the API server's parallel requests for the accounts of all tenants, e.g. `4`, which "
+            "is 1.6 %; by default, unbounded (docs/sizing.md#parallel-requests)."
+        ),
+    )
+    maximum_limits: TenantLimits = Field(
+        default_factory=TenantLimits, description="Highest values of `limits` of tenants and namespaces."
+    )
+    network_policy: TenantNetwork = Field(
+        TenantNetwork.NONE,
+        description="Connections of tenants' Pods: any, or only to the tenant's own namespaces and DNS.",
+    )
+    protected_networks: tuple[Network, ...] = Field(
+        (),
+        description=(
+            "Networks, e.g. of the API server and the nodes, that `network.egress` may not include, besides "
+            "link-local and metadata addresses (docs/grants.md#network)."
+        ),
+    )
+    extra_rules: Annotated[tuple[PolicyRule, ...], replace(_OPENS, read=_resources_of_rules)] = Field(
+        (),
+        description="Additional rules of the tenant role; those that allow more than reading need `grantableGroups`.",
+    )
+    grantable_groups: tuple[CustomGroup, ...] = Field(
+        (),
+        description=(
+            "API groups that `grants` and `extraRules` may give rights over, e.g. `cert-manager.io` (docs/grants.md)."
+        ),
+    )
+    kinds: Annotated[tuple[OpenedKind, ...], replace(_OPENS, own=KINDS, read=resources_of)] = Field(
+        (),
+        description=(
+            "Further kinds that tenants may write, e.g. `Alert` or `certificates.cert-manager.io` "
+            "(docs/tenants.md#kinds-of-objects)."
+        ),
+    )
+    people: TenancyPeople = Field(
+        default_factory=TenancyPeople, description="Rights of tenants' people (docs/grants.md#people)."
+    )
+    service_account_name: ServiceAccountName | None = Field(
+        None,
+        description="Service account that Flux impersonates for a tenant, e.g. `flux`; defaults to the tenant's name.",
+    )
+    notifications: dict[DnsLabel, Notification] = Field(
+        default_factory=dict,
+        description=(
+            "Notifications to the platform team about every tenant, by name, without credentials "
+            "(docs/syncs.md#messages-to-the-platform)."
+        ),
+    )
+    freeze: tuple[StackFreeze, ...] = Field(
+        (), description="Times in which changes of all tenants are refused (docs/running.md#freezes)."
+    )
+    settle_timeout: Duration = Field(
+        "60s",
+        description=(
+            "How long `pulumi up` waits for each sync that it changes (others: at most 10 s). Tenants that "
+            "are not ready then are a warning."
+        ),
+    )
+    offboarding_timeout: Duration = Field(
+        "5m",
+        description=(
+            "How long `pulumi up` waits for the deletion of a removed tenant's namespace, and for Flux to "
+            "prune in addition to `sync.timeout` (docs/tenants.md#offboarding)."
+        ),
+    )
+
+    @model_validator(mode="after")
+    def _no_shared_credentials(self) -> TenancyConfig:
+        for name, notification in self.notifications.items():
+            for key in notification.credentials:
+                raise MisplacedValueError(
+                    ("notifications", name, key),
+                    Message(
+                        "FT-MSG-020",
+                        "would be in the namespace of each tenant, where the tenant can read it",
+                        "send messages to a receiver of the cluster that needs no credential, such as Alertmanager",
+                    ),
+                )
         return self

@@ -24,8 +24,7 @@ from flux_tenancy.components.tenant.annotations import EXCEPTIONS, FREEZES
 from flux_tenancy.components.tenant.grants import ExceptedPolicy
 
 if TYPE_CHECKING:
-    from flux_tenancy.components.tenant.config import TenantConfig
-    from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+    from flux_tenancy.components.tenant.config import TenancyConfig, TenantConfig
 
 _EXAMPLE = "2026-12-24T18:00:00+01:00"
 # YAML turns a time without quotes into another notation, in which a missing zone cannot be told from UTC.

@@ -20,9 +20,9 @@ from flux_tenancy.components.config.errors import NOT_A, UNKNOWN, MisplacedValue
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import matching
-from flux_tenancy.components.plan.planned import Planned, Stage
+from flux_tenancy.components.plan import Planned, Stage
 from flux_tenancy.components.rbac.subjects import rbac_binding, rbac_role, rbac_rule
-from flux_tenancy.components.tenant.kinds import group_resource, owner_of, why_withheld
+from flux_tenancy.components.tenant.role import group_resource, owner_of, why_withheld
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 

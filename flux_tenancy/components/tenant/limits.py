@@ -10,14 +10,25 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
-from flux_tenancy.components.plan.planned import Planned, Stage
+from pydantic import Field
+
+from flux_tenancy.components.config.section import Section
+from flux_tenancy.components.config.types import (
+    ContainerResource,
+    CountedResource,
+    Quantity,
+    QuotaResource,
+)
+from flux_tenancy.components.plan import Planned, Stage
 from flux_tenancy.components.tenant import identity
-from flux_tenancy.components.tenant.network import network_openings
-from flux_tenancy.components.tenant.role import flux_resources
-from flux_tenancy.components.tenant.tenancy_config import TenantLimits, TenantNetwork
-from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest
+from flux_tenancy.components.tenant.network import TenantNetwork, network_openings
+from flux_tenancy.components.tenant.role import (
+    flux_resources,
+)
+from flux_tenancy.components.vocabulary.manifests import DISK, RBAC, Manifest, parse_quantity
 from flux_tenancy.components.vocabulary.names import (
     BUCKET,
     GIT_REPOSITORY,
@@ -29,6 +40,124 @@ from flux_tenancy.components.vocabulary.names import (
 if TYPE_CHECKING:
     from flux_tenancy.components.tenant.scope import TenantScope
     from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
+
+
+# 110 pods of a node reserve 7 GiB. A volume of its own is for more than the maximum.
+_DISK_OF_A_CONTAINER = {"requests": "64Mi", "limits": "4Gi", "maximum": "16Gi"}
+_Bounds = dict[ContainerResource, Quantity | None]
+
+
+class ContainerLimits(Section):
+    """The LimitRange of a tenant's namespaces. Source: https://kubernetes.io/docs/concepts/policy/limit-range/"""
+
+    requests: _Bounds = Field(default_factory=dict, description="Default requests of a container, e.g. `cpu: 50m`.")
+    limits: _Bounds = Field(default_factory=dict, description="Default limits of a container, e.g. `memory: 256Mi`.")
+    maximum: _Bounds = Field(default_factory=dict, description="The highest limit of a container, e.g. `memory: 4Gi`.")
+    minimum: _Bounds = Field(default_factory=dict, description="The lowest request of a container, e.g. `cpu: 10m`.")
+
+    @property
+    def whole(self) -> dict[str, dict[str, str]]:
+        """The resources of each bound, from the lowest to the highest, with those of the disk that are not set."""
+        whole = {name: dict(getattr(self, name)) for name in ("minimum", "requests", "limits", "maximum")}
+        given = [(name, value) for name, each in whole.items() if (value := each.get(DISK)) is not None]
+        names = list(whole)
+        for name, default in _DISK_OF_A_CONTAINER.items():
+            below = (value for other, value in given if names.index(other) < names.index(name))
+            above = (value for other, value in given if names.index(other) > names.index(name))
+            least = max((default, *below), key=parse_quantity)
+            whole[name].setdefault(DISK, min((least, *above), key=parse_quantity))
+        return {name: {key: value for key, value in each.items() if value is not None} for name, each in whole.items()}
+
+
+class TenantLimits(Section):
+    """Limits for each namespace of a tenant."""
+
+    flux_objects: int = Field(
+        100, ge=1, description="Maximum number of objects of each of Flux's kinds, and of the three keys below."
+    )
+    # kustomize-controller builds one at a time, so this many can be queued ahead of another tenant's: docs/tenants.md.
+    kustomizations: int = Field(5, ge=1, description="Maximum number of Kustomizations.")
+    # Each may occupy a worker until its timeout, and a release that is in progress keeps its chart in memory.
+    helm_releases: int = Field(16, ge=1, description="Maximum number of HelmReleases.")
+    # Each may occupy a worker until its timeout, also one whose repository is slow to read or to filter.
+    sources: int = Field(
+        16,
+        ge=1,
+        description="Maximum number of sources of each kind, and of HelmCharts, if higher than `helmReleases`.",
+    )
+    quota: dict[QuotaResource, Quantity] = Field(
+        default_factory=dict,
+        description=(
+            "`hard` of a ResourceQuota, e.g. `requests.cpu: 4`, `pods: 50`; Pods have to set what a quota covers."
+        ),
+    )
+    objects: dict[CountedResource, Annotated[int, Field(ge=0)] | None] = Field(
+        default_factory=dict,
+        description=(
+            "Maximum numbers by resource, e.g. `secrets: 2000`, `jobs.batch: 50`; null for no limit. "
+            "Defaults: docs/tenants.md#limits."
+        ),
+    )
+    containers: ContainerLimits = Field(
+        default_factory=ContainerLimits,
+        description=(
+            "Default requests and limits of containers, and their bounds; by default, only of "
+            "`ephemeral-storage` (docs/sizing.md#disks-of-nodes). Null for none."
+        ),
+    )
+
+    def over(self, defaults: TenantLimits) -> TenantLimits:
+        """These limits, and the defaults where these set none."""
+        return _over(defaults, self)
+
+    @property
+    def most_kustomizations(self) -> int:
+        """How many Kustomizations a tenant may have in a namespace."""
+        return min(self.kustomizations, self.flux_objects)
+
+    @property
+    def most_helm_releases(self) -> int:
+        """How many HelmReleases a tenant may have in a namespace."""
+        return min(self.helm_releases, self.flux_objects)
+
+    @property
+    def most_sources(self) -> int:
+        """How many sources of each kind a tenant may have in a namespace."""
+        return min(self.sources, self.flux_objects)
+
+    @property
+    def most_charts(self) -> int:
+        """How many HelmCharts there may be in a namespace: helm-controller creates one for each HelmRelease."""
+        return max(self.most_sources, self.most_helm_releases)
+
+
+_Limits = TypeVar("_Limits", TenantLimits, ContainerLimits)
+
+
+def _over(defaults: _Limits, own: _Limits) -> _Limits:
+    changed = {}
+    for name in own.model_fields_set:
+        default, value = getattr(defaults, name), getattr(own, name)
+        if isinstance(value, ContainerLimits):
+            value = _over(default, value)
+        changed[name] = {**default, **value} if isinstance(value, dict) else value
+    return defaults.model_copy(update=changed)
+
+
+class TenantStore(Section):
+    """How much tenants may store in the cluster's etcd (docs/sizing.md#what-tenants-can-store)."""
+
+    total: Quantity | None = Field(
+        None, description="How much all tenants together may store, e.g. `1Gi`; warns if their limits allow more."
+    )
+    namespace: Quantity | None = Field(
+        None,
+        description=(
+            "How much a namespace may store, e.g. `128Mi`: lowers the default numbers of "
+            "`limits.objects` and `limits.fluxObjects` in proportion."
+        ),
+    )
+
 
 _FLUX_OBJECTS = "flux-objects"
 _ROLES, _BINDINGS = f"count/roles.{RBAC}", f"count/rolebindings.{RBAC}"
@@ -232,3 +361,64 @@ def _quota(meta: ObjectMeta, name: str, hard: dict[str, str]) -> Manifest:
         "metadata": meta.metadata(f"{meta.name}-{name}"),
         "spec": {"hard": hard},
     }
+
+
+# Load balancers are counted as Services, too.
+_DEFAULTS = {name: count for name, count in OBJECT_COUNTS.items() if name != "services.loadbalancers"}
+STORED = frozenset({*_DEFAULTS, *flux_resources()})
+"""The kinds that every tenant can store, as `<plural>.<group>`."""
+
+
+@dataclass(frozen=True)
+class LargestObjects:
+    """How large an object may be, in bytes.
+
+    Attributes:
+        secret: a Secret, also one in which Helm stores a release.
+    """
+
+    config_map: int
+    secret: int
+    other: int
+
+    def of(self, resource: str) -> int:
+        """How large an object of a resource may be, by its name `<plural>.<group>`."""
+        return {"configmaps": self.config_map, "secrets": self.secret}.get(resource, self.other)
+
+
+def most_bytes(counts: Mapping[str, int], largest: LargestObjects) -> int:
+    """How many bytes so many objects have at most.
+
+    Args:
+        counts: their numbers, by resource.
+    """
+    return sum(count * largest.of(resource) for resource, count in counts.items())
+
+
+def counted_by(hard: Mapping[str, str]) -> dict[str, int]:
+    """The numbers of objects that a quota allows, by resource.
+
+    Args:
+        hard: its `hard`, in which Kubernetes' older kinds may have no prefix.
+    """
+    names = ((key, key.removeprefix(COUNT)) for key in hard)
+    return {name: int(parse_quantity(hard[key])) for key, name in names if key != name or name in STORED}
+
+
+def within(limits: TenantLimits, size: int, largest: LargestObjects) -> TenantLimits:
+    """These limits with numbers of objects that have no more than this many bytes together.
+
+    The default numbers become smaller, all in the same proportion; those that are set stay.
+    """
+    given = {each.removeprefix(COUNT) for each in (*limits.objects, *limits.quota)}
+    free = {name: count for name, count in _DEFAULTS.items() if name not in given}
+    every = counted_by(all_counts(limits))
+    if "flux_objects" not in limits.model_fields_set:
+        free |= {name: count for name in flux_resources() if (count := every[name]) == limits.flux_objects}
+    fixed = most_bytes({name: count for name, count in every.items() if name not in free}, largest)
+    share = (size - fixed) / most_bytes(free, largest) if free else 1
+    if share >= 1:
+        return limits
+    scaled = {name: max(1, int(count * share)) for name, count in free.items()}
+    flux = min((scaled.pop(name) for name in flux_resources() if name in scaled), default=limits.flux_objects)
+    return limits.model_copy(update={"objects": scaled | dict(limits.objects), "flux_objects": flux})

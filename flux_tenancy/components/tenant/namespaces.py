@@ -11,11 +11,11 @@ from pydantic import Field, field_validator
 from flux_tenancy.components.config.errors import SET_BY
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import NamespaceName, ServiceAccountName
-from flux_tenancy.components.plan.planned import Planned, Stage
+from flux_tenancy.components.plan import Planned, Stage
 from flux_tenancy.components.tenant.annotations import account_annotations, lane_annotations, namespace_annotations
-from flux_tenancy.components.tenant.capsule.names import CAPSULE_TENANT_LABEL
+from flux_tenancy.components.tenant.capsule.config import CAPSULE_TENANT_LABEL, TenancyMode
 from flux_tenancy.components.tenant.freezes import freeze_annotations
-from flux_tenancy.components.tenant.tenancy_config import TenancyMode, TenantLimits
+from flux_tenancy.components.tenant.limits import TenantLimits
 from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, POD_SECURITY_LABEL, TENANT_LABEL
 
 if TYPE_CHECKING:

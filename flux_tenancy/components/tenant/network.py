@@ -5,6 +5,7 @@ Source: https://kubernetes.io/docs/concepts/services-networking/network-policies
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from pydantic import Field
@@ -17,6 +18,13 @@ from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 if TYPE_CHECKING:
     from flux_tenancy.components.vocabulary.manifests import Manifest
     from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
+
+
+class TenantNetwork(StrEnum):
+    """Allowed connections of a tenant's Pods, if the cluster's network enforces NetworkPolicies."""
+
+    NONE = "none"
+    DEFAULT_DENY = "default-deny"
 
 
 class NamespaceOpening(Section):

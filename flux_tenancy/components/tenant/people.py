@@ -17,15 +17,15 @@ from pydantic import Field
 from flux_tenancy.components.cluster.component import READABLE as PREVIEWED
 from flux_tenancy.components.cluster.subjects import Person, Subject, rbac_subject
 from flux_tenancy.components.config.section import Section
-from flux_tenancy.components.plan.planned import Planned, Stage
+from flux_tenancy.components.plan import Planned, Stage
 from flux_tenancy.components.rbac.subjects import rbac_binding, rbac_role, rules_for, table
 from flux_tenancy.components.tenant.role import FLUX_GROUPS, MANAGED, READ, READABLE
 from flux_tenancy.components.vocabulary.manifests import Manifest, ResourceTable
 
 if TYPE_CHECKING:
+    from flux_tenancy.components.tenant.config import TenancyConfig
     from flux_tenancy.components.tenant.role import PolicyRule
     from flux_tenancy.components.tenant.scope import TenantScope
-    from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
     from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 
 

@@ -12,19 +12,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flux_tenancy.components.installs.flux.controller_rights import LANED_RESOURCES
-from flux_tenancy.components.plan.planned import Planned, Stage, of_stage
+from flux_tenancy.components.plan import Planned, Stage, of_stage
 from flux_tenancy.components.sync.notifications import planned_notification
 from flux_tenancy.components.tenant.capsule.objects import planned_capsule
-from flux_tenancy.components.tenant.delegation import planned_delegation
 from flux_tenancy.components.tenant.grants import planned_grants
-from flux_tenancy.components.tenant.identity import planned_identity
-from flux_tenancy.components.tenant.impersonation import planned_rights
+from flux_tenancy.components.tenant.identity import planned_delegation, planned_identity, planned_rights
 from flux_tenancy.components.tenant.limits import planned_limits
 from flux_tenancy.components.tenant.namespaces import planned_namespaces
 from flux_tenancy.components.tenant.people import planned_people
 from flux_tenancy.components.tenant.releases import planned_releases
-from flux_tenancy.components.tenant.sources import planned_sources
-from flux_tenancy.components.tenant.syncs import planned_syncs
+from flux_tenancy.components.tenant.syncs import planned_sources, planned_syncs
 from flux_tenancy.components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION, LANE_LABEL
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from flux_tenancy.components.tenant.limits import room_of
 if TYPE_CHECKING:
     from kubernetes import client
 
-    from flux_tenancy.components.plan.planned import Planned
+    from flux_tenancy.components.plan import Planned
     from flux_tenancy.components.vocabulary.manifests import Manifest
 
 

@@ -13,11 +13,10 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 from flux_tenancy.components.config.errors import NO_EFFECT, NOT_A, MisplacedValueError
 from flux_tenancy.components.config.passed import SET_BY_PLATFORM, Passed, merged, written
 from flux_tenancy.components.config.types import DnsLabel, Duration, NamespaceName, SecretText, matching
-from flux_tenancy.components.plan.planned import Planned, Stage
+from flux_tenancy.components.plan import Planned, Stage
 from flux_tenancy.components.sync.kustomization import Patch, patches
 from flux_tenancy.components.tenant.scope import further_source_meta
-from flux_tenancy.components.tenant.sources import SourceReference, source_reference
-from flux_tenancy.components.tenant.syncs import applied_from
+from flux_tenancy.components.tenant.syncs import SourceReference, applied_from, source_reference
 from flux_tenancy.components.vocabulary.names import HELM_API, HELM_RELEASE
 from flux_tenancy.components.vocabulary.object_meta import ObjectMeta, SecretPurpose
 
@@ -170,7 +169,7 @@ def _secret_values(meta: ObjectMeta, config: ReleaseConfig) -> Manifest | None:
 
 
 def helm_release(meta: ObjectMeta, config: ReleaseConfig, source: SourceReference, account: str) -> Manifest:
-    """One HelmRelease; it refers to its Secret as `components.plan.registration` has it.
+    """One HelmRelease; it refers to its Secret as `components.plan` has it.
 
     Args:
         meta: metadata of the release's objects; the names of its Secrets begin with its prefix.

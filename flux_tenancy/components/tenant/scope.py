@@ -12,8 +12,7 @@ from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 if TYPE_CHECKING:
     from flux_tenancy.components.git.source import GitAccess
     from flux_tenancy.components.sources.objects import AnySource
-    from flux_tenancy.components.tenant.config import TenantConfig
-    from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+    from flux_tenancy.components.tenant.config import TenancyConfig, TenantConfig
     from flux_tenancy.components.vocabulary.manifests import Manifest
 
 

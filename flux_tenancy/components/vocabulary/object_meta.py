@@ -86,7 +86,7 @@ class ObjectMeta:
         return secret | {"metadata": {"generateName": f"{prefix}-", **named}, "immutable": True}
 
     def secret_reference(self, purpose: SecretPurpose) -> str:
-        """The placeholder for a Secret's generated name until it is known (`components.plan.registration`)."""
+        """The placeholder for a Secret's generated name until it is known (`components.plan`)."""
         return f"{self.prefix}-{purpose.value}"
 
     @property

@@ -14,7 +14,7 @@ from typing import Any
 
 from flux_tenancy.components.config.messages import printable
 from flux_tenancy.components.policies.rendering import POLICIES
-from flux_tenancy.components.tenant.kinds import owner_of
+from flux_tenancy.components.tenant.role import owner_of
 from flux_tenancy.components.vocabulary.manifests import Manifest, merge_patch, qualified
 from flux_tenancy.extensions.tenant_check.envelope import Envelope
 from flux_tenancy.extensions.tenant_check.manifests import Found

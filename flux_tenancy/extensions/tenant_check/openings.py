@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from flux_tenancy.components.config.yaml_files import data_of
-from flux_tenancy.components.tenant.kinds import owner_of
+from flux_tenancy.components.tenant.role import owner_of
 from flux_tenancy.components.vocabulary.manifests import Manifest, parse_quantity
 from flux_tenancy.components.vocabulary.names import POD_SECURITY_LABEL
 from flux_tenancy.extensions.tenant_check.envelope import Envelope

@@ -14,7 +14,7 @@ from flux_tenancy.components.installs.flux.lockdown_flags import DEFAULT_ACCOUNT
 from flux_tenancy.components.installs.flux.release import version_of
 from flux_tenancy.components.rbac.subjects import ALL_ACCOUNTS, Subject, SubjectKind, subjects_of
 from flux_tenancy.components.tenant.further_access import is_documented
-from flux_tenancy.components.tenant.kinds import FLUX_KINDS, group_resource
+from flux_tenancy.components.tenant.role import FLUX_KINDS, group_resource
 from flux_tenancy.components.vocabulary.manifests import DISK, Manifest, name_of, parse_quantity
 from flux_tenancy.components.vocabulary.names import Controller
 from flux_tenancy.isolation.attempts.looking import (

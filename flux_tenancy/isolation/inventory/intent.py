@@ -14,7 +14,7 @@ from flux_tenancy.components.policies.config import PolicyMode
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.onboarding import tenant_template
 from flux_tenancy.components.stack.config import StackConfig
-from flux_tenancy.components.tenant.capsule.names import REPLICATION, SELF_MADE, TENANT, TENANT_OWNER
+from flux_tenancy.components.tenant.capsule.config import REPLICATION, SELF_MADE, TENANT, TENANT_OWNER
 from flux_tenancy.components.tenant.namespaces import PodSecurity
 from flux_tenancy.components.tenant.role import Role
 from flux_tenancy.components.tenant.scope import service_account_name

@@ -16,7 +16,7 @@ from flux_tenancy.components.rbac.kubernetes_roles import AGGREGATE_LABEL
 from flux_tenancy.components.rbac.rights import aggregates_to, is_of_kubernetes
 from flux_tenancy.components.rbac.subjects import SubjectKind, in_words, subject_of, subjects_of, subjects_within
 from flux_tenancy.components.tenant.annotations import EXCEPTIONS, PREFIX, SERVICE_TYPES
-from flux_tenancy.components.tenant.capsule.names import BOUND_BY, BOUND_BY_LABEL, CAPSULE_TENANT_LABEL
+from flux_tenancy.components.tenant.capsule.config import BOUND_BY, BOUND_BY_LABEL, CAPSULE_TENANT_LABEL
 from flux_tenancy.components.tenant.role import Role
 from flux_tenancy.components.vocabulary.manifests import Manifest, name_of, resource_type, selects
 from flux_tenancy.components.vocabulary.names import (

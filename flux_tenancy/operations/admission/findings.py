@@ -15,7 +15,7 @@ from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.policy import Policy
 from flux_tenancy.components.tenant.annotations import KINDS, WITHOUT_GRANTS
-from flux_tenancy.components.tenant.kinds import OPENED_KINDS, flux_kinds_by_group, resources_of
+from flux_tenancy.components.tenant.role import OPENED_KINDS, flux_kinds_by_group, resources_of
 from flux_tenancy.components.vocabulary.manifests import MAKERS, Manifest
 from flux_tenancy.components.vocabulary.names import HELM_CHART, HELM_RELEASE, HELM_REPOSITORY, TENANT_LABEL
 from flux_tenancy.operations.admission.answers import MAY_NOT, Response, objections

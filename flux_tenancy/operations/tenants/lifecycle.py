@@ -22,7 +22,7 @@ from flux_tenancy.components.config.messages import Message, Wording, printable
 from flux_tenancy.components.stack.files.names import stack_file_name, tenant_file_name
 from flux_tenancy.components.sync.flux_objects import read_syncs
 from flux_tenancy.components.tenant.config import TenantState
-from flux_tenancy.components.tenant.leaving.blocked_namespaces import bindings_of
+from flux_tenancy.components.tenant.leaving.access import bindings_of
 from flux_tenancy.components.vocabulary.manifests import name_of, value_at
 from flux_tenancy.components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION, TENANT_LABEL
 from flux_tenancy.operations.files.described_flux import applied_paths

@@ -19,8 +19,8 @@ from flux_tenancy.components.policies.rendering import ACTIONS, POLICIES, kyvern
 from flux_tenancy.components.policies.table import policies as policies_of
 from flux_tenancy.components.rbac.subjects import Subject, SubjectKind
 from flux_tenancy.components.tenant.annotations import EXCEPTIONS
+from flux_tenancy.components.tenant.config import TenancyConfig
 from flux_tenancy.components.tenant.people import DEVELOPER
-from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from flux_tenancy.review.access.policy_settings import (

@@ -17,8 +17,8 @@ from flux_tenancy.components.policies.config import OWN_TAINTS, PoliciesConfig
 from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.table import policies
 from flux_tenancy.components.tenant.annotations import EXCEPTIONS
+from flux_tenancy.components.tenant.config import TenancyConfig
 from flux_tenancy.components.tenant.grants import ExceptedPolicy
-from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 from flux_tenancy.review.access.sentences import counted
 
 FACTOR = 4

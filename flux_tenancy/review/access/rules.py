@@ -36,7 +36,7 @@ from flux_tenancy.components.rbac.rights import (
 )
 from flux_tenancy.components.rbac.subjects import Subject, SubjectKind, rbac_binding, rbac_role, subject_of
 from flux_tenancy.components.tenant.annotations import SERVICE_ACCOUNT
-from flux_tenancy.components.tenant.capsule.names import CAPSULE_API, TENANT, TENANT_OWNER
+from flux_tenancy.components.tenant.capsule.config import CAPSULE_API, TENANT, TENANT_OWNER
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from flux_tenancy.review.render.rendered import RenderedObject

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from flux_tenancy.components.config.messages import HIDDEN, printable, without_passwords
-from flux_tenancy.components.plan.registration import BACKGROUND, OWNERSHIP
+from flux_tenancy.components.plan import BACKGROUND, OWNERSHIP
 from flux_tenancy.components.policies.probe import PROBE_NAME
 from flux_tenancy.components.tenant.annotations import PREFIX
 from flux_tenancy.components.vocabulary.manifests import Manifest, qualified

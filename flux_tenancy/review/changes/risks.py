@@ -14,7 +14,7 @@ import yaml
 
 from flux_tenancy.components.config.messages import without_passwords
 from flux_tenancy.components.config.yaml_files import data_of
-from flux_tenancy.components.tenant.capsule.names import TENANT
+from flux_tenancy.components.tenant.capsule.config import TENANT
 from flux_tenancy.components.vocabulary.names import (
     BUCKET,
     GIT_REPOSITORY,

@@ -13,8 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from flux_tenancy.components.policies.config import PoliciesConfig
 from flux_tenancy.components.stack.policy_engines import relaxed_by
 from flux_tenancy.components.tenant.annotations import NAMESPACES, namespace_lists
-from flux_tenancy.components.tenant.config import TenantConfig
-from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.tenant.config import TenancyConfig, TenantConfig
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.review.render.facts import Facts, digest_of
 

@@ -10,7 +10,7 @@ import pytest
 
 from flux_tenancy.components.installs.flux.config import FluxConfig
 from flux_tenancy.components.policies.onboarding import tenant_template
-from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.tenant.config import TenancyConfig
 from tests.e2e.manifests import git_repository, kustomization, namespace
 from tests.e2e.policies.given import OLDER, TENANCY
 from tests.support.earlier_program import Upgraded

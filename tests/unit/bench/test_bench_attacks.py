@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from dev.bench.attacks import ATTACKS, LARGE_BRANCH, PATTERNS_BRANCH, Attack, Site, attackers_files
-from flux_tenancy.components.tenant.tenancy_config import TenantLimits
+from flux_tenancy.components.tenant.limits import TenantLimits
 from tests.support.largest_pod import SIZES, largest_pod
 
 SITE = Site("busy", "https://git.example.com/busy.git", "https://silent.example.com")

@@ -11,19 +11,17 @@ import pulumi
 from flux_tenancy.components.git.source import GitAccess
 from flux_tenancy.components.installs.flux.config import PlatformSyncConfig
 from flux_tenancy.components.installs.flux.platform_sync import PlatformSyncArgs, planned_platform_sync
-from flux_tenancy.components.plan import register_planned
-from flux_tenancy.components.plan.planned import Planned, Registered, Stage, of_stage
+from flux_tenancy.components.plan import Planned, Registered, Stage, of_stage, register_planned
 from flux_tenancy.components.sources.objects import AnySource, planned_any_source
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.plan import stack_plan
 from flux_tenancy.components.sync.notifications import BETA_PROVIDER_API, Notification
 from flux_tenancy.components.tenant.component import TenantArgs
-from flux_tenancy.components.tenant.config import TenantConfig
+from flux_tenancy.components.tenant.config import TenancyConfig, TenantConfig
 from flux_tenancy.components.tenant.leaving.deletion import Offboarding
 from flux_tenancy.components.tenant.limits import room_of
 from flux_tenancy.components.tenant.plan import tenant_plan
 from flux_tenancy.components.tenant.scope import TenantScope
-from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 

@@ -15,7 +15,7 @@ from flux_tenancy.components.policies.image_signatures import kyverno_only
 from flux_tenancy.components.policies.native_only import tenant_labels
 from flux_tenancy.components.policies.probe import digest_of
 from flux_tenancy.components.policies.table import policy_set
-from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.tenant.config import TenancyConfig
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from tests.support.policy_cases import CONFIGS, RELAXED
 

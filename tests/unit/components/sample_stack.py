@@ -155,7 +155,7 @@ def tenant_config(**keys: Any) -> TenantConfig:
 
 def removal(listed: Collection[str] = ("dev-team",)) -> Offboarding:
     """What a Tenant needs to be removed, for a program that removes none."""
-    return Offboarding(cast(ApiClient, None), listed, None, Hook)
+    return Offboarding(cast(ApiClient, None), listed, Hook)
 
 
 class Hook(pulumi.ErrorHook):

@@ -19,10 +19,10 @@ from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine
 from flux_tenancy.components.policies.image_signatures import kyverno_only, onboards
 from flux_tenancy.components.policies.table import policy_set
 from flux_tenancy.components.stack.policy_engines import relaxed_by
-from flux_tenancy.components.tenant.impersonation import impersonations
+from flux_tenancy.components.tenant.config import TenancyConfig
+from flux_tenancy.components.tenant.identity import impersonations
 from flux_tenancy.components.tenant.people import people_roles
 from flux_tenancy.components.tenant.role import FLUX_GROUPS, MANAGED, tenant_role
-from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 from flux_tenancy.components.vocabulary.manifests import Manifest, name_of, resource_type
 from flux_tenancy.review.access.summary import access_changes
 from flux_tenancy.review.render.rendered import PLATFORM, AdmissionSettings, Render, RenderedObject

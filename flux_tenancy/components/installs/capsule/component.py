@@ -23,7 +23,7 @@ from flux_tenancy.components.installs.capsule.objects import (
 )
 from flux_tenancy.components.installs.chart import TIMEOUT_SECONDS, release
 from flux_tenancy.components.installs.serving import DryRun, DryRuns, until_serving
-from flux_tenancy.components.plan.registration import register
+from flux_tenancy.components.plan import register
 from flux_tenancy.components.rbac.subjects import user_of
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from flux_tenancy.components.installs.flux.lanes import lane_of
 from flux_tenancy.components.installs.flux.profile import NO_TENANTS, StackFacts, configured, in_phases
 from flux_tenancy.components.installs.flux.release import component_of
 from flux_tenancy.components.installs.flux.seen_names import REPLACED, SeenNames, restarted
-from flux_tenancy.components.plan.registration import register
+from flux_tenancy.components.plan import register
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import RECONCILERS
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import pulumi
 
 from flux_tenancy.components.git.source import GitAccess, planned_source
-from flux_tenancy.components.plan.planned import Planned, Registered, Stage
-from flux_tenancy.components.plan.registration import register_planned
+from flux_tenancy.components.plan import Planned, Registered, Stage, register_planned
 from flux_tenancy.components.sync.decryption import decryption_objects
 from flux_tenancy.components.sync.kustomization import kustomization
 from flux_tenancy.components.sync.notifications import Notification, planned_notification

@@ -19,7 +19,7 @@ from flux_tenancy.components.installs.kyverno.objects import (
     wait_until_serving,
     webhook_configurations,
 )
-from flux_tenancy.components.plan.registration import register
+from flux_tenancy.components.plan import register
 
 if TYPE_CHECKING:
     from kubernetes import client

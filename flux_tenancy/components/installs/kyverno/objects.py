@@ -12,7 +12,7 @@ from flux_tenancy.components.config.messages import Wording
 from flux_tenancy.components.installs.chart import Chart, PinnedChart, read_chart
 from flux_tenancy.components.installs.kyverno.config import KYVERNO, STANDBY_REPLICAS, KyvernoConfig, KyvernoController
 from flux_tenancy.components.installs.serving import DryRun, DryRuns, until_serving
-from flux_tenancy.components.plan.registration import BACKGROUND, OWNERSHIP
+from flux_tenancy.components.plan import BACKGROUND, OWNERSHIP
 
 if TYPE_CHECKING:
     from flux_tenancy.components.installs.kyverno.config import KyvernoConfig

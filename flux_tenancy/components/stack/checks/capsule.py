@@ -9,7 +9,7 @@ from flux_tenancy.components.config.errors import NO_EFFECT, RESERVED, SET_BY
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.stack.checks import NOT_INSTALLED
 from flux_tenancy.components.stack.checks.sources import NO_TOKENS
-from flux_tenancy.components.tenant.capsule.names import KEYS_OF_CAPSULE, made_prefix
+from flux_tenancy.components.tenant.capsule.config import KEYS_OF_CAPSULE, made_prefix
 from flux_tenancy.components.tenant.capsule.objects import capsule_limits
 
 if TYPE_CHECKING:

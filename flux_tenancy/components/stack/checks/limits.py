@@ -13,10 +13,9 @@ from flux_tenancy.components.config.types import seconds
 from flux_tenancy.components.stack.checks import of_each
 from flux_tenancy.components.stack.config import largest_objects
 from flux_tenancy.components.stack.plan import stack_plan
-from flux_tenancy.components.tenant.bounds import STORED, TenantBounds, counted_by, most_bytes
 from flux_tenancy.components.tenant.capsule.objects import capsule_limits
-from flux_tenancy.components.tenant.limits import all_counts
-from flux_tenancy.components.tenant.tenancy_config import TenantLimits
+from flux_tenancy.components.tenant.config import TenantBounds
+from flux_tenancy.components.tenant.limits import STORED, TenantLimits, all_counts, counted_by, most_bytes
 from flux_tenancy.components.vocabulary.manifests import parse_quantity
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from flux_tenancy.components.config.errors import NO_EFFECT
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.stack.checks.sources import not_a_tenant
-from flux_tenancy.components.tenant.network import METADATA_NETWORKS
-from flux_tenancy.components.tenant.tenancy_config import TenantNetwork
+from flux_tenancy.components.tenant.network import METADATA_NETWORKS, TenantNetwork
 
 if TYPE_CHECKING:
     from flux_tenancy.components.config.errors import KeyPath

@@ -25,8 +25,7 @@ from flux_tenancy.components.stack.checks.sources import NEEDS_GATE, NO_TOKENS, 
 from flux_tenancy.components.stack.checks.syncs import SYNC_CHECKS
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.sync.decryption import Decryption, decryption_account, key_service_hosts
-from flux_tenancy.components.tenant.capsule.names import made_prefix
-from flux_tenancy.components.tenant.tenancy_config import TenancyMode
+from flux_tenancy.components.tenant.capsule.config import TenancyMode, made_prefix
 from flux_tenancy.components.vocabulary.names import Controller
 
 if TYPE_CHECKING:

@@ -57,8 +57,8 @@ from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.monitoring import MONITORING_API, POD_MONITOR, PROMETHEUS_RULE
 from flux_tenancy.components.stack.plan import stack_plan
 from flux_tenancy.components.sync.flux_objects import read_syncs
-from flux_tenancy.components.tenant.leaving.blocked_namespaces import read_namespace_holds
 from flux_tenancy.components.tenant.leaving.deletion import held_message
+from flux_tenancy.components.tenant.leaving.remaining_objects import read_namespace_holds
 from flux_tenancy.components.vocabulary.manifests import Find, Manifest, plural_of
 
 if TYPE_CHECKING:
@@ -101,9 +101,7 @@ def check_cluster(
     except ClusterUnavailable as error:
         return None, [*problems, error.as_problem(stack_file)]
     listed = config.tenant_of_namespaces
-    warnings = tuple(
-        held_message(found, config.cluster.context) for name, found in holds.items() if found and name not in listed
-    )
+    warnings = tuple(held_message(found) for name, found in holds.items() if found and name not in listed)
     names = SeenNames(seen, replaced_names(state))
     warnings = (*warnings, *surplus_namespaces(config, facts), *names.warnings())
     warnings = (*warnings, *(each.message for each in taken))

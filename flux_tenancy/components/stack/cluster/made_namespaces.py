@@ -10,7 +10,7 @@ from flux_tenancy.components.config.messages import Message, printable
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.stack.cluster.namespaces import NAMESPACE_TYPE
 from flux_tenancy.components.stack.config import StackConfig
-from flux_tenancy.components.tenant.capsule.names import CAPSULE_API, CAPSULE_TENANT_LABEL, TENANT_TYPE
+from flux_tenancy.components.tenant.capsule.config import CAPSULE_API, CAPSULE_TENANT_LABEL, TENANT_TYPE
 from flux_tenancy.components.tenant.capsule.objects import capsule_limits
 
 TENANTS_PATH = f"/apis/{CAPSULE_API}/tenants"

@@ -35,7 +35,7 @@ from flux_tenancy.components.installs.capsule.objects import (
 from flux_tenancy.components.installs.kyverno.config import KYVERNO
 from flux_tenancy.components.installs.kyverno.objects import webhook_configurations
 from flux_tenancy.components.installs.product import Product
-from flux_tenancy.components.plan.planned import key_of
+from flux_tenancy.components.plan import key_of
 from flux_tenancy.components.stack.cluster.namespaces import NAMESPACE_TYPE
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.plan import Plan
@@ -63,7 +63,7 @@ class NameConflict:
 
     Attributes:
         tenant: the tenant in whose namespace it is.
-        key: the key of the platform's object (`components.plan.planned.key_of`).
+        key: the key of the platform's object (`components.plan.key_of`).
         message: what is left out, and what to do.
     """
 

@@ -11,8 +11,8 @@ from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.installs.capsule.config import CAPSULE
 from flux_tenancy.components.installs.kyverno.config import KYVERNO
 from flux_tenancy.components.stack.config import StackConfig
-from flux_tenancy.components.tenant.capsule.names import CAPSULE_TENANT_LABEL, TENANT_TYPE
-from flux_tenancy.components.tenant.leaving.blocked_namespaces import NamespaceHolds
+from flux_tenancy.components.tenant.capsule.config import CAPSULE_TENANT_LABEL, TENANT_TYPE
+from flux_tenancy.components.tenant.leaving.remaining_objects import NamespaceHolds
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 
 NAMESPACE_TYPE = "kubernetes:core/v1:Namespace"
@@ -47,19 +47,19 @@ def held_namespaces(config: StackConfig, holds: Mapping[str, NamespaceHolds | No
     """
     paths = {name: f"tenants.{tenant}" for name, tenant in config.tenant_of_namespaces.items()}
     return [
-        Problem(stack_file, path, _being_deleted(namespace, holds[namespace], config.cluster.context))
+        Problem(stack_file, path, _being_deleted(namespace, holds[namespace]))
         for namespace, path in (dict.fromkeys(OF_PLATFORM, "cluster") | paths).items()
         if namespace in holds
     ]
 
 
-def _being_deleted(namespace: str, holds: NamespaceHolds | None, context: str | None) -> Message:
+def _being_deleted(namespace: str, holds: NamespaceHolds | None) -> Message:
     remedy = "wait until it is gone, and run the command again"
     if holds:
         # Flux's controllers may have gone before the objects that they finalize, and then nothing prunes.
         remedy = (
-            "finalizers block it: when nothing needs them, or their controllers are gone, remove them and run the "
-            f"command again:{holds.listing(context)}"
+            "finalizers block it: when nothing needs them, or their controllers are gone, remove them with `kubectl "
+            f"edit` and run the command again:{holds.listing}"
         )
     return Message("FT-CLU-110", f"namespace {namespace!r} is still being deleted", remedy)
 

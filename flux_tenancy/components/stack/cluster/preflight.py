@@ -48,7 +48,7 @@ from flux_tenancy.components.stack.cluster.protection import deletion_problems, 
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.files.stack_file import StackFile
 from flux_tenancy.components.stack.plan import stack_plan
-from flux_tenancy.components.tenant.delegation import end_team_access
+from flux_tenancy.components.tenant.leaving.access import end_team_access
 
 
 def preflight(config: StackConfig, state: State, file: StackFile, project: Path) -> Preflight:

@@ -13,7 +13,7 @@ import pulumi
 from flux_tenancy.components.cluster.client import ClusterUnavailable
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.engine import log
-from flux_tenancy.components.plan.planned import Stage, of_stage
+from flux_tenancy.components.plan import Stage, of_stage
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.platform import Platform
 from flux_tenancy.components.sync.status import Progress

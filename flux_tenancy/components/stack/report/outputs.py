@@ -20,7 +20,7 @@ from flux_tenancy.components.git.source import webhook_url
 from flux_tenancy.components.installs.flux.config import PlatformSyncConfig
 from flux_tenancy.components.installs.flux.platform_sync import PlatformSync, platform_path
 from flux_tenancy.components.keys.ssh_keys import read_private_key
-from flux_tenancy.components.plan.planned import Registered
+from flux_tenancy.components.plan import Registered
 from flux_tenancy.components.sources.config import ExternalArtifactSource, Source, has_status
 from flux_tenancy.components.sources.objects import fetched_url
 from flux_tenancy.components.stack.cluster.made_namespaces import made_namespaces
@@ -43,7 +43,7 @@ from flux_tenancy.components.tenant.grants import Grant, in_words
 from flux_tenancy.components.tenant.leaving.remaining_objects import Remains
 from flux_tenancy.components.tenant.people import listed_people
 from flux_tenancy.components.tenant.scope import further_source_meta, source_meta
-from flux_tenancy.components.tenant.sources import source_reference
+from flux_tenancy.components.tenant.syncs import source_reference
 from flux_tenancy.components.vocabulary.manifests import Find, Manifest
 from flux_tenancy.components.vocabulary.names import (
     GIT_REPOSITORY,

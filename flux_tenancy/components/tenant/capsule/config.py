@@ -1,6 +1,19 @@
-"""What a tenant may do by itself in a stack with `tenancy.mode: capsule`."""
+"""Capsule: its names, its limits for tenants that make namespaces themselves, and how Flux uses capsule-proxy.
+
+Source: pkg/api/meta and api/v1beta2 of Capsule 0.14
+
+Without capsule-proxy, Flux impersonates the tenant's service account at the API server itself, which is enough for
+everything but listing namespaces. With it, Flux logs in at the proxy as that account, and then impersonates it there
+all the same, so the account needs the right to impersonate itself.
+
+Source: https://fluxcd.io/flux/components/kustomize/kustomizations/#generic, clientForKubeConfig in
+runtime/client/impersonator.go of github.com/fluxcd/pkg, and the guides for Flux of Capsule and capsule-addon-fluxcd
+"""
 
 from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from pydantic import Field, model_validator
 
@@ -8,7 +21,56 @@ from flux_tenancy.components.config.errors import EXACTLY_ONE, MisplacedValueErr
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import DnsLabel, Quantity, QuotaResource, WebUrl
+from flux_tenancy.components.installs.capsule.objects import CAPSULE_GROUP
 from flux_tenancy.components.keys.types import CertificateAuthority
+from flux_tenancy.components.rbac.subjects import rbac_binding, rbac_role, rbac_rule, user_of
+from flux_tenancy.components.tenant.annotations import PREFIX
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL
+
+if TYPE_CHECKING:
+    from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
+
+
+CAPSULE_API = f"{CAPSULE_GROUP}/v1beta2"
+TENANT, TENANT_OWNER, REPLICATION = "Tenant", "TenantOwner", "GlobalTenantResource"
+TENANT_TYPE = f"kubernetes:{CAPSULE_API}:{TENANT}"
+
+CAPSULE_TENANT_LABEL = f"{CAPSULE_GROUP}/tenant"
+"""The label of each namespace of a Capsule Tenant, with its name."""
+OWNER_OF_LABEL = "projectcapsule.dev/tenant"
+"""The label of a TenantOwner with the name of the Tenant that it owns."""
+NAMESPACE_READER = "flux-tenancy-own-namespace"
+"""The ClusterRole to read the namespace that one is bound in: Flux waits for a namespace before it fills it."""
+BOUND_BY_LABEL, BOUND_BY = "projectcapsule.dev/managed-by", "controller"
+"""The label of the RoleBindings that Capsule makes of a Tenant."""
+
+MADE_BY_TENANT = "capsule"
+"""The value of the label `app.kubernetes.io/managed-by` on namespaces that tenants make themselves."""
+SELF_MADE = {MANAGED_BY_LABEL: MADE_BY_TENANT}
+OWNER = f"{PREFIX}owner"
+"""The annotation of such a namespace with the user who may change and delete it."""
+LIMIT_LABEL = f"{PREFIX}limit"
+"""The label of each limit in such a namespace with its name, the same for all tenants."""
+SETTINGS = f"{PREFIX}settings"
+"""The annotation of such a namespace with the keys of all annotations that the platform sets on it."""
+
+NODE_SELECTOR = "scheduler.alpha.kubernetes.io/node-selector"
+"""Source: https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#podnodeselector"""
+KEYS_OF_CAPSULE = (f"{CAPSULE_GROUP}/", "projectcapsule.dev/", NODE_SELECTOR)
+"""What the keys of the labels and annotations begin with that Capsule puts on namespaces."""
+
+
+def made_prefix(tenant: str) -> str:
+    """What the names of the namespaces that a tenant makes begin with."""
+    return f"{tenant}-"
+
+
+class TenancyMode(StrEnum):
+    """Who creates tenants' namespaces."""
+
+    NAMESPACES = "namespaces"
+    CAPSULE = "capsule"
 
 
 class CapsuleLimits(Section):
@@ -70,3 +132,50 @@ class CapsuleTenancy(CapsuleLimits):
     proxy: CapsuleProxy | None = Field(
         None, description="capsule-proxy for tenants' syncs, by `address`, `secret` or `addon`; none by default."
     )
+
+
+ADDON_ANNOTATION = "capsule.addon.fluxcd/enabled"
+"""The annotation of a service account that asks capsule-addon-fluxcd for a kubeconfig and for access to the proxy."""
+_KEY = "kubeconfig"
+
+
+def kube_config(tenant: str, account: str, proxy: CapsuleProxy | None) -> Manifest:
+    """The field `kubeConfig` of a tenant's syncs, as an entry of their `spec`; nothing without a proxy."""
+    if proxy is None:
+        return {}
+    if proxy.address is not None:
+        return {"kubeConfig": {"configMapRef": {"name": _config_map_name(tenant)}}}
+    name = f"{account}-{_KEY}" if proxy.addon else proxy.secret
+    return {"kubeConfig": {"secretRef": {"name": name, "key": _KEY}}}
+
+
+def proxy_objects(tenant: str, meta: ObjectMeta, account: str, proxy: CapsuleProxy | None) -> list[Manifest]:
+    """The address of the proxy, without any credential, and the right that a login there needs.
+
+    Args:
+        proxy: the proxy, or None. The addon gives the right itself.
+    """
+    if proxy is None or proxy.addon:
+        return []
+    name = f"flux-tenancy-{tenant}-impersonator"
+    own = {"kind": "ServiceAccount", "name": account, "namespace": meta.namespace}
+    impersonates = rbac_rule("", ("users",), ("impersonate",), (user_of(meta.namespace, account),))
+    metadata: Manifest = {"name": name, "labels": dict(meta.labels)}
+    rights = [
+        rbac_role("ClusterRole", metadata, [impersonates]),
+        rbac_binding("ClusterRoleBinding", metadata, name, [own]),
+    ]
+    if proxy.address is None:
+        return rights
+    data = {"provider": "generic", "address": proxy.address, "serviceAccountName": account}
+    if proxy.certificate_authority is not None:
+        data["ca.crt"] = proxy.certificate_authority
+    if proxy.audiences:
+        # One a line. Source: utils/restconfig.go of github.com/fluxcd/pkg/auth
+        data["audiences"] = "\n".join(proxy.audiences)
+    metadata = meta.metadata(_config_map_name(tenant))
+    return [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}, *rights]
+
+
+def _config_map_name(tenant: str) -> str:
+    return f"{tenant}-capsule-proxy"

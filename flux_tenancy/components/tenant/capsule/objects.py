@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 from flux_tenancy.components.installs.capsule.config import CAPSULE
 from flux_tenancy.components.installs.capsule.objects import CAPSULE_GROUP, NAMESPACE_DELETER
-from flux_tenancy.components.plan.planned import Planned, Stage
+from flux_tenancy.components.plan import Planned, Stage
 from flux_tenancy.components.rbac.subjects import rbac_binding, rbac_role, rbac_rule, rules_for, table, user_of
 from flux_tenancy.components.tenant.annotations import account_annotations, namespace_annotations
-from flux_tenancy.components.tenant.capsule.names import (
+from flux_tenancy.components.tenant.capsule.config import (
     CAPSULE_API,
     LIMIT_LABEL,
     NAMESPACE_READER,
@@ -30,16 +30,17 @@ from flux_tenancy.components.tenant.capsule.names import (
     SETTINGS,
     TENANT,
     TENANT_OWNER,
+    TenancyMode,
     made_prefix,
+    proxy_objects,
 )
-from flux_tenancy.components.tenant.capsule.proxy import proxy_objects
+from flux_tenancy.components.tenant.config import TenancyConfig
 from flux_tenancy.components.tenant.freezes import freeze_annotations
 from flux_tenancy.components.tenant.limits import limiting_objects, room_where_made
 from flux_tenancy.components.tenant.namespaces import PodSecurity, pod_security_labels
-from flux_tenancy.components.tenant.network import network_openings
+from flux_tenancy.components.tenant.network import TenantNetwork, network_openings
 from flux_tenancy.components.tenant.people import DEVELOPER, VIEWER, people_bindings
 from flux_tenancy.components.tenant.role import cluster_role_for
-from flux_tenancy.components.tenant.tenancy_config import TenancyConfig, TenancyMode, TenantNetwork
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
@@ -47,8 +48,8 @@ from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 if TYPE_CHECKING:
     from flux_tenancy.components.tenant.capsule.config import CapsuleLimits
     from flux_tenancy.components.tenant.config import TenantConfig
+    from flux_tenancy.components.tenant.limits import TenantLimits
     from flux_tenancy.components.tenant.scope import TenantScope
-    from flux_tenancy.components.tenant.tenancy_config import TenantLimits
 
 REPLICATOR = "flux-tenancy-replicator"
 """The service account as which Capsule writes limits, in Capsule's namespace, and its ClusterRole and binding."""

@@ -28,7 +28,7 @@ from flux_tenancy.components.cluster.hooks import NotReady, before_changes, in_t
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.engine import log
 from flux_tenancy.components.installs.capsule.objects import CAPSULE_GROUP
-from flux_tenancy.components.tenant.capsule.names import (
+from flux_tenancy.components.tenant.capsule.config import (
     CAPSULE_API,
     CAPSULE_TENANT_LABEL,
     KEYS_OF_CAPSULE,
@@ -45,7 +45,7 @@ from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 if TYPE_CHECKING:
     from kubernetes import client
 
-    from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+    from flux_tenancy.components.tenant.config import TenancyConfig
     from flux_tenancy.components.vocabulary.manifests import Manifest
 
 _TIMEOUT_SECONDS = 60

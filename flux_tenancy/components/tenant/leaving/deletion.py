@@ -15,32 +15,33 @@ internal/controller/kustomization_controller.go of kustomize-controller 1.9
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pulumi
 
-from flux_tenancy.components.cluster.client import ClusterUnavailable, explaining, find_object, items, path_of
+from flux_tenancy.components.cluster.client import (
+    ClusterUnavailable,
+    ask,
+    explaining,
+    find_object,
+    items,
+    patch_current,
+    path_of,
+)
 from flux_tenancy.components.cluster.hooks import in_thread
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.types import seconds
 from flux_tenancy.components.engine import log
 from flux_tenancy.components.installs.flux.lanes import instance_of, lane_of
-from flux_tenancy.components.plan.planned import Deletion, Planned
+from flux_tenancy.components.plan import Deletion, Planned
 from flux_tenancy.components.sync.flux_objects import request_reconciliation
-from flux_tenancy.components.tenant.capsule.names import CAPSULE_TENANT_LABEL, TENANT
-from flux_tenancy.components.tenant.leaving.blocked_namespaces import (
-    FLUX_FINALIZER,
-    DeletedSync,
-    Held,
-    NamespaceHolds,
-    end_pods,
-    read_namespace_holds,
-    remove_access,
-    remove_finalizer,
-)
-from flux_tenancy.components.vocabulary.manifests import is_terminating, name_of
+from flux_tenancy.components.tenant.capsule.config import CAPSULE_TENANT_LABEL, TENANT
+from flux_tenancy.components.tenant.leaving.access import remove_access
+from flux_tenancy.components.tenant.leaving.remaining_objects import Held, NamespaceHolds, read_namespace_holds
+from flux_tenancy.components.vocabulary.manifests import Manifest, is_terminating, name_of
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL, Controller
 
 if TYPE_CHECKING:
@@ -49,13 +50,14 @@ if TYPE_CHECKING:
 OBJECT_HELD = Wording(
     "FT-TEN-016",
     "{before}{object} still exists",
-    "check that {controller} is healthy. When nothing needs its finalizers, remove them and run `pulumi up` "
-    "again:{finalizers}",
+    "check that {controller} is healthy. When nothing needs its finalizers, remove them with `kubectl edit` and run "
+    "`pulumi up` again:{finalizers}",
 )
 OBJECT_NOT_DELETED = Wording(
     "FT-TEN-014", "{object} is not deleted: {reason}", "correct what the cluster says, and run the update again"
 )
 
+FLUX_FINALIZER = "finalizers.fluxcd.io"
 # Attempts to delete a namespace that is only slow: Kubernetes itself removes the finalizers in it.
 _ATTEMPTS = 3
 # A healthy controller needs less than a second. After an error it retries with a back-off, which has grown to minutes
@@ -78,7 +80,6 @@ class Offboarding:
 
     Args:
         listed: the tenants that the stack lists and that are not leaving; these keep their access.
-        context: kubectl's context for the cluster; None for the current one.
         register: creates a hook from a name and a function.
     """
 
@@ -86,20 +87,18 @@ class Offboarding:
         self,
         api: client.ApiClient,
         listed: Collection[str],
-        context: str | None,
         register: Callable[[str, pulumi.ErrorHookFunction], pulumi.ErrorHook] = pulumi.ErrorHook,
     ) -> None:
-        self._api, self._listed, self._context = api, frozenset(listed), context
-        hooks = {
-            name: pulumi.ResourceHookBinding(on_error=[register(f"offboarding-{name}", self._if_late(stays))])
-            for name, stays in (
-                ("sync", self._sync_stays),
-                ("namespace", self._namespace_stays),
-                ("capsule", self._capsule_stays),
-                ("part", self._part_stays),
+        self._api, self._listed = api, frozenset(listed)
+        self._hooks = {
+            name: pulumi.ResourceHookBinding(on_error=[register(f"offboarding-{name}", self._if_late(retries))])
+            for name, retries in (
+                ("sync", self._retries_sync),
+                ("namespace", self._retries_namespace),
+                ("capsule", self._retries_capsule),
+                ("part", self._retries_part),
             )
         }
-        self._hooks = hooks
 
     def options(self, planned: Planned, patience: float) -> pulumi.ResourceOptions:
         """How long the deletion of a tenant's object may take, and what the engine runs if it takes longer.
@@ -119,146 +118,101 @@ class Offboarding:
             case Deletion.IMMEDIATE:
                 return pulumi.ResourceOptions()
 
-    def _if_late(
-        self, stays: Callable[[pulumi.ErrorHookArgs], Awaitable[bool]]
-    ) -> Callable[[pulumi.ErrorHookArgs], Awaitable[bool]]:
-        """The hook for a deletion that has begun. Of one that the cluster has refused, the engine tells the reason."""
+    def _if_late(self, retries: Callable[[Manifest, int], bool]) -> pulumi.ErrorHookFunction:
+        """The hook for a deletion that has begun. Of one that the cluster has refused, the engine tells the reason.
+
+        Args:
+            retries: does what ends the deletion of an object that has failed so many times, or reports what blocks it;
+                returns whether the engine deletes it again, and raises ClusterUnavailable.
+        """
+
+        def late(manifest: Manifest, times: int) -> bool:
+            try:
+                found = find_object(self._api, manifest)
+                return (found is None or is_terminating(found)) and retries(manifest, times)
+            except ClusterUnavailable as error:
+                log.error(OBJECT_NOT_DELETED(object=_label(manifest), reason=error))
+                return False
 
         async def hook(failed: pulumi.ErrorHookArgs) -> bool:
             if failed.failed_operation != "delete" or failed.old_inputs is None:
                 return False
-            manifest: Any = failed.old_inputs
-            try:
-                found = await in_thread(find_object, self._api, manifest)
-            except ClusterUnavailable as error:
-                log.error(OBJECT_NOT_DELETED(object=_label(manifest), reason=error))
-                return False
-            return (found is None or is_terminating(found)) and await stays(failed)
+            return await in_thread(late, dict(failed.old_inputs), len(failed.errors))
 
         return hook
 
-    async def _sync_stays(self, failed: pulumi.ErrorHookArgs) -> bool:
-        sync = DeletedSync.of(failed.old_inputs)
-        if sync.tenant in self._listed:
+    def _retries_sync(self, sync: Manifest, times: int) -> bool:
+        tenant = sync["metadata"]["labels"][TENANT_LABEL]
+        if tenant in self._listed:
             return False
-        if len(failed.errors) > 1:
-            log.error(await in_thread(self._held, failed.old_inputs, sync.tenant))
+        if times > 1:
+            self._report_held(sync, f"tenant {tenant}: its access is removed, but ")
             return False
-        try:
-            await in_thread(remove_access, self._api, sync)
-            await in_thread(remove_finalizer, self._api, path_of(failed.old_inputs or {}))
-        except ClusterUnavailable as error:
-            log.error(
-                OBJECT_NOT_DELETED(object=_label(failed.old_inputs), reason=f"the tenant's access may remain: {error}")
-            )
-            return False
+        remove_access(self._api, sync)
+        remove_finalizer(self._api, path_of(sync))
         log.warn(
             Message(
                 "FT-TEN-010",
-                f"tenant {sync.tenant}: Flux did not prune {_label(failed.old_inputs)} in time; its role bindings "
-                "and service account are deleted now, and the objects that Flux applied are deleted with the "
-                "namespaces",
+                f"tenant {tenant}: Flux did not prune {_label(sync)} in time; its role bindings and service account "
+                "are deleted now, and the objects that Flux applied are deleted with the namespaces",
             )
         )
         return True
 
-    async def _part_stays(self, failed: pulumi.ErrorHookArgs) -> bool:
-        part: Any = failed.old_inputs
-        try:
-            match len(failed.errors):
-                case 1:
-                    await in_thread(request_reconciliation, self._api, part, datetime.now(UTC))
-                    log.info(
-                        Message(
-                            "FT-TEN-012",
-                            f"{_controller_of(part)} has not removed its finalizer from {_label(part)} "
-                            f"within {_CLEANING_SECONDS} s; a reconciliation is requested, and the wait is "
-                            "repeated once",
-                        )
-                    )
-                case 2:
-                    await in_thread(remove_finalizer, self._api, path_of(part))
-                    log.warn(
-                        Message(
-                            "FT-TEN-013",
-                            f"{_controller_of(part)} has not removed its finalizer from {_label(part)} in "
-                            f"{2 * _CLEANING_SECONDS} s. The finalizer was removed; the controller's copy is "
-                            "deleted when its pod restarts",
-                        )
-                    )
-                case _:
-                    log.error(await in_thread(self._held, part))
-                    return False
-        except ClusterUnavailable as error:
-            log.error(OBJECT_NOT_DELETED(object=_label(part), reason=error))
+    def _retries_part(self, part: Manifest, times: int) -> bool:
+        if times > 2:
+            self._report_held(part)
             return False
+        late = f"{_controller_of(part)} has not removed its finalizer from {_label(part)}"
+        if times == 1:
+            request_reconciliation(self._api, part, datetime.now(UTC))
+            asked = f"{late} within {_CLEANING_SECONDS} s; a reconciliation is requested, and the wait is repeated once"
+            log.info(Message("FT-TEN-012", asked))
+            return True
+        remove_finalizer(self._api, path_of(part))
+        log.warn(
+            Message(
+                "FT-TEN-013",
+                f"{late} in {2 * _CLEANING_SECONDS} s. The finalizer was removed; the controller's copy is deleted "
+                "when its pod restarts",
+            )
+        )
         return True
 
-    def _stays(self, namespace: Any) -> bool:
-        """Whether a namespace's tenant is still listed: Flux may have to prune what it applied from there elsewhere."""
-        return namespace["metadata"]["labels"].get(TENANT_LABEL) in self._listed
+    def _report_held(self, manifest: Manifest, before: str = "") -> None:
+        """Say what blocks the deletion of an object."""
+        metadata = (find_object(self._api, manifest) or {"metadata": {}})["metadata"]
+        held = Held(manifest["kind"].lower(), manifest["metadata"]["name"], tuple(metadata.get("finalizers", ())))
+        listing = NamespaceHolds(manifest["metadata"]["namespace"], (held,)).listing
+        fields = {"object": _label(manifest), "controller": _controller_of(manifest), "finalizers": listing}
+        log.error(OBJECT_HELD(before=before, **fields))
 
-    def _held(self, manifest: Any, tenant: str = "") -> Message:
-        """What blocks the deletion of an object, with the command that removes its finalizers.
+    def _retries_namespace(self, namespace: Manifest, times: int) -> bool:
+        return self._retries_namespace_of(namespace, namespace["metadata"]["name"], times)
 
-        Args:
-            tenant: the tenant whose access is removed already; empty if none is.
-        """
-        try:
-            found = find_object(self._api, manifest) or {"metadata": {}}
-        except ClusterUnavailable as error:
-            return OBJECT_NOT_DELETED(object=_label(manifest), reason=f"cannot read its finalizers: {error}")
-        kind, metadata = manifest["kind"], manifest["metadata"]
-        held = Held(kind.lower(), metadata["name"], tuple(found["metadata"].get("finalizers", ())))
-        finalizers = NamespaceHolds(metadata["namespace"], (held,)).listing(self._context)
-        fields = {"object": _label(manifest), "controller": _controller_of(manifest), "finalizers": finalizers}
-        return OBJECT_HELD(before=f"tenant {tenant}: its access is removed, but " if tenant else "", **fields)
-
-    async def _namespace_stays(self, failed: pulumi.ErrorHookArgs) -> bool:
-        return await self._retried(failed.name, self._stays(failed.old_inputs), len(failed.errors))
-
-    async def _capsule_stays(self, failed: pulumi.ErrorHookArgs) -> bool:
-        tenant: Any = failed.old_inputs
-        times, stays = len(failed.errors), self._stays(tenant)
-        try:
-            made = await in_thread(_ending_namespaces, self._api, tenant["metadata"]["name"])
-        except ClusterUnavailable as error:
-            log.error(OBJECT_NOT_DELETED(object=_label(tenant), reason=error))
-            return False
-        again = [await self._retried(each, stays, times) for each in made]
+    def _retries_capsule(self, tenant: Manifest, times: int) -> bool:
+        """Capsule deletes a Tenant's namespaces with the Tenant."""
+        selector = f"{CAPSULE_TENANT_LABEL}={tenant['metadata']['name']}"
+        with explaining(self._api):
+            found = items(self._api, "/api/v1/namespaces", labelSelector=selector)
+        made = [each["metadata"]["name"] for each in found if is_terminating(each)]
+        again = [self._retries_namespace_of(tenant, each, times) for each in made]
         return times < _ATTEMPTS and all(again)
 
-    async def _retried(self, namespace: str, stays: bool, times: int) -> bool:
+    def _retries_namespace_of(self, manifest: Manifest, namespace: str, times: int) -> bool:
         """Do what ends a namespace whose deletion has taken too long, or say what blocks it.
 
         Args:
-            stays: whether its tenant does.
-
-        Returns:
-            Whether to delete it again.
+            manifest: the namespace or the Tenant of Capsule that is deleted. If its tenant stays, Flux may still have
+                to prune what it applied from there elsewhere, so its finalizers do, too.
         """
-        try:
-            holds = await in_thread(read_namespace_holds, self._api, namespace)
-        except ClusterUnavailable as error:
-            log.error(
-                OBJECT_NOT_DELETED(
-                    object=f"namespace {namespace}", reason=f"cannot read the objects that block it: {error}"
-                )
-            )
-            return False
+        holds = read_namespace_holds(self._api, namespace)
         if holds is None:
             return True
         last = times >= _ATTEMPTS
         if holds.pods and not last:
-            try:
-                await in_thread(end_pods, self._api, namespace)
-            except ClusterUnavailable as error:
-                log.error(
-                    OBJECT_NOT_DELETED(
-                        object=f"namespace {namespace}", reason=f"cannot delete the pods that have not ended: {error}"
-                    )
-                )
-                return False
+            with explaining(self._api):
+                ask(self._api, "DELETE", f"/api/v1/namespaces/{namespace}/pods", gracePeriodSeconds="0")
             log.warn(
                 Message(
                     "FT-TEN-022",
@@ -266,18 +220,11 @@ class Offboarding:
                     "with a grace period of 0",
                 )
             )
+        stays = manifest["metadata"]["labels"].get(TENANT_LABEL) in self._listed
         of_flux = [] if stays else holds.only_by(FLUX_FINALIZER)
         if of_flux and not last:
-            try:
-                for each in of_flux:
-                    await in_thread(remove_finalizer, self._api, each.path)
-            except ClusterUnavailable as error:
-                log.error(
-                    OBJECT_NOT_DELETED(
-                        object=f"namespace {namespace}", reason=f"cannot remove Flux's finalizers: {error}"
-                    )
-                )
-                return False
+            for each in of_flux:
+                remove_finalizer(self._api, each.path)
             log.warn(
                 Message(
                     "FT-TEN-020",
@@ -288,35 +235,46 @@ class Offboarding:
             return True
         again = holds.only_by_kubernetes and not last
         if holds or last:
-            (log.warn if again else log.error)(held_message(holds, self._context))
+            (log.warn if again else log.error)(held_message(holds))
         return again
+
+
+def remove_finalizer(api: client.ApiClient, path: str) -> None:
+    """Remove Flux's finalizer from an object that is being deleted; other finalizers stay.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer, or not to this user.
+    """
+    from kubernetes.dynamic.exceptions import NotFoundError
+
+    def without(found: Mapping[str, Any]) -> Manifest:
+        metadata = found["metadata"]
+        rest = [each for each in metadata.get("finalizers", ()) if each != FLUX_FINALIZER]
+        # With the version, a finalizer that somebody else has just added is a conflict and not lost.
+        return {"metadata": {"finalizers": rest, "resourceVersion": metadata.get("resourceVersion")}}
+
+    with explaining(api), suppress(NotFoundError):
+        patch_current(api, path, without)
+
+
+def held_message(holds: NamespaceHolds) -> Message:
+    """What an admin has to know about a namespace whose deletion is blocked."""
+    return Message(
+        "FT-TEN-021",
+        f"namespace {holds.namespace} is still being deleted, and the objects below block it",
+        "when nothing needs their finalizers, remove them with `kubectl edit` and run `pulumi up` again; until then, "
+        f"`pulumi up --continue-on-error` removes other tenants:{holds.listing}",
+    )
 
 
 def _deleted_within(timeout: float, hooks: pulumi.ResourceHookBinding | None) -> pulumi.ResourceOptions:
     return pulumi.ResourceOptions(custom_timeouts=pulumi.CustomTimeouts(delete=f"{timeout:.0f}s"), hooks=hooks)
 
 
-def _ending_namespaces(api: client.ApiClient, tenant: str) -> list[str]:
-    """The namespaces of a Tenant of Capsule whose deletion has begun and not ended. Raises ClusterUnavailable."""
-    with explaining(api):
-        found = items(api, "/api/v1/namespaces", labelSelector=f"{CAPSULE_TENANT_LABEL}={tenant}")
-        return [each["metadata"]["name"] for each in found if is_terminating(each)]
-
-
-def held_message(holds: NamespaceHolds, context: str | None) -> Message:
-    """What an admin has to know about a namespace whose deletion is blocked."""
-    return Message(
-        "FT-TEN-021",
-        f"namespace {holds.namespace} is still being deleted, and the objects below block it",
-        "when nothing needs their finalizers, remove them and run `pulumi up` again; until then, `pulumi up "
-        f"--continue-on-error` removes other tenants:{holds.listing(context)}",
-    )
-
-
-def _controller_of(manifest: Any) -> str:
+def _controller_of(manifest: Manifest) -> str:
     """The Deployment of the controller that removes the finalizer of a Flux object."""
     return instance_of(_CONTROLLERS[manifest["kind"]], lane_of(manifest))
 
 
-def _label(manifest: Any) -> str:
+def _label(manifest: Manifest) -> str:
     return f"{manifest['kind']} {name_of(manifest)}"

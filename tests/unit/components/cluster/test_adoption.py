@@ -11,7 +11,7 @@ from recorded_program import run
 
 from flux_tenancy.components.cluster.adoption import adopt
 from flux_tenancy.components.engine.state import State
-from flux_tenancy.components.plan.registration import register
+from flux_tenancy.components.plan import register
 
 NOTHING = State({})
 NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "flux-system"}}

@@ -33,7 +33,7 @@ from flux_tenancy.components.cluster.client import (
 )
 from flux_tenancy.components.cluster.config import ClusterConfig
 from flux_tenancy.components.config.messages import code_of
-from flux_tenancy.components.plan.registration import OWNERSHIP
+from flux_tenancy.components.plan import OWNERSHIP
 from flux_tenancy.components.sync.flux_objects import read_syncs
 
 VERSION = {

@@ -6,7 +6,7 @@ from typing import Any
 import pulumi
 from recorded_program import GENERATED, run
 
-from flux_tenancy.components.plan.registration import generated_names, referring, register
+from flux_tenancy.components.plan import generated_names, referring, register
 
 NAMED = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings", "namespace": "apps"}}
 GENERATE = {"apiVersion": "v1", "kind": "Secret", "metadata": {"generateName": "dev-team-git-", "namespace": "apps"}}

@@ -6,7 +6,7 @@ import pulumi
 import pytest
 from recorded_program import run
 
-from flux_tenancy.components.plan.registration import register
+from flux_tenancy.components.plan import register
 from flux_tenancy.components.vocabulary.manifests import name_of, resource_type
 
 

@@ -4,8 +4,7 @@ import pulumi
 import pytest
 
 from flux_tenancy.components.config.errors import BrokenInvariantError
-from flux_tenancy.components.plan.planned import Planned, Stage
-from flux_tenancy.components.plan.registration import register_planned
+from flux_tenancy.components.plan import Planned, Stage, register_planned
 from flux_tenancy.components.vocabulary.manifests import Manifest
 
 NAMED: Manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings", "namespace": "apps"}}

@@ -9,7 +9,7 @@ from kubernetes.client import ApiClient
 from recorded_program import run
 
 from flux_tenancy.components.cluster.client import ClusterUnavailable
-from flux_tenancy.components.plan.registration import BACKGROUND, OWNERSHIP
+from flux_tenancy.components.plan import BACKGROUND, OWNERSHIP
 from flux_tenancy.components.policies import component as tenancy_policies
 from flux_tenancy.components.policies.component import KyvernoPolicies, NativePolicies, PoliciesArgs
 from flux_tenancy.components.policies.config import PolicyEngine

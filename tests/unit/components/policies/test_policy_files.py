@@ -19,7 +19,7 @@ from flux_tenancy.components.policies.policy_files import (
     written,
 )
 from flux_tenancy.components.policies.values import places
-from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.tenant.config import TenancyConfig
 
 FOLDERS = [name for name in PolicyName if has_file(name)]
 LISTED = PoliciesConfig.model_validate({"priorityClasses": ["gold", "silver"], "nodeNames": True})

@@ -17,8 +17,7 @@ from flux_tenancy.components.policies.rendering import object_name
 from flux_tenancy.components.policies.table import policies, policy_set
 from flux_tenancy.components.policies.threats import THREATS
 from flux_tenancy.components.tenant.annotations import namespace_annotations
-from flux_tenancy.components.tenant.bounds import TenantBounds
-from flux_tenancy.components.tenant.config import TenantConfig, TenantPolicies
+from flux_tenancy.components.tenant.config import TenantBounds, TenantConfig, TenantPolicies
 from flux_tenancy.components.tenant.role import MANAGED
 from flux_tenancy.components.vocabulary.names import Controller
 from tests.support.goldens import assert_golden

@@ -44,7 +44,7 @@ from flux_tenancy.components.policies.request import listed
 from flux_tenancy.components.sync.notifications import PROVIDER_TYPES
 from flux_tenancy.components.tenant.annotations import IMAGES, NOTIFICATIONS, SOURCES, namespace_annotations
 from flux_tenancy.components.tenant.config import TenantPolicies
-from flux_tenancy.components.tenant.kinds import FLUX_KINDS, OPENED_KINDS, group_resource
+from flux_tenancy.components.tenant.role import FLUX_KINDS, OPENED_KINDS, group_resource
 from tests.support.allow_lists import is_host_allowed
 from tests.support.cel import PolicyInCel, evaluated
 

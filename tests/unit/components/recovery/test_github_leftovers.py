@@ -16,7 +16,7 @@ from flux_tenancy.components.git.config import GitHubRepository
 from flux_tenancy.components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE, deploy_key_name
 from flux_tenancy.components.git.github_preflight import unregistered
 from flux_tenancy.components.keys.ssh_keys import read_private_key
-from flux_tenancy.components.plan.registration import OWNERSHIP
+from flux_tenancy.components.plan import OWNERSHIP
 from flux_tenancy.components.recovery.github_leftovers import (
     Leftover,
     clear_github,

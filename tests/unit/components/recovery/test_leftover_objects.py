@@ -9,7 +9,7 @@ from loopback import serving
 
 from flux_tenancy.components.cluster.client import ClusterFacts
 from flux_tenancy.components.engine.state import State
-from flux_tenancy.components.plan.registration import OWNERSHIP
+from flux_tenancy.components.plan import OWNERSHIP
 from flux_tenancy.components.recovery.leftover_objects import (
     clear_objects,
     leftover_secrets,

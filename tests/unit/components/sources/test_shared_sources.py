@@ -7,7 +7,7 @@ from sample_sources import private_key
 from sample_stack import FLUX, Secret, load
 
 from flux_tenancy.components.config.errors import ConfigurationError
-from flux_tenancy.components.tenant.sources import SourceReference, source_reference
+from flux_tenancy.components.tenant.syncs import SourceReference, source_reference
 
 BASE = "namespaces: [{name: NAME}]\n"
 CHARTS: dict[str, Any] = {"kind": "HelmRepository", "url": "https://charts.example.com"}

@@ -11,7 +11,7 @@ from flux_tenancy.components.cluster.client import ClusterFacts
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.stack.cluster.made_namespaces import capsule_problems, surplus_namespaces
 from flux_tenancy.components.stack.cluster.namespaces import NAMESPACE_TYPE
-from flux_tenancy.components.tenant.capsule.names import TENANT_TYPE
+from flux_tenancy.components.tenant.capsule.config import TENANT_TYPE
 from tests.support.messages import said
 
 CAPSULE = {"mode": "capsule"}

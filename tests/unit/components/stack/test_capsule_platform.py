@@ -13,7 +13,7 @@ from flux_tenancy.components.policies.native_only import limits_first
 from flux_tenancy.components.stack.cluster.findings import offline_preflight
 from flux_tenancy.components.stack.loading import load_offline
 from flux_tenancy.components.stack.platform import register_platform
-from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.tenant.config import TenancyConfig
 
 TENANCY = TenancyConfig.model_validate({"mode": "capsule"})
 TENANTS = ("dev-team", "ops-team")

@@ -20,7 +20,7 @@ from flux_tenancy.components.stack.cluster.name_conflicts import NameConflict
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.loading import load_offline
 from flux_tenancy.components.stack.platform import register_platform
-from flux_tenancy.components.tenant.capsule.names import CAPSULE_TENANT_LABEL, MADE_BY_TENANT, TENANT_TYPE
+from flux_tenancy.components.tenant.capsule.config import CAPSULE_TENANT_LABEL, MADE_BY_TENANT, TENANT_TYPE
 from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL
 
 TENANTS = ("dev-team", "ops-team")

@@ -17,7 +17,7 @@ from flux_tenancy.components.stack.cluster.name_conflicts import foreign_product
 from flux_tenancy.components.stack.cluster.namespaces import held_namespaces, terminating
 from flux_tenancy.components.stack.cluster.preflight import existing_only, preflight
 from flux_tenancy.components.stack.files.stack_file import StackFile
-from flux_tenancy.components.tenant.leaving.blocked_namespaces import Held, NamespaceHolds
+from flux_tenancy.components.tenant.leaving.remaining_objects import Held, NamespaceHolds
 
 THIS = "11111111-1111-1111-1111-111111111111"
 OTHER = "22222222-2222-2222-2222-222222222222"
@@ -225,7 +225,7 @@ def test_a_cluster_that_replaces_another_has_lost_no_namespace(tmp_path):
         (
             NamespaceHolds("apps", (Held("configmaps", "held", ("example.com/a",)),)),
             "FT-CLU-110",
-            ":\n  configmaps held by example.com/a: kubectl patch configmaps held -n apps ",
+            ":\n  configmaps held by example.com/a",
         ),
     ],
 )
@@ -246,7 +246,7 @@ def test_so_does_one_of_the_platform_whose_controllers_may_be_gone(tmp_path, nam
     [problem] = held_namespaces(load(tmp_path, tenants={"dev-team": {}}), holds, "Pulumi.staging.yaml")
 
     assert (problem.path, problem.code) == ("cluster", "FT-CLU-110")
-    assert "\n  receivers.notification.toolkit.fluxcd.io platform by finalizers.fluxcd.io: kubectl" in str(problem)
+    assert str(problem).endswith("\n  receivers.notification.toolkit.fluxcd.io platform by finalizers.fluxcd.io")
 
 
 def test_only_namespaces_of_tenants_that_are_or_were_listed_count_as_terminating(tmp_path):

@@ -15,7 +15,7 @@ from flux_tenancy.components.installs.flux.platform_sync import PlatformSync
 from flux_tenancy.components.installs.flux.profile import configured
 from flux_tenancy.components.sync.decryption import Decryption, decryption_objects
 from flux_tenancy.components.tenant.component import Tenant
-from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.tenant.config import TenancyConfig
 from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 
 PLACE = ObjectMeta(name="dev-team", namespace="apps", labels={"toolkit.fluxcd.io/tenant": "dev-team"})

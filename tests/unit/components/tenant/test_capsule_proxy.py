@@ -3,7 +3,7 @@
 from sample_plan import tenant_objects
 from sample_stack import tenant_config
 
-from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.tenant.config import TenancyConfig
 
 ADDRESS = "https://capsule-proxy.capsule-system.svc:9001"
 

@@ -6,10 +6,9 @@ from sample_stack import tenant_config
 
 from flux_tenancy.components.policies.native_only import limits_first
 from flux_tenancy.components.policies.policy_files import read_objects
-from flux_tenancy.components.tenant.capsule.names import LIMIT_LABEL
+from flux_tenancy.components.tenant.capsule.config import LIMIT_LABEL
 from flux_tenancy.components.tenant.capsule.objects import replication_objects
-from flux_tenancy.components.tenant.config import TenantConfig
-from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.tenant.config import TenancyConfig, TenantConfig
 from flux_tenancy.components.vocabulary.manifests import name_of
 from tests.support.goldens import assert_golden
 

@@ -7,9 +7,9 @@ from sample_plan import room_for, tenant_objects
 from sample_stack import load, problems, tenant_config
 
 from flux_tenancy.components.tenant.annotations import SERVICE_ACCOUNT
+from flux_tenancy.components.tenant.config import TenancyConfig
 from flux_tenancy.components.tenant.further_access import tenants_of
-from flux_tenancy.components.tenant.impersonation import impersonations
-from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.tenant.identity import impersonations
 
 NAMESPACES = [{"name": "apps"}, {"name": "checkout", "delegatedTo": "checkout-team"}]
 CONFIG = tenant_config(namespaces=NAMESPACES)

@@ -16,6 +16,7 @@ from sample_text import ESCAPES, SHOWN
 
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.installs.flux.profile import configured
+from flux_tenancy.components.tenant.config import TenancyConfig
 from flux_tenancy.components.tenant.further_access import (
     FurtherBinding,
     TenantAccess,
@@ -27,7 +28,6 @@ from flux_tenancy.components.tenant.further_access import (
 )
 from flux_tenancy.components.tenant.identity import role_binding
 from flux_tenancy.components.tenant.role import TENANT_ROLE, Role, tenant_role
-from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 
 ALL = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}, {"nonResourceURLs": ["*"], "verbs": ["*"]}]

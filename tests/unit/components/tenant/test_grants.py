@@ -9,10 +9,10 @@ from sample_plan import room_for, tenant_objects
 from sample_stack import load, problems, tenant_config
 
 from flux_tenancy.components.tenant.annotations import EXCEPTIONS, SERVICE_TYPES, namespace_annotations
+from flux_tenancy.components.tenant.config import TenancyConfig
 from flux_tenancy.components.tenant.further_access import tenants_of
 from flux_tenancy.components.tenant.grants import in_words, relaxed_policies
-from flux_tenancy.components.tenant.kinds import _KUBERNETES, _WITHHELD, owner_of, why_withheld
-from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.tenant.role import _KUBERNETES, _WITHHELD, owner_of, why_withheld
 
 RULE = {"apiGroups": ["cert-manager.io"], "resources": ["certificates"], "verbs": ["create", "get"]}
 ISSUER = {"apiGroup": "cert-manager.io", "resource": "clusterissuers", "name": "letsencrypt", "verbs": ["get"]}

@@ -13,7 +13,7 @@ from flux_tenancy.components.installs.flux.component import FluxInstall, FluxIns
 from flux_tenancy.components.plan import register_planned
 from flux_tenancy.components.stack.plan import stack_plan
 from flux_tenancy.components.tenant.component import Tenant, TenantArgs
-from flux_tenancy.components.tenant.impersonation import impersonations
+from flux_tenancy.components.tenant.identity import impersonations
 from flux_tenancy.components.vocabulary.manifests import name_of, resource_type
 
 IMPERSONATION = {"Role apps/flux-impersonation", "RoleBinding apps/flux-impersonation"}

@@ -6,8 +6,8 @@ from sample_stack import load, tenant_config
 
 from flux_tenancy.components.cluster.subjects import Subject
 from flux_tenancy.components.config.errors import ConfigurationError
+from flux_tenancy.components.tenant.config import TenancyConfig
 from flux_tenancy.components.tenant.people import AUDITOR, DEVELOPER, VIEWER, TenantPeople, auditor_access, people_roles
-from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 
 GROUP = {"kind": "Group", "name": "oidc:dev-team"}
 USER = {"kind": "User", "name": "ann@example.com"}

@@ -9,14 +9,13 @@ from sample_stack import FLUX, load, removal, tenant_config
 
 from flux_tenancy.components.cluster.client import ClusterFacts
 from flux_tenancy.components.engine.state import State
-from flux_tenancy.components.plan.planned import Planned, Stage
+from flux_tenancy.components.plan import Planned, Stage
 from flux_tenancy.components.stack.cluster.name_conflicts import name_conflicts
 from flux_tenancy.components.stack.plan import stack_plan
 from flux_tenancy.components.tenant import plan
 from flux_tenancy.components.tenant.component import Tenant
-from flux_tenancy.components.tenant.config import TenantState
+from flux_tenancy.components.tenant.config import TenancyConfig, TenantState
 from flux_tenancy.components.tenant.quotas import counted
-from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 
 LABELS = {"toolkit.fluxcd.io/tenant": "dev-team"}
 CONFIG = tenant_config(namespaces=[{"name": "apps"}, {"name": "apps-jobs"}])

@@ -10,7 +10,7 @@ from kubernetes import client
 from loopback import serving
 from sample_stack import tenant_config
 
-from flux_tenancy.components.plan.registration import OWNERSHIP
+from flux_tenancy.components.plan import OWNERSHIP
 from flux_tenancy.components.tenant.leaving.remaining_objects import Remains, count_remains, prunes, read_remains
 
 BY_PULUMI = {

@@ -10,7 +10,7 @@ from message_codes import codes
 
 from flux_tenancy.components.tenant.capsule import released_namespaces as replicated_limits
 from flux_tenancy.components.tenant.capsule.released_namespaces import wait_until_replicated
-from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.tenant.config import TenancyConfig
 
 TENANCY = TenancyConfig.model_validate({"mode": "capsule"})
 

@@ -6,10 +6,18 @@ import pytest
 
 from flux_tenancy.components.policies.config import PoliciesConfig
 from flux_tenancy.components.stack.config import largest_objects
-from flux_tenancy.components.tenant.bounds import STORED, LargestObjects, TenantBounds, counted_by, most_bytes, within
-from flux_tenancy.components.tenant.limits import OBJECT_COUNTS, all_counts
+from flux_tenancy.components.tenant.config import TenantBounds
+from flux_tenancy.components.tenant.limits import (
+    OBJECT_COUNTS,
+    STORED,
+    LargestObjects,
+    TenantLimits,
+    all_counts,
+    counted_by,
+    most_bytes,
+    within,
+)
 from flux_tenancy.components.tenant.role import MANAGED, flux_resources
-from flux_tenancy.components.tenant.tenancy_config import TenantLimits
 
 KIB, MIB = 1024, 1024 * 1024
 LARGEST = LargestObjects(config_map=256 * KIB, secret=300 * KIB, other=128 * KIB)

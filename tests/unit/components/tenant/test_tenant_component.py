@@ -8,12 +8,11 @@ from sample_plan import tenant_args
 from sample_stack import removal, tenant_config
 
 from flux_tenancy.components.git.source import GitAccess
-from flux_tenancy.components.plan.registration import BACKGROUND, OWNERSHIP
+from flux_tenancy.components.plan import BACKGROUND, OWNERSHIP
 from flux_tenancy.components.sync.notifications import Notification
 from flux_tenancy.components.tenant.component import Tenant
-from flux_tenancy.components.tenant.config import TenantState
+from flux_tenancy.components.tenant.config import TenancyConfig, TenantState
 from flux_tenancy.components.tenant.people import TenantPeople
-from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 
 CREDENTIALS = {"url": "https://git.example.com/dev-team/apps", "https": {"password": "pa55word"}}
 CONFIG = tenant_config(

@@ -7,6 +7,7 @@ from sample_stack import load, problems, tenant_config
 
 from flux_tenancy.components.git.config import Webhook
 from flux_tenancy.components.tenant.annotations import namespace_annotations
+from flux_tenancy.components.tenant.config import TenancyConfig
 from flux_tenancy.components.tenant.limits import (
     OBJECT_COUNTS,
     limiting_objects,
@@ -14,7 +15,6 @@ from flux_tenancy.components.tenant.limits import (
     with_network_policies,
 )
 from flux_tenancy.components.tenant.role import MANAGED, tenant_role
-from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 from tests.support.messages import said
 

@@ -4,9 +4,9 @@ import pytest
 from sample_plan import tenant_objects
 from sample_stack import tenant_config
 
-from flux_tenancy.components.plan.planned import Stage, of_stage
+from flux_tenancy.components.plan import Stage, of_stage
+from flux_tenancy.components.tenant.config import TenancyConfig
 from flux_tenancy.components.tenant.scope import source_meta
-from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 from tests.support.goldens import assert_golden
 

@@ -6,7 +6,7 @@ import pytest
 from sample_plan import room_for, tenant_objects
 from sample_stack import tenant_config
 
-from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.tenant.config import TenancyConfig
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 
 CHARTS = {"kind": "HelmRepository", "url": "https://charts.example.com"}

@@ -3,8 +3,8 @@
 import pytest
 
 from flux_tenancy.components.rbac.rights import Permission, permissions
+from flux_tenancy.components.tenant.config import TenancyConfig
 from flux_tenancy.components.tenant.role import NETWORK_POLICIES, ROLES, tenant_role
-from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
 
 CORE = ""
 CHANGE = ("create", "update", "patch", "delete", "deletecollection")

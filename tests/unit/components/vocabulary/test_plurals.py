@@ -2,8 +2,8 @@
 
 import pytest
 
-from flux_tenancy.components.plan.planned import counted_as
-from flux_tenancy.components.tenant.kinds import FLUX_KINDS
+from flux_tenancy.components.plan import counted_as
+from flux_tenancy.components.tenant.role import FLUX_KINDS
 from flux_tenancy.components.vocabulary.manifests import plural_of
 from flux_tenancy.isolation.reading import RESOURCES
 

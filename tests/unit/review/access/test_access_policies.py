@@ -13,7 +13,7 @@ from sample_sources import authority
 from flux_tenancy.components.config.allowances import Allows, Bounds
 from flux_tenancy.components.policies.config import PoliciesConfig
 from flux_tenancy.components.policies.table import policies
-from flux_tenancy.components.tenant.bounds import TenantBounds
+from flux_tenancy.components.tenant.config import TenantBounds
 from flux_tenancy.review.access.policy_settings import told_settings, values_of
 from flux_tenancy.review.render.rendered import AdmissionSettings, Render
 

@@ -13,7 +13,7 @@ from flux_tenancy.components.installs.kyverno.config import KyvernoConfig
 from flux_tenancy.components.installs.kyverno.objects import helm_values
 from flux_tenancy.components.rbac.rights import CLUSTER, EVERYTHING, NamedRole, Permission, covers
 from flux_tenancy.components.rbac.subjects import Subject, SubjectKind
-from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.tenant.config import TenancyConfig
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.review.access.rules import LABELED, rbac_access
 from flux_tenancy.review.render.rendered import PLATFORM, RenderedObject

@@ -12,7 +12,7 @@ from flux_tenancy.components.installs.flux.controller_rights import (
     shared_impersonation,
 )
 from flux_tenancy.components.installs.flux.profile import configured, in_phases
-from flux_tenancy.components.tenant.impersonation import impersonations
+from flux_tenancy.components.tenant.identity import impersonations
 from flux_tenancy.components.vocabulary.names import Controller
 from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 

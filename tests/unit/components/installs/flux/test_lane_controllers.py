@@ -12,8 +12,8 @@ from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.installs.flux.lanes import lease_of
 from flux_tenancy.components.installs.flux.profile import StackFacts, configured, in_phases
 from flux_tenancy.components.stack.plan import stack_plan
-from flux_tenancy.components.tenant.impersonation import impersonations, is_granted
-from flux_tenancy.components.tenant.tenancy_config import TenancyConfig
+from flux_tenancy.components.tenant.config import TenancyConfig
+from flux_tenancy.components.tenant.identity import impersonations, is_granted
 from flux_tenancy.components.vocabulary.manifests import Manifest, name_of, resource_type
 from flux_tenancy.components.vocabulary.names import LANE_LABEL, LANED, Controller
 

@@ -1,22 +1,19 @@
-"""Namespaces that a tenant has delegated to a team of its own.
+"""The access of a tenant that leaves: its own, and that of its teams.
 
-In such a namespace, Flux applies everything as the team's service account, which the tenant creates and binds. Two
-bounds keep the team below the tenant: Kubernetes refuses roles and bindings with more rights than the tenant has in
-this namespace, and the policies refuse any other account here.
+Flux prunes as the tenant's service account, so the access goes after the sync; if pruning takes too long, it goes
+anyway.
 
-Source: https://kubernetes.io/docs/reference/access-authn-authz/rbac/#privilege-escalation-prevention-and-bootstrapping
-
-The tenant binds the account of its team itself, so the stack has no such binding. When the tenant is leaving, before
-its access is deleted, its bindings in a delegated namespace become dependents of the binding that let the tenant write
-them, and Kubernetes deletes them with it: until then, Flux prunes as the team's account. What is found later is deleted
-at once.
+In a delegated namespace, the tenant binds the account of its team itself, so the stack has no such binding. When the
+tenant is leaving, before its access is deleted, its bindings there become dependents of the binding that let the tenant
+write them, and Kubernetes deletes them with it: until then, Flux prunes as the team's account. What is found later is
+deleted at once.
 
 Source: https://kubernetes.io/docs/concepts/architecture/garbage-collection/#owners-dependents
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -25,39 +22,42 @@ import pulumi
 
 from flux_tenancy.components.cluster.client import ClusterUnavailable, ask, explaining, items, patch_current
 from flux_tenancy.components.engine.log import run_error
-from flux_tenancy.components.plan.planned import Planned, Stage
-from flux_tenancy.components.vocabulary.manifests import RBAC, RBAC_API, Manifest
+from flux_tenancy.components.tenant.identity import delegation_name
+from flux_tenancy.components.vocabulary.manifests import RBAC_API, Manifest
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 
 if TYPE_CHECKING:
     from kubernetes import client
 
     from flux_tenancy.components.tenant.config import TenantConfig
-    from flux_tenancy.components.tenant.scope import TenantScope
+
+_RBAC = f"/apis/{RBAC_API}"
 
 
-# Neither `bind` nor `escalate`, which are for more rights than one's own.
-_VERBS = ("create", "delete", "get", "list", "patch", "update", "watch")
+def bindings_of(api: client.ApiClient, tenant: str) -> list[Manifest]:
+    """The role bindings that the platform has created for a tenant, which cannot set the label itself.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer, or not to this user.
+    """
+    with explaining(api):
+        return items(api, f"{_RBAC}/rolebindings", labelSelector=f"{TENANT_LABEL}={tenant}")
 
 
-def delegation_name(tenant: str) -> str:
-    """The name of the Role and RoleBinding by which a tenant gives rights to its teams."""
-    return f"{tenant}-delegation"
+def remove_access(api: client.ApiClient, sync: Manifest) -> None:
+    """Delete a tenant's role bindings and the service account of its sync.
 
+    Args:
+        sync: the tenant's Kustomization or HelmRelease, as it was registered.
 
-def planned_delegation(tenant: TenantScope) -> Iterator[Planned]:
-    """In each delegated namespace, the Role to create roles and role bindings there, and its binding to the tenant."""
-    rule = {"apiGroups": [RBAC], "resources": ["rolebindings", "roles"], "verbs": list(_VERBS)}
-    role = {"apiGroup": RBAC, "kind": "Role", "name": delegation_name(tenant.name)}
-    for namespace in tenant.config.delegated_namespaces:
-        yield Planned(Stage.CONTENT, _object(tenant.name, namespace, "Role") | {"rules": [rule]})
-        binding = _object(tenant.name, namespace, "RoleBinding") | {"roleRef": role, "subjects": [tenant.subject]}
-        yield Planned(Stage.ACCESS, binding)
-
-
-def _object(tenant: str, namespace: str, kind: str) -> Manifest:
-    metadata = {"name": delegation_name(tenant), "namespace": namespace, "labels": {TENANT_LABEL: tenant}}
-    return {"apiVersion": RBAC_API, "kind": kind, "metadata": metadata}
+    Raises:
+        ClusterUnavailable: the cluster does not answer, or not to this user.
+    """
+    metadata, account = sync["metadata"], sync["spec"]["serviceAccountName"]
+    with explaining(api):
+        for each in (binding["metadata"] for binding in bindings_of(api, metadata["labels"][TENANT_LABEL])):
+            _delete(api, f"{_RBAC}/namespaces/{each['namespace']}/rolebindings/{each['name']}")
+        _delete(api, f"/api/v1/namespaces/{metadata['namespace']}/serviceaccounts/{account}")
 
 
 def end_team_access(api: client.ApiClient, tenants: Mapping[str, TenantConfig]) -> None:
@@ -87,7 +87,7 @@ def is_of_team(binding: Mapping[str, Any], namespaces: Collection[str]) -> bool:
 def _end_access(api: client.ApiClient, tenant: str, namespace: str, namespaces: Collection[str]) -> None:
     from kubernetes.dynamic.exceptions import NotFoundError
 
-    collection = f"/apis/{RBAC_API}/namespaces/{namespace}/rolebindings"
+    collection = f"{_RBAC}/namespaces/{namespace}/rolebindings"
     found = {each["metadata"]["name"]: each for each in items(api, collection)}
     given = found.get(delegation_name(tenant))
     for name, binding in found.items():
@@ -106,3 +106,10 @@ def _with_owner(given: Mapping[str, Any], binding: Mapping[str, Any]) -> Manifes
     owner = {"apiVersion": RBAC_API, "kind": "RoleBinding", "name": given["name"], "uid": given["uid"]}
     # Kubernetes keeps a dependent as long as one of its owners is there.
     return {"metadata": {"ownerReferences": [owner], "resourceVersion": metadata["resourceVersion"]}}
+
+
+def _delete(api: client.ApiClient, path: str) -> None:
+    from kubernetes.dynamic.exceptions import NotFoundError
+
+    with suppress(NotFoundError):
+        ask(api, "DELETE", path, propagationPolicy="Background")
