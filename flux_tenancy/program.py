@@ -12,7 +12,7 @@ from flux_tenancy.components.config.errors import ConfigurationError
 from flux_tenancy.components.engine.code import code_problems
 from flux_tenancy.components.engine.log import leave_out_debugging
 from flux_tenancy.components.engine.state import read_state, unplanned
-from flux_tenancy.components.git.github_gone import gone_registrations
+from flux_tenancy.components.git.github_preflight import gone_registrations
 from flux_tenancy.components.git.rotation import previous_keys, rotations
 from flux_tenancy.components.stack.cluster.preflight import preflight, prepare
 from flux_tenancy.components.stack.files.project_file import read_project_file

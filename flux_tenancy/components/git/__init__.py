@@ -3,8 +3,7 @@
 Put here what depends on where a repository is and who may read it.
 """
 
-from flux_tenancy.components.git.config import GitConfig, GitHubConfig, GitSource
+from flux_tenancy.components.git.config import GitConfig, GitHubConfig, GitSource, Sources
 from flux_tenancy.components.git.source import GitAccess, git_access, planned_source
-from flux_tenancy.components.git.sources import Sources
 
 __all__ = ["GitAccess", "GitConfig", "GitHubConfig", "GitSource", "Sources", "git_access", "planned_source"]

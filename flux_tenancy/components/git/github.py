@@ -52,18 +52,6 @@ _INPUTS = {
 
 
 @dataclass(frozen=True)
-class GitHubArgs:
-    """What GitHub needs.
-
-    Attributes:
-        owners: the owners in whose repositories something is registered.
-    """
-
-    config: GitHubConfig
-    owners: Iterable[str]
-
-
-@dataclass(frozen=True)
 class RegisteredKey:
     """A deploy key with the properties that it is registered with.
 
@@ -81,19 +69,20 @@ class RegisteredKey:
 class GitHub(pulumi.ComponentResource):
     """The providers for GitHub: one for each organization or user, since each has its own credentials."""
 
-    def __init__(self, name: str, args: GitHubArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__(GITHUB_TYPE, name, None, opts)
+    def __init__(self, name: str, config: GitHubConfig, owners: Iterable[str]) -> None:
+        """Make the providers of the owners in whose repositories something is registered."""
+        super().__init__(GITHUB_TYPE, name)
         # Importing the SDK takes time, which stacks without GitHub save.
         import pulumi_github
 
         self._providers = {}
-        for owner in sorted({owner.lower() for owner in args.owners}):
-            identity = args.config.identity(owner)
+        for owner in sorted({owner.lower() for owner in owners}):
+            identity = config.identity(owner)
             app = identity.app
             self._providers[owner] = pulumi_github.Provider(
                 f"{name}-{owner}",
                 owner=owner,
-                base_url=args.config.base_url,
+                base_url=config.base_url,
                 token=pulumi.Output.secret(identity.token.get_secret_value()) if identity.token else None,
                 app_auth=pulumi_github.ProviderAppAuthArgs(
                     id=str(app.app_id),
@@ -107,21 +96,9 @@ class GitHub(pulumi.ComponentResource):
         self.register_outputs({})
 
     def deploy_key(
-        self, owner: str, key: SshKey, repository: GitHubRepository, opts: pulumi.ResourceOptions
-    ) -> pulumi.CustomResource:
-        """Register a deploy key with read access.
-
-        Another key is another resource with another title, so both can be registered at the same time.
-        """
-        # GitHub shows the same fingerprint, so an admin can see which key belongs to which environment.
-        title = f"{key_title_prefix(pulumi.get_stack())}{owner} {key.fingerprint}"
-        registered = RegisteredKey(deploy_key_name(owner, key), repository.name, title, key.public)
-        return self.register_key(registered, repository, opts)
-
-    def register_key(
         self, key: RegisteredKey, repository: GitHubRepository, opts: pulumi.ResourceOptions
     ) -> pulumi.CustomResource:
-        """Register a deploy key with exactly these properties, so that a key of an earlier update shows no change."""
+        """Register a deploy key, read-only, with exactly these properties: one of an earlier update shows no change."""
         import pulumi_github
 
         # The title has the name of the stack. GitHub can neither change it nor take the key a second time, so a key
@@ -196,6 +173,13 @@ def registered_key(source: GitSource) -> SshKey | None:
     if source.github is None or source.deploy_key is None:
         return None
     return read_private_key(source.deploy_key.get_secret_value())
+
+
+def new_key(source: str, key: SshKey, repository: GitHubRepository) -> RegisteredKey:
+    """A source's own deploy key. Another key has another name and title, so both can be registered at the same time."""
+    # GitHub shows the same fingerprint, so an admin can see which key belongs to which environment.
+    title = f"{key_title_prefix(pulumi.get_stack())}{source} {key.fingerprint}"
+    return RegisteredKey(deploy_key_name(source, key), repository.name, title, key.public)
 
 
 def deploy_key_name(source: str, key: SshKey) -> str:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from http import HTTPStatus
 from os import environ
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import requests
 from github import Auth, Github, GithubException
 
 from flux_tenancy.components.config.errors import present
-from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.config.messages import Message, Wording, printable
 
 if TYPE_CHECKING:
     from flux_tenancy.components.git.config import GitHubConfig, GitHubOwner, GitHubRepository
@@ -24,7 +23,7 @@ NO_CREDENTIALS = Wording(
     "{owner} has neither a token nor an App, and GITHUB_TOKEN is not set",
     "set GITHUB_TOKEN, or store a token: `pulumi config set --secret --path github.owners.{owner}.token`",
 )
-REJECTED = Wording("FT-GIT-004", "GitHub rejects {credentials}", "renew it{how}")
+REJECTED = Wording("FT-GIT-004", "GitHub rejects {credentials}", "renew it")
 NOT_GITHUB = Wording("FT-GIT-003", "{url} does not answer like GitHub", "check github.baseUrl")
 NOT_FOUND = Wording(
     "FT-GIT-005",
@@ -53,17 +52,12 @@ class GitHubUnavailable(Exception):
         """Whether GitHub has answered 404: there is no such thing, or not for these credentials."""
         return self.message.code == NOT_FOUND.code
 
-    @property
-    def is_unreachable(self) -> bool:
-        """Whether GitHub has not answered at all."""
-        return self.message.code == UNREACHABLE.code
-
 
 def refusal(config: GitHubConfig, repository: GitHubRepository) -> Message | None:
     """Why the program cannot administer a repository, or None."""
     path = repository.repository
     try:
-        with github_client(config, repository) as client:
+        with github_client(config, path) as client:
             found = client.get_repo(path)
             if "full_name" not in found.raw_data:
                 return NOT_GITHUB(url=config.base_url)
@@ -75,22 +69,39 @@ def refusal(config: GitHubConfig, repository: GitHubRepository) -> Message | Non
         return error.message
 
 
+def found_at_github(config: GitHubConfig, repository: GitHubRepository, path: str) -> Mapping[str, Any] | None:
+    """What GitHub has at a path below a repository, e.g. `keys/17`; empty if nothing, None if it does not say."""
+    try:
+        with github_client(config, repository.repository) as client:
+            _, found = client.requester.requestJsonAndCheck("GET", f"/repos/{repository.repository}/{path}")
+            return dict(found)
+    except GitHubUnavailable as error:
+        if not error.is_not_found:
+            return None
+    # Whoever may not administer a repository gets the same answer about a key that is there.
+    reason = refusal(config, repository)
+    return None if reason is not None and reason.code == CANNOT_ADMINISTER.code else {}
+
+
 @contextmanager
-def github_client(config: GitHubConfig, repository: GitHubRepository) -> Iterator[Github]:
-    """A client with the credentials of a repository's owner.
+def github_client(config: GitHubConfig, path: str) -> Iterator[Github]:
+    """A client with the credentials of an owner.
+
+    Args:
+        path: the owner, or `owner/name` of a repository.
 
     Raises:
         GitHubUnavailable: GitHub refuses a request of the client, or does not answer like GitHub.
     """
-    credentials = config.credentials(repository.owner)
+    owner = path.partition("/")[0]
+    auth = _auth(config.identity(owner))
+    if auth is None:
+        raise GitHubUnavailable(NO_CREDENTIALS(owner=owner))
     try:
-        auth = _auth(config.identity(repository.owner))
-        if auth is None:
-            raise GitHubUnavailable(NO_CREDENTIALS(owner=repository.owner))
         with _client(config.base_url, auth) as client:
             yield client
     except GithubException as error:
-        raise GitHubUnavailable(_explained(error, repository.repository, credentials)) from None
+        raise GitHubUnavailable(_explained(error, path, config.credentials(owner))) from None
     except (requests.ConnectionError, requests.Timeout, OSError):
         raise GitHubUnavailable(UNREACHABLE(url=config.base_url)) from None
     except (ValueError, AttributeError, TypeError, KeyError):  # not JSON, or not the expected document
@@ -104,45 +115,25 @@ def unusable(config: GitHubConfig, owner: str) -> Message | None:
 
     Source: https://docs.github.com/en/rest/rate-limit/rate-limit
     """
-    identity = config.identity(owner)
-    auth = _auth(identity)
-    if auth is None:
-        return NO_CREDENTIALS(owner=owner)
     try:
-        with _client(config.base_url, auth) as client:
+        with github_client(config, owner) as client:
             client.get_rate_limit()
-    except GithubException as error:
-        if error.status == HTTPStatus.UNAUTHORIZED:
-            return _rejection(identity, owner)
-    except (requests.ConnectionError, requests.Timeout, OSError, ValueError, AttributeError, TypeError):
-        pass
+    except GitHubUnavailable as error:
+        return error.message if error.message.code in (NO_CREDENTIALS.code, REJECTED.code) else None
     return None
-
-
-def _rejection(identity: GitHubOwner, owner: str) -> Message:
-    if identity.app is None and identity.token is None:
-        return REJECTED(credentials="GITHUB_TOKEN, which owners with neither a token nor an App use", how="")
-    what, key = ("its token", "token") if identity.app is None else ("the key of its App", "app.privateKey")
-    how = f": `pulumi config set --secret --path github.owners.{owner}.{key}`"
-    return REJECTED(credentials=what, how=how)
 
 
 def _explained(error: GithubException, path: str, credentials: str) -> Message:
     """What an error status means. The library tells errors apart by their text; GitHub documents the status."""
-    headers = error.headers or {}
     if error.status == HTTPStatus.UNAUTHORIZED:
-        return REJECTED(credentials=credentials, how="")
+        return REJECTED(credentials=credentials)
     if error.status == HTTPStatus.NOT_FOUND:
         return NOT_FOUND(path=path, credentials=credentials)
-    limited = headers.get("x-ratelimit-remaining") == "0" or "retry-after" in headers
-    if limited and error.status in (HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS):
-        return Message(
-            "FT-GIT-006",
-            f"GitHub's rate limit is exceeded{_until(headers)}",
-            "try again later, or use an App, which has a separate rate limit",
-        )
+    said = str(error.data.get("message", "")) if isinstance(error.data, Mapping) else ""
     return Message(
-        "FT-GIT-007", f"GitHub answers {error.status} for {path}", "check GitHub's status page and try again"
+        "FT-GIT-007",
+        f"GitHub answers {error.status} for {path}{f': {printable(said)}' if said else ''}",
+        "correct what it says, or check GitHub's status page and try again",
     )
 
 
@@ -158,10 +149,3 @@ def _auth(identity: GitHubOwner) -> Auth.Auth | None:
         return app.get_installation_auth(present(identity.app.installation_id, "GitHubOwner requires it"))
     token = identity.token.get_secret_value() if identity.token is not None else environ.get("GITHUB_TOKEN")
     return Auth.Token(token) if token else None
-
-
-def _until(headers: Mapping[str, str]) -> str:
-    try:
-        return f" until {datetime.fromtimestamp(int(headers['x-ratelimit-reset']), UTC):%H:%M} UTC"
-    except (KeyError, ValueError, OverflowError, OSError):
-        return ""

@@ -11,6 +11,7 @@ Previews and updates decide which keys stay before they register the first resou
 from __future__ import annotations
 
 import asyncio
+from base64 import b64decode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
@@ -22,7 +23,7 @@ from flux_tenancy.components.cluster.client import ClusterUnavailable
 from flux_tenancy.components.config.errors import present
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.engine import log
-from flux_tenancy.components.git.fetch_status import lacking_proof, secret_name
+from flux_tenancy.components.git.config import Sources, object_name, repository_in
 from flux_tenancy.components.git.github import (
     RegisteredKey,
     deploy_key_name,
@@ -30,9 +31,9 @@ from flux_tenancy.components.git.github import (
     registered_key,
     source_of_deploy_key,
 )
-from flux_tenancy.components.git.sources import Sources, object_name, repository_in
 from flux_tenancy.components.keys.ssh_keys import fingerprint
-from flux_tenancy.components.vocabulary.manifests import Find
+from flux_tenancy.components.sync.status import not_fetched
+from flux_tenancy.components.vocabulary.manifests import Find, value_at
 from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY, SOURCE_API, sync_label
 
 if TYPE_CHECKING:
@@ -123,7 +124,8 @@ def _read_rotation(sources: Sources, name: str, find: Find) -> _Rotation:
     key = present(registered_key(source), "only a source with a key has previous keys")
     try:
         found = find_here(SOURCE_API, GIT_REPOSITORY, object_name(name))
-        secret = find_here("v1", "Secret", referred) if (referred := secret_name(found)) else None
+        referred = value_at(found, ("spec", "secretRef", "name"))
+        secret = find_here("v1", "Secret", referred) if referred else None
     except ClusterUnavailable as error:
         return _Rotation(str(error), moves=False, proves=lambda _: False)
     return _Rotation(
@@ -131,6 +133,20 @@ def _read_rotation(sources: Sources, name: str, find: Find) -> _Rotation:
         moves=found is not None and repository_in(found["spec"]["url"]) != repository_in(source.url),
         proves=lambda public: lacking_proof(found, secret, public) is None,
     )
+
+
+def lacking_proof(source: Mapping[str, Any] | None, secret: Mapping[str, Any] | None, public_key: str) -> str | None:
+    """Why it is not proven that a source has been fetched with a deploy key; None where it is.
+
+    Args:
+        source: the GitRepository as the cluster has it, or None.
+        secret: the Secret that it refers to, or None.
+        public_key: the public half of the key, as one line without a comment.
+    """
+    encoded = ((secret or {}).get("data") or {}).get("identity.pub", "")
+    if source is not None and b64decode(encoded).decode(errors="replace").strip() != public_key:
+        return "the source does not refer to it yet"
+    return not_fetched(source)
 
 
 def _log(name: str, source: GitSource, keys: Sequence[RegisteredKey], lacking: str | None) -> None:

@@ -18,19 +18,18 @@ from flux_tenancy.components.config.errors import present
 from flux_tenancy.components.config.passed import merged
 from flux_tenancy.components.engine.pulumi_command import excludes
 from flux_tenancy.components.engine.state import made_once
+from flux_tenancy.components.git.config import WEBHOOK_ROOT
 from flux_tenancy.components.git.github import (
     ALL,
     DEPLOY_KEY_TYPE,
     WEBHOOK_TYPE,
     GitHub,
-    GitHubArgs,
     RegisteredKey,
     Registration,
-    deploy_key_name,
+    new_key,
     registered_key,
 )
-from flux_tenancy.components.git.github_gone import NOTHING, Gone
-from flux_tenancy.components.git.sources import WEBHOOK_ROOT
+from flux_tenancy.components.git.github_preflight import NOTHING, Gone
 from flux_tenancy.components.keys.known_hosts import lines_for
 from flux_tenancy.components.keys.signing_keys import suffix_of
 from flux_tenancy.components.keys.ssh_keys import read_private_key
@@ -44,10 +43,9 @@ if TYPE_CHECKING:
         GitHubAppCredentials,
         GitHubRepository,
         GitSource,
+        Sources,
         Webhook,
     )
-    from flux_tenancy.components.git.sources import Sources
-    from flux_tenancy.components.keys.ssh_keys import SshKey
     from flux_tenancy.components.vocabulary.manifests import Manifest
     from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 
@@ -66,23 +64,11 @@ PUSH_EVENTS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-@dataclass(frozen=True)
-class SourceObjects:
-    """A source's objects in the order in which they are created.
+def source_objects(meta: ObjectMeta, source: GitSource, known_hosts: Sequence[str]) -> list[Manifest]:
+    """The Secrets with credentials and public keys, whose names are generated, and last the GitRepository.
 
-    Attributes:
-        secrets: the Secrets with credentials and public keys, whose names are generated.
-        source: the GitRepository, which refers to them as `components.plan` describes.
-        receiver: the Receiver of webhooks for pushes, or None; it needs `webhook_secret`.
+    It refers to them as `components.plan` describes.
     """
-
-    secrets: list[Manifest]
-    source: Manifest
-    receiver: Manifest | None
-
-
-def source_objects(meta: ObjectMeta, source: GitSource, known_hosts: Sequence[str]) -> SourceObjects:
-    """All objects of a source except the Secret of its webhook, whose token is generated and not configured."""
     spec: Manifest = {
         "url": source.url,
         "ref": _reference(source),
@@ -105,8 +91,7 @@ def source_objects(meta: ObjectMeta, source: GitSource, known_hosts: Sequence[st
         spec["verify"] = {"mode": source.verify.mode, "secretRef": reference}
     manifest = {"apiVersion": SOURCE_API, "kind": GIT_REPOSITORY, "metadata": meta.metadata(meta.name)}
     manifest["spec"] = merged(spec, source.further)
-    receiver = _receiver(meta, source.webhook) if source.webhook is not None else None
-    return SourceObjects(secrets, manifest, receiver)
+    return [*secrets, manifest]
 
 
 def credentials_of(source: GitSource, known_hosts: Sequence[str]) -> dict[str, str]:
@@ -226,7 +211,7 @@ def git_access(
     owners = sources.github_owners or gone.owners
     if not owners or excludes(ALL):
         return GitAccess(sources.known_hosts, None, sources.webhook_url)
-    github = GitHub("github", GitHubArgs(gone.github if gone.urns else sources.github, owners))
+    github = GitHub("github", gone.github if gone.urns else sources.github, owners)
     for each, urn in gone.urns.items():
         github.forget(each, urn)
     return GitAccess(sources.known_hosts, github, sources.webhook_url, previous_keys or {}, {*lost, *gone.urns})
@@ -238,20 +223,20 @@ def planned_source(meta: ObjectMeta, source: GitSource, access: GitAccess) -> li
     Args:
         access: what all sources of the stack share; without GitHub, nothing is planned there.
     """
-    objects = source_objects(meta, source, access.known_hosts)
+    *secrets, manifest = source_objects(meta, source, access.known_hosts)
     planned = _deploy_keys(meta, source, access)
     keys = tuple(each.key for each in planned)
-    planned += [Planned(Stage.CONTENT, secret, needs=keys) for secret in objects.secrets]
+    planned += [Planned(Stage.CONTENT, secret, needs=keys) for secret in secrets]
     earlier = tuple(each.key for each in planned)
-    repository = Planned(Stage.CONTENT, objects.source, needs=earlier)
+    repository = Planned(Stage.CONTENT, manifest, needs=earlier)
     planned.append(repository)
-    if objects.receiver is None:
+    if source.webhook is None:
         return planned
     token = Planned(Stage.CONTENT, webhook_secret(meta, ""), needs=earlier, make=partial(_with_drawn_token, meta))
-    receiver = Planned(Stage.CONTENT, objects.receiver, needs=(*earlier, token.key, repository.key))
+    receiver = Planned(Stage.CONTENT, _receiver(meta, source.webhook), needs=(*earlier, token.key, repository.key))
     planned += [token, receiver]
     if access.github is not None and source.github is not None and (WEBHOOK_TYPE, meta.prefix) not in access.lost:
-        make = partial(_webhook, meta, access, access.github, source.github)
+        make = partial(_webhook, meta, access.webhook_url, access.github, source.github)
         planned.append(_at_github("Webhook", meta.prefix, make, (*earlier, receiver.key)))
     return planned
 
@@ -272,30 +257,21 @@ def _deploy_keys(meta: ObjectMeta, source: GitSource, access: GitAccess) -> list
     github, repository, key = access.github, source.github, registered_key(source)
     if github is None or repository is None or key is None:
         return []
-    planned = [
-        _at_github("DeployKey", each.name, partial(_previous_key, github, repository, each))
-        for each in access.previous_keys.get(meta.prefix, ())
-    ]
-    name = deploy_key_name(meta.prefix, key)
-    if (DEPLOY_KEY_TYPE, name) not in access.lost:
-        planned.append(_at_github("DeployKey", name, partial(_own_key, github, repository, meta.prefix, key)))
-    return planned
+    keys = [*access.previous_keys.get(meta.prefix, ())]
+    own = new_key(meta.prefix, key, repository)
+    if (DEPLOY_KEY_TYPE, own.name) not in access.lost:
+        keys.append(own)
+    return [_at_github("DeployKey", each.name, partial(_register_key, github, repository, each)) for each in keys]
 
 
 def _at_github(kind: str, name: str, make: Make, needs: tuple[str, ...] = ()) -> Planned:
     return Planned(Stage.CONTENT, {"kind": kind, "metadata": {"name": name}}, needs=needs, make=make)
 
 
-def _previous_key(
+def _register_key(
     github: GitHub, repository: GitHubRepository, key: RegisteredKey, opts: pulumi.ResourceOptions, _: Registered
 ) -> pulumi.CustomResource:
-    return github.register_key(key, repository, opts)
-
-
-def _own_key(
-    github: GitHub, repository: GitHubRepository, owner: str, key: SshKey, opts: pulumi.ResourceOptions, _: Registered
-) -> pulumi.CustomResource:
-    return github.deploy_key(owner, key, repository, opts)
+    return github.deploy_key(key, repository, opts)
 
 
 def _with_drawn_token(meta: ObjectMeta, opts: pulumi.ResourceOptions, _: Registered) -> pulumi.CustomResource:
@@ -308,13 +284,13 @@ def _with_drawn_token(meta: ObjectMeta, opts: pulumi.ResourceOptions, _: Registe
 
 def _webhook(
     meta: ObjectMeta,
-    access: GitAccess,
+    base: str | None,
     github: GitHub,
     repository: GitHubRepository,
     opts: pulumi.ResourceOptions,
     registered: Registered,
 ) -> pulumi.CustomResource:
-    url = present(webhook_url(meta, access.webhook_url, registered), "the Secret with the token comes before")
+    url = present(webhook_url(meta, base, registered), "the Secret with the token comes before")
     token = _token_in(registered[key_of(webhook_secret(meta, ""))])
     return github.webhook(meta.prefix, url, token, repository, opts)
 

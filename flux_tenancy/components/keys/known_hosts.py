@@ -118,18 +118,6 @@ def lines_for(url: str, known: Sequence[str]) -> str:
     return "".join(dict.fromkeys(lines))
 
 
-def rivals(known: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Addresses that have two different keys of one type, with that type.
-
-    Flux uses the first one and rejects a host that presents the other.
-    """
-    seen: dict[tuple[str, str], str] = {}
-    for host_key in map(parse, known):
-        for address in host_key.addresses:
-            if seen.setdefault((address, host_key.type), host_key.key) != host_key.key:
-                yield address, host_key.type
-
-
 @cache
 def pinned() -> tuple[HostKey, ...]:
     """The keys of the public Git hosts."""

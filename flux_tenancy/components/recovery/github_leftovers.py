@@ -18,9 +18,9 @@ from flux_tenancy.components.cluster.ownership import carries_marks
 from flux_tenancy.components.config.errors import Problem
 from flux_tenancy.components.config.messages import Message, Wording, printable
 from flux_tenancy.components.engine import log
+from flux_tenancy.components.git.config import WEBHOOK_ROOT, Sources, github_key_path, object_name
 from flux_tenancy.components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE, answers, key_title_prefix, registered_key
 from flux_tenancy.components.git.source import NOTIFICATION_API
-from flux_tenancy.components.git.sources import WEBHOOK_ROOT, Sources, github_key_path, object_name
 
 if TYPE_CHECKING:
     from github import Github
@@ -220,7 +220,7 @@ def _read(
         return found
 
     try:
-        with github_client(config, repository) as client:
+        with github_client(config, repository.repository) as client:
             return entries(client, "keys"), entries(client, "hooks")
     except GitHubUnavailable as error:
         what = f"read the deploy keys and webhooks of {repository.repository}"
@@ -231,7 +231,7 @@ def _remove(config: GitHubConfig, leftover: Leftover) -> None:
     from flux_tenancy.components.git.github_access import GitHubUnavailable, github_client
 
     try:
-        with github_client(config, leftover.repository) as client:
+        with github_client(config, leftover.repository.repository) as client:
             client.requester.requestJsonAndCheck("DELETE", f"/repos/{leftover.repository.repository}/{leftover.path}")
     except GitHubUnavailable as error:
         if error.is_not_found:  # Somebody has removed it in the meantime.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from flux_tenancy.components.config.errors import present
 from flux_tenancy.components.config.passed import merged
 from flux_tenancy.components.git.config import GitSource
-from flux_tenancy.components.git.source import GitAccess, SourceObjects, planned_source, source_objects
+from flux_tenancy.components.git.source import GitAccess, planned_source, source_objects
 from flux_tenancy.components.plan import Planned, Stage
 from flux_tenancy.components.sources.config import (
     HTTPS,
@@ -60,7 +60,6 @@ def is_encrypted(source: FetchedSource) -> bool:
 
 
 DOCKER_CONFIG_TYPE = "kubernetes.io/dockerconfigjson"
-_OPAQUE = "Opaque"
 
 # Field of `BucketCredentials` -> entry of the Secret. Source: https://fluxcd.io/flux/components/source/buckets/#provider
 _BUCKET_ENTRIES: Mapping[str, str] = {
@@ -72,104 +71,65 @@ _BUCKET_ENTRIES: Mapping[str, str] = {
 }
 
 
-def objects_of(meta: ObjectMeta, source: AnySource, known_hosts: Sequence[str]) -> SourceObjects | None:
-    """All objects of a source, except the Secret of its webhook; None for an artifact that others make."""
+def objects_of(meta: ObjectMeta, source: AnySource, known_hosts: Sequence[str]) -> list[Manifest]:
+    """The Secrets of a source but that of its webhook, and last the source; none for an artifact that others make."""
     if isinstance(source, GitSource):
         return source_objects(meta, source, known_hosts)
+    if isinstance(source, ExternalArtifactSource):
+        return []
+    secrets: list[Manifest] = []
+
+    def reference(purpose: SecretPurpose, data: Mapping[str, str], type_: str = "Opaque") -> Manifest | None:
+        if not data:
+            return None
+        secrets.append(meta.generated_secret(purpose, data, type_))
+        return {"name": meta.secret_reference(purpose)}
+
+    login_type = DOCKER_CONFIG_TYPE if isinstance(source, OCIRepositorySource) else "Opaque"
+    spec: Manifest = {
+        "interval": source.interval,
+        "timeout": source.timeout,
+        "suspend": source.suspend or None,
+        "insecure": source.insecure or None,
+        "secretRef": reference(SecretPurpose.CREDENTIALS, _login(source), login_type),
+    }
     if isinstance(source, HelmRepositorySource):
-        return _helm_repository(meta, source)
+        spec |= {"url": source.url, "type": "oci" if source.is_oci else None}
+    else:
+        spec |= {"provider": source.provider, "serviceAccountName": source.service_account_name}
+    if isinstance(source, BucketSource):
+        spec |= {"bucketName": source.bucket_name, "endpoint": source.endpoint, "region": source.region}
     if isinstance(source, OCIRepositorySource):
-        return _oci_repository(meta, source)
-    return _bucket(meta, source) if isinstance(source, BucketSource) else None
-
-
-class _Builder:
-    """A source under construction: its `spec`, and the Secrets that it refers to."""
-
-    def __init__(self, meta: ObjectMeta, source: HelmRepositorySource | OCIRepositorySource | BucketSource) -> None:
-        self.meta, self.source = meta, source
-        self.secrets: list[Manifest] = []
-        self.spec: Manifest = {"interval": source.interval, "timeout": source.timeout}
-        if source.suspend:
-            self.spec["suspend"] = True
-        if source.insecure:
-            self.spec["insecure"] = True
-
-    def set(self, **fields: object) -> None:
-        """Set the fields of `spec` that have a value."""
-        self.spec |= {key: value for key, value in fields.items() if value is not None}
-
-    def secret(self, purpose: SecretPurpose, data: Mapping[str, str], type_: str = _OPAQUE) -> Manifest:
-        """Add a Secret; returns the reference to it."""
-        self.secrets.append(self.meta.generated_secret(purpose, data, type_))
-        return {"name": self.meta.secret_reference(purpose)}
-
-    def finished(self) -> SourceObjects:
-        source = self.source
-        if certificates := _certificates(source.certificate_authority, source.client_certificate):
-            self.spec["certSecretRef"] = self.secret(SecretPurpose.CERTIFICATES, certificates)
-        if not isinstance(source, HelmRepositorySource) and source.proxy is not None:
-            self.spec["proxySecretRef"] = self.secret(SecretPurpose.PROXY, _proxy(source.proxy))
-        manifest = {
-            "apiVersion": SOURCE_API,
-            "kind": source.kind,
-            "metadata": self.meta.metadata(self.meta.name),
-            "spec": merged(self.spec, source.further),
-        }
-        return SourceObjects(self.secrets, manifest, None)
-
-
-def _helm_repository(meta: ObjectMeta, source: HelmRepositorySource) -> SourceObjects:
-    building = _Builder(meta, source)
-    building.set(url=source.url, type="oci" if source.is_oci else None)
-    if source.credentials is not None:
-        login = {
-            "username": source.credentials.username,
-            "password": source.credentials.password.get_secret_value().strip(),
-        }
-        building.set(secretRef=building.secret(SecretPurpose.CREDENTIALS, login))
-    return building.finished()
-
-
-def _oci_repository(meta: ObjectMeta, source: OCIRepositorySource) -> SourceObjects:
-    building = _Builder(meta, source)
-    building.set(
-        url=source.url,
-        layerSelector={"operation": "extract"} | source.layer_selector if source.layer_selector else None,
-        provider=source.provider,
-        serviceAccountName=source.service_account_name,
-    )
-    if source.credentials is not None:
-        login = {".dockerconfigjson": _registry_login(source.url, source.credentials)}
-        building.set(secretRef=building.secret(SecretPurpose.CREDENTIALS, login, DOCKER_CONFIG_TYPE))
-    if (verify := source.verify) is not None:
-        building.set(verify={"provider": verify.provider})
-        if verify.keyless is not None:
-            building.spec["verify"]["matchOIDCIdentity"] = [_identity(verify.keyless)]
-        else:
+        spec["url"] = source.url
+        if source.layer_selector:
+            spec["layerSelector"] = {"operation": "extract"} | source.layer_selector
+        if (verify := source.verify) is not None and verify.keyless is not None:
+            spec["verify"] = {"provider": verify.provider, "matchOIDCIdentity": [_identity(verify.keyless)]}
+        elif verify is not None:
             keys = {f"{name}.pub": key for name, key in verify.keys.items()}
-            building.spec["verify"]["secretRef"] = building.secret(SecretPurpose.SIGNERS, keys)
-    return building.finished()
+            spec["verify"] = {"provider": verify.provider, "secretRef": reference(SecretPurpose.SIGNERS, keys)}
+    certificates = _certificates(source.certificate_authority, source.client_certificate)
+    spec["certSecretRef"] = reference(SecretPurpose.CERTIFICATES, certificates)
+    if not isinstance(source, HelmRepositorySource) and source.proxy is not None:
+        spec["proxySecretRef"] = reference(SecretPurpose.PROXY, _proxy(source.proxy))
+    own = {key: value for key, value in spec.items() if value is not None}
+    manifest = {"apiVersion": SOURCE_API, "kind": source.kind, "metadata": meta.metadata(meta.name)}
+    return [*secrets, manifest | {"spec": merged(own, source.further)}]
 
 
-def _bucket(meta: ObjectMeta, source: BucketSource) -> SourceObjects:
-    building = _Builder(meta, source)
-    building.set(
-        bucketName=source.bucket_name,
-        endpoint=source.endpoint,
-        provider=source.provider,
-        region=source.region,
-        serviceAccountName=source.service_account_name,
-    )
-    if source.credentials is not None:
-        given = {entry: getattr(source.credentials, field) for field, entry in _BUCKET_ENTRIES.items()}
-        login = {
-            entry: (value if isinstance(value, str) else value.get_secret_value()).strip()
-            for entry, value in given.items()
-            if value is not None
-        }
-        building.set(secretRef=building.secret(SecretPurpose.CREDENTIALS, login))
-    return building.finished()
+def _login(source: HelmRepositorySource | OCIRepositorySource | BucketSource) -> dict[str, str]:
+    """The entries of the Secret that a source is fetched with; none without credentials."""
+    if source.credentials is None:
+        return {}
+    if isinstance(source, OCIRepositorySource):
+        return {".dockerconfigjson": _registry_login(source.url, source.credentials)}
+    found: dict[str, str] = {}
+    for entry, value in source.credentials:
+        if value is not None:
+            found[_BUCKET_ENTRIES.get(entry, entry)] = (
+                value if isinstance(value, str) else value.get_secret_value()
+            ).strip()
+    return found
 
 
 def _registry_login(url: str, credentials: RegistryCredentials) -> str:
@@ -210,7 +170,7 @@ def planned_any_source(meta: ObjectMeta, source: AnySource, access: GitAccess) -
     """
     if isinstance(source, GitSource):
         return planned_source(meta, source, access)
-    if (objects := objects_of(meta, source, known_hosts=())) is None:
-        return []
-    secrets = [Planned(Stage.CONTENT, secret) for secret in objects.secrets]
-    return [*secrets, Planned(Stage.CONTENT, objects.source, needs=tuple(each.key for each in secrets))]
+    objects = objects_of(meta, source, known_hosts=())
+    secrets = [Planned(Stage.CONTENT, each) for each in objects[:-1]]
+    needs = tuple(each.key for each in secrets)
+    return [*secrets, *(Planned(Stage.CONTENT, each, needs=needs) for each in objects[-1:])]

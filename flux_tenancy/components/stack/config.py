@@ -11,8 +11,7 @@ from flux_tenancy.components.cluster.config import ClusterConfig
 from flux_tenancy.components.config.errors import KeyPath, Problem, dotted
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import DnsLabel, TenantName
-from flux_tenancy.components.git.config import GitConfig, GitHubConfig, GitSource
-from flux_tenancy.components.git.sources import Sources
+from flux_tenancy.components.git.config import GitConfig, GitHubConfig, GitSource, Sources
 from flux_tenancy.components.installs.capsule.config import CapsuleConfig
 from flux_tenancy.components.installs.flux.config import FluxConfig
 from flux_tenancy.components.installs.kyverno.config import KyvernoConfig

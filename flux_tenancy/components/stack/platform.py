@@ -14,7 +14,7 @@ from flux_tenancy.components.cluster.client import refusal
 from flux_tenancy.components.cluster.component import protect
 from flux_tenancy.components.cluster.hooks import HooksFor, before_changes, hooked, in_thread, ready_hook
 from flux_tenancy.components.git import git_access
-from flux_tenancy.components.git.github_gone import NOTHING, Gone
+from flux_tenancy.components.git.github_preflight import NOTHING, Gone
 from flux_tenancy.components.installs.capsule import CapsuleInstall
 from flux_tenancy.components.installs.capsule.component import wait_until_admitted
 from flux_tenancy.components.installs.flux import FluxInstall, FluxInstallArgs, PlatformSync, PlatformSyncArgs
@@ -86,7 +86,7 @@ def register_platform(config: StackConfig, found: Preflight, previous: PreviousK
 
     Args:
         previous: the deploy keys of earlier updates that stay (`components.git.rotation`).
-        gone: what GitHub does not have any more (`components.git.github_gone`).
+        gone: what GitHub does not have any more (`components.git.github_preflight`).
     """
     api, facts = found.cluster.api, found.cluster.facts
     protect(found.protected)

@@ -338,3 +338,67 @@ def _as_of(condition: Mapping[str, Any], status: Mapping[str, Any]) -> datetime 
         except (ValueError, OverflowError):
             continue
     return max(times, default=None)
+
+
+# Set at the end of each fetch, the ones that found nothing new included.
+_STORED = "ArtifactInStorage"
+# Set in either state once there is a commit to verify.
+_VERIFIED = "SourceVerified"
+_FAILED = "FetchFailed"
+
+
+def not_fetched(source: Mapping[str, Any] | None) -> str | None:
+    """Why it is not proven that a source of any kind has been fetched as it is now; None where it is.
+
+    Ready proves nothing: it is true while a source is suspended, and false where the fetched commit is not signed.
+    These conditions are set only after a checkout, each with the generation of the object that it is about, and a
+    change of the `secretRef` is a new generation.
+
+    Source: reconcileSource, reconcileArtifact and verifySignature in internal/controller of source-controller 1.9
+
+    Args:
+        source: the object as the cluster has it, or None.
+    """
+    if source is None:
+        return "the source does not exist yet"
+    generation = source["metadata"].get("generation")
+    conditions = source.get("status", {}).get("conditions", ())
+    current = {each["type"]: each for each in conditions if each.get("observedGeneration") == generation}
+    if _VERIFIED in current or current.get(_STORED, {}).get("status") == "True":
+        return None
+    if current.get(_FAILED, {}).get("status") == "True":
+        return printable(current[_FAILED].get("message", ""))
+    return "the source is suspended" if source.get("spec", {}).get("suspend") else "not fetched yet"
+
+
+_FETCH_REMEDIES = {
+    "couldn't find remote ref|no match found for semver": (
+        "the repository has no such branch or tag: correct it in the source, or push it"
+    ),
+    "remote repository is empty": "the repository has no commit yet: push one",
+    "kustomization path not found": (
+        "the repository has no such folder: correct `path` of the sync, or push the folder"
+    ),
+    # A host that knows the key answers with a sentence, which go-git takes for a packet of Git's protocol.
+    "invalid pkt-len found|repository not found": (
+        "the Git host knows the key: check that the repository exists, and that this key is registered there"
+    ),
+    # A host deletes the deploy keys of a repository with it.
+    "ssh: unable to authenticate": (
+        "the Git host does not know the key: check that the repository exists, and register the key there, or create "
+        "another one with `flux-tenancy key deploy`"
+    ),
+    "knownhosts: key mismatch": (
+        "the Git host has another key than git.knownHosts: compare it with the one that the host publishes, and "
+        "correct the line"
+    ),
+}
+
+
+def fetch_remedy(message: str) -> str:
+    """What to do if Flux does not find a repository, branch or folder, or cannot log in; empty for any other reason.
+
+    Source: gogit/clone.go in github.com/fluxcd/pkg/git 0.52, and kustomize-controller 1.9
+    """
+    found = (remedy for why, remedy in _FETCH_REMEDIES.items() if re.search(why, message, re.IGNORECASE))
+    return next(found, "")

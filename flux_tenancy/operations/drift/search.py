@@ -20,7 +20,7 @@ from flux_tenancy.components.cluster.ownership import carries_marks
 from flux_tenancy.components.config.messages import printable
 from flux_tenancy.components.git.config import GitHubConfig, GitHubRepository
 from flux_tenancy.components.git.github import PROVIDER_TYPE, WORKERS
-from flux_tenancy.components.git.github_gone import identity_of
+from flux_tenancy.components.git.github_preflight import identity_of
 from flux_tenancy.components.installs.kyverno.config import KYVERNO
 from flux_tenancy.components.rbac.rights import role_of
 from flux_tenancy.components.rbac.subjects import subjects_of
@@ -230,24 +230,10 @@ def _registered(recorded: RecordedState) -> Iterator[_Registered]:
 def _found(each: _Registered) -> Mapping[str, Any] | None:
     """What GitHub has; empty if it has no such thing any more, None if it does not say."""
     # Importing GitHub's client takes a third of a second, which stacks without GitHub save.
-    from flux_tenancy.components.git.github_access import (
-        CANNOT_ADMINISTER,
-        GitHubUnavailable,
-        github_client,
-        refusal,
-    )
+    from flux_tenancy.components.git.github_access import found_at_github
 
     number = str(each.outputs["id"]).rpartition(":")[2]  # That of a deploy key is `repository:number`.
-    path = f"/repos/{each.repository.repository}/{_PATHS[each.kind]}/{number}"
-    try:
-        with github_client(each.github, each.repository) as client:
-            _, found = client.requester.requestJsonAndCheck("GET", path)
-            return dict(found)
-    except GitHubUnavailable as error:
-        if not error.is_not_found:
-            return None
-        reason = refusal(each.github, each.repository)
-        return None if reason is not None and reason.code == CANNOT_ADMINISTER.code else {}
+    return found_at_github(each.github, each.repository, f"{_PATHS[each.kind]}/{number}")
 
 
 def _compared_at_host(each: _Registered, found: Mapping[str, Any]) -> Iterator[Difference]:

@@ -11,10 +11,9 @@ from typing import Any
 from kubernetes import client
 
 from flux_tenancy.components.config.messages import printable
-from flux_tenancy.components.git.fetch_status import missing_remedy
 from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.sync.flux_objects import read_own_syncs, read_start_failures
-from flux_tenancy.components.sync.status import status_of
+from flux_tenancy.components.sync.status import fetch_remedy, status_of
 from flux_tenancy.components.tenant.config import TenantState
 from flux_tenancy.components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION
 from flux_tenancy.operations.admission.answers import refusing_policy
@@ -189,7 +188,7 @@ def _next_steps(line: TenantLine, stack: str, objects: Sequence[FluxObject]) -> 
 
 def _correction(failed: FluxObject) -> str:
     name = f"{failed.kind} {failed.name}"
-    if missing := missing_remedy(failed.message):
+    if missing := fetch_remedy(failed.message):
         return f"{name}: {missing}"
     if failed.refused_by:
         return (

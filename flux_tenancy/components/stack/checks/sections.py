@@ -10,7 +10,7 @@ from flux_tenancy.components.config.errors import RESERVED, UNKNOWN, dotted
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.installs.flux.config import Profile
 from flux_tenancy.components.installs.flux.lockdown_flags import OBJECT_IDENTITY, has_object_identity
-from flux_tenancy.components.keys.known_hosts import address_of, keys_for, rivals
+from flux_tenancy.components.keys.known_hosts import address_of, keys_for
 from flux_tenancy.components.keys.ssh_keys import read_private_key
 from flux_tenancy.components.stack.checks import NEEDS_ENGINE, Check, Finding, of_each
 from flux_tenancy.components.stack.checks.capsule import CAPSULE_CHECKS, INSTALLATION_CHECKS, NOT_WITH_CAPSULE
@@ -187,18 +187,6 @@ def _unusable_identity(path: KeyPath, decryption: Decryption, config: StackConfi
         )
 
 
-def _rival_host_keys(config: StackConfig) -> Iterator[Finding]:
-    for address, kind in rivals(config.git.known_hosts):
-        yield (
-            ("git", "knownHosts"),
-            Message(
-                "FT-CFG-658",
-                f"contains two {kind} keys of {address}; Flux uses only the first",
-                "keep the key that the host has",
-            ),
-        )
-
-
 def _unknown_host(path: KeyPath, source: GitSource, config: StackConfig) -> Iterator[Finding]:
     if urlsplit(source.url).scheme == "ssh" and not keys_for(source.url, config.git.known_hosts):
         yield (
@@ -244,7 +232,6 @@ CHECKS: tuple[Check, ...] = (
     _alerts_of_tenants,
     _shared_deploy_keys,
     _shared_decryption_keys,
-    _rival_host_keys,
     *SOURCE_CHECKS,
     *POLICY_CHECKS,
     *FREEZE_CHECKS,

@@ -18,16 +18,14 @@ from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.engine import log
 from flux_tenancy.components.engine.pulumi_command import creates_nothing, ignores_protection
 from flux_tenancy.components.engine.state import State
+from flux_tenancy.components.git.config import Sources, github_key_path
 from flux_tenancy.components.git.github_preflight import (
     identity_problems,
     lost_repositories,
     new_registrations,
     repository_problems,
-    unneeded_owners,
     unregistered,
 )
-from flux_tenancy.components.git.host_keys import host_key_warnings
-from flux_tenancy.components.git.sources import Sources, github_key_path
 from flux_tenancy.components.recovery.field_owners import take_back
 from flux_tenancy.components.recovery.github_leftovers import Leftover, clear_github, github_leftovers
 from flux_tenancy.components.recovery.leftover_objects import clear_objects
@@ -81,11 +79,9 @@ def preflight(config: StackConfig, state: State, file: StackFile, project: Path)
         raise ConfigurationError(problems)
     by_name = config.git_sources.by_name
     unregistrable = frozenset(each for name in lost for each in new_registrations(name, by_name[name], state))
-    of_owners = unneeded_owners(config.git_sources, stack_file)
-    of_hosts = host_key_warnings(config.git_sources)
     of_files = () if deleting else unlisted_tenants(described.tenants, file, project)
     of_stack = (*expiring_grants(config), *freeze_warnings(config), *overfull_store(config, pulumi.get_stack()))
-    warnings = (*cluster.warnings, *lost.values(), *of_owners, *of_hosts, *of_stack, *of_files, *unclear)
+    warnings = (*cluster.warnings, *lost.values(), *of_stack, *of_files, *unclear)
     protected = protected_resources(described, objects, pulumi.get_stack(), cluster.facts, state)
     return Preflight(release, chart, cluster, leftovers, warnings, protected, capsule, unregistrable, applied.outputs)
 

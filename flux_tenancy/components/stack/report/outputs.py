@@ -14,7 +14,6 @@ from flux_tenancy.components.cluster.client import ClusterFacts, ClusterUnavaila
 from flux_tenancy.components.config.types import seconds
 from flux_tenancy.components.engine.state import unplanned
 from flux_tenancy.components.git.config import GitSource
-from flux_tenancy.components.git.fetch_status import not_fetched
 from flux_tenancy.components.git.rotation import Rotations
 from flux_tenancy.components.git.source import webhook_url
 from flux_tenancy.components.installs.flux.config import PlatformSyncConfig
@@ -36,7 +35,7 @@ from flux_tenancy.components.stack.report.progress import settled
 from flux_tenancy.components.sync.changes import Changes
 from flux_tenancy.components.sync.decryption import Decryption, Environment, sops_config
 from flux_tenancy.components.sync.flux_objects import FluxObjects
-from flux_tenancy.components.sync.status import Progress
+from flux_tenancy.components.sync.status import Progress, not_fetched
 from flux_tenancy.components.tenant.config import TenantConfig
 from flux_tenancy.components.tenant.further_access import FurtherBinding, TenantAccess
 from flux_tenancy.components.tenant.grants import Grant, in_words
@@ -84,7 +83,7 @@ def report(config: StackConfig, cluster: ClusterFacts, platform: Platform, look:
     """Wait for the syncs, warn about what an operator has to know, and return the outputs of the stack."""
     timeout = seconds(config.tenancy.settle_timeout)
     namespaces = {name: tenant.namespace_names for name, tenant in config.tenants.items()}
-    progress = settled(timeout, platform, look.objects, look.changes, config.git_sources, namespaces)
+    progress = settled(timeout, platform, look.objects, look.changes, namespaces)
     further = report_further_access(config, platform, progress, look.further_access, look.further_controller_access)
     fetching = fetched(config.further_sources, progress, look.find)
     leaving = report_leaving(config, look.remaining)
@@ -311,7 +310,7 @@ def fetched(
     """By name, `yes` for each further source that has been fetched as it is now, or why it is not proven.
 
     Until it is, the previous credentials must stay valid. Deploy keys are removed by the same proof
-    (`components.git.fetch_status`); logins at registries and object stores are revoked by their owners.
+    (`components.git.rotation`); logins at registries and object stores are revoked by their owners.
 
     In a preview the value is unknown: it depends on what the update finds, and a saved plan would fix it.
 

@@ -13,13 +13,17 @@ from flux_tenancy.components.cluster.client import ClusterUnavailable
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.engine import log
 from flux_tenancy.components.engine.pulumi_command import creates_nothing
-from flux_tenancy.components.git.fetch_status import fetch_remedy, missing_remedy
-from flux_tenancy.components.git.sources import Sources
 from flux_tenancy.components.stack.platform import Platform
 from flux_tenancy.components.stack.report.further_access import CANNOT
 from flux_tenancy.components.sync.changes import Changes
 from flux_tenancy.components.sync.flux_objects import ClusterClock, FluxObjects, lasted
-from flux_tenancy.components.sync.status import Progress, ReconcileRequests, SyncStatus, wait_until_settled
+from flux_tenancy.components.sync.status import (
+    Progress,
+    ReconcileRequests,
+    SyncStatus,
+    fetch_remedy,
+    wait_until_settled,
+)
 from flux_tenancy.components.vocabulary.names import owner_of, sync_label
 
 NOT_READY = Wording("FT-TEN-101", "{sync} is not ready: {status}", "{remedy}")
@@ -33,7 +37,6 @@ def settled(
     platform: Platform,
     objects: FluxObjects,
     changes: Changes,
-    sources: Sources,
     namespaces: Mapping[str, Sequence[str]],
 ) -> pulumi.Output[dict[str, Progress]]:
     """The progress of each sync, by its key (`Plan.syncs`), with what this update has changed taken into account.
@@ -66,13 +69,13 @@ def settled(
             progress = await asyncio.to_thread(wait_until_settled, objects.read, there, timeout, requests)
             warnings = []
             if not pulumi.runtime.is_dry_run():
-                warnings = await asyncio.to_thread(_warnings, progress, clock, sources)
+                warnings = await asyncio.to_thread(_warnings, progress, clock)
                 warnings += await asyncio.to_thread(_start_failures, progress, objects, namespaces)
         except ClusterUnavailable as error:
             # Everything is applied by now, so a cluster that cannot be read does not fail the update.
             unknown = SyncStatus("Unknown", str(error))
             progress = dict.fromkeys(there, Progress(unknown, unknown))
-            warnings = _warnings(progress, clock, sources)
+            warnings = _warnings(progress, clock)
         if not pulumi.runtime.is_dry_run():
             for warning in (
                 *(
@@ -93,7 +96,7 @@ def settled(
     return pulumi.Output.all(**created).apply(settle)
 
 
-def _warnings(progress: Mapping[str, Progress], clock: ClusterClock, sources: Sources) -> list[Message]:
+def _warnings(progress: Mapping[str, Progress], clock: ClusterClock) -> list[Message]:
     """A warning for each sync that is not ready.
 
     Raises:
@@ -103,8 +106,7 @@ def _warnings(progress: Mapping[str, Progress], clock: ClusterClock, sources: So
         NOT_READY(
             sync=sync_label(name),
             status=f"{found.overall.message}{_age(found.overall, clock)}",
-            remedy=fetch_remedy(found.fetched.message, sources.by_name.get(name), sources.github)
-            or missing_remedy(found.overall.message),
+            remedy=fetch_remedy(found.fetched.message) or fetch_remedy(found.overall.message),
         )
         for name, found in progress.items()
         if found.overall.ready != "True"

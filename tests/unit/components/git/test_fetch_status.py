@@ -4,7 +4,7 @@ from base64 import b64encode
 
 import pytest
 
-from flux_tenancy.components.git.fetch_status import lacking_proof, secret_name
+from flux_tenancy.components.git.rotation import lacking_proof
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl"
 
@@ -71,8 +71,3 @@ def test_a_fetch_with_other_credentials_is_no_proof(found):
 
 def test_without_a_source_nothing_is_proven():
     assert lacking_proof(None, None, KEY) == "the source does not exist yet"
-
-
-@pytest.mark.parametrize(("found", "expected"), [(source(), "dev-team-git-0"), ({"spec": {}}, None), (None, None)])
-def test_the_secret_is_the_one_that_the_source_refers_to(found, expected):
-    assert secret_name(found) == expected

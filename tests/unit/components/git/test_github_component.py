@@ -13,8 +13,8 @@ from flux_tenancy.components.git.github import (
     DEPLOY_KEY_TYPE,
     WEBHOOK_TYPE,
     GitHub,
-    GitHubArgs,
     deploy_key_name,
+    new_key,
     registered_key,
     source_of_deploy_key,
 )
@@ -31,12 +31,13 @@ def repository(name="acme/apps"):
 
 def registered(use=lambda github: None, owners=("acme",), config=None):
     """The resources that a use of GitHub registers."""
-    args = GitHubArgs(GitHubConfig.model_validate(config or {"owners": TWO_OWNERS}), owners)
-    return run(lambda: use(GitHub("github", args)) and None)
+    found = GitHubConfig.model_validate(config or {"owners": TWO_OWNERS})
+    return run(lambda: use(GitHub("github", found, owners)) and None)
 
 
-def deploy_key(key=KEY, source="dev-team", at=None):
-    return lambda github: github.deploy_key(source, key, at or repository(), pulumi.ResourceOptions())
+def deploy_key(key=KEY, at=None, opts=None):
+    at = at or repository()
+    return lambda github: github.deploy_key(new_key("dev-team", key, at), at, opts or pulumi.ResourceOptions())
 
 
 def webhook(github):
@@ -169,7 +170,7 @@ def test_the_options_of_the_caller_are_used(use):
         opts = pulumi.ResourceOptions(depends_on=[first])
         if use is webhook:
             return github.webhook("dev-team", "https://hook", "t0ken", repository(), opts)
-        return github.deploy_key("dev-team", KEY, repository(), opts)
+        return deploy_key(opts=opts)(github)
 
     kinds = (DEPLOY_KEY_TYPE, WEBHOOK_TYPE)
     [found] = [each for each in registered(program).values() if each.type in kinds]

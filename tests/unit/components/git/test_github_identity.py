@@ -1,4 +1,4 @@
-"""Credentials for GitHub if nothing new has to be registered, and owners that are no longer needed."""
+"""Credentials for GitHub if nothing new has to be registered."""
 
 import json
 from typing import Any
@@ -9,7 +9,7 @@ from sample_sources import app_key, private_key, stack, with_deploy_key
 
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.git.github import DEPLOY_KEY_TYPE, deploy_key_name
-from flux_tenancy.components.git.github_preflight import identity_problems, unneeded_owners, unregistered
+from flux_tenancy.components.git.github_preflight import identity_problems, unregistered
 from flux_tenancy.components.keys.ssh_keys import read_private_key
 
 FILE = "Pulumi.staging.yaml"
@@ -99,15 +99,3 @@ def test_an_outage_does_not_stop_the_update():
     assert problems(f"http://127.0.0.1:{closed_port()}", acme={"token": "gh-t0ken"}) == []
     with serving({LIMIT: b"<html>Unicorn!</html>"}) as server:
         assert problems(server, acme={"token": "gh-t0ken"}) == []
-
-
-def test_unused_owners_are_warned_about_and_their_credentials_named_if_they_have_any():
-    owners = {"ACME": {}, "gone-team": {"token": "gh-t0ken"}, "old-team": {}}
-    config = stack({"dev-team": with_deploy_key()}, github={"owners": owners})
-
-    with_credentials, without = unneeded_owners(config.git_sources, FILE)
-
-    assert with_credentials.code == without.code == "FT-GIT-012"
-    assert "revoke its credentials" in with_credentials and "revoke" not in without
-    assert "`pulumi config rm --path github.owners.gone-team`" in with_credentials
-    assert "`pulumi config rm --path github.owners.old-team`" in without

@@ -1,13 +1,21 @@
 """The objects of a Git source: the Secret for source-controller, the GitRepository and its Receiver."""
 
 from base64 import b64decode
+from types import SimpleNamespace
 
 import pytest
 from sample_keys import ed25519_key, public_line
 from sample_sources import SSH_URL, app_key, authority, private_key, public_key, signing_key
 from sample_stack import git_source
 
-from flux_tenancy.components.git.source import credentials_of, source_objects, webhook_path, webhook_secret
+from flux_tenancy.components.git.source import (
+    GitAccess,
+    credentials_of,
+    planned_source,
+    source_objects,
+    webhook_path,
+    webhook_secret,
+)
 from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 
 LABELS = {"toolkit.fluxcd.io/tenant": "dev-team"}
@@ -20,7 +28,8 @@ VERIFY = {"keys": {"alice": signing_key("first"), "bob": signing_key("second")}}
 
 
 def objects(known_hosts=(), place=PLACE, **keys):
-    return source_objects(place, git_source(**keys), known_hosts)
+    *secrets, source = source_objects(place, git_source(**keys), known_hosts)
+    return SimpleNamespace(secrets=secrets, source=source)
 
 
 def decoded(secret):
@@ -43,7 +52,6 @@ def test_a_public_repository_has_only_a_git_repository():
     found = objects(branch="release", interval="2m", timeout="30s")
 
     assert found.secrets == []
-    assert found.receiver is None
     assert found.source == {
         "apiVersion": "source.toolkit.fluxcd.io/v1",
         "kind": "GitRepository",
@@ -237,7 +245,10 @@ def test_credentials_and_signing_keys_are_separate_secrets():
     ],
 )
 def test_a_receiver_triggers_only_its_own_source_and_only_for_pushes(kind, events):
-    assert objects(webhook={"type": kind}).receiver == {
+    planned = planned_source(PLACE, git_source(webhook={"type": kind}), GitAccess((), None, None))
+
+    [receiver] = [each.manifest for each in planned if each.kind == "Receiver"]
+    assert receiver == {
         "apiVersion": "notification.toolkit.fluxcd.io/v1",
         "kind": "Receiver",
         "metadata": {"name": "dev-team", "namespace": "apps", "labels": LABELS},

@@ -11,7 +11,6 @@ from flux_tenancy.components.keys.known_hosts import (
     entries,
     lines_for,
     pinned,
-    rivals,
 )
 from flux_tenancy.components.keys.ssh_keys import fingerprint
 from tests.support.messages import said
@@ -113,15 +112,6 @@ def test_a_line_is_kept_as_it_is_but_for_the_spaces_around_it():
 
 def test_comments_and_empty_lines_of_a_file_are_passed_over_but_counted():
     assert list(entries(f"# a comment\n\n  {OWN}\n\t# another\nlast")) == [(3, OWN), (5, "last")]
-
-
-def test_two_keys_of_one_type_are_rivals_and_two_types_or_addresses_are_not():
-    second = keys.public_line(ec.generate_private_key(ec.SECP256R1()))
-
-    assert list(rivals([OWN, f"git.example.com {ANOTHER}", f"other.example.com {second}", OWN])) == []
-    assert list(rivals([f"git.example.com {ANOTHER}", OWN, f"a.example.com,git.example.com {second}"])) == [
-        ("git.example.com", "ecdsa-sha2-nistp256")
-    ]
 
 
 @pytest.mark.parametrize(

@@ -24,15 +24,14 @@ SOURCES: TypeAdapter[Any] = TypeAdapter(Source)
 
 def made(source: dict[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, str]]]:
     """The `spec` of a source, and its Secrets, decoded, by what their names begin with."""
-    objects = objects_of(META, SOURCES.validate_python(source), known_hosts=())
-    assert objects is not None
-    assert (objects.source["kind"], objects.source["metadata"]["name"]) == (source["kind"], "it")
+    *made, found = objects_of(META, SOURCES.validate_python(source), known_hosts=())
+    assert (found["kind"], found["metadata"]["name"]) == (source["kind"], "it")
     secrets = {
         each["metadata"]["generateName"]: {key: b64decode(text).decode() for key, text in each["data"].items()}
-        for each in objects.secrets
+        for each in made
     }
-    assert all(each["immutable"] for each in objects.secrets)
-    return objects.source["spec"], secrets
+    assert all(each["immutable"] for each in made)
+    return found["spec"], secrets
 
 
 def test_an_oci_repository_logs_in_verifies_and_trusts_an_authority():
@@ -122,7 +121,7 @@ def test_a_bucket_logs_in_as_its_provider_expects(provider, credentials, entries
 
 
 def test_nothing_is_created_for_an_artifact_of_another_controller():
-    assert objects_of(META, SOURCES.validate_python({"kind": "ExternalArtifact"}), known_hosts=()) is None
+    assert objects_of(META, SOURCES.validate_python({"kind": "ExternalArtifact"}), known_hosts=()) == []
 
 
 def registered(source: dict[str, Any]) -> Any:

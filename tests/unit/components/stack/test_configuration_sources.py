@@ -304,14 +304,6 @@ def test_a_file_of_known_hosts_that_cannot_be_read_is_named(tmp_path, content, r
     ]
 
 
-def test_a_second_key_of_one_type_is_refused_since_flux_takes_the_first_alone(tmp_path):
-    other = f"git.example.com {generate().public}"
-
-    assert problems(tmp_path, git={"knownHosts": [HOST_LINE, other]}) == [
-        "Pulumi.staging.yaml: git.knownHosts: " + said("FT-CFG-658", "ssh-ed25519", "git.example.com")
-    ]
-
-
 @pytest.mark.parametrize(
     ("owners", "reason"),
     [
