@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import subprocess
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,30 +60,7 @@ SHA256 = {
     "2.9.6": "4404b04a2e8226396678818a65d3bd05ba7bab6bcbf3dc028dbc2056bb1879e8",
     "2.9.5": "4fffa97fc80dd5d5c6eb4635648cf416d7b68bee6154b15a8d0f4275fd2ad285",
 }
-"""The pins of the modules decide every byte: another digest without another pin is a mistake."""
-
-CRDS = {
-    "helm.toolkit.fluxcd.io": ["helmreleases"],
-    "image.toolkit.fluxcd.io": ["imagepolicies", "imagerepositories", "imageupdateautomations"],
-    "kustomize.toolkit.fluxcd.io": ["kustomizations"],
-    "notification.toolkit.fluxcd.io": ["alerts", "providers", "receivers"],
-    "source.extensions.fluxcd.io": ["artifactgenerators"],
-    "source.toolkit.fluxcd.io": [
-        "buckets",
-        "externalartifacts",
-        "gitrepositories",
-        "helmcharts",
-        "helmrepositories",
-        "ocirepositories",
-    ],
-}
-COMMON_FLAGS = [
-    "--watch-all-namespaces",
-    "--log-level=info",
-    "--log-encoding=json",
-    "--enable-leader-election",
-]
-EVENTS_FLAG = "--events-addr=http://notification-controller.flux-system.svc.cluster.local./"
+"""The pins of the modules decide every byte, so all roles, flags and labels of the controllers are held by it."""
 
 
 @dataclass(frozen=True)
@@ -139,25 +115,6 @@ def test_its_header_lists_exactly_the_differences_from_the_release(bundle: Bundl
     ]
 
 
-def test_it_has_the_kinds_of_the_release(bundle: Bundle) -> None:
-    assert Counter(o["kind"] for o in bundle.objects) == {
-        "ClusterRole": 3,
-        "ClusterRoleBinding": 2,
-        "CustomResourceDefinition": 15,
-        "Deployment": 7,
-        "Namespace": 1,
-        "NetworkPolicy": 3,
-        "ResourceQuota": 1,
-        "Service": 4,
-        "ServiceAccount": 7,
-    }
-
-
-def test_it_has_the_definitions_of_the_release(bundle: Bundle) -> None:
-    names = {f"{plural}.{group}" for group, plurals in CRDS.items() for plural in plurals}
-    assert set(bundle.of_kind("CustomResourceDefinition")) == names
-
-
 def test_the_definitions_of_the_unit_tests_are_those_of_the_release(bundle: Bundle) -> None:
     """Without descriptions, which say nothing about what is valid."""
     file = Path(__file__).parents[1] / "unit" / "components" / "fixtures" / "definitions.yaml"
@@ -186,80 +143,6 @@ def _undescribed(schema: Any) -> Any:
 def test_deployments_are_the_pinned_controllers(bundle: Bundle) -> None:
     images = {name: _container(d)["image"] for name, d in bundle.of_kind("Deployment").items()}
     assert images == {name: f"ghcr.io/fluxcd/{name}:{version}" for name, version in CONTROLLERS[bundle.version].items()}
-
-
-def test_controllers_have_the_flags_of_the_release(bundle: Bundle) -> None:
-    flags = {name: _container(d)["args"] for name, d in bundle.of_kind("Deployment").items()}
-    for storing in ("source-controller", "source-watcher"):
-        own = [
-            "--storage-path=/data",
-            f"--storage-adv-addr={storing}.$(RUNTIME_NAMESPACE).svc.cluster.local.",
-        ]
-        assert flags.pop(storing) == [EVENTS_FLAG, *COMMON_FLAGS, *own]
-    assert flags.pop("notification-controller") == COMMON_FLAGS
-    assert all(rest == [EVENTS_FLAG, *COMMON_FLAGS] for rest in flags.values())
-
-
-def test_controllers_run_as_their_own_service_accounts(bundle: Bundle) -> None:
-    accounts = {
-        name: d["spec"]["template"]["spec"]["serviceAccountName"] for name, d in bundle.of_kind("Deployment").items()
-    }
-    assert accounts == {name: name for name in bundle.of_kind("ServiceAccount")}
-
-
-def test_rules_of_the_controllers(bundle: Bundle) -> None:
-    rules = bundle.of_kind("ClusterRole")["crd-controller"]["rules"]
-    assert {"apiGroups": [""], "resources": ["serviceaccounts/token"], "verbs": ["create"]} in rules
-    full = [rule["apiGroups"][0] for rule in rules if rule["verbs"] == ["*"] and rule["resources"] == ["*"]]
-    assert sorted(full) == sorted(CRDS)
-
-
-def test_it_has_the_bindings_of_the_release(bundle: Bundle) -> None:
-    bindings = bundle.of_kind("ClusterRoleBinding")
-    subjects = {name: {subject["name"] for subject in binding["subjects"]} for name, binding in bindings.items()}
-    assert subjects == {
-        "cluster-reconciler": {"helm-controller", "kustomize-controller"},
-        "crd-controller": set(CONTROLLERS[bundle.version]),
-    }
-    assert bindings["cluster-reconciler"]["roleRef"]["name"] == "cluster-admin"
-
-
-def test_it_has_the_aggregated_roles_of_the_release(bundle: Bundle) -> None:
-    prefix = "rbac.authorization.k8s.io/aggregate-to-"
-    aggregated = {
-        name: {label.removeprefix(prefix) for label in role["metadata"]["labels"] if label.startswith(prefix)}
-        for name, role in bundle.of_kind("ClusterRole").items()
-    }
-    assert aggregated == {
-        "crd-controller": set(),
-        "flux-edit": {"admin", "edit"},
-        "flux-view": {"admin", "edit", "view"},
-    }
-
-
-def test_it_has_the_network_policies_of_the_release(bundle: Bundle) -> None:
-    policies = bundle.of_kind("NetworkPolicy")
-    assert set(policies) == {"allow-egress", "allow-scraping", "allow-webhooks"}
-    assert policies["allow-egress"]["spec"]["egress"] == [{}]
-    assert policies["allow-scraping"]["spec"]["ingress"][0]["ports"] == [{"port": 8080, "protocol": "TCP"}]
-    assert policies["allow-webhooks"]["spec"]["podSelector"] == {"matchLabels": {"app": "notification-controller"}}
-
-
-def test_it_has_the_namespace_and_labels_of_the_release(bundle: Bundle) -> None:
-    [namespace] = bundle.of_kind("Namespace").values()
-    assert namespace["metadata"] == {
-        "name": "flux-system",
-        "labels": {
-            "app.kubernetes.io/instance": "flux-system",
-            "app.kubernetes.io/part-of": "flux",
-            "pod-security.kubernetes.io/warn": "restricted",
-            "pod-security.kubernetes.io/warn-version": "latest",
-        },
-    }
-    cluster_wide = {"Namespace", "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding"}
-    for o in bundle.objects:
-        assert o["metadata"]["labels"]["app.kubernetes.io/instance"] == "flux-system"
-        assert o["metadata"].get("namespace") == (None if o["kind"] in cluster_wide else "flux-system")
 
 
 def _container(deployment: Manifest) -> Manifest:

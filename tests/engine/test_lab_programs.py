@@ -13,7 +13,14 @@ from dev.lab.tool_cache import ToolCache
 from dev.lab.tools_table import modules_folder
 
 
-@pytest.mark.parametrize(("module", "packages"), [("kubernetes", "./node-agent/..."), ("github-proxy", "./...")])
+@pytest.mark.parametrize(
+    ("module", "packages"),
+    [
+        # It compiles much of Kubernetes, and every cluster of the tests runs the node agent.
+        pytest.param("kubernetes", "./node-agent/...", marks=pytest.mark.exhaustive),
+        ("github-proxy", "./..."),
+    ],
+)
 def test_the_labs_own_programs_pass_their_tests(module: str, packages: str) -> None:
     settings = Settings.load()
     cache = ToolCache(settings.cache)

@@ -174,7 +174,7 @@ class TestStateAtTheEnd:
     """One stack: undisturbed to see what it comes to, and then killed again and again."""
 
     tenants = 4
-    kills = 2
+    kills = 1
     offboarding = OFFBOARDING[1::4]
 
     def moments(self) -> list[float]:

@@ -1,8 +1,8 @@
 """A stand-in for Pulumi Cloud: its HTTP API on loopback and in memory, as far as the engine asks for it.
 
 It is written against the engine's client, not against the service, whose source is not public. It has organizations,
-projects and stacks with tags, secrets encrypted by stack, updates with leases, whose checkpoints come whole, as text
-with its changes, or as a journal, and what reads them. It has no teams, permissions, policy packs, environments,
+projects and stacks with tags, secrets encrypted by stack, updates with leases, whose operations come as a journal,
+and what reads them. It takes no checkpoints, and has no teams, permissions, policy packs, environments,
 deployments and console, renames no stack, and keeps neither events nor a history. What the service does when a lease
 ends is a guess: the next update goes on from what the last one has sent.
 
@@ -24,7 +24,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
 from typing import Any
@@ -64,7 +63,6 @@ class Update:
     status: str = "not started"
     expires: float = 0.0
     journal: Journal | None = None
-    text: bytes = b""
 
     @property
     def is_running(self) -> bool:
@@ -140,15 +138,12 @@ class PulumiCloud:
         tokens: names of users by their access tokens.
         stacks: the stacks by organization, project and name.
         seen: the number of requests by what they ask for, e.g. `journal_entries`.
-        journal: whether updates are asked for a journal; otherwise for checkpoints.
-        changes_from: bytes from which on a checkpoint is sent as changes of its text; None for never.
     """
 
-    def __init__(self, *, journal: bool = True, changes_from: int | None = None) -> None:
+    def __init__(self) -> None:
         self.tokens = {secrets.token_hex(16): name for name in ("alice", "bob")}
         self.stacks: dict[tuple[str, str, str], Stack] = {}
         self.seen = Counter[str]()
-        self.journal, self.changes_from = journal, changes_from
         self._lock = Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
@@ -211,11 +206,7 @@ class PulumiCloud:
         return {"GitHubLogin": self._user(request)}
 
     def capabilities(self, request: Request) -> Json:
-        found: list[Json] = [{"capability": "batch-encrypt"}]
-        if self.changes_from is not None:
-            config = {"checkpointCutoffSizeBytes": self.changes_from}
-            found.append({"capability": "delta-checkpoint-uploads-v2", "version": 2, "configuration": config})
-        return {"capabilities": found}
+        return {"capabilities": [{"capability": "batch-encrypt"}]}
 
     def list_stacks(self, request: Request) -> Json:
         self._user(request)
@@ -283,13 +274,12 @@ class PulumiCloud:
     def start_update(self, request: Request) -> Json:
         stack = self._stack(request)
         update = stack.updates[request.parts["update"]]
-        asked = request.body.get("journalVersion", 0) if self.journal else 0
         if update.kind != "preview":
             stack.begin(update)
-            update.journal = Journal(stack.deployment) if asked else None
+            update.journal = Journal(stack.deployment)
         stack.tags = request.body.get("tags") or stack.tags
         update.status, update.expires = "running", time.monotonic() + LEASE_SECONDS
-        return {"version": stack.version, "token": update.token, "journalVersion": asked}
+        return {"version": stack.version, "token": update.token, "journalVersion": request.body["journalVersion"]}
 
     def get_update(self, request: Request) -> Json:
         return {"status": self._stack(request).updates[request.parts["update"]].status, "events": []}
@@ -301,31 +291,6 @@ class PulumiCloud:
 
     def events(self, request: Request) -> None:
         self._leased(request)
-
-    def checkpoint(self, request: Request) -> None:
-        self._leased(request)[0].deployment = request.body["deployment"]
-
-    def checkpoint_verbatim(self, request: Request) -> None:
-        stack, update = self._leased(request)
-        key = b'"untypedDeployment":'
-        begin = request.text.index(key) + len(key)
-        rest = request.text[begin:].decode()
-        _, length = json.JSONDecoder().raw_decode(rest)
-        self._save(stack, update, rest[:length].encode())
-
-    def checkpoint_delta(self, request: Request) -> None:
-        stack, update = self._leased(request)
-        text = update.text
-        for edit in reversed(request.body["deploymentDelta"]):
-            start, end = (edit["Span"][each]["offset"] for each in ("start", "end"))
-            text = text[:start] + edit["NewText"].encode() + text[end:]
-        if sha256(text).hexdigest() != request.body["checkpointHash"]:
-            raise Refused(400, "Bad Request: the checkpoint's hash differs")
-        self._save(stack, update, text)
-
-    @staticmethod
-    def _save(stack: Stack, update: Update, text: bytes) -> None:
-        update.text, stack.deployment = text, json.loads(text)["deployment"]
 
     def journal_entries(self, request: Request) -> None:
         _, update = self._leased(request)
@@ -372,9 +337,6 @@ _PATHS: Sequence[tuple[str, str, Callable[[PulumiCloud, Request], Any]]] = (
     ("GET", _UPDATE, PulumiCloud.get_update),
     ("POST", f"{_UPDATE}/renew_lease", PulumiCloud.renew_lease),
     ("POST", f"{_UPDATE}/events/batch", PulumiCloud.events),
-    ("PATCH", f"{_UPDATE}/checkpoint", PulumiCloud.checkpoint),
-    ("PATCH", f"{_UPDATE}/checkpointverbatim", PulumiCloud.checkpoint_verbatim),
-    ("PATCH", f"{_UPDATE}/checkpointdelta", PulumiCloud.checkpoint_delta),
     ("PATCH", f"{_UPDATE}/journalentries", PulumiCloud.journal_entries),
     ("POST", f"{_UPDATE}/complete", PulumiCloud.complete),
     ("POST", f"{_UPDATE}/cancel", PulumiCloud.cancel),
@@ -415,9 +377,9 @@ def _handler(cloud: PulumiCloud) -> type[BaseHTTPRequestHandler]:
 
 
 @contextmanager
-def running(*, journal: bool = True, changes_from: int | None = None) -> Iterator[PulumiCloud]:
+def running() -> Iterator[PulumiCloud]:
     """The service during the block."""
-    cloud = PulumiCloud(journal=journal, changes_from=changes_from)
+    cloud = PulumiCloud()
     try:
         yield cloud
     finally:
