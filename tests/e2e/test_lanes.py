@@ -18,7 +18,7 @@ from flux_tenancy.components.vocabulary.names import LANE_LABEL
 from tests.e2e.manifests import git_repository, kustomization
 from tests.support.environment import Environment
 from tests.support.isolation import run
-from tests.support.lab import Lab, RunningCluster, eventually
+from tests.support.lab import Lab, RunningCluster, eventually, ready
 from tests.support.project import Project
 from tests.support.stolen import Stolen, touching
 
@@ -65,52 +65,39 @@ def stack(lab: Lab, project: Project, tmp_path_factory: pytest.TempPathFactory) 
         yield environment
 
 
+def objects(cluster: RunningCluster, kinds: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Namespace, name and content of all objects of these kinds."""
+    for each in cluster.get(kinds)["items"]:
+        yield each["metadata"]["namespace"], f"{each['kind']} {each['metadata']['name']}", each
+
+
 def applied(cluster: RunningCluster) -> dict[str, str]:
     """The uid of everything that Flux applies, and of every sync: none changes unless an object is replaced."""
-    found = {}
-    for kind in ("configmap", "kustomization", "gitrepository"):
-        for place in (SHOP, REPORTS):
-            for each in cluster.get(kind, namespace=place)["items"]:
-                if not each["metadata"]["name"].startswith("kube-"):
-                    found[f"{kind} {place}/{each['metadata']['name']}"] = each["metadata"]["uid"]
-    return found
-
-
-def servers(cluster: RunningCluster) -> dict[str, str]:
-    """The artifact server of each source."""
-    found = {}
-    for name, place in SYNCS:
-        source = cluster.get("gitrepository", name, place)
-        found[f"{place}/{name}"] = urlsplit(source.get("status", {}).get("artifact", {}).get("url", "")).netloc
-    return found
-
-
-def lanes_of(cluster: RunningCluster, kind: str) -> dict[str, str]:
-    found = {}
-    for name, place in SYNCS:
-        labels = cluster.get(kind, name, place)["metadata"].get("labels", {})
-        found[f"{place}/{name}"] = labels.get(LANE_LABEL, "")
-    return found
-
-
-def expected(shop: str, reports: str) -> dict[str, str]:
-    lanes = {"flux-system": "", SHOP: shop, REPORTS: reports}
-    return {f"{place}/{name}": lanes[place] for name, place in SYNCS}
+    return {
+        f"{place}/{name}": each["metadata"]["uid"]
+        for place, name, each in objects(cluster, "configmaps,kustomizations,gitrepositories")
+        if place in (SHOP, REPORTS) and not name.startswith("ConfigMap kube-")
+    }
 
 
 def settled(stack: Environment, shop: str, reports: str) -> None:
     """Everything is served by its lane, and ready."""
-    cluster, kinds = stack.cluster, ("gitrepository", "kustomization")
+    lanes = {"flux-system": "", SHOP: shop, REPORTS: reports}
 
     def unsettled() -> list[str]:
-        found = [f"{kind}: {lanes_of(cluster, kind)}" for kind in kinds]
-        wrong = [each for kind, each in zip(kinds, found, strict=True) if each != f"{kind}: {expected(shop, reports)}"]
-        lanes = expected(shop, reports)
-        served = {(lanes[name], server) for name, server in servers(cluster).items() if server}
+        syncs = list(objects(stack.cluster, "gitrepositories,kustomizations"))
+        wrong = [
+            f"{place}/{name}: {each['metadata'].get('labels')}, {ready(each)[1]}"
+            for place, name, each in syncs
+            if each["metadata"].get("labels", {}).get(LANE_LABEL, "") != lanes[place] or ready(each)[0] != "True"
+        ]
+        if len(syncs) != 2 * len(SYNCS):
+            wrong.append(f"only {[name for _, name, _ in syncs]}")
+        urls = {(lanes[place], each.get("status", {}).get("artifact", {}).get("url", "")) for place, _, each in syncs}
+        served = {(lane, urlsplit(url).netloc) for lane, url in urls if url}
         if not len(served) == len(set(lanes.values())) == len({server for _, server in served}):
             wrong.append(f"artifact servers: {served}")
-        states = {f"{kind} {place}/{name}": cluster.ready(kind, name, place) for kind in kinds for name, place in SYNCS}
-        return wrong + [f"{name}: {message}" for name, (status, message) in states.items() if status != "True"]
+        return wrong
 
     begin = time.monotonic()
     while wrong := unsettled():

@@ -49,6 +49,14 @@ def eventually(
     return found
 
 
+def ready(found: dict[str, Any]) -> tuple[str, str]:
+    """Status and message of the Ready condition of an object of Flux; `Unknown` for one of an older generation."""
+    for condition in found.get("status", {}).get("conditions", ()):
+        if condition["type"] == "Ready" and condition["observedGeneration"] == found["metadata"]["generation"]:
+            return condition["status"], condition["message"]
+    return "Unknown", ""
+
+
 @dataclass(frozen=True)
 class RunningCluster:
     """A cluster of the test's lab, running."""
@@ -111,12 +119,8 @@ class RunningCluster:
         eventually(handled, timeout=timeout, what=f"{kind} {namespace}/{name} as requested")
 
     def ready(self, kind: str, name: str, namespace: str) -> tuple[str, str]:
-        """Status and message of an object's Ready condition; `Unknown` for one of an older generation."""
-        found = self.find(kind, name, namespace) or {"metadata": {}}
-        for condition in found.get("status", {}).get("conditions", ()):
-            if condition["type"] == "Ready" and condition["observedGeneration"] == found["metadata"]["generation"]:
-                return condition["status"], condition["message"]
-        return "Unknown", ""
+        """Status and message of an object's Ready condition; `Unknown` where there is no such object."""
+        return ready(self.find(kind, name, namespace) or {})
 
     def refusal(self, kind: str, name: str, namespace: str, saying: str = "") -> str:
         """The message of an object that is refused, as its owner sees it.
