@@ -33,6 +33,7 @@ from tests.support.damage import DAMAGES, DELETED, RECREATED, STRIPPED
 from tests.support.environment import Environment
 from tests.support.killing import kill_process
 from tests.support.lab import Lab, eventually
+from tests.support.mutations import together
 from tests.support.platform_holes import HARMLESS, HOLES, PlatformHole
 from tests.support.project import Project
 
@@ -554,19 +555,21 @@ def platform(stack: Reviewed) -> Platform:
 class TestPlatform:
     """Each hole about the platform is found by its name, and what others have beside it is not."""
 
-    @pytest.mark.parametrize("hole", [pytest.param(each, id=each.name) for each in HOLES])
-    def test_each_hole_is_found(self, platform: Platform, hole: PlatformHole) -> None:
-        namespace, kind, name = hole.finding
-        own = name if kind == "Namespace" else namespace
-
-        with hole.made(platform.api, platform.restore):
+    @pytest.mark.parametrize("holes", [pytest.param(each, id=each[0].name) for each in together(HOLES)])
+    def test_each_hole_is_found(self, platform: Platform, holes: list[PlatformHole]) -> None:
+        with ExitStack() as making:
+            for hole in holes:
+                making.enter_context(hole.made(platform.api, platform.restore))
             drift = platform.drift()
             inventory = platform.inventory(drift)
 
-        assert {(each.namespace, each.kind, each.name) for each in drift} == {hole.finding}
-        assert {each.what for each in drift} <= hole.what
-        assert any(each.field.startswith(hole.field) for each in drift)
-        assert (own, f"{kind} {name}") in inventory
+        assert {(each.namespace, each.kind, each.name) for each in drift} == {hole.finding for hole in holes}
+        for hole in holes:
+            namespace, kind, name = hole.finding
+            own = [each for each in drift if (each.namespace, each.kind, each.name) == hole.finding]
+            assert {each.what for each in own} <= hole.what
+            assert any(each.field.startswith(hole.field) for each in own)
+            assert (name if kind == "Namespace" else namespace, f"{kind} {name}") in inventory
 
     def test_what_reaches_nobody_is_not_found(self, platform: Platform) -> None:
         with ExitStack() as planted:
