@@ -172,9 +172,8 @@ class Inventories:
                     stack.enter_context(made(self.api, each))
                 found = self.of(tenant)
             findings = {(each.code, each.namespace, each.target) for each in found}
-            wrong += [
-                f"{each.name}: {each.finding} is not in {found}" for each in group if each.finding not in findings
-            ]
+            missing = [each for each in group if each.finding not in findings]
+            wrong += [f"{each.name}: {each.finding} is not in {found}" for each in missing]
             if left := self.of(tenant):
                 wrong.append(f"{[each.name for each in group]}: undone, but {left}")
         return wrong
