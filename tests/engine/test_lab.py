@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -60,12 +59,6 @@ def pid(daemon: Daemon) -> int:
     return process.pid
 
 
-def test_a_second_up_reuses_what_runs(lab: Lab, spare: Cluster) -> None:
-    before = {name: pid(daemon) for name, daemon in spare.daemons().items()}
-    spare.up(lab.tools)
-    assert {name: pid(daemon) for name, daemon in spare.daemons().items()} == before
-
-
 def test_a_killed_cluster_recovers_with_its_state(lab: Lab, spare: Cluster) -> None:
     running = RunningCluster.of(spare)
     running.kubectl("create", "configmap", "kept", "-n", "default")
@@ -76,29 +69,6 @@ def test_a_killed_cluster_recovers_with_its_state(lab: Lab, spare: Cluster) -> N
 
     assert running.get("configmap", "kept", "default")
     assert running.kubectl("get", "--raw", "/readyz").stdout == "ok"
-
-
-def test_a_port_in_use_is_named_with_its_remedy(lab: Lab, spare: Cluster) -> None:
-    port = spare.daemons()["kube-scheduler"].ports[0]
-    spare.stop()
-    with socket.socket() as holder:
-        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        holder.bind(("127.0.0.1", port))
-        holder.listen()
-
-        done = command(lab, "start", NAME)
-
-    assert done.returncode == 1
-    assert str(port) in done.stderr and f"{NAME}/kube-scheduler" in done.stderr
-    assert str(os.getpid()) in done.stderr
-    assert "remedy: " in done.stderr and "Traceback" not in done.stderr
-    assert not any(daemon.process() for daemon in spare.daemons().values())
-
-
-def test_status_says_what_runs_where(lab: Lab, spare: Cluster) -> None:
-    shown = command(lab, "status").stdout
-    for name, daemon in spare.daemons().items():
-        assert name in shown and str(pid(daemon)) in shown
 
 
 def test_env_puts_pulumi_kubectl_and_sops_into_a_shell(lab: Lab, spare: Cluster) -> None:

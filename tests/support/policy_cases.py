@@ -1,8 +1,8 @@
 """Requests that the tenancy policies check, as data: the user, the request, and whether it is refused.
 
 They are in `cases.yaml` of each policy, about the objects of components/policies/case_objects.yaml. Those of lists that
-Python reads as well are made from tests/support/allow_lists.py. The API server, Kyverno's command line and a cluster
-get the same table. Here are the namespaces, users and configurations that the cases name.
+Python reads as well are made from tests/support/allow_lists.py. The API server and a cluster get
+the same table. Here are the namespaces, users and configurations that the cases name.
 """
 
 from __future__ import annotations
