@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from flux_tenancy.components.installs.flux import FluxInstall
+    from flux_tenancy.components.installs.flux.component import FluxInstall
     from flux_tenancy.components.installs.kyverno import KyvernoInstall
     from flux_tenancy.components.policies.component import KyvernoPolicies, NativePolicies
     from flux_tenancy.components.tenant.component import Tenant
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["FluxInstall", "KyvernoInstall", "KyvernoPolicies", "NativePolicies", "Tenant"]
 
 _MODULES = {
-    "FluxInstall": "installs.flux",
+    "FluxInstall": "installs.flux.component",
     "KyvernoInstall": "installs.kyverno",
     "KyvernoPolicies": "policies.component",
     "NativePolicies": "policies.component",

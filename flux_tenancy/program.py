@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pulumi
 
-from flux_tenancy.components.cluster.readable import finder
+from flux_tenancy.components.cluster.component import finder
 from flux_tenancy.components.config.errors import ConfigurationError
 from flux_tenancy.components.engine.code import code_problems
 from flux_tenancy.components.engine.log import leave_out_debugging

@@ -20,7 +20,7 @@ from dev.reference.tables import listed, table
 from flux_tenancy.components.config.passed import Passed
 from flux_tenancy.components.config.section import Section, kind_of
 from flux_tenancy.components.config.types import RESERVED_NAMES, RESERVED_PREFIXES
-from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.policy import PolicyName
 from flux_tenancy.components.sources.config import Source
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.tenant.config import TenantConfig

@@ -20,7 +20,7 @@ import yaml
 from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.installs.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS
 from flux_tenancy.components.installs.flux.release import controller_images
-from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.policy import PolicyName
 from flux_tenancy.components.policies.policy_files import policy_text
 from flux_tenancy.components.vocabulary.names import Controller
 from flux_tenancy.operations.releases import FLUX_INDEX, flux_releases, read

@@ -297,3 +297,21 @@ def register(manifest: Manifest, opts: pulumi.ResourceOptions, name: str = "") -
     if (former := former_type(manifest)) is not None:
         opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(aliases=[pulumi.Alias(type_=former)]))
     return pulumi.CustomResource(resource_type(manifest), name or name_of(manifest), properties, opts)
+
+
+# Prefix of the provider's field managers; the rest of the name is random.
+# Source: https://www.pulumi.com/registry/packages/kubernetes/how-to-guides/managing-resources-with-server-side-apply/
+FIELD_MANAGER = "pulumi-kubernetes-"
+
+
+def carries_marks(metadata: Manifest) -> bool:
+    """Whether the program has applied an object, for this stack or another one."""
+    annotations = metadata.get("annotations") or {}
+    return OWNERSHIP.items() <= annotations.items() and bool(applying_managers(metadata))
+
+
+def applying_managers(metadata: Mapping[str, Any]) -> list[str]:
+    """The field managers by which Pulumi has applied an object: the provider draws one when it creates it."""
+    managers: list[dict[str, Any]] = metadata.get("managedFields") or []
+    names = [str(each.get("manager")) for each in managers if each.get("operation") == "Apply"]
+    return [name for name in names if name.startswith(FIELD_MANAGER)]

@@ -15,8 +15,8 @@ import typer
 from kubernetes import client
 from rich.console import Console
 
-from flux_tenancy.components.cluster.client import ClusterUnavailable, connect, context_name, explaining
-from flux_tenancy.components.cluster.config import ClusterConfig
+from flux_tenancy.components.cluster.client import ClusterUnavailable, explaining
+from flux_tenancy.components.cluster.config import ClusterConfig, connect, context_name
 from flux_tenancy.components.config.errors import ConfigurationError, Problem
 from flux_tenancy.components.config.messages import Message, message_of, printable
 from flux_tenancy.components.stack.files.names import stack_file_name

@@ -15,8 +15,8 @@ from string import Formatter
 from typing import Any
 
 from flux_tenancy.components.config.messages import Message, Wording, printable
-from flux_tenancy.components.installs.capsule.config import CAPSULE
-from flux_tenancy.components.installs.kyverno.config import KYVERNO
+from flux_tenancy.components.installs.capsule import CAPSULE
+from flux_tenancy.components.installs.kyverno import KYVERNO
 from flux_tenancy.components.installs.product import Product
 from flux_tenancy.project.errors import OperationError
 

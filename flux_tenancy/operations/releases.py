@@ -27,9 +27,9 @@ from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.pinned_input import FETCH_TIMEOUT_SECONDS
 from flux_tenancy.components.config.types import SEMANTIC_VERSION
 from flux_tenancy.components.config.yaml_files import FastLoader
-from flux_tenancy.components.installs.capsule.config import CAPSULE
+from flux_tenancy.components.installs.capsule import CAPSULE
 from flux_tenancy.components.installs.flux.release import FLUX
-from flux_tenancy.components.installs.kyverno.config import KYVERNO
+from flux_tenancy.components.installs.kyverno import KYVERNO
 from flux_tenancy.components.installs.product import Product, parse_version
 from flux_tenancy.components.stack.files.stack_file import StackFile
 from flux_tenancy.operations.files.project_edits import ProjectEdits

@@ -16,10 +16,9 @@ import yaml
 
 from dev.lab.control_plane import NODE_NAME
 from flux_tenancy.components.config.yaml_files import FastLoader
+from flux_tenancy.components.policies.component import probe_answer, probe_policy, probe_request
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine
-from flux_tenancy.components.policies.names import PolicyName
-from flux_tenancy.components.policies.probe import probe_policy, probe_request
-from flux_tenancy.components.policies.probe import refusal as probe_refusal
+from flux_tenancy.components.policies.policy import PolicyName
 from flux_tenancy.components.policies.rendering import object_name
 from flux_tenancy.components.policies.table import policies
 from flux_tenancy.components.tenant.grants import ExceptedPolicy
@@ -150,7 +149,7 @@ def wait_for_deletions(api: ApiClient, engine: PolicyEngine, update: str) -> Non
     for manifest in map(younger, probe_policy(engine, update)):
         api.apply(manifest)
     request = younger(probe_request(engine))
-    eventually(lambda: probe_refusal(update) in api.request("POST", request, dry_run=True).text, what=update)
+    eventually(lambda: probe_answer(update) in api.request("POST", request, dry_run=True).text, what=update)
 
 
 def younger(manifest: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.policy import PolicyName
 from flux_tenancy.components.policies.rendering import OBJECT_PREFIX, object_name
 from tests.e2e.manifests import kustomization, namespace
 from tests.support.admission import refused_to_controllers

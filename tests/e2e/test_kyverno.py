@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from flux_tenancy.components.cluster.client import connect, refusal
-from flux_tenancy.components.cluster.config import ClusterConfig
-from flux_tenancy.components.installs.kyverno.objects import admission_memory
+from flux_tenancy.components.cluster.client import refusal
+from flux_tenancy.components.cluster.config import ClusterConfig, connect
+from flux_tenancy.components.installs.kyverno import admission_memory
 from flux_tenancy.components.vocabulary.manifests import parse_quantity
 from tests.support.admission import Asking
 from tests.support.environment import Environment

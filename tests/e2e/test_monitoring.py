@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from dev.reference.dashboard_picture import page, screenshot
-from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.policy import PolicyName
 from flux_tenancy.components.stack.loading import load_offline
 from flux_tenancy.extensions.monitoring.objects import objects as objects_of
 from tests.e2e.manifests import kustomization

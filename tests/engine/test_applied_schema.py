@@ -14,7 +14,7 @@ from dev.lab.settings import Settings
 from dev.reference.flux_releases import FIELDS
 from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.policies.config import PolicyEngine
-from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.policy import PolicyName
 from flux_tenancy.components.policies.rendering import object_name
 from flux_tenancy.components.policies.table import policy_set
 from flux_tenancy.components.tenant.config import TenancyConfig, TenantConfig

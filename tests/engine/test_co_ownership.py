@@ -13,8 +13,8 @@ import yaml
 from dev.lab.build import ensure
 from dev.lab.free_ports import free_port_base
 from dev.lab.settings import Settings
-from flux_tenancy.components.cluster.client import ClusterUnavailable, connect
-from flux_tenancy.components.cluster.config import ClusterConfig
+from flux_tenancy.components.cluster.client import ClusterUnavailable
+from flux_tenancy.components.cluster.config import ClusterConfig, connect
 from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.recovery.field_owners import co_owners, relinquish

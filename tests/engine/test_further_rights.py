@@ -14,8 +14,8 @@ from kubernetes.client.exceptions import ApiException
 from dev.lab.build import ensure
 from dev.lab.free_ports import free_port_base
 from dev.lab.settings import Settings
-from flux_tenancy.components.cluster.client import ClusterUnavailable, connect
-from flux_tenancy.components.cluster.config import ClusterConfig
+from flux_tenancy.components.cluster.client import ClusterUnavailable
+from flux_tenancy.components.cluster.config import ClusterConfig, connect
 from flux_tenancy.components.tenant.config import TenancyConfig
 from flux_tenancy.components.tenant.further_access import TenantAccess, read_further_access
 from flux_tenancy.components.tenant.identity import role_binding

@@ -16,8 +16,7 @@ import yaml
 from dev.lab.build import ensure
 from dev.lab.free_ports import free_port_base
 from dev.lab.settings import Settings
-from flux_tenancy.components.cluster.client import connect
-from flux_tenancy.components.cluster.config import ClusterConfig
+from flux_tenancy.components.cluster.config import ClusterConfig, connect
 from flux_tenancy.components.config.yaml_files import FastLoader
 from tests.support.api_client import ApiClient
 from tests.support.api_server import TOOLS, ApiServer

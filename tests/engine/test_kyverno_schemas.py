@@ -20,8 +20,7 @@ from dev.lab.settings import Settings
 from flux_tenancy.components.installs.flux.config import FluxConfig
 from flux_tenancy.components.installs.flux.release import controller_images
 from flux_tenancy.components.policies.config import ImageSignature, PolicyMode, RegistryAccess
-from flux_tenancy.components.policies.image_signatures import FLUX_SIGNER, flux_images, tenant_images
-from flux_tenancy.components.policies.onboarding import onboarding
+from flux_tenancy.components.policies.kyverno_only import FLUX_SIGNER, flux_images, onboarding, tenant_images
 from flux_tenancy.components.tenant.config import TenancyConfig
 from flux_tenancy.components.vocabulary.names import Controller
 from tests.support.releases import FLUX_BUNDLE, FLUX_VERSION

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.policy import PolicyName
 from flux_tenancy.components.policies.rendering import object_name
 from flux_tenancy.review.admission.program import FieldError, Request, Surroundings, ask
 from flux_tenancy.review.admission.program import User as ReviewUser

@@ -13,8 +13,8 @@ from dev.lab.control_plane import APISERVER, ETCD
 from dev.lab.free_ports import free_port_base
 from dev.lab.settings import Settings
 from flux_tenancy.components.config.yaml_files import FastLoader
-from flux_tenancy.components.policies.names import POLICIES_FOLDER
 from flux_tenancy.components.policies.native_only import pod_defaults
+from flux_tenancy.components.policies.policy import POLICIES_FOLDER
 from flux_tenancy.components.tenant.namespaces import PodSecurity, pod_security_labels
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from flux_tenancy.review.admission.program import POD_SECURITY, Request, Surroundings, ask

@@ -15,10 +15,10 @@ from dev.lab.control_plane import APISERVER, ETCD, NODE_NAME
 from dev.lab.free_ports import free_port_base
 from dev.lab.settings import Settings
 from flux_tenancy.components.config.yaml_files import FastLoader
+from flux_tenancy.components.policies.component import probe_answer, probe_request
 from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
-from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.native_only import tenant_labels
-from flux_tenancy.components.policies.probe import probe_request, refusal
+from flux_tenancy.components.policies.policy import PolicyName
 from flux_tenancy.components.policies.rendering import object_name
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from tests.support import capsule_cases
@@ -102,7 +102,7 @@ def in_force(api: ApiClient) -> Callable[[str], None]:
             applied = list(policies.manifests)
             for manifest in (*policies.manifests, *policies.probe):
                 api.apply(manifest)
-            said = refusal(policies.digest)
+            said = probe_answer(policies.digest)
             eventually(lambda: said in api.request("POST", probe_request(PolicyEngine.NATIVE), dry_run=True).text)
             current = name
 

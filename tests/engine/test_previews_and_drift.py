@@ -15,9 +15,8 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from flux_tenancy.command.app import app
-from flux_tenancy.components.cluster.client import connect
 from flux_tenancy.components.cluster.component import PREVIEWER
-from flux_tenancy.components.cluster.config import ClusterConfig
+from flux_tenancy.components.cluster.config import ClusterConfig, connect
 from flux_tenancy.components.installs.flux.controller_rights import IMPERSONATION
 from flux_tenancy.components.vocabulary.manifests import name_of
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from flux_tenancy.components.cluster.ownership import applying_managers
 from flux_tenancy.components.keys.ssh_keys import generate
+from flux_tenancy.components.plan import applying_managers
 from tests.support.environment import Environment, base
 from tests.support.killing import kill_at
 from tests.support.lab import Lab, RunningCluster, eventually

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from dev.lab.logs import logs
-from flux_tenancy.components.cluster.client import ClusterUnavailable, connect, refusal
-from flux_tenancy.components.cluster.config import ClusterConfig
+from flux_tenancy.components.cluster.client import ClusterUnavailable, refusal
+from flux_tenancy.components.cluster.config import ClusterConfig, connect
 from tests.support.lab import Lab, RunningCluster
 
 Manifest = dict[str, Any]

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine
-from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.policy import PolicyName
 from flux_tenancy.components.policies.table import PolicySet, policy_set
 from flux_tenancy.components.tenant.capsule.config import CAPSULE_TENANT_LABEL, OWNER
 from flux_tenancy.components.tenant.capsule.objects import made_metadata

@@ -13,7 +13,7 @@ from typing import Any
 from cel_expr_python import cel
 
 from flux_tenancy.components.policies.config import PoliciesConfig
-from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.policy import PolicyName
 from flux_tenancy.components.policies.table import policies
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 

@@ -12,8 +12,8 @@ from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 from kubernetes.utils import DEFAULT_BACKOFF, retry_on_conflict
 
-from flux_tenancy.components.cluster.client import ask, connect, get, path_of
-from flux_tenancy.components.cluster.config import ClusterConfig
+from flux_tenancy.components.cluster.client import ask, get, path_of
+from flux_tenancy.components.cluster.config import ClusterConfig, connect
 from flux_tenancy.components.cluster.hooks import wait_for
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL

@@ -12,7 +12,7 @@ import yaml
 from dev.lab.build import ensure
 from dev.lab.settings import Settings
 from flux_tenancy.components.config.yaml_files import FastLoader
-from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.policy import PolicyName
 from flux_tenancy.components.policies.rendering import NOW, object_name
 from flux_tenancy.components.vocabulary.manifests import merge_patch
 from flux_tenancy.extensions.tenant_check.judge import owner

@@ -17,9 +17,9 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
 from flux_tenancy.components.config.yaml_files import FastLoader
-from flux_tenancy.components.installs.capsule.config import CAPSULE
+from flux_tenancy.components.installs.capsule import CAPSULE
 from flux_tenancy.components.policies.config import PoliciesConfig
-from flux_tenancy.components.policies.names import POLICIES_FOLDER, PolicyName
+from flux_tenancy.components.policies.policy import POLICIES_FOLDER, PolicyName
 from flux_tenancy.components.sync.notifications import PROVIDER_TYPES
 from flux_tenancy.components.tenant.annotations import (
     BLOCKING_BUDGETS,

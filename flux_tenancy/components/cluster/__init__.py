@@ -2,8 +2,3 @@
 
 Put here what holds for any Kubernetes object, whoever it is for.
 """
-
-from flux_tenancy.components.cluster.component import Cluster, ClusterArgs
-from flux_tenancy.components.cluster.config import ClusterConfig
-
-__all__ = ["Cluster", "ClusterArgs", "ClusterConfig"]

@@ -1,6 +1,7 @@
 """Requests of the program's own to the API server: which cluster it is, what it has, what it would refuse.
 
-The objects of a stack are changed by the Pulumi provider. Of the functions here, only `ask` can change anything.
+The objects of a stack are changed by the Pulumi provider; of the functions here, only `ask` and
+`patch_current` can change anything.
 """
 
 from __future__ import annotations
@@ -10,19 +11,14 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from email.utils import parsedate_to_datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
-import yaml
-from cryptography import x509
-
-from flux_tenancy.components.cluster.ownership import carries_marks
-from flux_tenancy.components.config.errors import UNREADABLE, Problem, reason_of
+from flux_tenancy.components.config.errors import Problem
 from flux_tenancy.components.config.messages import Message, Wording, printable
-from flux_tenancy.components.config.yaml_files import UNREADABLE_FILE
+from flux_tenancy.components.plan import carries_marks
 from flux_tenancy.components.vocabulary.manifests import name_of, plural_of
 
 if TYPE_CHECKING:
@@ -30,13 +26,10 @@ if TYPE_CHECKING:
     from kubernetes.client.exceptions import ApiException
     from urllib3 import BaseHTTPResponse
 
-    from flux_tenancy.components.cluster.config import ClusterConfig
-
 
 _NO_API = Wording(
     "FT-CLU-008", "{server} answers {answer}", "check that it is a Kubernetes API server and that it is healthy"
 )
-_UNUSABLE = Wording("FT-CLU-005", "cannot be used: {reason}")
 
 # For connecting, and for reading.
 TIMEOUT_SECONDS = (5, 15)
@@ -101,94 +94,6 @@ class Identity:
 
     name: str
     groups: tuple[str, ...]
-
-
-def kubeconfig_path(config: ClusterConfig, project: Path) -> Path | None:
-    """The kubeconfig file that the configuration names, or None where it contains the kubeconfig itself."""
-    return project / Path(config.kubeconfig).expanduser() if config.kubeconfig is not None else None
-
-
-def connect(config: ClusterConfig, project: Path) -> client.ApiClient:
-    """A client for the cluster that the configuration names.
-
-    Raises:
-        ClusterUnavailable: the kubeconfig cannot be read or has no such context.
-    """
-    from kubernetes import client
-    from kubernetes.config import ConfigException
-    from kubernetes.config.kube_config import KubeConfigLoader
-
-    content, context = _read_kubeconfig(config, project)
-    configuration = client.Configuration()
-    configuration.retries = False
-    # Certificates may be named relative to the kubeconfig, as for kubectl.
-    path = kubeconfig_path(config, project)
-    folder = str(path.parent) if path else None
-    try:
-        KubeConfigLoader(content, active_context=context, config_base_path=folder).load_and_set(configuration)
-        api = client.ApiClient(configuration)
-        command = _credentials_command(content, context)
-    except (ConfigException, AttributeError, ImportError, KeyError, OSError, TypeError, ValueError) as error:
-        # As the library reads what is damaged, names files that are not there, or needs a package for its proxy.
-        raise ClusterUnavailable(_key(config), _UNUSABLE(reason=error)) from None
-    # Where the command fails, the library writes a log and goes on as nobody.
-    if command and not (configuration.api_key or configuration.cert_file):
-        failed = _UNUSABLE(reason=f"its command {printable(command)} has given no credentials")
-        raise ClusterUnavailable(_key(config), failed)
-    return api
-
-
-def _credentials_command(content: Mapping[str, Any], context: str) -> str:
-    """The command that gives the credentials of a context's user; empty if the kubeconfig has others."""
-    user = next(each["context"].get("user") for each in content["contexts"] if each["name"] == context)
-    entry = next((each["user"] for each in content.get("users") or () if each["name"] == user), None)
-    return str(entry["exec"]["command"]) if entry and "exec" in entry else ""
-
-
-def context_name(config: ClusterConfig, project: Path) -> str:
-    """The context of the kubeconfig that the configuration names, or the current one.
-
-    Raises:
-        ClusterUnavailable: the kubeconfig cannot be read or has no such context.
-    """
-    return printable(str(_read_kubeconfig(config, project)[1]))
-
-
-def _read_kubeconfig(config: ClusterConfig, project: Path) -> tuple[dict[str, Any], str]:
-    """The content of a kubeconfig, and the context to use of it."""
-    key = _key(config)
-    try:
-        path = kubeconfig_path(config, project)
-        text = path.read_text(encoding="utf-8") if path else _content(config)
-    except UNREADABLE as error:
-        raise ClusterUnavailable(key, UNREADABLE_FILE(reason=reason_of(error)).of(config.kubeconfig)) from None
-    try:
-        content = yaml.safe_load(text)
-        contexts = [entry["name"] for entry in content["contexts"]]
-    except (yaml.YAMLError, TypeError, KeyError, ValueError, RecursionError):
-        raise ClusterUnavailable(
-            key, Message("FT-CLU-002", "is not a kubeconfig: it lists no contexts", "name a kubeconfig")
-        ) from None
-    context = config.context or content.get("current-context")
-    if context not in contexts:
-        names = ", ".join(map(str, contexts))
-        missing = (
-            Message("FT-CLU-003", f"the kubeconfig has no context {context!r}", f"name one of these: {names}")
-            if context
-            else Message("FT-CLU-004", f"the kubeconfig has no current context; it has {names}", "set cluster.context")
-        )
-        raise ClusterUnavailable("context", missing)
-    return content, context
-
-
-def _key(config: ClusterConfig) -> str:
-    """The key of the `cluster` section with the kubeconfig."""
-    return "kubeconfig" if config.kubeconfig is not None else "kubeconfigContent"
-
-
-def _content(config: ClusterConfig) -> str:
-    """The kubeconfig in the configuration itself."""
-    return config.kubeconfig_content.get_secret_value() if config.kubeconfig_content is not None else ""
 
 
 def read_facts(api: client.ApiClient) -> ClusterFacts:
@@ -459,7 +364,7 @@ def explaining(api: client.ApiClient) -> Iterator[None]:
                 "{server} refuses this user ({status} {reason}){detail}",
                 "renew the credentials: an update needs cluster-admin rights, a preview the role "
                 "flux-tenancy-previewer (docs/review.md#previews-with-a-read-only-identity)",
-            )(**fields, detail=_expiry(api) if error.status == 401 else detail)
+            )(**fields, detail=detail)
         elif error.status == 0:  # the client's status where TLS fails
             message = Wording(
                 "FT-CLU-007",
@@ -491,12 +396,50 @@ def explaining(api: client.ApiClient) -> Iterator[None]:
         ) from None
 
 
-def _expiry(api: client.ApiClient) -> str:
-    """That the client certificate has expired, for which an API server only answers `Unauthorized`."""
-    if not (file := api.configuration.cert_file):
-        return ""
-    try:
-        end = x509.load_pem_x509_certificate(Path(file).read_bytes()).not_valid_after_utc
-    except (OSError, ValueError):
-        return ""
-    return f": its client certificate expired on {end:%Y-%m-%d %H:%M} UTC" if end < datetime.now(UTC) else ""
+POD = "Pod"
+_DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+
+class NamespacedKind(NamedTuple):
+    """A kind whose objects can be listed and deleted.
+
+    Attributes:
+        kind: e.g. `Deployment`.
+        root: path of its API version, e.g. `/apis/apps/v1`.
+        resource: its resource in the API, e.g. `deployments`.
+    """
+
+    kind: str
+    root: str
+    resource: str
+
+    @property
+    def name(self) -> str:
+        """Its resource as kubectl takes it, e.g. `deployments.apps`; without the group for Kubernetes' core."""
+        group = self.root.split("/")[2:-1]
+        return ".".join([self.resource, *group])
+
+    def path(self, namespace: str, name: str = "") -> str:
+        """The path of all its objects in a namespace, or of the one of a name."""
+        path = f"{self.root}/namespaces/{namespace}/{self.resource}"
+        return f"{path}/{name}" if name else path
+
+
+def read_namespaced_kinds(api: client.ApiClient) -> list[NamespacedKind]:
+    """Each kind once, in the version that the API server prefers. Raises ClusterUnavailable."""
+    with explaining(api):
+        answers = {root: ask(api, "GET", root, accept=_DISCOVERY).data for root in ("/api", "/apis")}
+        return [kind for root, answer in answers.items() for kind in _kinds(json.loads(answer), root)]
+
+
+def _kinds(discovery: dict[str, Any], root: str) -> list[NamespacedKind]:
+    found: dict[tuple[str, str], NamespacedKind] = {}
+    for group in discovery["items"]:
+        name = group["metadata"].get("name", "")
+        for version in group["versions"]:
+            path = "/".join(filter(None, (root, name, version["version"])))
+            for each in version.get("resources", ()):
+                if each["scope"] == "Namespaced" and {"list", "delete"} <= set(each["verbs"]):
+                    kind = NamespacedKind(each["responseKind"]["kind"], path, each["resource"])
+                    found.setdefault((name, each["resource"]), kind)
+    return list(found.values())

@@ -1,24 +1,29 @@
-"""Cluster: the one Kubernetes provider of the stack, what it protects, and who may preview it."""
+"""Cluster: the one Kubernetes provider of the stack, what it protects, who may preview it, and what previews lack."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import pulumi
 import pulumi_kubernetes
 
-from flux_tenancy.components.cluster.subjects import Subject, rbac_subject
+from flux_tenancy.components.cluster.client import AccessDenied, find_object
+from flux_tenancy.components.cluster.config import Subject, rbac_subject
 from flux_tenancy.components.engine.state import unplanned
 from flux_tenancy.components.plan import register
 from flux_tenancy.components.rbac.subjects import rbac_binding, rbac_role, rules_for, table
-from flux_tenancy.components.vocabulary.manifests import Manifest, ResourceTable
+from flux_tenancy.components.vocabulary.manifests import Find, Manifest, ResourceTable, name_of, resource_type
 from flux_tenancy.version import VERSION
 
 if TYPE_CHECKING:
+    from kubernetes import client
+
     from flux_tenancy.components.cluster.config import ClusterConfig
     from flux_tenancy.components.engine.state import State
+    from flux_tenancy.components.vocabulary.manifests import Manifest
+
 
 PREVIEWER = "flux-tenancy-previewer"
 """Name of the ClusterRole and of its binding."""
@@ -181,3 +186,64 @@ def protected_before(state: State) -> frozenset[ProtectedResource]:
     """The resources that earlier updates have protected."""
     recorded = (each for outputs in state.outputs(CLUSTER_TYPE) for each in outputs.get("protected", ()))
     return frozenset(map(ProtectedResource.parse, recorded))
+
+
+_PROVIDER_TYPE = "pulumi:providers:kubernetes"
+
+
+def names_cluster(state: State, uid: str) -> bool:
+    """Whether an update of this stack has started in a cluster: the provider is created before its objects.
+
+    The program creates nothing in a cluster that already has a Flux or a Kyverno. So if an update has started, it has
+    created whatever carries the program's marks (`components.plan.carries_marks`).
+    """
+    return any(outputs.get("clusterIdentifier") == uid for outputs in state.outputs(_PROVIDER_TYPE))
+
+
+T = TypeVar("T")
+D = TypeVar("D")
+
+
+_SECRET = "Secret"
+
+
+def if_readable(read: Callable[[], T], otherwise: D) -> T | D:
+    """What is read, or something else in a preview by a user who may not read it.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer, or in an update not to this user.
+    """
+    try:
+        return read()
+    except AccessDenied:
+        if not pulumi.runtime.is_dry_run():
+            raise
+        return otherwise
+
+
+def finder(api: client.ApiClient, state: State) -> Find:
+    """Looks up objects of the cluster, and Secrets that a preview may not read in the stack's state.
+
+    The state has every Secret of the stack as it was applied; those that sources and syncs refer to are immutable.
+    """
+
+    def find(manifest: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        wanted = dict(manifest)
+        if wanted["kind"] != _SECRET:
+            return find_object(api, wanted)
+        applied = (each for each in state.outputs(resource_type(wanted)) if name_of(dict(each)) == name_of(wanted))
+        return if_readable(lambda: find_object(api, wanted), next(applied, None))
+
+    return find
+
+
+def readable_only(find: Find) -> Find:
+    """A look-up that in a preview finds nothing of a kind that its user may not read.
+
+    Previewers need not be allowed to read kinds that only some stacks have, such as HelmReleases.
+    """
+
+    def found(manifest: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        return if_readable(lambda: find(manifest), None)
+
+    return found

@@ -23,11 +23,12 @@ from typing import TYPE_CHECKING
 
 from flux_tenancy.components.allowlists.cel import concatenated, text, texts
 from flux_tenancy.components.cluster.component import read_access
-from flux_tenancy.components.cluster.subjects import Subject
+from flux_tenancy.components.cluster.config import Subject
 from flux_tenancy.components.config.types import DNS_LABEL, RESERVED_NAMES, RESERVED_PREFIXES
-from flux_tenancy.components.installs.capsule.objects import CAPSULE_GROUP
+from flux_tenancy.components.installs.capsule import CAPSULE_GROUP
 from flux_tenancy.components.installs.flux.controller_rights import LANED_RESOURCES
-from flux_tenancy.components.policies.policy import Resources, tenant_resources
+from flux_tenancy.components.policies.policy import TENANT as TENANT_OF_NAMESPACE
+from flux_tenancy.components.policies.policy import Resources, labelled, tenant_resources
 from flux_tenancy.components.policies.policy_files import read_objects
 from flux_tenancy.components.policies.rendering import (
     ACTIONS,
@@ -36,8 +37,6 @@ from flux_tenancy.components.policies.rendering import (
     changes,
     native_manifests,
 )
-from flux_tenancy.components.policies.request import TENANT as TENANT_OF_NAMESPACE
-from flux_tenancy.components.policies.request import labelled
 from flux_tenancy.components.tenant.capsule.config import LIMIT_LABEL, SELF_MADE, TENANT
 from flux_tenancy.components.tenant.capsule.objects import required_limits
 from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL

@@ -1,4 +1,4 @@
-"""A policy as data: which requests it checks, and what must hold for them.
+"""A policy as data: its name, which requests it checks, what must hold for them, and CEL for the parts of a request.
 
 The expressions are CEL in the common subset of the API server and Kyverno 1.19: `object`, `oldObject`,
 `request`, `namespaceObject`, `variables`, and Kubernetes' own libraries.
@@ -8,17 +8,170 @@ Source: https://kubernetes.io/docs/reference/using-api/cel/ and https://kyverno.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from flux_tenancy.components.policies.request import PLATFORM_VERBS
+from flux_tenancy.components.allowlists.cel import text, texts
+from flux_tenancy.components.tenant.annotations import NAMESPACES, SERVICE_ACCOUNT, WITHOUT_GRANTS
 from flux_tenancy.components.tenant.role import MANAGED
 from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest
+from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, TENANT_LABEL
 
-if TYPE_CHECKING:
-    from flux_tenancy.components.policies.names import PolicyName
+POLICIES_FOLDER, POLICY_FILE = Path(__file__).parent, "policy.yaml"
+
+
+def _further(named: Collection[object]) -> dict[str, str]:
+    """The policies that are folders and have no line below, which need one only if the program names them."""
+    folders = sorted(file.parent.name for file in POLICIES_FOLDER.glob(f"*/{POLICY_FILE}"))
+    return {name.replace("-", "_").upper(): name for name in folders if name not in named}
+
+
+class PolicyName(StrEnum):
+    """An admission policy (docs/policies.md)."""
+
+    # In the order in which they are registered. Each is a folder, except for those of Kyverno alone.
+    # Limits what objects in a tenant's namespace may contain, whoever writes them.
+    ALLOWED_SOURCES = "allowed-sources"
+    SOURCE_OPTIONS = "source-options"
+    VERIFIED_SOURCES = "verified-sources"
+    NOTIFICATION_ADDRESSES = "notification-addresses"
+    LANE = "lane"
+    TENANT_SERVICE_ACCOUNT = "tenant-service-account"
+    NO_KUBECONFIG = "no-kubeconfig"
+    OWN_NAMESPACES = "own-namespaces"
+    NO_CROSS_NAMESPACE_REFERENCES = "no-cross-namespace-references"
+    RECONCILIATION_INTERVAL = "reconciliation-interval"
+    RECONCILIATION_TIMEOUT = "reconciliation-timeout"
+    CONTROLLER_LOAD = "controller-load"
+    SERVICE_EXPOSURE = "service-exposure"
+    LOAD_BALANCERS = "load-balancers"
+    HOST_ACCESS = "host-access"
+    POD_IDENTITY = "pod-identity"
+    NODE_PLACEMENT = "node-placement"
+    PRIORITY_CLASSES = "priority-classes"
+    VOLUME_CLAIMS = "volume-claims"
+    VOLUME_CLASSES = "volume-classes"
+    POD_VOLUMES = "pod-volumes"
+    DISRUPTION_BUDGETS = "disruption-budgets"
+    ALLOWED_HOSTS = "allowed-hosts"
+    INGRESS_SNIPPETS = "ingress-snippets"
+    ALLOWED_IMAGES = "allowed-images"
+    ALLOWED_FIELDS = "allowed-fields"
+    POD_SIZE = "pod-size"
+    # Limits what a tenant, unlike the platform, may do in its namespace.
+    ALLOWED_KINDS = "allowed-kinds"
+    PLATFORM_OBJECTS = "platform-objects"
+    UNHELD_DELETION = "unheld-deletion"
+    RELEASE_SIZE = "release-size"
+    TENANT_NAMESPACE = "tenant-namespace"
+    TENANT_LIMITS = "tenant-limits"
+    TENANT_ACCESS = "tenant-access"
+    NOTIFICATION_SECRETS = "notification-secrets"
+    STATUS_WRITES = "status-writes"
+    POLICY_OBJECTS = "policy-objects"
+    EPHEMERAL_CONTAINERS = "ephemeral-containers"
+    # Limits what people with part of a tenant's rights may do; only where tenants have developers.
+    FLUX_REQUESTS = "flux-requests"
+    # Holds the changes of tenants for a time; only where the stack has a freeze.
+    FREEZE = "freeze"
+    # Kyverno only: reads registries, or generates objects.
+    FLUX_IMAGES = "flux-images"
+    TENANT_IMAGES = "tenant-images"
+    ONBOARDING = "onboarding"
+    vars().update(_further([*vars().values()]))
+
+
+def value_of(annotation: str, otherwise: str) -> str:
+    """CEL for the value of an annotation, with a default."""
+    return f"({is_listed(annotation)} ? namespaceObject.metadata.annotations[{text(annotation)}] : {otherwise})"
+
+
+def listed(annotation: str) -> str:
+    """CEL for the entries of an annotation; an empty list without the annotation."""
+    return f"({is_listed(annotation)} ? namespaceObject.metadata.annotations[{text(annotation)}].split(' ') : [])"
+
+
+def unrestricted(annotation: str, of_stack: tuple[str, ...] | None) -> str:
+    """CEL for whether neither the stack nor the tenant has a list, so that everything is allowed."""
+    return f"!{is_listed(annotation)}" if of_stack is None else "false"
+
+
+def is_listed(annotation: str) -> str:
+    """CEL for whether the namespace has an annotation."""
+    return f"(has(namespaceObject.metadata.annotations) && {text(annotation)} in namespaceObject.metadata.annotations)"
+
+
+TENANT = f"namespaceObject.metadata.labels[{text(TENANT_LABEL)}]"
+"""The name of the tenant that the request's namespace belongs to."""
+
+FLUX_ACCOUNT = value_of(SERVICE_ACCOUNT, TENANT)
+"""The name of the service account that Flux impersonates in the request's namespace."""
+
+OWN_NAMESPACES = f"([request.namespace] + {listed(NAMESPACES)}.filter(name, name != request.namespace))"
+"""The namespaces of that tenant."""
+
+PLATFORM_VERBS = (
+    "{'CREATE': ['create'], 'UPDATE': ['update', 'patch'], 'DELETE': ['delete', 'deletecollection']}[request.operation]"
+)
+"""The verbs that allow the request; a user with one of them in the whole cluster belongs to the platform.
+
+A patch arrives as UPDATE and a deletion of a collection as DELETE, and a controller may have only one of the verbs.
+"""
+
+# No tenant's service account is in one of these namespaces.
+_CONTROLLERS = tuple(f"system:serviceaccounts:{namespace}" for namespace in ("kube-system", FLUX_NAMESPACE))
+
+NOT_BY_A_CONTROLLER = f"!request.userInfo.?groups.orValue([]).exists(group, group in {texts(_CONTROLLERS)})"
+"""False for Kubernetes' and Flux's own service accounts.
+
+They write all the time and always belong to the platform. So a webhook is not called for every status, and one that is
+down blocks neither Flux nor the endpoints of Services.
+"""
+
+NOT_BY_A_NODE = (
+    "!(request.userInfo.?username.orValue('').startsWith('system:node:') && "
+    "'system:nodes' in request.userInfo.?groups.orValue([]))"
+)
+"""False for kubelets: users that the Node authorizer and the admission plugin NodeRestriction treat as a node.
+
+A node's rights follow from the pods that are bound to it, so it has no right in the whole cluster: for the tokens of
+all service accounts, the Node authorizer has no opinion. Authorizer and plugin restrict a node more than a policy can,
+and no tenant can be one: neither a service account nor a role in a namespace adds a user to that group.
+
+Source: https://kubernetes.io/docs/reference/access-authn-authz/node/
+"""
+
+APPLIED_KEYS = (
+    "app.kubernetes.io/",
+    "helm.toolkit.fluxcd.io/",
+    "kubectl.kubernetes.io/",
+    "kustomize.toolkit.fluxcd.io/",
+    "meta.helm.sh/",
+)
+"""How the labels and annotations begin that Flux, Helm and kubectl set on what they apply, with the recommended ones.
+
+Source: https://kubernetes.io/docs/concepts/overview/working-with-objects/common-labels/
+"""
+
+SUBRESOURCE = "(has(request.subResource) ? request.subResource : '')"
+"""The subresource of the request; empty for the object itself."""
+
+WITH_GRANTS = f"!({text(WITHOUT_GRANTS)} in object.metadata.?annotations.orValue({{}}))"
+"""A dry run with this annotation tells what would be refused without the grants; nobody gains anything by it."""
+
+NAME = "(request.operation == 'DELETE' ? oldObject : object).metadata.?name.orValue('')"
+"""The name of the object; `request.name` is missing when a collection is deleted."""
+
+OBJECT = f"request.kind.kind + ' ' + {NAME}"
+"""Kind and name of the object, for messages."""
+
+
+def labelled(part: str) -> str:
+    """CEL for whether a part, such as `object` or `oldObject`, has the label of what the platform owns."""
+    return f"{text(TENANT_LABEL)} in {part}.?metadata.?labels.orValue({{}})"
+
 
 CREATE_UPDATE = ("CREATE", "UPDATE")
 # The usual `Policy.reads`.

@@ -26,9 +26,18 @@ from flux_tenancy.components.allowlists.cel import boolean, text
 from flux_tenancy.components.config.errors import Problem
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.yaml_files import FastLoader, read_mapping
-from flux_tenancy.components.policies.names import POLICIES_FOLDER, POLICY_FILE, PolicyName
-from flux_tenancy.components.policies.policy import SPEC, Need, Policy, Requester, Resources, Validation
-from flux_tenancy.components.policies.request import PLATFORM_VERBS
+from flux_tenancy.components.policies.policy import (
+    PLATFORM_VERBS,
+    POLICIES_FOLDER,
+    POLICY_FILE,
+    SPEC,
+    Need,
+    Policy,
+    PolicyName,
+    Requester,
+    Resources,
+    Validation,
+)
 from flux_tenancy.components.policies.values import Cel, Condition, Place, resource_lists, shared_places
 from flux_tenancy.components.vocabulary.manifests import Manifest, merge_patch
 

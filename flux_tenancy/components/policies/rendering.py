@@ -11,9 +11,17 @@ from typing import TYPE_CHECKING
 
 from flux_tenancy.components.installs.flux.lanes import lease_of
 from flux_tenancy.components.policies.config import PolicyMode
-from flux_tenancy.components.policies.names import PolicyName
-from flux_tenancy.components.policies.policy import SPEC, Policy, Requester, Validation
-from flux_tenancy.components.policies.request import NOT_BY_A_CONTROLLER, NOT_BY_A_NODE, SUBRESOURCE, labelled
+from flux_tenancy.components.policies.policy import (
+    NOT_BY_A_CONTROLLER,
+    NOT_BY_A_NODE,
+    SPEC,
+    SUBRESOURCE,
+    Policy,
+    PolicyName,
+    Requester,
+    Validation,
+    labelled,
+)
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, TENANT_LABEL, Controller
 
 if TYPE_CHECKING:

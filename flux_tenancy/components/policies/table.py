@@ -11,13 +11,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from flux_tenancy.components.allowlists.cel import text
+from flux_tenancy.components.policies.component import digest_of, probe_policy
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
-from flux_tenancy.components.policies.names import PolicyName
-from flux_tenancy.components.policies.policy import Need, Policy
+from flux_tenancy.components.policies.policy import NAME, WITH_GRANTS, Need, Policy, PolicyName, listed
 from flux_tenancy.components.policies.policy_files import filled_policy, has_file, policy_text
-from flux_tenancy.components.policies.probe import digest_of, probe_policy
 from flux_tenancy.components.policies.rendering import kyverno, native
-from flux_tenancy.components.policies.request import NAME, WITH_GRANTS, listed
 from flux_tenancy.components.policies.values import Condition, conditions, places
 from flux_tenancy.components.tenant.annotations import EXCEPTIONS
 from flux_tenancy.components.tenant.config import TenancyConfig
@@ -58,7 +56,7 @@ class PolicySet:
 
     Attributes:
         manifests: the policies with their bindings.
-        probe: the objects of the probe (`components.policies.probe`), which come after all others.
+        probe: the objects of the probe (`components.policies.component`), which come after all others.
     """
 
     manifests: tuple[Manifest, ...]

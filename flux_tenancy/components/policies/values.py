@@ -30,9 +30,7 @@ from flux_tenancy.components.installs.flux.controller_rights import LANED_RESOUR
 from flux_tenancy.components.policies.config import ANY_TAINT, OWN_TAINTS, USUAL_TAINTS, PoliciesConfig
 from flux_tenancy.components.policies.expressions import SAID, SAID_OF_FEEDING, TEMPLATE, is_cheap
 from flux_tenancy.components.policies.notifications import decoded, to_urls
-from flux_tenancy.components.policies.policy import writable_resources
-from flux_tenancy.components.policies.rendering import NOW, changes
-from flux_tenancy.components.policies.request import (
+from flux_tenancy.components.policies.policy import (
     APPLIED_KEYS,
     FLUX_ACCOUNT,
     NAME,
@@ -45,7 +43,9 @@ from flux_tenancy.components.policies.request import (
     listed,
     unrestricted,
     value_of,
+    writable_resources,
 )
+from flux_tenancy.components.policies.rendering import NOW, changes
 from flux_tenancy.components.sync.notifications import (
     BASE_URL,
     DEFAULT_ADDRESSES,

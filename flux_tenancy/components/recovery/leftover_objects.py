@@ -25,13 +25,14 @@ from flux_tenancy.components.cluster.client import (
     explaining,
     items,
 )
-from flux_tenancy.components.cluster.ownership import carries_marks, names_cluster
+from flux_tenancy.components.cluster.component import names_cluster
 from flux_tenancy.components.config.errors import Problem
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.yaml_files import walk
 from flux_tenancy.components.engine.log import run_error
-from flux_tenancy.components.installs.chart import RELEASE_TYPE
 from flux_tenancy.components.installs.flux.egress import ARTIFACT_NAME
+from flux_tenancy.components.installs.product import RELEASE_TYPE
+from flux_tenancy.components.plan import carries_marks
 from flux_tenancy.components.sync.notifications import BETA_PROVIDER_API, PROVIDER_API, SECRET_NAME
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, TENANT_LABEL
 from flux_tenancy.components.vocabulary.object_meta import GENERATED_SUFFIX

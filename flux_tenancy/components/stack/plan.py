@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.git.source import GitAccess
-from flux_tenancy.components.installs.flux.platform_sync import planned_platform_sync, platform_path
+from flux_tenancy.components.installs.flux.component import planned_platform_sync, platform_path
 from flux_tenancy.components.installs.flux.release import provider_api
 from flux_tenancy.components.plan import Planned, Stage, of_stage
 from flux_tenancy.components.stack.config import StackConfig

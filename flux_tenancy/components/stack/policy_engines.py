@@ -11,13 +11,13 @@ from flux_tenancy.components.cluster.hooks import before_changes
 from flux_tenancy.components.config.errors import present
 from flux_tenancy.components.installs.capsule import CapsuleInstall, CapsuleInstallArgs
 from flux_tenancy.components.installs.flux.controller_rights import shared_impersonation
-from flux_tenancy.components.installs.kyverno.component import KyvernoInstall, KyvernoInstallArgs
+from flux_tenancy.components.installs.kyverno import KyvernoInstall, KyvernoInstallArgs
 from flux_tenancy.components.plan import register
 from flux_tenancy.components.policies.component import KyvernoPolicies, NativePolicies, PoliciesArgs
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine
-from flux_tenancy.components.policies.image_signatures import kyverno_only, kyverno_rules, onboards
-from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.kyverno_only import kyverno_only, kyverno_rules, onboards
 from flux_tenancy.components.policies.native_only import pod_defaults, set_accounts, set_lanes, tenant_labels
+from flux_tenancy.components.policies.policy import PolicyName
 from flux_tenancy.components.policies.table import PolicySet, policy_set
 from flux_tenancy.components.sources.config import has_certificates
 from flux_tenancy.components.stack.cluster.findings import Preflight

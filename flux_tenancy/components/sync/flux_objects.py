@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flux_tenancy.components.cluster.client import ask, explaining, items, path_of
-from flux_tenancy.components.cluster.readable import if_readable
+from flux_tenancy.components.cluster.component import if_readable
 from flux_tenancy.components.config.messages import printable
 from flux_tenancy.components.config.yaml_files import data_of
 from flux_tenancy.components.sync.status import REQUESTED_AT

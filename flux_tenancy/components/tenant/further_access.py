@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from flux_tenancy.components.cluster.client import explaining, get, items
 from flux_tenancy.components.config.messages import printable
 from flux_tenancy.components.config.types import is_reserved
-from flux_tenancy.components.installs.capsule.objects import NAMESPACE_DELETER, NAMESPACE_PROVISIONER
+from flux_tenancy.components.installs.capsule import NAMESPACE_DELETER, NAMESPACE_PROVISIONER
 from flux_tenancy.components.rbac.rights import (
     BINDINGS,
     EVERYTHING,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from flux_tenancy.components.cluster.component import READABLE as PREVIEWED
-from flux_tenancy.components.cluster.subjects import Person, Subject, rbac_subject
+from flux_tenancy.components.cluster.config import Person, Subject, rbac_subject
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.plan import Planned, Stage
 from flux_tenancy.components.rbac.subjects import rbac_binding, rbac_role, rules_for, table

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
-from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.policy import PolicyName
 from flux_tenancy.components.policies.table import policies
 from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest, selects
 from flux_tenancy.components.vocabulary.names import Controller

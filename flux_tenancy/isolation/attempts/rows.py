@@ -16,7 +16,7 @@ from pydantic import Field
 
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.yaml_files import data_of
-from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.policy import PolicyName
 from flux_tenancy.components.policies.rendering import object_name
 from flux_tenancy.components.tenant.annotations import EXCEPTIONS, SERVICE_TYPES
 from flux_tenancy.components.vocabulary.manifests import Manifest, merge_patch

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from flux_tenancy.components.cluster.subjects import rbac_subject
+from flux_tenancy.components.cluster.config import rbac_subject
 from flux_tenancy.components.config.types import is_reserved
-from flux_tenancy.components.installs.capsule.objects import CAPSULE_GROUP, CREATED_BY_LABEL, NAMESPACE_DELETER
-from flux_tenancy.components.installs.kyverno.objects import WEBHOOK_LABEL
+from flux_tenancy.components.installs.capsule import CAPSULE_GROUP, CREATED_BY_LABEL, NAMESPACE_DELETER
+from flux_tenancy.components.installs.kyverno import WEBHOOK_LABEL
 from flux_tenancy.components.policies.config import PolicyMode
-from flux_tenancy.components.policies.names import PolicyName
-from flux_tenancy.components.policies.onboarding import tenant_template
+from flux_tenancy.components.policies.kyverno_only import tenant_template
+from flux_tenancy.components.policies.policy import PolicyName
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.tenant.capsule.config import REPLICATION, SELF_MADE, TENANT, TENANT_OWNER
 from flux_tenancy.components.tenant.namespaces import PodSecurity

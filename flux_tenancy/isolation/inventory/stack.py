@@ -9,9 +9,9 @@ from kubernetes import client
 from flux_tenancy.components.cluster.client import refusal
 from flux_tenancy.components.config.errors import dotted
 from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.installs.capsule.component import DENIALS, FOREIGN_PROBE, NAMESPACES_PATH
+from flux_tenancy.components.installs.capsule import DRY_RUNS as CAPSULE_DRY_RUNS
+from flux_tenancy.components.policies.component import PROBE_NAME, PROBE_PATH, probe_request
 from flux_tenancy.components.policies.config import PolicyEngine
-from flux_tenancy.components.policies.probe import PROBE_NAME, PROBE_PATH, probe_request
 from flux_tenancy.components.rbac.kubernetes_roles import AGGREGATE_LABEL
 from flux_tenancy.components.rbac.rights import aggregates_to, is_of_kubernetes
 from flux_tenancy.components.rbac.subjects import SubjectKind, in_words, subject_of, subjects_of, subjects_within
@@ -346,11 +346,10 @@ class StackInventory:
                     NOT_ENFORCED, "", f"policies of {engine.value}", _said(said), f"its probe is refused: {words}"
                 )
         if self._intent.config.capsule is not None:
-            said = refusal(self._api, NAMESPACES_PATH, FOREIGN_PROBE)
-            if said is None or not any(each in said for each in DENIALS):
-                yield Discrepancy.of(
-                    NOT_ENFORCED, "", "webhooks of Capsule", _said(said), "a namespace for an unknown tenant is refused"
-                )
+            what, foreign = CAPSULE_DRY_RUNS.refused
+            said = refusal(self._api, CAPSULE_DRY_RUNS.path, foreign)
+            if said is None or not any(each in said for each in CAPSULE_DRY_RUNS.denials):
+                yield Discrepancy.of(NOT_ENFORCED, "", "webhooks of Capsule", _said(said), f"{what} is refused")
 
     def _left_out(self, namespaces: Collection[str]) -> Iterator[Discrepancy]:
         if self._intent.config.policies.engine.kyverno:

@@ -16,7 +16,7 @@ from typing import Any
 
 from flux_tenancy.components.config.messages import Wording, printable
 from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
-from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.policy import PolicyName
 from flux_tenancy.components.policies.rendering import OBJECT_PREFIX, POLICIES
 
 MAY_NOT = Wording("FT-OPS-041", "this user may not {action}: {message}", "use credentials with cluster-admin rights")

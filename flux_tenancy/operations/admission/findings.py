@@ -12,8 +12,7 @@ from kubernetes import client
 from flux_tenancy.components.cluster.client import items
 from flux_tenancy.components.config.messages import Message, Wording, printable
 from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
-from flux_tenancy.components.policies.names import PolicyName
-from flux_tenancy.components.policies.policy import Policy
+from flux_tenancy.components.policies.policy import Policy, PolicyName
 from flux_tenancy.components.tenant.annotations import KINDS, WITHOUT_GRANTS
 from flux_tenancy.components.tenant.role import OPENED_KINDS, flux_kinds_by_group, resources_of
 from flux_tenancy.components.vocabulary.manifests import MAKERS, Manifest

@@ -11,8 +11,7 @@ from kubernetes import client
 from flux_tenancy.components.cluster.client import items
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
-from flux_tenancy.components.policies.names import PolicyName
-from flux_tenancy.components.policies.policy import Policy
+from flux_tenancy.components.policies.policy import Policy, PolicyName
 from flux_tenancy.components.policies.rendering import KYVERNO_API, POLICIES
 from flux_tenancy.components.policies.table import is_of
 from flux_tenancy.components.vocabulary.manifests import Manifest

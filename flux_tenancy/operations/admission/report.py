@@ -22,8 +22,7 @@ from flux_tenancy.components.cluster.client import ClusterUnavailable, explainin
 from flux_tenancy.components.config.decisions import today
 from flux_tenancy.components.config.messages import printable
 from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
-from flux_tenancy.components.policies.names import PolicyName
-from flux_tenancy.components.policies.policy import Policy, Requester
+from flux_tenancy.components.policies.policy import Policy, PolicyName, Requester
 from flux_tenancy.components.policies.table import is_needed, policies
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.files.names import stack_file_name

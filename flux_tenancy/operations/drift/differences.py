@@ -19,9 +19,9 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Any
 
-from flux_tenancy.components.cluster.ownership import FIELD_MANAGER, applying_managers
-from flux_tenancy.components.installs.capsule.objects import CREATED_BY_LABEL
-from flux_tenancy.components.installs.kyverno.objects import WEBHOOK_LABEL
+from flux_tenancy.components.installs.capsule import CREATED_BY_LABEL
+from flux_tenancy.components.installs.kyverno import WEBHOOK_LABEL
+from flux_tenancy.components.plan import FIELD_MANAGER, applying_managers
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.operations.drift.managed_fields import (
     MISSING,

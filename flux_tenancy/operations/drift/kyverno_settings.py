@@ -2,7 +2,7 @@
 
 Its ConfigMap is read again whenever it changes, and names requests that reach no policy; its flags decide whether
 exceptions count. Both come from the chart, so they are compared with its values (`helm_values` of
-`components.installs.kyverno.objects`).
+`components.installs.kyverno`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from kubernetes import client
 
-from flux_tenancy.components.installs.kyverno.config import KYVERNO
+from flux_tenancy.components.installs.kyverno import KYVERNO
 from flux_tenancy.components.vocabulary.manifests import Manifest, name_of
 from flux_tenancy.operations.drift.differences import Difference, What
 from flux_tenancy.operations.drift.lists import read_lists

@@ -11,7 +11,7 @@ from typing import Any
 from flux_tenancy.components.cluster.client import collection_of
 from flux_tenancy.components.cluster.component import CLUSTER_TYPE
 from flux_tenancy.components.git.github import DEPLOY_KEY_TYPE, PROVIDER_TYPE, WEBHOOK_TYPE
-from flux_tenancy.components.installs.chart import RELEASE_TYPE
+from flux_tenancy.components.installs.product import RELEASE_TYPE
 from flux_tenancy.components.vocabulary.manifests import Manifest, name_of
 from flux_tenancy.operations.stack.pulumi_cli import run_pulumi
 

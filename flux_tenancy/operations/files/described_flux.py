@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flux_tenancy.components.installs.flux.platform_sync import default_path
+from flux_tenancy.components.installs.flux.component import default_path
 from flux_tenancy.components.stack.files.names import stack_file_name
 from flux_tenancy.components.tenant.config import SyncConfig
 from flux_tenancy.components.vocabulary.manifests import value_at

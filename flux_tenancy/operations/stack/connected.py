@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 from kubernetes import client
 from pydantic import ValidationError
 
-from flux_tenancy.components.cluster.client import ClusterUnavailable, connect, read_facts
-from flux_tenancy.components.cluster.config import ClusterConfig
+from flux_tenancy.components.cluster.client import ClusterUnavailable, read_facts
+from flux_tenancy.components.cluster.config import ClusterConfig, connect
 from flux_tenancy.components.config.errors import KeyPath, MisplacedValueError, Problem, dotted
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.section import Section

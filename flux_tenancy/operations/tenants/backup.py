@@ -16,8 +16,13 @@ import yaml
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
-from flux_tenancy.components.cluster.client import METADATA_LIST, explaining, items
-from flux_tenancy.components.cluster.namespaced_kinds import NamespacedKind, read_namespaced_kinds
+from flux_tenancy.components.cluster.client import (
+    METADATA_LIST,
+    NamespacedKind,
+    explaining,
+    items,
+    read_namespaced_kinds,
+)
 from flux_tenancy.components.config.messages import Message, printable
 from flux_tenancy.components.config.yaml_files import Dumper
 from flux_tenancy.components.tenant.leaving.remaining_objects import goes_by_itself, read_namespaces

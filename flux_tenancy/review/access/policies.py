@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyMode
-from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.policy import PolicyName
 from flux_tenancy.components.policies.rendering import ACTIONS, POLICIES, kyverno, native, object_name
 from flux_tenancy.components.policies.table import policies as policies_of
 from flux_tenancy.components.rbac.subjects import Subject, SubjectKind

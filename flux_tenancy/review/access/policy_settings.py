@@ -14,7 +14,7 @@ from flux_tenancy.components.config.allowances import Allows, Bounds, SeenOtherw
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import seconds
 from flux_tenancy.components.policies.config import OWN_TAINTS, PoliciesConfig
-from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.policy import PolicyName
 from flux_tenancy.components.policies.table import policies
 from flux_tenancy.components.tenant.annotations import EXCEPTIONS
 from flux_tenancy.components.tenant.config import TenancyConfig

@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from flux_tenancy.components.installs.capsule.objects import NAMESPACE_DELETER, NAMESPACE_PROVISIONER, generated_objects
-from flux_tenancy.components.installs.chart import RELEASE_TYPE
-from flux_tenancy.components.installs.kyverno.config import KYVERNO
+from flux_tenancy.components.installs.capsule import NAMESPACE_DELETER, NAMESPACE_PROVISIONER, generated_objects
+from flux_tenancy.components.installs.kyverno import KYVERNO
+from flux_tenancy.components.installs.product import RELEASE_TYPE
 from flux_tenancy.components.rbac.kubernetes_roles import KNOWN
 from flux_tenancy.components.rbac.rights import (
     BINDINGS,
@@ -229,7 +229,7 @@ def _subject(subject: Mapping[str, str], namespace: str, tenants: Tenants) -> Su
 def _generated(manifest: Manifest) -> Iterator[Manifest]:
     """The RoleBindings that Kyverno generates for a tenant that is onboarded by label, for all of these as one.
 
-    Source: components/policies/onboarding.py
+    Source: components/policies/kyverno_only.py
     """
     if manifest["kind"] != "GeneratingPolicy":
         return
@@ -260,7 +260,7 @@ def _of_chart(release: Manifest) -> Iterator[Manifest]:
 def _of_kyverno(release: Manifest) -> Iterator[Manifest]:
     """What the stack lets Kyverno's background controller do in addition to what the chart itself does.
 
-    Source: components/installs/kyverno/objects.py
+    Source: components/installs/kyverno.py
     """
     properties = release["properties"]
     name = f"{properties['name']}-background-controller"

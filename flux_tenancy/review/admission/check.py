@@ -18,7 +18,7 @@ import yaml
 from flux_tenancy.components.config.errors import coded
 from flux_tenancy.components.config.messages import Wording, printable
 from flux_tenancy.components.config.yaml_files import FastLoader
-from flux_tenancy.components.installs.chart import FOLDER, RELEASE_TYPE
+from flux_tenancy.components.installs.product import FOLDER, RELEASE_TYPE
 from flux_tenancy.components.policies.rendering import (
     KYVERNO_API,
     PLATFORM_OBJECT,

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from flux_tenancy.components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE
-from flux_tenancy.components.installs.chart import RELEASE_TYPE
+from flux_tenancy.components.installs.product import RELEASE_TYPE
 from flux_tenancy.components.tenant.capsule.config import TENANT
 from flux_tenancy.components.tenant.leaving.remaining_objects import prunes
 from flux_tenancy.review.access.rules import made_by

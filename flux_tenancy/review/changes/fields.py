@@ -14,7 +14,7 @@ from typing import Any
 
 from flux_tenancy.components.config.messages import HIDDEN, printable, without_passwords
 from flux_tenancy.components.plan import BACKGROUND, OWNERSHIP
-from flux_tenancy.components.policies.probe import PROBE_NAME
+from flux_tenancy.components.policies.component import PROBE_NAME
 from flux_tenancy.components.tenant.annotations import PREFIX
 from flux_tenancy.components.vocabulary.manifests import Manifest, qualified
 from flux_tenancy.components.vocabulary.names import LANE_LABEL, TENANT_LABEL

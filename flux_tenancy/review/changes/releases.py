@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from flux_tenancy.components.installs.capsule.config import CAPSULE
+from flux_tenancy.components.installs.capsule import CAPSULE
 from flux_tenancy.components.installs.flux.release import FLUX
-from flux_tenancy.components.installs.kyverno.config import KYVERNO
+from flux_tenancy.components.installs.kyverno import KYVERNO
 from flux_tenancy.components.installs.product import Product, parse_version
 from flux_tenancy.components.stack.files.stack_file import StackFile
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from flux_tenancy.components.cluster.client import connect
-from flux_tenancy.components.cluster.config import ClusterConfig
+from flux_tenancy.components.cluster.config import ClusterConfig, connect
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from tests.e2e.manifests import git_repository, namespace
 from tests.support.environment import Environment

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from flux_tenancy.components.installs.flux.config import FluxConfig
-from flux_tenancy.components.policies.onboarding import tenant_template
+from flux_tenancy.components.policies.kyverno_only import tenant_template
 from flux_tenancy.components.tenant.config import TenancyConfig
 from tests.e2e.manifests import git_repository, kustomization, namespace
 from tests.e2e.policies.given import OLDER, TENANCY

@@ -11,8 +11,7 @@ from operator import attrgetter
 import pytest
 
 from flux_tenancy.components.policies.config import PolicyMode
-from flux_tenancy.components.policies.names import PolicyName
-from flux_tenancy.components.policies.policy import Policy, Requester
+from flux_tenancy.components.policies.policy import Policy, PolicyName, Requester
 from flux_tenancy.components.policies.policy_files import PolicyText, filled_policy, has_file, joined_lines, policy_text
 from flux_tenancy.components.policies.rendering import native, object_name
 from flux_tenancy.components.policies.table import may_be_excepted, with_exceptions

@@ -11,8 +11,7 @@ from fake_cluster import FakeCluster, Said, manifest, namespace, served, write_k
 
 from flux_tenancy.components.policies import table
 from flux_tenancy.components.policies.config import PoliciesConfig
-from flux_tenancy.components.policies.names import PolicyName
-from flux_tenancy.components.policies.policy import Policy, Requester, Resources, Validation
+from flux_tenancy.components.policies.policy import Policy, PolicyName, Requester, Resources, Validation
 from flux_tenancy.operations.admission import report
 from flux_tenancy.operations.stack.pulumi_cli import PulumiConfig
 from tests.support.releases import FLUX_VERSION

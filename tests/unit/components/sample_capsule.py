@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from flux_tenancy.components.installs.capsule.config import CapsuleConfig
+from flux_tenancy.components.installs.capsule import CapsuleConfig
 
 CHART_METADATA = {"apiVersion": "v2", "name": "capsule", "version": "0.14.0", "appVersion": "0.14.0"}
 CAPSULE: dict[str, Any] = {

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from flux_tenancy.components.installs.kyverno.config import KyvernoConfig
+from flux_tenancy.components.installs.kyverno import KyvernoConfig
 
 CHART_METADATA = {"apiVersion": "v2", "name": "kyverno", "version": "3.9.1", "appVersion": "v1.19.1"}
 KYVERNO: dict[str, Any] = {"version": "1.19.1", "sha256": "7c" * 32, "chart": {"version": "3.9.1"}}

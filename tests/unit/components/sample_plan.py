@@ -9,8 +9,8 @@ from typing import Any
 import pulumi
 
 from flux_tenancy.components.git.source import GitAccess
+from flux_tenancy.components.installs.flux.component import PlatformSyncArgs, planned_platform_sync
 from flux_tenancy.components.installs.flux.config import PlatformSyncConfig
-from flux_tenancy.components.installs.flux.platform_sync import PlatformSyncArgs, planned_platform_sync
 from flux_tenancy.components.plan import Planned, Registered, Stage, of_stage, register_planned
 from flux_tenancy.components.sources.objects import AnySource, planned_any_source
 from flux_tenancy.components.stack.config import StackConfig

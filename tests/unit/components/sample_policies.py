@@ -10,10 +10,10 @@ from typing import Any
 
 from sample_stack import flux_config
 
+from flux_tenancy.components.policies.component import digest_of
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
-from flux_tenancy.components.policies.image_signatures import kyverno_only
+from flux_tenancy.components.policies.kyverno_only import kyverno_only
 from flux_tenancy.components.policies.native_only import tenant_labels
-from flux_tenancy.components.policies.probe import digest_of
 from flux_tenancy.components.policies.table import policy_set
 from flux_tenancy.components.tenant.config import TenancyConfig
 from flux_tenancy.components.vocabulary.manifests import Manifest

@@ -20,8 +20,7 @@ from sample_stack import FLUX
 import flux_tenancy
 from flux_tenancy import KyvernoInstall, KyvernoPolicies
 from flux_tenancy.components.installs.flux.release import read_release
-from flux_tenancy.components.installs.kyverno import KyvernoInstallArgs
-from flux_tenancy.components.installs.kyverno.objects import kyverno_chart
+from flux_tenancy.components.installs.kyverno import KyvernoInstallArgs, kyverno_chart
 from flux_tenancy.components.policies.component import PoliciesArgs
 from flux_tenancy.components.policies.config import PolicyEngine
 from flux_tenancy.components.stack.config import StackConfig

@@ -10,7 +10,7 @@ import pytest
 from sample_scene import deployment, placed, scene
 
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
-from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.policy import PolicyName
 from flux_tenancy.components.policies.rendering import POLICIES, object_name
 from flux_tenancy.components.policies.table import policy_set
 from flux_tenancy.components.policies.threats import THREATS

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
-from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.policy import PolicyName
 from flux_tenancy.operations.admission.answers import Objection, Response, objections
 from flux_tenancy.operations.admission.dry_run import copy_of
 

@@ -16,7 +16,7 @@ from flux_tenancy.components.installs.flux.controller_rights import shared_imper
 from flux_tenancy.components.installs.flux.profile import configured
 from flux_tenancy.components.installs.flux.release import select_components
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine
-from flux_tenancy.components.policies.image_signatures import kyverno_only, onboards
+from flux_tenancy.components.policies.kyverno_only import kyverno_only, onboards
 from flux_tenancy.components.policies.table import policy_set
 from flux_tenancy.components.stack.policy_engines import relaxed_by
 from flux_tenancy.components.tenant.config import TenancyConfig

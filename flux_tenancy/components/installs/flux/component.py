@@ -1,23 +1,36 @@
-"""FluxInstall: a pinned and locked-down Flux release, installed in order of its dependencies."""
+"""FluxInstall and PlatformSync: a pinned and locked-down Flux release, and the repository of the platform itself.
+
+The objects of PlatformSync have the same names as `flux bootstrap` uses.
+"""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pulumi
 
 from flux_tenancy.components.engine.state import made_once
+from flux_tenancy.components.git.source import GitAccess, planned_source
 from flux_tenancy.components.installs.flux.config import FluxConfig, Profile
 from flux_tenancy.components.installs.flux.egress import ArtifactHost, artifact_hosts, artifact_secret
 from flux_tenancy.components.installs.flux.lanes import lane_of
 from flux_tenancy.components.installs.flux.profile import NO_TENANTS, StackFacts, configured, in_phases
 from flux_tenancy.components.installs.flux.release import component_of
 from flux_tenancy.components.installs.flux.seen_names import REPLACED, SeenNames, restarted
-from flux_tenancy.components.plan import register
+from flux_tenancy.components.plan import Planned, Registered, Stage, register, register_planned
+from flux_tenancy.components.sync.decryption import decryption_objects
+from flux_tenancy.components.sync.kustomization import kustomization
+from flux_tenancy.components.sync.notifications import Notification, planned_notification
 from flux_tenancy.components.vocabulary.manifests import Manifest
-from flux_tenancy.components.vocabulary.names import RECONCILERS
+from flux_tenancy.components.vocabulary.names import PLATFORM_META, RECONCILERS, Controller
+
+if TYPE_CHECKING:
+    from flux_tenancy.components.installs.flux.config import PlatformSyncConfig
+    from flux_tenancy.components.vocabulary.manifests import Manifest
+
 
 # A controller starts within seconds, so one that crashes or cannot be scheduled is reported soon.
 AVAILABLE = pulumi.CustomTimeouts(create="5m", update="5m")
@@ -115,3 +128,80 @@ def _with_names(manifest: Manifest, replaced: Mapping[ArtifactHost, pulumi.Outpu
         return manifest
     needed = [entry for host, entry in replaced.items() if host.serves(controller, lane_of(manifest))]
     return restarted(manifest, needed)
+
+
+@dataclass(frozen=True)
+class PlatformSyncArgs:
+    """What PlatformSync needs.
+
+    Attributes:
+        planned: its objects (`planned_platform_sync`).
+        options: further options of an object in the cluster.
+    """
+
+    planned: Sequence[Planned]
+    options: Callable[[Manifest], pulumi.ResourceOptions] = lambda _: pulumi.ResourceOptions()
+
+
+class PlatformSync(pulumi.ComponentResource):
+    """The GitRepository and the Kustomization `flux-system`, as `flux bootstrap` would create them.
+
+    Attributes:
+        registered: all of its resources, by the key of what was planned.
+    """
+
+    registered: Registered
+
+    def __init__(self, name: str, args: PlatformSyncArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("flux-tenancy:index:PlatformSync", name, None, opts)
+        own = pulumi.ResourceOptions(parent=self)
+        self.registered = register_planned(
+            args.planned, lambda each: pulumi.ResourceOptions.merge(own, args.options(each.manifest))
+        )
+        self.register_outputs({})
+
+
+def planned_platform_sync(
+    config: PlatformSyncConfig,
+    path: str,
+    access: GitAccess,
+    notifications: Mapping[str, Notification],
+    provider_api: str,
+) -> Iterator[Planned]:
+    """All objects of the platform's own sync.
+
+    Args:
+        config: the `flux.sync` section of the stack.
+        notifications: the messages about it, by name.
+    """
+    yield from planned_source(PLATFORM_META, config.source, access)
+    decryption = decryption_objects(PLATFORM_META, config.decryption)
+    for manifest in decryption.manifests:
+        yield Planned(Stage.CONTENT, manifest)
+    for key, each in notifications.items():
+        yield from planned_notification(PLATFORM_META, key, each, config.source.url, provider_api)
+    yield Planned(Stage.SYNCS, platform_kustomization(config, path, decryption.spec))
+
+
+def platform_path(config: PlatformSyncConfig, stack: str) -> str:
+    """The folder of the platform's repository that belongs to a stack."""
+    return config.path or default_path(stack)
+
+
+def default_path(stack: str) -> str:
+    """The folder of a stack that does not set one."""
+    return f"./clusters/{stack}"
+
+
+def platform_kustomization(config: PlatformSyncConfig, path: str, decryption: Manifest) -> Manifest:
+    """The Kustomization of the platform.
+
+    It names a service account, since under the multi-tenant profile the default one has no rights.
+    """
+    return kustomization(
+        PLATFORM_META.metadata(PLATFORM_META.name),
+        config,
+        path=path,
+        service_account=Controller.KUSTOMIZE.value,
+        decryption=decryption,
+    )

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 
 from flux_tenancy.components.cluster.client import explaining, items
-from flux_tenancy.components.cluster.readable import if_readable
+from flux_tenancy.components.cluster.component import if_readable
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.installs.flux.egress import NAME_RESOURCES
 from flux_tenancy.components.vocabulary.names import HELM_API, KUSTOMIZE_API

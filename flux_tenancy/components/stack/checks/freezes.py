@@ -8,7 +8,7 @@ from flux_tenancy.components.config.decisions import now
 from flux_tenancy.components.config.errors import NO_EFFECT, NOT_ALLOWED, KeyPath
 from flux_tenancy.components.config.messages import Message, printable
 from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
-from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.policy import PolicyName
 from flux_tenancy.components.stack.checks import Finding
 from flux_tenancy.components.stack.checks.sources import not_a_tenant
 from flux_tenancy.components.stack.config import StackConfig

@@ -15,7 +15,7 @@ from flux_tenancy.components.tenant.grants import Grant, has_expired, refused_gr
 from flux_tenancy.components.tenant.role import READ, PolicyRule
 
 if TYPE_CHECKING:
-    from flux_tenancy.components.cluster.namespaced_kinds import NamespacedKind
+    from flux_tenancy.components.cluster.client import NamespacedKind
 
 WARNING = timedelta(days=14)
 """How long before its last day a grant is warned about."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from flux_tenancy.components.config.errors import MISSING, RESERVED
 from flux_tenancy.components.config.messages import Wording
 from flux_tenancy.components.config.sealed import is_sealed
-from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.notifications import refused_address
+from flux_tenancy.components.policies.policy import PolicyName
 from flux_tenancy.components.stack.checks.policies import is_in_use
 from flux_tenancy.components.sync.notifications import Address, Notification, stated_address
 from flux_tenancy.components.vocabulary.names import Controller

@@ -29,7 +29,7 @@ from flux_tenancy.components.tenant.capsule.config import TenancyMode, made_pref
 from flux_tenancy.components.vocabulary.names import Controller
 
 if TYPE_CHECKING:
-    from flux_tenancy.components.cluster.subjects import Subject
+    from flux_tenancy.components.cluster.config import Subject
     from flux_tenancy.components.config.errors import KeyPath, Problem
     from flux_tenancy.components.git.config import GitSource
     from flux_tenancy.components.stack.files.names import Origins

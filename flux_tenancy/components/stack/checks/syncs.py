@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from flux_tenancy.components.config.errors import MISSING, NO_EFFECT, NOT_A, RESERVED, UNKNOWN, dotted
 from flux_tenancy.components.config.messages import Message, Wording
-from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.policy import PolicyName
 from flux_tenancy.components.stack.checks import Finding, of_each
 from flux_tenancy.components.stack.checks.policies import is_in_use
 from flux_tenancy.components.stack.checks.sources import NO_SOURCE, unknown_source

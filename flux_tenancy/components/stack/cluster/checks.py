@@ -12,26 +12,23 @@ import pulumi
 from flux_tenancy.components.cluster.client import (
     ClusterFacts,
     ClusterUnavailable,
-    connect,
     find_object,
     read_facts,
     read_identity,
     read_names,
+    read_namespaced_kinds,
     read_webhook_configurations,
 )
-from flux_tenancy.components.cluster.component import known_cluster_uid
-from flux_tenancy.components.cluster.namespaced_kinds import read_namespaced_kinds
-from flux_tenancy.components.cluster.readable import finder, if_readable, readable_only
+from flux_tenancy.components.cluster.component import finder, if_readable, known_cluster_uid, readable_only
+from flux_tenancy.components.cluster.config import connect
 from flux_tenancy.components.config.errors import Problem
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.engine.pulumi_command import refreshes
 from flux_tenancy.components.engine.state import State
-from flux_tenancy.components.installs.capsule.component import administrator_problems
-from flux_tenancy.components.installs.capsule.config import CAPSULE
+from flux_tenancy.components.installs.capsule import CAPSULE, administrator_problems
 from flux_tenancy.components.installs.flux.release import needed_kubernetes
 from flux_tenancy.components.installs.flux.seen_names import SeenNames, read_seen_names, replaced_names
-from flux_tenancy.components.installs.kyverno.config import KYVERNO
-from flux_tenancy.components.installs.kyverno.objects import WEBHOOK_LABEL
+from flux_tenancy.components.installs.kyverno import KYVERNO, WEBHOOK_LABEL
 from flux_tenancy.components.installs.product import Product, minor
 from flux_tenancy.components.recovery.field_owners import co_owners
 from flux_tenancy.components.recovery.github_leftovers import receivers_by_hand

@@ -12,10 +12,10 @@ from flux_tenancy.components.cluster.client import ClusterFacts
 from flux_tenancy.components.config.errors import ConfigurationError, Problem
 from flux_tenancy.components.config.pinned_input import PinnedInputError
 from flux_tenancy.components.engine.state import State
-from flux_tenancy.components.installs.capsule.objects import CapsuleRelease, read_capsule
+from flux_tenancy.components.installs.capsule import CapsuleRelease, read_capsule
 from flux_tenancy.components.installs.flux.release import read_release
 from flux_tenancy.components.installs.flux.seen_names import SeenNames
-from flux_tenancy.components.installs.kyverno.objects import kyverno_chart
+from flux_tenancy.components.installs.kyverno import kyverno_chart
 from flux_tenancy.components.stack.checks.flux_specs import spec_problems
 from flux_tenancy.components.stack.cluster.protection import protected_resources
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from flux_tenancy.components.cluster.component import ProtectedResource
     from flux_tenancy.components.config.messages import Message
     from flux_tenancy.components.git.github import Registration
-    from flux_tenancy.components.installs.chart import Chart
+    from flux_tenancy.components.installs.product import Chart
     from flux_tenancy.components.recovery.field_owners import CoOwner
     from flux_tenancy.components.recovery.github_leftovers import Leftover
     from flux_tenancy.components.stack.cluster.name_conflicts import NameConflict

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from flux_tenancy.components.cluster.client import ClusterFacts, collection_of
-from flux_tenancy.components.cluster.ownership import names_cluster
+from flux_tenancy.components.cluster.component import names_cluster
 from flux_tenancy.components.config.errors import Problem
 from flux_tenancy.components.config.messages import Message, printable
 from flux_tenancy.components.engine.state import State

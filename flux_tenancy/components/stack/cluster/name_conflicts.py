@@ -20,22 +20,21 @@ from flux_tenancy.components.cluster.client import (
     items,
     read_webhook_configurations,
 )
+from flux_tenancy.components.cluster.component import names_cluster
 from flux_tenancy.components.cluster.hooks import NotReady
-from flux_tenancy.components.cluster.ownership import carries_marks, names_cluster
 from flux_tenancy.components.config.errors import Problem, present
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.engine.state import State
-from flux_tenancy.components.installs.capsule.config import CAPSULE
-from flux_tenancy.components.installs.capsule.objects import (
+from flux_tenancy.components.installs.capsule import (
+    CAPSULE,
     CAPSULE_GROUP,
     CREATED_WEBHOOKS,
     DEFINITION_TYPE,
     generated_objects,
 )
-from flux_tenancy.components.installs.kyverno.config import KYVERNO
-from flux_tenancy.components.installs.kyverno.objects import webhook_configurations
+from flux_tenancy.components.installs.kyverno import KYVERNO, webhook_configurations
 from flux_tenancy.components.installs.product import Product
-from flux_tenancy.components.plan import key_of
+from flux_tenancy.components.plan import carries_marks, key_of
 from flux_tenancy.components.stack.cluster.namespaces import NAMESPACE_TYPE
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.plan import Plan

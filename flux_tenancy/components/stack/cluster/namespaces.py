@@ -8,8 +8,8 @@ from flux_tenancy.components.cluster.client import ClusterFacts
 from flux_tenancy.components.config.errors import Problem
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.engine.state import State
-from flux_tenancy.components.installs.capsule.config import CAPSULE
-from flux_tenancy.components.installs.kyverno.config import KYVERNO
+from flux_tenancy.components.installs.capsule import CAPSULE
+from flux_tenancy.components.installs.kyverno import KYVERNO
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.tenant.capsule.config import CAPSULE_TENANT_LABEL, TENANT_TYPE
 from flux_tenancy.components.tenant.leaving.remaining_objects import NamespaceHolds

@@ -11,8 +11,7 @@ from pathlib import Path
 import pulumi
 
 from flux_tenancy.components.cluster.adoption import adopt
-from flux_tenancy.components.cluster.component import known_cluster_uid
-from flux_tenancy.components.cluster.ownership import names_cluster
+from flux_tenancy.components.cluster.component import known_cluster_uid, names_cluster
 from flux_tenancy.components.config.errors import ConfigurationError, Problem
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.engine import log

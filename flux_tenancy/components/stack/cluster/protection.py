@@ -14,14 +14,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from flux_tenancy.components.cluster.client import ClusterFacts
-from flux_tenancy.components.cluster.component import ProtectedResource, known_cluster_uid, protected_before
-from flux_tenancy.components.cluster.ownership import names_cluster
+from flux_tenancy.components.cluster.component import (
+    ProtectedResource,
+    known_cluster_uid,
+    names_cluster,
+    protected_before,
+)
 from flux_tenancy.components.config.errors import Problem
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.engine.state import State
-from flux_tenancy.components.installs.capsule.objects import CAPSULE_GROUP
-from flux_tenancy.components.installs.chart import RELEASE_TYPE
-from flux_tenancy.components.installs.kyverno.config import KYVERNO
+from flux_tenancy.components.installs.capsule import CAPSULE_GROUP
+from flux_tenancy.components.installs.kyverno import KYVERNO
+from flux_tenancy.components.installs.product import RELEASE_TYPE
 from flux_tenancy.components.stack.cluster.namespaces import NAMESPACE_TYPE
 from flux_tenancy.components.stack.config import StackConfig, is_production
 from flux_tenancy.components.vocabulary.manifests import Manifest, resource_type

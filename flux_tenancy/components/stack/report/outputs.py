@@ -16,8 +16,8 @@ from flux_tenancy.components.engine.state import unplanned
 from flux_tenancy.components.git.config import GitSource
 from flux_tenancy.components.git.rotation import Rotations
 from flux_tenancy.components.git.source import webhook_url
+from flux_tenancy.components.installs.flux.component import PlatformSync, platform_path
 from flux_tenancy.components.installs.flux.config import PlatformSyncConfig
-from flux_tenancy.components.installs.flux.platform_sync import PlatformSync, platform_path
 from flux_tenancy.components.keys.ssh_keys import read_private_key
 from flux_tenancy.components.plan import Registered
 from flux_tenancy.components.sources.config import ExternalArtifactSource, Source, has_status

@@ -13,8 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from flux_tenancy.components.installs.capsule.config import CAPSULE
-from flux_tenancy.components.installs.capsule.objects import CAPSULE_GROUP, NAMESPACE_DELETER
+from flux_tenancy.components.installs.capsule import CAPSULE, CAPSULE_GROUP, NAMESPACE_DELETER
 from flux_tenancy.components.plan import Planned, Stage
 from flux_tenancy.components.rbac.subjects import rbac_binding, rbac_role, rbac_rule, rules_for, table, user_of
 from flux_tenancy.components.tenant.annotations import account_annotations, namespace_annotations

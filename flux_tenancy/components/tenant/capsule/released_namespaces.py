@@ -27,7 +27,7 @@ from flux_tenancy.components.cluster.client import collection_of, explaining, ge
 from flux_tenancy.components.cluster.hooks import NotReady, before_changes, in_thread, wait_for
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.engine import log
-from flux_tenancy.components.installs.capsule.objects import CAPSULE_GROUP
+from flux_tenancy.components.installs.capsule import CAPSULE_GROUP
 from flux_tenancy.components.tenant.capsule.config import (
     CAPSULE_API,
     CAPSULE_TENANT_LABEL,

@@ -15,10 +15,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from flux_tenancy.components.cluster.client import METADATA_LIST, explaining, find_object, get, items
-from flux_tenancy.components.cluster.namespaced_kinds import POD, NamespacedKind, read_namespaced_kinds
-from flux_tenancy.components.cluster.ownership import carries_marks
+from flux_tenancy.components.cluster.client import (
+    METADATA_LIST,
+    POD,
+    NamespacedKind,
+    explaining,
+    find_object,
+    get,
+    items,
+    read_namespaced_kinds,
+)
 from flux_tenancy.components.config.messages import printable
+from flux_tenancy.components.plan import carries_marks
 from flux_tenancy.components.tenant.capsule.config import MADE_BY_TENANT
 from flux_tenancy.components.vocabulary.names import KUSTOMIZE_API, MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 

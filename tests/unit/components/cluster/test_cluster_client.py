@@ -7,10 +7,6 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 import yaml
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 from loopback import closed_port, serving
@@ -22,7 +18,6 @@ from flux_tenancy.components.cluster.client import (
     ClusterFacts,
     ClusterUnavailable,
     ask,
-    connect,
     explaining,
     items,
     patch_current,
@@ -31,7 +26,7 @@ from flux_tenancy.components.cluster.client import (
     read_webhook_configurations,
     refusal,
 )
-from flux_tenancy.components.cluster.config import ClusterConfig
+from flux_tenancy.components.cluster.config import ClusterConfig, connect
 from flux_tenancy.components.config.messages import code_of
 from flux_tenancy.components.plan import OWNERSHIP
 from flux_tenancy.components.sync.flux_objects import read_syncs
@@ -73,7 +68,7 @@ PLATFORM_SOURCES = "/apis/source.toolkit.fluxcd.io/v1/namespaces/flux-system/git
 PLATFORM_SYNCS = "/apis/kustomize.toolkit.fluxcd.io/v1/namespaces/flux-system/kustomizations"
 
 
-def kubeconfig(server: str, **cluster: str) -> str:
+def kubeconfig(server: str, **cluster: object) -> str:
     return yaml.safe_dump(
         {
             "current-context": "lab",
@@ -166,97 +161,48 @@ def test_an_object_that_is_nested_without_end_hides_no_other(levels):
     assert spec == ({"}]": ["[{"]} if levels < MOST_LEVELS else None)
 
 
-def test_a_missing_kubeconfig_is_an_error(tmp_path):
-    config = ClusterConfig.model_validate({"kubeconfig": "nowhere/kubeconfig"})
-
-    key, code, message = unavailable(config, tmp_path)
-
-    assert (key, code) == ("kubeconfig", "FT-CFG-020")
-    assert "nowhere/kubeconfig" in message and "No such file or directory" in message
-
-
-@pytest.mark.parametrize("file", ["~nosuchuser/kubeconfig", "kube\0config"])
-def test_a_path_that_names_no_file_is_an_error(tmp_path, file):
-    config = ClusterConfig.model_validate({"kubeconfig": file})
-
-    assert unavailable(config, tmp_path)[:2] == ("kubeconfig", "FT-CFG-020")
-
-
-@pytest.mark.parametrize("damage", [("server: ", "server: 3 #"), ("token: ", "tokenFile: /nowhere/token #")])
-def test_a_kubeconfig_with_a_value_of_another_kind_is_refused(tmp_path, damage):
-    content = kubeconfig("https://127.0.0.1:1")
-    assert damage[0] in content
-
-    assert unavailable(by_file(tmp_path, content.replace(*damage)), tmp_path)[:2] == ("kubeconfig", "FT-CLU-005")
-
-
-@pytest.mark.parametrize("content", ["", "hello", "a: [", "- a", "kind: Config", "contexts:", "contexts: [lab]"])
-def test_a_file_that_is_not_a_kubeconfig_is_refused(tmp_path, content):
-    assert unavailable(by_file(tmp_path, content), tmp_path)[:2] == ("kubeconfig", "FT-CLU-002")
-
-
-def test_a_file_that_is_not_text_is_refused(tmp_path):
-    key, code, message = unavailable(by_file(tmp_path, b"\xff\xfe"), tmp_path)
-
-    assert (key, code) == ("kubeconfig", "FT-CFG-020")
-    assert "UTF-8" in message
-
-
-def test_content_that_is_not_a_kubeconfig_is_refused_without_being_shown(tmp_path):
-    config = ClusterConfig.model_validate({"kubeconfigContent": "pa55word"})
-
-    assert unavailable(config, tmp_path)[:2] == ("kubeconfigContent", "FT-CLU-002")
+USED = kubeconfig("https://127.0.0.1:1")
 
 
 @pytest.mark.filterwarnings("ignore:SOCKS support")
 @pytest.mark.parametrize(
-    ("damage", "said"),
+    ("content", "refused", "said"),
     [
-        (
-            ("token: ", "exec: {apiVersion: client.authentication.k8s.io/v1, command: no-such-helper} #"),
-            "no-such-helper",
+        (b"\xff\xfe", ("kubeconfig", "FT-CFG-020"), "UTF-8"),
+        *(
+            (content, ("kubeconfig", "FT-CLU-002"), "")
+            for content in ("", "hello", "a: [", "- a", "kind: Config", "contexts:", "contexts: [lab]")
         ),
-        (("server: ", "proxy-url: socks5://127.0.0.1:1\n    server: "), "socks"),
+        (USED.replace("current-context: lab", ""), ("context", "FT-CLU-004"), "lab, spare"),
+        (USED.replace("server: ", "server: 3 #"), ("kubeconfig", "FT-CLU-005"), ""),
+        (USED.replace("server: ", "proxy-url: socks5://a:1\n    server: "), ("kubeconfig", "FT-CLU-005"), "socks"),
+        (USED.replace("token: ", "tokenFile: /nowhere/token #"), ("kubeconfig", "FT-CLU-005"), "/nowhere/token"),
+        (kubeconfig("https://a", **{"certificate-authority": "ca.crt"}), ("kubeconfig", "FT-CLU-005"), "/ca.crt"),
+        (kubeconfig("https://a", **{"certificate-authority-data": "abc"}), ("kubeconfig", "FT-CLU-005"), ""),
+        (kubeconfig("https://a", **{"certificate-authority-data": 5}), ("kubeconfig", "FT-CLU-005"), ""),
     ],
 )
-def test_a_kubeconfig_that_needs_what_is_not_there_is_refused(tmp_path, damage, said):
-    content = kubeconfig("https://127.0.0.1:1")
-    assert damage[0] in content
+def test_a_kubeconfig_that_cannot_be_used_is_an_error(tmp_path, content, refused, said):
+    key, code, message = unavailable(by_file(tmp_path, content), tmp_path)
 
-    key, code, message = unavailable(by_file(tmp_path, content.replace(*damage)), tmp_path)
-
-    assert (key, code) == ("kubeconfig", "FT-CLU-005") and said in message
+    assert (key, code) == refused and said in message
 
 
-def test_the_credentials_of_a_command_are_used(tmp_path):
-    helper = tmp_path / "helper"
-    helper.write_text("""#!/bin/sh
-echo '{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": "abc"}}'
-""")
-    helper.chmod(0o755)
-    command = f"exec: {{apiVersion: client.authentication.k8s.io/v1, command: {helper}}} #"
+@pytest.mark.parametrize(
+    ("keys", "refused", "said"),
+    [
+        ({"kubeconfig": "nowhere/kubeconfig"}, ("kubeconfig", "FT-CFG-020"), "nowhere/kubeconfig"),
+        ({"kubeconfig": "~nosuchuser/kubeconfig"}, ("kubeconfig", "FT-CFG-020"), ""),
+        ({"kubeconfig": "kube\0config"}, ("kubeconfig", "FT-CFG-020"), ""),
+        # Without being shown.
+        ({"kubeconfigContent": "pa55word"}, ("kubeconfigContent", "FT-CLU-002"), ""),
+        ({"kubeconfigContent": USED, "context": "production"}, ("context", "FT-CLU-003"), "lab, spare"),
+    ],
+)
+def test_a_configuration_that_leads_to_no_cluster_is_an_error(tmp_path, keys, refused, said):
+    key, code, message = unavailable(ClusterConfig.model_validate(keys), tmp_path)
 
-    api = connect(by_file(tmp_path, kubeconfig("https://127.0.0.1:1").replace("token: ", command)), tmp_path)
-
-    assert list(api.configuration.api_key.values()) == ["Bearer abc"]
-
-
-def test_a_missing_context_is_an_error_with_the_available_ones(tmp_path):
-    config = by_file(tmp_path, kubeconfig("http://127.0.0.1:1"), context="production")
-
-    key, code, message = unavailable(config, tmp_path)
-
-    assert (key, code) == ("context", "FT-CLU-003")
-    assert "'production'" in message and "lab, spare" in message
-
-
-def test_a_kubeconfig_without_a_current_context_needs_one_in_the_stack(tmp_path):
-    config = by_file(tmp_path, kubeconfig("http://127.0.0.1:1").replace("current-context: lab", ""))
-
-    key, code, message = unavailable(config, tmp_path)
-
-    assert (key, code) == ("context", "FT-CLU-004")
-    assert "lab, spare" in message
+    assert (key, code) == refused and said in message
 
 
 def test_a_certificate_path_is_relative_to_the_kubeconfig_as_with_kubectl(tmp_path):
@@ -264,24 +210,6 @@ def test_a_certificate_path_is_relative_to_the_kubeconfig_as_with_kubectl(tmp_pa
     config = by_file(tmp_path, kubeconfig("https://127.0.0.1:1", **{"certificate-authority": "ca.crt"}))
 
     assert connect(config, tmp_path).configuration.ssl_ca_cert == str(tmp_path / "ca.crt")
-
-
-def test_a_missing_certificate_is_an_error(tmp_path):
-    config = by_file(tmp_path, kubeconfig("https://127.0.0.1:1", **{"certificate-authority": "ca.crt"}))
-
-    key, code, message = unavailable(config, tmp_path)
-
-    assert (key, code) == ("kubeconfig", "FT-CLU-005")
-    assert f"{tmp_path}/ca.crt" in message
-
-
-@pytest.mark.parametrize("authority", ["abc", 5])
-def test_a_certificate_that_was_damaged_on_the_way_is_an_error(tmp_path, authority):
-    damaged = kubeconfig("https://127.0.0.1:1", **{"certificate-authority-data": authority})
-
-    key, code, _ = unavailable(by_file(tmp_path, damaged), tmp_path)
-
-    assert (key, code) == ("kubeconfig", "FT-CLU-005")
 
 
 def test_a_server_that_does_not_answer_is_an_error(tmp_path):
@@ -320,34 +248,6 @@ def test_refused_credentials_and_an_unexpected_answer_are_errors(tmp_path, statu
 
     assert (key, found) == ("kubeconfig", code)
     assert server in message and said in message
-
-
-@pytest.mark.parametrize(
-    ("hours", "status", "why"),
-    [
-        (-1, 401, ": its client certificate expired on {end} UTC"),
-        (1, 401, ""),
-        # 403 concerns the user's rights, not the certificate.
-        (-1, 403, ""),
-    ],
-)
-def test_an_expired_client_certificate_is_an_error(tmp_path, hours, status, why):
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([])
-    end = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=hours)
-    builder = x509.CertificateBuilder(name, name, key.public_key(), 1)
-    certificate = builder.not_valid_before(end - timedelta(days=1)).not_valid_after(end).sign(key, hashes.SHA256())
-    (tmp_path / "client.crt").write_bytes(certificate.public_bytes(Encoding.PEM))
-    (tmp_path / "client.key").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-    content = yaml.safe_load(kubeconfig("https://cluster.example.com"))
-    content["users"][0]["user"] = {"client-certificate": "client.crt", "client-key": "client.key"}
-    api = connect(by_file(tmp_path, yaml.safe_dump(content)), tmp_path)
-
-    with pytest.raises(ClusterUnavailable) as refused, explaining(api):
-        raise ApiException(status=status, reason="Refused")
-
-    assert code_of(refused.value) == "FT-CLU-006"
-    assert f"({status} Refused){why.format(end=f'{end:%Y-%m-%d %H:%M}')}; " in str(refused.value)
 
 
 @pytest.mark.parametrize(("status", "code"), [(403, "FT-CLU-006"), (422, "FT-CLU-015")])

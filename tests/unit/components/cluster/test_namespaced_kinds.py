@@ -9,8 +9,7 @@ import pytest
 from kubernetes import client
 from loopback import serving
 
-from flux_tenancy.components.cluster.client import ClusterUnavailable
-from flux_tenancy.components.cluster.namespaced_kinds import NamespacedKind, read_namespaced_kinds
+from flux_tenancy.components.cluster.client import ClusterUnavailable, NamespacedKind, read_namespaced_kinds
 
 ALL = ["create", "delete", "get", "list"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from kubernetes import client
 
-from flux_tenancy.components.cluster import readable
+from flux_tenancy.components.cluster import component
 from flux_tenancy.components.cluster.client import AccessDenied, ClusterUnavailable
-from flux_tenancy.components.cluster.readable import finder, if_readable, readable_only
+from flux_tenancy.components.cluster.component import finder, if_readable, readable_only
 from flux_tenancy.components.engine.state import State
 
 API = client.ApiClient(client.Configuration())
@@ -60,7 +60,7 @@ def test_a_cluster_that_does_not_answer_is_an_error_of_a_preview_too(preview):
 @pytest.fixture
 def unreadable(monkeypatch) -> None:
     """This user may not read any object."""
-    monkeypatch.setattr(readable, "find_object", denied)
+    monkeypatch.setattr(component, "find_object", denied)
 
 
 @pytest.mark.usefixtures("preview", "unreadable")
@@ -70,7 +70,7 @@ def test_a_preview_finds_the_secrets_of_the_stack_in_its_state():
 
 
 def test_a_secret_of_the_cluster_comes_before_that_of_the_state(preview, monkeypatch):
-    monkeypatch.setattr(readable, "find_object", lambda *_: {"data": {}})
+    monkeypatch.setattr(component, "find_object", lambda *_: {"data": {}})
 
     assert finder(API, STATE)(SECRET) == {"data": {}}
 
@@ -94,6 +94,6 @@ def test_an_update_needs_the_objects_of_the_cluster():
 
 
 def test_what_is_readable_is_found(preview, monkeypatch):
-    monkeypatch.setattr(readable, "find_object", lambda *_: SOURCE)
+    monkeypatch.setattr(component, "find_object", lambda *_: SOURCE)
 
     assert readable_only(finder(API, STATE))(SOURCE) == SOURCE

@@ -6,8 +6,14 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from sample_stack import flux_config
 
 from flux_tenancy.components.policies.config import MaximumSizes, PoliciesConfig, PolicyMode
-from flux_tenancy.components.policies.image_signatures import flux_images, kyverno_only, kyverno_rules, tenant_images
-from flux_tenancy.components.policies.onboarding import background_rules, onboarding
+from flux_tenancy.components.policies.kyverno_only import (
+    background_rules,
+    flux_images,
+    kyverno_only,
+    kyverno_rules,
+    onboarding,
+    tenant_images,
+)
 from flux_tenancy.components.tenant.config import TenancyConfig
 
 KEY = ec.generate_private_key(ec.SECP256R1()).public_key()

@@ -9,8 +9,8 @@ from sample_stack import flux_config, tenant_config
 
 from flux_tenancy.components.installs.flux.controller_rights import SHARED_IMPERSONATION, impersonation_objects
 from flux_tenancy.components.policies.config import PolicyMode
+from flux_tenancy.components.policies.kyverno_only import background_rules, onboarding, tenant_template
 from flux_tenancy.components.policies.native_only import TENANT_NAME, is_free, tenant_labels
-from flux_tenancy.components.policies.onboarding import background_rules, onboarding, tenant_template
 from flux_tenancy.components.tenant.config import TenancyConfig
 from flux_tenancy.components.tenant.role import TENANT_ROLE
 from flux_tenancy.components.tenant.scope import tenant_meta

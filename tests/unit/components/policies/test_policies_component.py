@@ -11,9 +11,8 @@ from recorded_program import run
 from flux_tenancy.components.cluster.client import ClusterUnavailable
 from flux_tenancy.components.plan import BACKGROUND, OWNERSHIP
 from flux_tenancy.components.policies import component as tenancy_policies
-from flux_tenancy.components.policies.component import KyvernoPolicies, NativePolicies, PoliciesArgs
+from flux_tenancy.components.policies.component import KyvernoPolicies, NativePolicies, NotInForce, PoliciesArgs
 from flux_tenancy.components.policies.config import PolicyEngine
-from flux_tenancy.components.policies.probe import NotInForce
 from flux_tenancy.components.policies.table import PolicySet
 
 API = cast(ApiClient, object())
@@ -95,11 +94,6 @@ def test_guarded_resources_depend_on_the_last_policy_whose_change_waits_until_al
     hooks = resources[LAST].hooks
     assert hooks == hooks | {"after_create": HOOKS[engine], "after_update": HOOKS[engine]}
     assert not any(resources[name].hooks for name in OBJECTS | {"MutatingPolicy probe"})
-
-
-def test_events_of_kyvernos_probe_are_deleted_before_it_changes():
-    assert "before_update" not in registered(PolicyEngine.NATIVE)[LAST].hooks
-    assert registered(PolicyEngine.KYVERNO)[LAST].hooks["before_update"] == ["kyverno-probe-refusals-forgotten"]
 
 
 @ENGINES

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from flux_tenancy.components.policies.config import PoliciesConfig
-from flux_tenancy.components.policies.names import POLICIES_FOLDER, PolicyName
+from flux_tenancy.components.policies.policy import POLICIES_FOLDER, PolicyName
 from flux_tenancy.components.policies.policy_files import (
     PolicyText,
     filled_policy,

@@ -3,13 +3,13 @@
 import pytest
 
 from flux_tenancy.components.config.messages import message_of
+from flux_tenancy.components.policies.component import NotInForce, probe_answer, probe_request, wait_until_in_force
 from flux_tenancy.components.policies.config import PolicyEngine
-from flux_tenancy.components.policies.probe import NotInForce, probe_request, refusal, wait_until_in_force
 from tests.support.messages import values_of
 
 DIGEST = "0123456789abcdef"
-REFUSED = f"admission webhook denied the request: {refusal(DIGEST)}"
-BEFORE = f"admission webhook denied the request: {refusal('fedcba9876543210')}"
+REFUSED = f"admission webhook denied the request: {probe_answer(DIGEST)}"
+BEFORE = f"admission webhook denied the request: {probe_answer('fedcba9876543210')}"
 NO_SERVICE = "failed calling webhook: connection refused"
 
 ENGINES = pytest.mark.parametrize("engine", [PolicyEngine.NATIVE, PolicyEngine.KYVERNO])

@@ -3,8 +3,7 @@
 import pytest
 
 from flux_tenancy.components.policies.config import PolicyMode
-from flux_tenancy.components.policies.names import PolicyName
-from flux_tenancy.components.policies.policy import Policy, Requester, Resources, Validation
+from flux_tenancy.components.policies.policy import Policy, PolicyName, Requester, Resources, Validation
 from flux_tenancy.components.policies.rendering import kyverno, native
 
 RENDERERS = pytest.mark.parametrize("render", [native, kyverno])

@@ -10,9 +10,9 @@ from dev.reference.pages import DOCS
 from dev.reference.policies import policies_page
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.installs.flux.lanes import lease_of
+from flux_tenancy.components.policies.component import probe_answer, probe_policy, probe_request
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
-from flux_tenancy.components.policies.names import PolicyName
-from flux_tenancy.components.policies.probe import probe_policy, probe_request, refusal
+from flux_tenancy.components.policies.policy import PolicyName
 from flux_tenancy.components.policies.rendering import object_name
 from flux_tenancy.components.policies.table import policies, policy_set
 from flux_tenancy.components.policies.threats import THREATS
@@ -177,8 +177,8 @@ def test_the_probe_matches_only_its_own_request_and_names_the_set(engine):
     constraints = spec["matchConstraints"]
     assert constraints["objectSelector"]["matchLabels"].items() <= metadata["labels"].items()
     assert constraints["namespaceSelector"] == {"matchLabels": {"kubernetes.io/metadata.name": metadata["namespace"]}}
-    assert spec["validations"] == [{"expression": "false", "message": refusal("0123")}]
-    assert "0123" in refusal("0123")
+    assert spec["validations"] == [{"expression": "false", "message": probe_answer("0123")}]
+    assert "0123" in probe_answer("0123")
 
 
 def test_each_engine_has_a_probe_of_its_own():
@@ -253,7 +253,7 @@ def keys_of(model):
             yield from (f"{field.alias}.{key}" for key in keys_of(field.annotation))
 
 
-# What no folder is about: components/policies/image_signatures.py is.
+# What no folder is about: components/policies/kyverno_only.py is.
 OF_KYVERNO_ALONE = (
     "policies.images.signatures",
     "policies.images.registries",

@@ -36,11 +36,10 @@ from flux_tenancy.components.config.types import (
     seconds,
 )
 from flux_tenancy.components.policies.config import AllowedNotifications, PoliciesConfig
-from flux_tenancy.components.policies.names import PolicyName
 from flux_tenancy.components.policies.native_only import is_free
 from flux_tenancy.components.policies.notifications import URLS as URLS_OF_TYPES
 from flux_tenancy.components.policies.notifications import contacted
-from flux_tenancy.components.policies.request import listed
+from flux_tenancy.components.policies.policy import PolicyName, listed
 from flux_tenancy.components.sync.notifications import PROVIDER_TYPES
 from flux_tenancy.components.tenant.annotations import IMAGES, NOTIFICATIONS, SOURCES, namespace_annotations
 from flux_tenancy.components.tenant.config import TenantPolicies

@@ -10,7 +10,7 @@ from sample_stack import KYVERNO, load, problems
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.types import EMPTY
 from flux_tenancy.components.policies.config import ImageSignature, PolicyMode, RegistryAccess
-from flux_tenancy.components.policies.image_signatures import flux_images, tenant_images
+from flux_tenancy.components.policies.kyverno_only import flux_images, tenant_images
 from tests.support.messages import said
 
 PAIR = ec.generate_private_key(ec.SECP256R1())

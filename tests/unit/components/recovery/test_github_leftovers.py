@@ -10,13 +10,12 @@ from loopback import serving
 from message_codes import codes
 from sample_sources import private_key, public_key, stack, with_deploy_key
 
-from flux_tenancy.components.cluster.ownership import FIELD_MANAGER
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.git.config import GitHubRepository
 from flux_tenancy.components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE, deploy_key_name
 from flux_tenancy.components.git.github_preflight import unregistered
 from flux_tenancy.components.keys.ssh_keys import read_private_key
-from flux_tenancy.components.plan import OWNERSHIP
+from flux_tenancy.components.plan import FIELD_MANAGER, OWNERSHIP
 from flux_tenancy.components.recovery.github_leftovers import (
     Leftover,
     clear_github,

@@ -7,8 +7,8 @@ from kubernetes import client
 from loopback import serving
 
 from flux_tenancy.components.engine.state import State
-from flux_tenancy.components.installs.chart import RELEASE_TYPE
-from flux_tenancy.components.installs.kyverno.config import KYVERNO
+from flux_tenancy.components.installs.kyverno import KYVERNO
+from flux_tenancy.components.installs.product import RELEASE_TYPE
 from flux_tenancy.components.recovery.leftover_objects import unfinished_release
 
 SECRETS = "/api/v1/namespaces/kyverno/secrets"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sample_stack import DEV_TEAM_BASE, load, problems
 
-from flux_tenancy.components.cluster.namespaced_kinds import NamespacedKind
+from flux_tenancy.components.cluster.client import NamespacedKind
 from flux_tenancy.components.stack.checks import grants
 from flux_tenancy.components.stack.checks.grants import expiring_grants, namespaced_objects
 

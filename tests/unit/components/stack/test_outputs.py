@@ -26,8 +26,7 @@ from sample_stack import CLUSTER, FLUX, flux_config, removal
 
 from flux_tenancy.components.cluster.client import ClusterFacts, ClusterUnavailable
 from flux_tenancy.components.git.source import git_access, webhook_url
-from flux_tenancy.components.installs.flux.component import FluxInstall, FluxInstallArgs
-from flux_tenancy.components.installs.flux.platform_sync import PlatformSync, platform_path
+from flux_tenancy.components.installs.flux.component import FluxInstall, FluxInstallArgs, PlatformSync, platform_path
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.plan import stack_plan
 from flux_tenancy.components.stack.platform import Platform

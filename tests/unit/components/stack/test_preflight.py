@@ -11,7 +11,7 @@ from sample_stack import CLUSTER, FLUX, load
 from flux_tenancy.components.cluster.client import ClusterFacts
 from flux_tenancy.components.config.errors import ConfigurationError
 from flux_tenancy.components.engine.state import State
-from flux_tenancy.components.installs.kyverno.config import KYVERNO
+from flux_tenancy.components.installs.kyverno import KYVERNO
 from flux_tenancy.components.stack.cluster.checks import cluster_problems, missing_operator
 from flux_tenancy.components.stack.cluster.name_conflicts import foreign_product
 from flux_tenancy.components.stack.cluster.namespaces import held_namespaces, terminating

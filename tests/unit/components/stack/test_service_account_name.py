@@ -10,7 +10,7 @@ from sample_release import arguments, release
 from sample_stack import FLUX, flux_config, load, problems, tenant_config
 
 from flux_tenancy.components.installs.flux.profile import configured
-from flux_tenancy.components.policies.onboarding import onboarding, tenant_template
+from flux_tenancy.components.policies.kyverno_only import onboarding, tenant_template
 from flux_tenancy.components.tenant.config import TenancyConfig
 from flux_tenancy.components.vocabulary.names import Controller
 from tests.support.messages import said

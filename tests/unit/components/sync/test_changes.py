@@ -8,7 +8,7 @@ import pytest
 from recorded_program import run
 from sample_changes import changed
 
-from flux_tenancy.components.installs.flux.platform_sync import PlatformSync
+from flux_tenancy.components.installs.flux.component import PlatformSync
 from flux_tenancy.components.plan import register
 from flux_tenancy.components.sync.changes import PLATFORM_TYPE, Changes, watch_changes
 from flux_tenancy.components.vocabulary.names import PLATFORM_META, TENANT_LABEL

@@ -10,8 +10,8 @@ from sample_sops_keys import age_identity, openpgp_key, with_age
 from sample_stack import flux_config, removal, tenant_config
 
 from flux_tenancy.components.git.source import GitAccess
+from flux_tenancy.components.installs.flux.component import PlatformSync
 from flux_tenancy.components.installs.flux.config import PlatformSyncConfig
-from flux_tenancy.components.installs.flux.platform_sync import PlatformSync
 from flux_tenancy.components.installs.flux.profile import configured
 from flux_tenancy.components.sync.decryption import Decryption, decryption_objects
 from flux_tenancy.components.tenant.component import Tenant

@@ -4,7 +4,7 @@ import pytest
 from sample_plan import room_for, tenant_objects
 from sample_stack import load, tenant_config
 
-from flux_tenancy.components.cluster.subjects import Subject
+from flux_tenancy.components.cluster.config import Subject
 from flux_tenancy.components.config.errors import ConfigurationError
 from flux_tenancy.components.tenant.config import TenancyConfig
 from flux_tenancy.components.tenant.people import AUDITOR, DEVELOPER, VIEWER, TenantPeople, auditor_access, people_roles

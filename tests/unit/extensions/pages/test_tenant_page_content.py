@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 from flux_tenancy.command.app import app
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
-from flux_tenancy.components.policies.names import PolicyName
+from flux_tenancy.components.policies.policy import PolicyName
 from flux_tenancy.extensions.pages import content
 from flux_tenancy.operations.admission.findings import Place, Violation
 from flux_tenancy.project.errors import OperationError

@@ -23,7 +23,7 @@ from sample_access import (
 )
 
 from flux_tenancy.components.cluster.component import previewer_access
-from flux_tenancy.components.cluster.subjects import Subject, SubjectKind
+from flux_tenancy.components.cluster.config import Subject, SubjectKind
 from flux_tenancy.review.render.rendered import Render, RenderedObject
 from tests.support.goldens import assert_golden
 

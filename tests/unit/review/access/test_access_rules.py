@@ -9,8 +9,7 @@ from sample_access import account, binding, flux_edit, group, of, render, role, 
 from sample_plan import tenant_objects
 from sample_stack import KYVERNO, tenant_config
 
-from flux_tenancy.components.installs.kyverno.config import KyvernoConfig
-from flux_tenancy.components.installs.kyverno.objects import helm_values
+from flux_tenancy.components.installs.kyverno import KyvernoConfig, helm_values
 from flux_tenancy.components.rbac.rights import CLUSTER, EVERYTHING, NamedRole, Permission, covers
 from flux_tenancy.components.rbac.subjects import Subject, SubjectKind
 from flux_tenancy.components.tenant.config import TenancyConfig

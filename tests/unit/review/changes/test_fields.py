@@ -8,7 +8,7 @@ import pytest
 from sample_objects import kubernetes, render_of
 
 from flux_tenancy.components.plan import OWNERSHIP
-from flux_tenancy.components.policies.probe import PROBE_NAME
+from flux_tenancy.components.policies.component import PROBE_NAME
 from flux_tenancy.review.changes.fields import as_yaml_lines, diff, is_noise, label, masked
 from flux_tenancy.review.changes.objects import Action, ObjectChange, changes
 

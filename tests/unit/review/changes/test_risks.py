@@ -12,7 +12,7 @@ from sample_cases import Project, read_cases
 from sample_objects import kubernetes, render_of
 
 from flux_tenancy.components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE
-from flux_tenancy.components.installs.chart import RELEASE_TYPE
+from flux_tenancy.components.installs.product import RELEASE_TYPE
 from flux_tenancy.components.vocabulary.manifests import RBAC_API
 from flux_tenancy.review.changes.comparisons import is_multiplied, is_zero, quantity
 from flux_tenancy.review.changes.configuration import configuration_documents

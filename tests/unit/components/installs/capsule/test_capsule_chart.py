@@ -5,7 +5,7 @@ from sample_capsule import bundled_chart, capsule_config, chart_archive
 
 from flux_tenancy.components.config.messages import code_of
 from flux_tenancy.components.config.pinned_input import PinnedInputError
-from flux_tenancy.components.installs.capsule.objects import read_capsule
+from flux_tenancy.components.installs.capsule import read_capsule
 
 
 @pytest.fixture(autouse=True)

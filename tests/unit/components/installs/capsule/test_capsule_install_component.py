@@ -6,9 +6,8 @@ from kubernetes.client import ApiClient
 from recorded_program import run
 from sample_capsule import capsule_config, definition
 
-from flux_tenancy.components.installs.capsule.component import CapsuleInstall, CapsuleInstallArgs
-from flux_tenancy.components.installs.capsule.objects import CapsuleRelease
-from flux_tenancy.components.installs.chart import Chart
+from flux_tenancy.components.installs.capsule import CapsuleInstall, CapsuleInstallArgs, CapsuleRelease
+from flux_tenancy.components.installs.product import Chart
 
 CHART = Chart(".charts/3a.tgz", "0.14.0")
 RELEASE, HOME = "Release capsule", "Namespace capsule-system"
@@ -18,7 +17,7 @@ DEFINITION = "CustomResourceDefinition tenants.capsule.clastix.io"
 
 def installed():
     release = CapsuleRelease(CHART, (definition("Tenant", v1beta2=True),))
-    args = CapsuleInstallArgs(capsule_config(), release, cast(ApiClient, object()), ["tenant-role"])
+    args = CapsuleInstallArgs(capsule_config(), release, cast("ApiClient", object()), ["tenant-role"])
     return run(lambda: CapsuleInstall("capsule", args) and None)
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from flux_tenancy.components.cluster.hooks import NotReady
-from flux_tenancy.components.installs.capsule import component as serving
-from flux_tenancy.components.installs.capsule.component import wait_until_admitted
+from flux_tenancy.components.installs import capsule as serving
+from flux_tenancy.components.installs.capsule import wait_until_admitted
 
 REFUSED = 'admission webhook "validate.kyverno.svc-fail" denied the request: rulestatuses not found'
 

@@ -6,7 +6,7 @@ import pytest
 from sample_capsule import capsule_config
 
 from flux_tenancy.components.cluster.client import Identity
-from flux_tenancy.components.installs.capsule.component import PROTECTED_NAMESPACES, administrator_problems, helm_values
+from flux_tenancy.components.installs.capsule import PROTECTED_NAMESPACES, administrator_problems, helm_values
 
 ADMINISTRATORS = [
     {"kind": "User", "name": "ada@example.com"},

@@ -9,8 +9,8 @@ from sample_plan import platform_args
 from sample_sources import with_deploy_key
 
 from flux_tenancy.components.git.source import GitAccess
+from flux_tenancy.components.installs.flux.component import PlatformSync, platform_kustomization, platform_path
 from flux_tenancy.components.installs.flux.config import PlatformSyncConfig
-from flux_tenancy.components.installs.flux.platform_sync import PlatformSync, platform_kustomization, platform_path
 from flux_tenancy.components.plan import BACKGROUND, OWNERSHIP
 from flux_tenancy.components.sync.notifications import Notification
 

@@ -9,7 +9,7 @@ from sample_stack import DIGEST
 
 from flux_tenancy.components.config.messages import code_of
 from flux_tenancy.components.config.pinned_input import PinnedInputError
-from flux_tenancy.components.installs.kyverno.objects import kyverno_chart
+from flux_tenancy.components.installs.kyverno import kyverno_chart
 from tests.support.messages import said
 
 CHART = chart_archive()

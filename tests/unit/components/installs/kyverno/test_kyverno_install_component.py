@@ -8,12 +8,12 @@ from kubernetes.client import ApiClient
 from recorded_program import run
 from sample_kyverno import kyverno_config
 
-from flux_tenancy.components.installs.chart import Chart
-from flux_tenancy.components.installs.kyverno import component as kyverno_install
-from flux_tenancy.components.installs.kyverno.component import KyvernoInstall, KyvernoInstallArgs
+from flux_tenancy.components.installs import product
+from flux_tenancy.components.installs.kyverno import KyvernoInstall, KyvernoInstallArgs
+from flux_tenancy.components.installs.product import Chart
 
 CHART = Chart(".charts/5f.tgz", "3.9.1")
-API = cast(ApiClient, object())
+API = cast("ApiClient", object())
 RELEASE = "Release kyverno"
 STEP = pulumi.ResourceHookArgs("", "", "", "")
 
@@ -57,7 +57,7 @@ def test_the_engine_goes_on_once_a_changed_kyverno_serves():
 
 def test_kyverno_is_asked_once_however_many_steps_wait_for_it(monkeypatch):
     asked: list[Any] = []
-    monkeypatch.setattr(kyverno_install, "wait_until_serving", asked.append)
+    monkeypatch.setattr(product, "wait_until_serving", lambda *_: asked.append(1))
     steps: list[None] = []
 
     async def program():

@@ -3,8 +3,8 @@
 import pytest
 from message_codes import codes
 
-from flux_tenancy.components.installs.kyverno.objects import DENIAL, GOOD_PROBE, wait_until_serving
-from flux_tenancy.components.installs.serving import NotServing
+from flux_tenancy.components.installs.kyverno import DENIAL, DRY_RUNS
+from flux_tenancy.components.installs.product import NotServing, wait_until_serving
 
 DENIED = f"{DENIAL}: compilation failed"
 NO_SERVICE = 'failed calling webhook "validate-policy.kyverno.svc": connection refused'
@@ -19,7 +19,7 @@ class Cluster:
 
     def refusal(self, manifest):
         good, broken = self.rounds[0]
-        return good if manifest == GOOD_PROBE else broken
+        return good if manifest == DRY_RUNS.admitted[1] else broken
 
     def sleep(self, seconds):
         self.waited += seconds
@@ -27,7 +27,7 @@ class Cluster:
             self.rounds.pop(0)
 
     def wait(self):
-        wait_until_serving(self.refusal, 10.0, clock=lambda: self.waited, sleep=self.sleep)
+        wait_until_serving(DRY_RUNS, self.refusal, 10.0, clock=lambda: self.waited, sleep=self.sleep)
 
 
 def test_a_kyverno_that_refuses_only_the_broken_policy_serves_at_once():

@@ -3,7 +3,7 @@
 import pytest
 from sample_kyverno import kyverno_config
 
-from flux_tenancy.components.installs.kyverno.objects import helm_values
+from flux_tenancy.components.installs.kyverno import helm_values
 
 SIZES = [{}, {"replicas": 1}, {"replicas": 9, "reports": True}]
 

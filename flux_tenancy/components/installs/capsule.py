@@ -1,37 +1,183 @@
-"""CapsuleInstall: a pinned Capsule release, locked down, that serves, as dry runs show, before anything needs it."""
+"""Capsule: a pinned chart, locked down, who may administrate tenants, and dry runs that show that it serves.
+
+Values that decide how safe the platform is cannot be configured. What Capsule does for one tenant belongs in `tenant`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import tarfile
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import pulumi
+import yaml
+from pydantic import AfterValidator, Field
 
-from flux_tenancy.components.cluster.client import refusal
-from flux_tenancy.components.cluster.hooks import NotReady, after_changes, ready_hook, wait_for
-from flux_tenancy.components.cluster.subjects import Subject, SubjectKind
-from flux_tenancy.components.config.errors import Problem
+from flux_tenancy.components.cluster.config import Subject, SubjectKind
+from flux_tenancy.components.cluster.hooks import NotReady, after_changes, wait_for
+from flux_tenancy.components.config.errors import NOT_A, Problem
 from flux_tenancy.components.config.messages import Message, Wording
-from flux_tenancy.components.installs.capsule.config import CAPSULE
-from flux_tenancy.components.installs.capsule.objects import (
-    CAPSULE_GROUP,
-    NAMESPACE_DELETER,
-    CapsuleRelease,
-    generated_objects,
+from flux_tenancy.components.config.section import Section
+from flux_tenancy.components.config.types import SEMANTIC_VERSION, Sha256, matching
+from flux_tenancy.components.config.yaml_files import FastLoader
+from flux_tenancy.components.installs.product import (
+    TIMEOUT_SECONDS,
+    Chart,
+    ControllerResources,
+    DryRuns,
+    Product,
+    UrlOrBundle,
+    read_chart,
+    release,
+    serving_hook,
 )
-from flux_tenancy.components.installs.chart import TIMEOUT_SECONDS, release
-from flux_tenancy.components.installs.serving import DryRun, DryRuns, until_serving
 from flux_tenancy.components.plan import register
 from flux_tenancy.components.rbac.subjects import user_of
+from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest
 
 if TYPE_CHECKING:
     from kubernetes import client
 
     from flux_tenancy.components.cluster.client import Identity
-    from flux_tenancy.components.installs.capsule.config import CapsuleConfig
     from flux_tenancy.components.vocabulary.manifests import Manifest
+
+
+CAPSULE = Product(
+    title="Capsule",
+    name="capsule",
+    area="CAP",
+    namespace="capsule-system",
+    repository="https://github.com/projectcapsule/capsule",
+    # Chart values, names of generated objects and custom resources are checked for these (major, minor).
+    minors=((0, 14),),
+)
+CapsuleVersion = Annotated[
+    str, *matching(SEMANTIC_VERSION, NOT_A(what="a Capsule release", example="0.14.0")), AfterValidator(CAPSULE.checked)
+]
+CHART_URL = "https://projectcapsule.github.io/charts/capsule-{version}.tgz"
+
+
+class CapsuleChart(UrlOrBundle):
+    """Where the archive of Capsule's Helm chart comes from, if not from Capsule's own repository."""
+
+
+class CapsuleConfig(Section):
+    """The Capsule release that checks namespaces of tenants."""
+
+    version: CapsuleVersion = Field(
+        description="The Capsule release and chart, e.g. `0.14.0`; changing it upgrades a running cluster."
+    )
+    sha256: Sha256 = Field(description="Digest of the chart's archive; any other content is refused.")
+    chart: CapsuleChart = Field(
+        default_factory=CapsuleChart, description="Source of the chart; Capsule's own by default."
+    )
+    administrators: tuple[Subject, ...] = Field(
+        min_length=1, description="Subjects that apply this stack; they may change the namespaces of any tenant."
+    )
+    replicas: int = Field(
+        2,
+        ge=1,
+        le=9,
+        description="Replicas of the controller. While none runs, namespaces cannot be created, changed or deleted.",
+    )
+    resources: ControllerResources | None = Field(
+        None, description="Compute resources of the controller, merged over the chart's."
+    )
+
+    @property
+    def address(self) -> str:
+        """Where to fetch the chart from; without meaning for a bundle."""
+        return self.chart.url or CHART_URL.format(version=self.version)
+
+
+_DEFINITIONS = "capsule/crds/"
+
+
+@dataclass(frozen=True)
+class CapsuleRelease:
+    """What is installed of Capsule.
+
+    Attributes:
+        definitions: its custom resource definitions, which Helm would neither upgrade nor remove.
+    """
+
+    chart: Chart
+    definitions: tuple[Manifest, ...]
+
+
+def read_capsule(config: CapsuleConfig, project: Path) -> CapsuleRelease:
+    """The release that the `capsule` section pins, with the chart written into the project.
+
+    Raises:
+        PinnedInputError: it cannot be had, or is not the one (`components.installs.product.read_chart`).
+    """
+    chart = read_chart(CAPSULE, config.version, config.address, config.chart.bundle, config.sha256, project)
+    with tarfile.open(project / chart.path) as archive:
+        files = [archive.extractfile(name) for name in sorted(archive.getnames()) if _is_definition(name)]
+        definitions = [yaml.load(file, FastLoader) for file in files if file is not None]
+    return CapsuleRelease(chart, tuple(_newest_only(each) for each in definitions))
+
+
+def _is_definition(path: str) -> bool:
+    return path.startswith(_DEFINITIONS) and path.endswith(".yaml")
+
+
+def _newest_only(definition: Manifest) -> Manifest:
+    """The definition, serving only the version in which objects are stored.
+
+    Nothing converts an older version then, so no request depends on Capsule's conversion webhook, and no old manifest
+    loses a field silently.
+    """
+    versions = [version | {"served": version["storage"]} for version in definition["spec"]["versions"]]
+    return definition | {"spec": definition["spec"] | {"versions": versions}}
+
+
+CAPSULE_GROUP = "capsule.clastix.io"
+DEFINITION_TYPE = "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition"
+
+CREATED_BY_LABEL = "projectcapsule.dev/created-by"
+"""Capsule's label on its webhook configurations, ClusterRoles and bindings."""
+CREATED_WEBHOOKS = {CREATED_BY_LABEL: "controller"}
+_CREATED_ROLES = {CREATED_BY_LABEL: "rbac-controller"}
+
+WEBHOOKS = "capsule-dynamic-webhook"
+"""Name of Capsule's validating and of its mutating webhook configuration."""
+NAMESPACE_PROVISIONER, NAMESPACE_DELETER = "capsule-namespace-provisioner", "capsule-namespace-deleter"
+"""Capsule's ClusterRoles to create and to delete namespaces."""
+_VERBS = {NAMESPACE_PROVISIONER: ("create", "patch"), NAMESPACE_DELETER: ("delete",)}
+
+
+def generated_objects() -> list[Manifest]:
+    """What Capsule fills in: its webhook configurations, and the roles to create and delete namespaces.
+
+    Capsule creates those that are missing and keeps them up to date, and the chart removes some of them in a Job that
+    needs an image of its own. With webhooks that remain, nobody could change a namespace any more. Registered here,
+    they are deleted with the stack, when no Capsule is left that would create them again.
+    """
+    return [
+        *(_webhooks(kind) for kind in ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")),
+        # With their rules: Capsule ends if it has to change a role while it also reconciles it.
+        *(_role("ClusterRole", name) | {"rules": [_rule(verbs)]} for name, verbs in _VERBS.items()),
+        _role("ClusterRoleBinding", NAMESPACE_PROVISIONER)
+        | {"roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": NAMESPACE_PROVISIONER}},
+    ]
+
+
+def _webhooks(kind: str) -> Manifest:
+    metadata = {"name": WEBHOOKS, "labels": CREATED_WEBHOOKS}
+    return {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": metadata}
+
+
+def _role(kind: str, name: str) -> Manifest:
+    return {"apiVersion": f"{RBAC}/v1", "kind": kind, "metadata": {"name": name, "labels": _CREATED_ROLES}}
+
+
+def _rule(verbs: Iterable[str]) -> Manifest:
+    return {"apiGroups": [""], "resources": ["namespaces"], "verbs": list(verbs)}
+
 
 # Names that a tenant's namespace cannot have, so that it is never taken for a part of the platform.
 PROTECTED_NAMESPACES = r"^(default|(kube|flux|kyverno|capsule|cert-manager|istio|openshift)(-.*)?)$"
@@ -56,7 +202,7 @@ def helm_values(config: CapsuleConfig, bindable_roles: Sequence[str] = ()) -> di
     Source: charts/capsule/values.yaml of Capsule 0.14.
     """
     return {
-        # The stack registers the definitions, and what its Jobs clean up (`components.installs.capsule.objects`).
+        # The stack registers the definitions, and what its Jobs clean up (`generated_objects`).
         "crds": {"install": False},
         "global": {"jobs": {"postInstall": {"enabled": False}, "preDelete": {"enabled": False}}},
         # Capsule's own certificates, which it also renews.
@@ -134,43 +280,30 @@ def administrator_problems(config: CapsuleConfig, user: Identity, stack_file: st
     ]
 
 
-NAMESPACES_PATH = "/api/v1/namespaces"
-
-# Capsule's webhooks for namespaces, as the API server names them when they have denied a request.
-# Source: charts/capsule/templates/configuration.yaml of Capsule 0.14.
-DENIALS = (
-    'admission webhook "namespaces.mutating.projectcapsule.dev" denied the request',
-    'admission webhook "namespaces.validating.projectcapsule.dev" denied the request',
-)
-
-
-def probe(labels: Manifest) -> Manifest:
-    """A namespace for dry runs; it is never created."""
+def _probe(labels: Manifest) -> Manifest:
+    """A namespace for dry runs."""
     metadata = {"name": "flux-tenancy-serving", "labels": labels}
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
 
 
-GOOD_PROBE = probe({})
-# As a tenant would ask for it that takes itself for another one.
-FOREIGN_PROBE = probe({f"{CAPSULE_GROUP}/tenant": "flux-tenancy-serving"})
-
-_DRY_RUNS = DryRuns(
-    DryRun(FOREIGN_PROBE, "a namespace for an unknown tenant"),
-    DENIALS,
-    DryRun(GOOD_PROBE, "a namespace that is no tenant's"),
-)
-
-wait_until_serving = partial(
-    until_serving,
-    _DRY_RUNS,
-    Wording(
+DRY_RUNS = DryRuns(
+    "/api/v1/namespaces",
+    # As a tenant would ask for it that takes itself for another one.
+    refused=("a namespace for an unknown tenant", _probe({f"{CAPSULE_GROUP}/tenant": "flux-tenancy-serving"})),
+    admitted=("a namespace that is no tenant's", _probe({})),
+    # Capsule's webhooks for namespaces, as the API server names them when they have denied a request.
+    # Source: charts/capsule/templates/configuration.yaml of Capsule 0.14.
+    denials=(
+        'admission webhook "namespaces.mutating.projectcapsule.dev" denied the request',
+        'admission webhook "namespaces.validating.projectcapsule.dev" denied the request',
+    ),
+    says=Wording(
         "FT-CAP-007",
         "Capsule is not ready {seconds:.0f} s after it was installed or changed: {reason}",
         "check `kubectl get pods -n capsule-system` and `kubectl logs -n capsule-system "
         "deploy/capsule-controller-manager`",
     ),
 )
-"""Waits until Capsule refuses a namespace for an unknown tenant and admits one that is no tenant's."""
 
 
 def wait_until_admitted(refusal: Callable[[str, Manifest], str | None], namespace: str) -> None:
@@ -203,8 +336,7 @@ class CapsuleInstallArgs:
     """What CapsuleInstall needs.
 
     Attributes:
-        release: the chart and the definitions of that release, digest already checked
-            (`components.installs.capsule.objects.read_capsule`).
+        release: the chart and the definitions of that release, digest already checked (`read_capsule`).
         api: a client for the cluster, to check whether Capsule serves.
         bindable_roles: names of the ClusterRoles that Capsule may bind in tenants' namespaces, besides its own.
     """
@@ -236,8 +368,7 @@ class CapsuleInstall(pulumi.ComponentResource):
         ]
         # Created before Capsule and deleted after it, but before the namespace, which could not be deleted otherwise.
         filled = [register(each, pulumi.ResourceOptions(parent=self, depends_on=base)) for each in generated_objects()]
-        asked = partial(refusal, args.api, NAMESPACES_PATH)
-        self.serving = ready_hook("capsule-serving", lambda: wait_until_serving(asked))
+        self.serving = serving_hook(CAPSULE, DRY_RUNS, args.api)
         self.release = release(
             CAPSULE,
             args.release.chart,

@@ -1,32 +1,132 @@
-"""Kyverno's chart and its values, the objects around it, and the dry runs that show whether Kyverno really serves."""
+"""Kyverno: a pinned chart, locked down, its webhook configurations, and dry runs that show that it serves.
+
+Values that decide how safe the platform is cannot be configured."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
+from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import pulumi
+from pydantic import AfterValidator, Field, model_validator
+
+from flux_tenancy.components.cluster.hooks import after_changes
+from flux_tenancy.components.config.errors import EXACTLY_ONE, NO_EFFECT, NOT_A, MisplacedValueError
 from flux_tenancy.components.config.messages import Wording
-from flux_tenancy.components.installs.chart import Chart, PinnedChart, read_chart
-from flux_tenancy.components.installs.kyverno.config import KYVERNO, STANDBY_REPLICAS, KyvernoConfig, KyvernoController
-from flux_tenancy.components.installs.serving import DryRun, DryRuns, until_serving
-from flux_tenancy.components.plan import BACKGROUND, OWNERSHIP
+from flux_tenancy.components.config.section import Section
+from flux_tenancy.components.config.types import SEMANTIC_VERSION, Sha256, WebUrl, matching
+from flux_tenancy.components.installs.product import (
+    Chart,
+    ControllerResources,
+    DryRuns,
+    Product,
+    read_chart,
+    release,
+    serving_hook,
+)
+from flux_tenancy.components.plan import BACKGROUND, OWNERSHIP, register
 
 if TYPE_CHECKING:
-    from flux_tenancy.components.installs.kyverno.config import KyvernoConfig
+    from kubernetes import client
+
     from flux_tenancy.components.vocabulary.manifests import Manifest
+
+
+ChartVersion = Annotated[str, *matching(SEMANTIC_VERSION, NOT_A(what="a version of Kyverno's chart", example="3.9.1"))]
+
+
+KYVERNO = Product(
+    title="Kyverno",
+    name="kyverno",
+    area="KYV",
+    namespace="kyverno",
+    repository="https://github.com/kyverno/kyverno",
+    # Names of webhook configurations, chart values and policy types are checked for these (major, minor).
+    minors=((1, 19),),
+)
+KyvernoVersion = Annotated[
+    str, *matching(SEMANTIC_VERSION, NOT_A(what="a Kyverno release", example="1.19.1")), AfterValidator(KYVERNO.checked)
+]
+CHART_URL = "https://kyverno.github.io/kyverno/kyverno-{version}.tgz"
+
+# The other controllers elect a leader; the second replica is a standby.
+STANDBY_REPLICAS = 2
+
+
+class KyvernoController(StrEnum):
+    """The controllers that can be installed; no policy of the platform needs the cleanup controller."""
+
+    ADMISSION = "admission-controller"
+    BACKGROUND = "background-controller"
+    REPORTS = "reports-controller"
+
+
+class ChartSource(Section):
+    """Where the archive of Kyverno's Helm chart comes from. Each is checked against the same digest."""
+
+    version: ChartVersion | None = Field(
+        None, description="Version of the published chart, e.g. `3.9.1`, which differs from Kyverno's."
+    )
+    url: WebUrl | None = Field(None, description="URL to fetch it from instead.")
+    bundle: str | None = Field(None, description="Local file instead, relative to the project or absolute.")
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> ChartSource:
+        if [self.version, self.url, self.bundle].count(None) != 2:
+            raise ValueError(EXACTLY_ONE(keys="version, url and bundle"))
+        return self
+
+    @property
+    def address(self) -> str:
+        """Where to fetch it from; without meaning for a bundle."""
+        return self.url or CHART_URL.format(version=self.version)
+
+
+class KyvernoConfig(Section):
+    """The Kyverno release that checks requests of tenants."""
+
+    version: KyvernoVersion = Field(description="The Kyverno release; changing it upgrades a running cluster.")
+    sha256: Sha256 = Field(description="Digest of the chart's archive; any other content is refused.")
+    chart: ChartSource = Field(description="Source of the chart.")
+    replicas: int = Field(
+        3,
+        ge=1,
+        le=9,
+        description="Replicas of the admission controller; while none runs, matching requests are refused. With more "
+        f"than one, the other controllers have {STANDBY_REPLICAS}.",
+    )
+    reports: bool = Field(
+        False, description="Install the reports controller, which lists objects that violate a policy."
+    )
+    resources: dict[KyvernoController, ControllerResources] = Field(
+        default_factory=dict, description="Compute resources of a controller, merged over the chart's."
+    )
+
+    @model_validator(mode="after")
+    def _installed(self) -> KyvernoConfig:
+        if KyvernoController.REPORTS in self.resources and not self.reports:
+            raise MisplacedValueError(
+                ("resources",),
+                NO_EFFECT(
+                    reason=f"{KyvernoController.REPORTS} is installed only with reports",
+                    remedy="set reports to true, or remove its resources",
+                ),
+            )
+        return self
 
 
 def kyverno_chart(config: KyvernoConfig, project: Path) -> Chart:
     """The chart that the `kyverno` section pins, written into the project.
 
     Raises:
-        PinnedInputError: it cannot be had, or is not the one (`components.installs.chart.read_chart`).
+        PinnedInputError: it cannot be had, or is not the one (`components.installs.product.read_chart`).
     """
-    pinned = PinnedChart(config.version, config.chart.address, config.chart.bundle, config.sha256)
-    return read_chart(KYVERNO, pinned, project)
+    chart = config.chart
+    return read_chart(KYVERNO, config.version, chart.address, chart.bundle, config.sha256, project)
 
 
 # Kyverno's label on each of its webhook configurations.
@@ -73,15 +173,14 @@ def webhook_configurations() -> list[Manifest]:
 
 
 POLICY_API = "policies.kyverno.io/v1"
-POLICIES_PATH = f"/apis/{POLICY_API}/validatingpolicies"
 
 # Kyverno's webhook for policies, as the API server names it when it has denied a request.
 # Source: PolicyValidatingWebhookName in pkg/config/config.go of Kyverno 1.19.
 DENIAL = 'admission webhook "validate-policy.kyverno.svc" denied the request'
 
 
-def probe(expression: str) -> Manifest:
-    """A policy for dry runs; it is never created."""
+def _probe(expression: str) -> Manifest:
+    """A policy for dry runs."""
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
     spec: dict[str, Any] = {
         "matchConstraints": {"resourceRules": [rule]},
@@ -91,24 +190,19 @@ def probe(expression: str) -> Manifest:
     return {"apiVersion": POLICY_API, "kind": "ValidatingPolicy", "metadata": metadata, "spec": spec}
 
 
-GOOD_PROBE = probe("true")
-# Not a valid CEL expression, which only Kyverno finds out.
-BROKEN_PROBE = probe("object.")
-
-_DRY_RUNS = DryRuns(DryRun(BROKEN_PROBE, "a broken policy"), (DENIAL,), DryRun(GOOD_PROBE, "a good policy"))
-
-wait_until_serving = partial(
-    until_serving,
-    _DRY_RUNS,
-    Wording(
+DRY_RUNS = DryRuns(
+    f"/apis/{POLICY_API}/validatingpolicies",
+    # Not a valid CEL expression, which only Kyverno finds out.
+    refused=("a broken policy", _probe("object.")),
+    admitted=("a good policy", _probe("true")),
+    denials=(DENIAL,),
+    says=Wording(
         "FT-KYV-007",
         "Kyverno is not ready {seconds:.0f} s after it was installed or changed: {reason}",
         "check `kubectl get pods -n kyverno` and `kubectl logs -n kyverno deploy/kyverno-admission-controller`, or the "
         "webhook of another product if the message names one",
     ),
 )
-"""Waits until Kyverno refuses a broken policy and admits a good one."""
-
 
 # Kinds that the chart excludes from every policy, but that contain what policies restrict: a pod template, and the name
 # of a pod's node.
@@ -226,3 +320,51 @@ def _resources(
     if largest_object is not None:
         given["limits"] = {"memory": admission_memory(largest_object)} | given.get("limits", {})
     return {"resources": given} if given else {}
+
+
+@dataclass(frozen=True)
+class KyvernoInstallArgs:
+    """What KyvernoInstall needs.
+
+    Attributes:
+        chart: the chart of that release, digest already checked (`kyverno_chart`).
+        api: a client for the cluster, to check whether Kyverno serves.
+        background_rules: RBAC rules for what the platform's policies generate and mutate in the background.
+        further_kinds: whether the stack installs further kinds while Kyverno serves.
+        largest_object: size in KiB of the largest pod that tenants may create; None keeps the chart's memory limit.
+    """
+
+    config: KyvernoConfig
+    chart: Chart
+    api: client.ApiClient
+    background_rules: Sequence[Manifest] = ()
+    further_kinds: bool = False
+    largest_object: int | None = None
+
+
+class KyvernoInstall(pulumi.ComponentResource):
+    """Kyverno's custom resource definitions, controllers and webhooks.
+
+    Whatever needs Kyverno to serve depends on `release` and has the hook `serving`:
+
+        pulumi.ResourceOptions(depends_on=[kyverno.release], hooks=before_changes([kyverno.serving]))
+    """
+
+    version: pulumi.Output[str]
+    release: pulumi.CustomResource
+    serving: pulumi.ResourceHook
+
+    def __init__(self, name: str, args: KyvernoInstallArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("flux-tenancy:index:KyvernoInstall", name, None, opts)
+        # Created first and deleted last, when no Kyverno is left that would create them again.
+        webhooks = [register(manifest, pulumi.ResourceOptions(parent=self)) for manifest in webhook_configurations()]
+        home = register(KYVERNO.own_namespace(), pulumi.ResourceOptions(parent=self, depends_on=webhooks))
+        self.serving = serving_hook(KYVERNO, DRY_RUNS, args.api)
+        self.release = release(
+            KYVERNO,
+            args.chart,
+            helm_values(args.config, args.background_rules, args.further_kinds, args.largest_object),
+            pulumi.ResourceOptions(parent=self, depends_on=[home], hooks=after_changes(self.serving)),
+        )
+        self.version = pulumi.Output.from_input(args.config.version)
+        self.register_outputs({"version": self.version})
