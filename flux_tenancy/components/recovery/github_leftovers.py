@@ -20,11 +20,7 @@ from flux_tenancy.components.engine import log
 from flux_tenancy.components.git.config import WEBHOOK_ROOT, Sources, github_key_path, object_name
 from flux_tenancy.components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE, answers, key_title_prefix, registered_key
 from flux_tenancy.components.git.source import NOTIFICATION_API
-<<<<<<< HEAD
-=======
-from flux_tenancy.components.git.sources import WEBHOOK_ROOT, Sources, github_key_path, object_name
 from flux_tenancy.components.plan import carries_marks
->>>>>>> ba0b6cb7 (Read the cluster, the policies, and what a stack installs in fewer modules)
 
 if TYPE_CHECKING:
     from github import Github

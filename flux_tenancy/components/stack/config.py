@@ -11,14 +11,8 @@ from flux_tenancy.components.cluster.config import ClusterConfig
 from flux_tenancy.components.config.errors import KeyPath, Problem, dotted
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import DnsLabel, TenantName
-<<<<<<< HEAD
 from flux_tenancy.components.git.config import GitConfig, GitHubConfig, GitSource, Sources
-from flux_tenancy.components.installs.capsule.config import CapsuleConfig
-=======
-from flux_tenancy.components.git.config import GitConfig, GitHubConfig, GitSource
-from flux_tenancy.components.git.sources import Sources
 from flux_tenancy.components.installs.capsule import CapsuleConfig
->>>>>>> ba0b6cb7 (Read the cluster, the policies, and what a stack installs in fewer modules)
 from flux_tenancy.components.installs.flux.config import FluxConfig
 from flux_tenancy.components.installs.kyverno import KyvernoConfig
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode

@@ -13,16 +13,9 @@ from flux_tenancy.components.cluster.client import refusal
 from flux_tenancy.components.cluster.component import Cluster, ClusterArgs, protect
 from flux_tenancy.components.cluster.hooks import HooksFor, before_changes, hooked, in_thread, ready_hook
 from flux_tenancy.components.git import git_access
-<<<<<<< HEAD
 from flux_tenancy.components.git.github_preflight import NOTHING, Gone
-from flux_tenancy.components.installs.capsule import CapsuleInstall
-from flux_tenancy.components.installs.capsule.component import wait_until_admitted
-from flux_tenancy.components.installs.flux import FluxInstall, FluxInstallArgs, PlatformSync, PlatformSyncArgs
-=======
-from flux_tenancy.components.git.github_gone import NOTHING, Gone
 from flux_tenancy.components.installs.capsule import CapsuleInstall, wait_until_admitted
 from flux_tenancy.components.installs.flux.component import FluxInstall, FluxInstallArgs, PlatformSync, PlatformSyncArgs
->>>>>>> ba0b6cb7 (Read the cluster, the policies, and what a stack installs in fewer modules)
 from flux_tenancy.components.installs.kyverno import KyvernoInstall
 from flux_tenancy.components.plan import Planned, Stage, of_stage, register, register_planned
 from flux_tenancy.components.policies.native_only import limits_first

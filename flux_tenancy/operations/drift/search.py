@@ -19,14 +19,9 @@ from flux_tenancy.components.cluster.client import explaining, read_facts
 from flux_tenancy.components.config.messages import printable
 from flux_tenancy.components.git.config import GitHubConfig, GitHubRepository
 from flux_tenancy.components.git.github import PROVIDER_TYPE, WORKERS
-<<<<<<< HEAD
 from flux_tenancy.components.git.github_preflight import identity_of
-from flux_tenancy.components.installs.kyverno.config import KYVERNO
-=======
-from flux_tenancy.components.git.github_gone import identity_of
 from flux_tenancy.components.installs.kyverno import KYVERNO
 from flux_tenancy.components.plan import carries_marks
->>>>>>> ba0b6cb7 (Read the cluster, the policies, and what a stack installs in fewer modules)
 from flux_tenancy.components.rbac.rights import role_of
 from flux_tenancy.components.rbac.subjects import subjects_of
 from flux_tenancy.components.tenant.further_access import TenantAccess, read_further_access, tenants_of
