@@ -15,7 +15,7 @@ from flux_tenancy.components.engine.state import read_state, unplanned
 from flux_tenancy.components.git.github_preflight import gone_registrations
 from flux_tenancy.components.git.rotation import previous_keys, rotations
 from flux_tenancy.components.stack.cluster.preflight import preflight, prepare
-from flux_tenancy.components.stack.files.project_file import read_project_file
+from flux_tenancy.components.stack.files.project import read_project_file
 from flux_tenancy.components.stack.loading import read_stack, stack_file
 from flux_tenancy.components.stack.platform import register_platform
 from flux_tenancy.components.stack.report.outputs import Look, report

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from flux_tenancy.components.engine.project import PROJECT_FILE
+from flux_tenancy.components.engine import PROJECT_FILE
 
 
 def find_project(folder: Path | None = None) -> Path | None:
@@ -62,8 +62,7 @@ def _completed_stacks(context: typer.Context, incomplete: str) -> list[str]:
     if (project := _completed_project(context)) is None:
         return []
     from flux_tenancy.components.config.errors import ConfigurationError
-    from flux_tenancy.components.stack.files.names import stack_names
-    from flux_tenancy.components.stack.files.project_file import read_project_file
+    from flux_tenancy.components.stack.files.project import read_project_file, stack_names
 
     try:
         names = stack_names(read_project_file(project).stack_folder)
@@ -86,7 +85,7 @@ def _checked(names: Sequence[str]) -> None:
     Raises:
         OperationError: no stack may have such a name.
     """
-    from flux_tenancy.components.stack.files.names import stack_file_name
+    from flux_tenancy.components.stack.files.project import stack_file_name
     from flux_tenancy.project.errors import reading_files
 
     with reading_files():
@@ -165,7 +164,7 @@ def stack_of_shell() -> str:
     if not name or folder is None:
         return ""
     from flux_tenancy.components.config.errors import ConfigurationError
-    from flux_tenancy.components.stack.files.names import StackName
+    from flux_tenancy.components.stack.files.project import StackName
     from flux_tenancy.project.described_stack import described_stacks
 
     try:

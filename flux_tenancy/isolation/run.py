@@ -19,7 +19,7 @@ from flux_tenancy.components.cluster.client import ClusterUnavailable, explainin
 from flux_tenancy.components.cluster.config import ClusterConfig, connect, context_name
 from flux_tenancy.components.config.errors import ConfigurationError, Problem
 from flux_tenancy.components.config.messages import Message, message_of, printable
-from flux_tenancy.components.stack.files.names import stack_file_name
+from flux_tenancy.components.stack.files.project import stack_file_name
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from flux_tenancy.isolation.inventory.intent import Intent
 from flux_tenancy.isolation.inventory.profile import against_profile

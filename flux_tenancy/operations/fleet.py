@@ -28,7 +28,7 @@ from flux_tenancy.components.config.messages import Message, printable
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import DnsLabel, Duration, seconds
 from flux_tenancy.components.config.yaml_files import read_mapping
-from flux_tenancy.components.stack.files.names import StackName
+from flux_tenancy.components.stack.files.project import StackName
 from flux_tenancy.components.stack.files.validation_errors import message
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.operations.stack.connected import connect_to

@@ -12,8 +12,8 @@ import yaml
 
 from flux_tenancy.components.config.messages import Message, printable
 from flux_tenancy.components.config.yaml_files import Dumper
-from flux_tenancy.components.engine.project import PROJECT_FILE
-from flux_tenancy.components.stack.files.names import StackName, stack_file_name
+from flux_tenancy.components.engine import PROJECT_FILE
+from flux_tenancy.components.stack.files.project import StackName, stack_file_name
 from flux_tenancy.operations.files.yaml_edits import with_value
 from flux_tenancy.project.errors import OperationError, reading_files
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from flux_tenancy.components.stack.config import StackConfig
-from flux_tenancy.components.stack.files.project_file import read_project_file
+from flux_tenancy.components.stack.files.project import read_project_file
 from flux_tenancy.components.tenant.config import TenantConfig
 from flux_tenancy.project.errors import reading_files
 

@@ -18,7 +18,7 @@ import typer
 from flux_tenancy.components.config.errors import coded, present
 from flux_tenancy.components.config.messages import Message, printable, without_controls
 from flux_tenancy.components.engine.pulumi_command import changing_options
-from flux_tenancy.components.stack.cluster.absence import OLDER
+from flux_tenancy.components.stack.cluster.deletions import OLDER
 from flux_tenancy.operations.drift.repair import repair
 from flux_tenancy.operations.stack.pulumi_cli import PULUMI_NOT_FOUND, UNKNOWN_TO_PULUMI, refresh_root, run_pulumi
 from flux_tenancy.project.errors import OperationError

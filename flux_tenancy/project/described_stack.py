@@ -9,8 +9,14 @@ from typing import Any
 
 from flux_tenancy.components.config.errors import Problem
 from flux_tenancy.components.config.messages import Message, Wording
-from flux_tenancy.components.stack.files.names import StackName, stack_file_name, stack_names, tenant_file_name
-from flux_tenancy.components.stack.files.project_file import ProjectFile, read_project_file
+from flux_tenancy.components.stack.files.project import (
+    ProjectFile,
+    StackName,
+    read_project_file,
+    stack_file_name,
+    stack_names,
+    tenant_file_name,
+)
 from flux_tenancy.components.stack.files.stack_file import StackFile, is_encrypted, read_stack_file, structured
 from flux_tenancy.components.stack.files.tenant_files import MergedTenant, read_tenant
 from flux_tenancy.project.errors import OperationError, invalid, reading_files

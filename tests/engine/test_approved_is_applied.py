@@ -17,7 +17,7 @@ from sample_project import encrypted, write_project, write_stack
 
 from dev.lab.pulumi import LAB_PASSPHRASE
 from flux_tenancy.components.config.errors import ConfigurationError
-from flux_tenancy.components.stack.cluster.absence import OLDER
+from flux_tenancy.components.stack.cluster.deletions import OLDER
 from flux_tenancy.review.approval.guard import VARIABLE
 from flux_tenancy.review.render.stack import render_stack
 from tests.support.environment import Environment

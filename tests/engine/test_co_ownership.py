@@ -17,7 +17,7 @@ from flux_tenancy.components.cluster.client import ClusterUnavailable
 from flux_tenancy.components.cluster.config import ClusterConfig, connect
 from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.engine.state import State
-from flux_tenancy.components.recovery.field_owners import co_owners, relinquish
+from flux_tenancy.components.recovery.cluster import co_owners, relinquish
 from flux_tenancy.components.sync.flux_objects import read_syncs, read_time, request_reconciliation
 from flux_tenancy.components.sync.status import REQUESTED_AT
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL

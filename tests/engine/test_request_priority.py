@@ -12,7 +12,7 @@ from dev.lab.control_plane import APISERVER, ETCD
 from dev.lab.free_ports import free_port_base
 from dev.lab.settings import Settings
 from flux_tenancy.components.stack.config import StackConfig
-from flux_tenancy.components.stack.request_priority import FLOW_CONTROL, request_priority
+from flux_tenancy.components.stack.platform_objects import FLOW_CONTROL, request_priority
 from tests.support.api_client import ApiClient
 from tests.support.api_server import ApiServer
 from tests.support.lab import eventually

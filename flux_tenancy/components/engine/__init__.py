@@ -2,3 +2,6 @@
 
 Put here what would be the same for a stack without Kubernetes.
 """
+
+PROJECT_FILE = "Pulumi.yaml"
+"""The file that describes a project, in its folder."""

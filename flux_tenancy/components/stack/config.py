@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from datetime import date
+from enum import StrEnum
+from typing import Annotated, Any
 
-from pydantic import Field, PrivateAttr, field_validator
+from pydantic import AfterValidator, Field, PrivateAttr, WithJsonSchema, field_validator
 
 from flux_tenancy.components.cluster.config import ClusterConfig
-from flux_tenancy.components.config.errors import KeyPath, Problem, dotted
+from flux_tenancy.components.config.decisions import EXPIRED, LastDay, Reason, today
+from flux_tenancy.components.config.errors import UNKNOWN, KeyPath, Problem, dotted
+from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.section import Section
-from flux_tenancy.components.config.types import DnsLabel, TenantName
+from flux_tenancy.components.config.types import DnsLabel, Duration, TenantName, WebUrl
 from flux_tenancy.components.git.config import GitConfig, GitHubConfig, GitSource, Sources
 from flux_tenancy.components.installs.capsule import CapsuleConfig
 from flux_tenancy.components.installs.flux.config import FluxConfig
@@ -18,8 +22,6 @@ from flux_tenancy.components.installs.kyverno import KyvernoConfig
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
 from flux_tenancy.components.policies.policy import PolicyName
 from flux_tenancy.components.sources.config import SharedSource, has_status
-from flux_tenancy.components.stack.decisions import ReviewConfig
-from flux_tenancy.components.stack.monitoring import MonitoringConfig
 from flux_tenancy.components.sync.decryption import Decryption
 from flux_tenancy.components.sync.kustomization import Reconciliation
 from flux_tenancy.components.tenant.capsule.config import TenancyMode
@@ -47,6 +49,111 @@ def largest_objects(config: PoliciesConfig, own: TenantBounds | None = None) -> 
     if config.mode_of(PolicyName.RELEASE_SIZE) is not PolicyMode.ENFORCE:
         stored_release = _OF_ETCD // _KIB
     return LargestObjects(sizes.data * _KIB, max(sizes.data, stored_release) * _KIB, sizes.object * _KIB)
+
+
+class RuleName(StrEnum):
+    """A review rule; some of them can be waived (docs/review.md#rules)."""
+
+    ADMIN_BINDING = "admin-binding"
+    WRITABLE_DEPLOY_KEY = "writable-deploy-key"
+    PLAIN_SECRET = "plain-secret"
+    RESERVED_NAMESPACE = "reserved-namespace"
+    LOCKDOWN_FLAGS = "lockdown-flags"
+    NO_POLICY_ENGINE = "no-policy-engine"
+    POLICY_NOT_ENFORCED = "policy-not-enforced"
+    PROTECTED_DELETION = "protected-deletion"
+
+
+WAIVABLE = (
+    RuleName.ADMIN_BINDING,
+    RuleName.NO_POLICY_ENGINE,
+    RuleName.POLICY_NOT_ENFORCED,
+    RuleName.PROTECTED_DELETION,
+)
+"""The rules that a stack may break for a time and for a reason; the others have no good reason to be broken."""
+
+
+LONGEST_WAIVER_DAYS = 366
+
+
+def _in_time(value: date) -> date:
+    now = today()
+    if value < now:
+        raise ValueError(EXPIRED(today=now, decision="waiver"))
+    if (value - now).days > LONGEST_WAIVER_DAYS:
+        raise ValueError(
+            Message(
+                "FT-CFG-692",
+                f"is more than a year ahead (today is {now})",
+                "set a date within a year; the waiver can be renewed then",
+            )
+        )
+    return value
+
+
+def _waivable(value: RuleName) -> RuleName:
+    if value not in WAIVABLE:
+        raise ValueError(UNKNOWN(what="a review rule that can be waived", choices=", ".join(WAIVABLE)))
+    return value
+
+
+class Waiver(Section):
+    """A review rule that the stack may violate until a date."""
+
+    rule: Annotated[
+        RuleName,
+        AfterValidator(_waivable),
+        WithJsonSchema({"type": "string", "enum": list(WAIVABLE), "description": " or ".join(WAIVABLE)}),
+    ] = Field(description="Name of the rule.")
+    resource: str | None = Field(
+        None, description="Resource that may violate the rule, as the finding names it; all by default."
+    )
+    reason: Reason = Field(description="Reason.")
+    expires: Annotated[LastDay, AfterValidator(_in_time)] = Field(
+        description="Last day, in UTC, at most a year ahead; afterwards, the stack has an error."
+    )
+
+
+class ReviewConfig(Section):
+    """Decisions of reviewers. They change nothing in the cluster (docs/review.md)."""
+
+    acknowledge: tuple[str, ...] = Field(
+        (), description="Accepted deletions, each as `review diff` prints it: `<owner>:<digest>`."
+    )
+    waivers: tuple[Waiver, ...] = Field(
+        (), description="Review rules that this stack may violate (docs/review.md#rules)."
+    )
+
+
+class Objective(Section):
+    """What share of the time no commit of a tenant may be late."""
+
+    percent: Annotated[float, Field(ge=95, lt=100)] = Field(
+        99, description="Share of the time in which no commit of a tenant is late."
+    )
+    within: Duration = Field(
+        "5m", description="A commit is late if it is not ready in this time after Flux has fetched it."
+    )
+    days: Annotated[int, Field(ge=1, le=31)] = Field(30, description="Days for which the share holds.")
+
+
+class MonitoringConfig(Section):
+    """Metrics, alerts and dashboards."""
+
+    operator: bool = Field(
+        False, description="Apply PodMonitors, a PrometheusRule and dashboards; needs Prometheus Operator."
+    )
+    namespace: DnsLabel = Field("monitoring", description="Namespace of these objects, which must exist.")
+    labels: dict[str, str] = Field(
+        default_factory=dict, description="Labels by which the operator selects PodMonitors and rules."
+    )
+    contact: str | None = Field(
+        None, description="Who gets the platform's alerts, and those of tenants that name no contact."
+    )
+    documentation: WebUrl | None = Field(
+        None, description="URL of the folder with this documentation, for the alerts' `runbook_url`."
+    )
+    objective: Objective = Field(default_factory=Objective, description="The service level objective of each tenant.")
 
 
 class StackConfig(Section):
@@ -82,7 +189,7 @@ class StackConfig(Section):
     )
 
     _origins: Any = PrivateAttr(None)
-    """The files that the values come from (`components.stack.files.names.Origins`); None if all are of one file."""
+    """The files that the values come from (`components.stack.files.project.Origins`); None if all are of one file."""
 
     def came_from_files(self, origins: Any) -> None:
         """Note the files that the values come from, for what is found out later."""

@@ -17,8 +17,7 @@ from flux_tenancy.components.engine.pulumi_command import ConfigFile, config_fil
 from flux_tenancy.components.keys.known_hosts import read_known_hosts
 from flux_tenancy.components.stack.checks.sections import cross_check
 from flux_tenancy.components.stack.config import StackConfig
-from flux_tenancy.components.stack.files.names import Origins
-from flux_tenancy.components.stack.files.project_file import read_project_file
+from flux_tenancy.components.stack.files.project import Origins, read_project_file
 from flux_tenancy.components.stack.files.secrets import (
     SecretValues,
     exposed,

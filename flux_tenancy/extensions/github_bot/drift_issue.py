@@ -13,7 +13,7 @@ from github.Issue import Issue
 from pydantic import BaseModel, ValidationError
 
 from flux_tenancy.components.config.messages import Message, printable
-from flux_tenancy.components.stack.files.names import StackName
+from flux_tenancy.components.stack.files.project import StackName
 from flux_tenancy.components.vocabulary.manifests import qualified
 from flux_tenancy.extensions.github_bot.connection import FORGED_ARTIFACT, Host, connected, read_artifact
 from flux_tenancy.extensions.github_bot.report_comment import BODY_LIMIT, read_body

@@ -24,7 +24,7 @@ from github.Repository import Repository
 from github.WorkflowRun import WorkflowRun
 
 from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.stack.files.names import StackName
+from flux_tenancy.components.stack.files.project import StackName
 from flux_tenancy.extensions.github_bot.connection import connected, read_artifact
 from flux_tenancy.extensions.github_bot.report_comment import (
     ARTIFACT,

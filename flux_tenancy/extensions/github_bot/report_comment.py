@@ -18,7 +18,7 @@ from github.WorkflowRun import WorkflowRun
 from pydantic import ValidationError
 
 from flux_tenancy.components.config.messages import Message, printable
-from flux_tenancy.components.stack.files.names import is_stack_name
+from flux_tenancy.components.stack.files.project import is_stack_name
 from flux_tenancy.extensions.github_bot.connection import FORGED_ARTIFACT, Host, connected, read_artifact
 from flux_tenancy.extensions.github_bot.untrusted_markdown import code, cut, neutralized, with_previews
 from flux_tenancy.project.errors import OperationError

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.stack.config import is_production
-from flux_tenancy.components.stack.files.names import StackName
+from flux_tenancy.components.stack.files.project import StackName
 from flux_tenancy.components.stack.loading import load_offline
 from flux_tenancy.project.described_stack import described_file, described_stacks
 from flux_tenancy.project.errors import OperationError

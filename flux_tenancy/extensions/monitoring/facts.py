@@ -9,8 +9,7 @@ from flux_tenancy.components.config.types import seconds
 from flux_tenancy.components.installs.flux.lanes import instances_of
 
 if TYPE_CHECKING:
-    from flux_tenancy.components.stack.config import StackConfig
-    from flux_tenancy.components.stack.monitoring import MonitoringConfig
+    from flux_tenancy.components.stack.config import MonitoringConfig, StackConfig
     from flux_tenancy.components.tenant.config import TenantConfig
 
 _CONTACTS = ("contact", "owner", "team")

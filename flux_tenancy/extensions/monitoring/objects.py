@@ -12,7 +12,7 @@ import yaml
 
 from flux_tenancy.components.config.types import seconds
 from flux_tenancy.components.config.yaml_files import Dumper
-from flux_tenancy.components.stack.monitoring import MONITORING_API, POD_MONITOR, PROMETHEUS_RULE
+from flux_tenancy.components.stack.platform_objects import MONITORING_API, POD_MONITOR, PROMETHEUS_RULE
 from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL, MANAGER
 from flux_tenancy.extensions.monitoring.facts import MonitoredStack
 from flux_tenancy.extensions.monitoring.targets import state_metrics, targets
@@ -21,8 +21,7 @@ from flux_tenancy.operations.admission.answers import REFUSED_BY
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from flux_tenancy.components.stack.config import StackConfig
-    from flux_tenancy.components.stack.monitoring import MonitoringConfig
+    from flux_tenancy.components.stack.config import MonitoringConfig, StackConfig
     from flux_tenancy.components.vocabulary.manifests import Manifest
 
 _DASHBOARD_LABEL = {"grafana_dashboard": "1"}

@@ -25,7 +25,7 @@ from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
 from flux_tenancy.components.policies.policy import Policy, PolicyName, Requester
 from flux_tenancy.components.policies.table import is_needed, policies
 from flux_tenancy.components.stack.config import StackConfig
-from flux_tenancy.components.stack.files.names import stack_file_name
+from flux_tenancy.components.stack.files.project import stack_file_name
 from flux_tenancy.components.stack.loading import load_offline
 from flux_tenancy.components.tenant.further_access import FurtherBinding, read_bindings, read_further_access, tenants_of
 from flux_tenancy.components.tenant.grants import Grant, has_expired, in_words, relaxed_policies

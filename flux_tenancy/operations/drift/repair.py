@@ -30,7 +30,7 @@ from kubernetes.client.exceptions import ApiException
 
 from flux_tenancy.components.cluster.client import APPLY_PATCH, ClusterUnavailable, ask, explaining, get, path_of
 from flux_tenancy.components.config.messages import Message, printable
-from flux_tenancy.components.recovery.field_owners import relinquish
+from flux_tenancy.components.recovery.cluster import relinquish
 from flux_tenancy.components.vocabulary.manifests import Manifest, qualified
 from flux_tenancy.operations.drift.differences import (
     MANAGERS,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from flux_tenancy.components.installs.flux.component import default_path
-from flux_tenancy.components.stack.files.names import stack_file_name
+from flux_tenancy.components.stack.files.project import stack_file_name
 from flux_tenancy.components.tenant.config import SyncConfig
 from flux_tenancy.components.vocabulary.manifests import value_at
 from flux_tenancy.operations.files.yaml_edits import Keys

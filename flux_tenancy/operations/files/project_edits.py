@@ -17,7 +17,7 @@ from flux_tenancy.components.config.errors import ConfigurationError, Problem, d
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.types import NamespaceName, RepositoryPath, TenantName
 from flux_tenancy.components.git.config import GitHubRepositoryName, GitReference, GitUrl
-from flux_tenancy.components.stack.files.names import stack_file_name
+from flux_tenancy.components.stack.files.project import stack_file_name
 from flux_tenancy.components.stack.files.stack_file import section_of
 from flux_tenancy.components.stack.files.validation_errors import message
 from flux_tenancy.components.stack.loading import load_offline

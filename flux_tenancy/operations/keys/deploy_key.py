@@ -11,7 +11,7 @@ from flux_tenancy.components.config.errors import dotted
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.git.config import GitUrl
 from flux_tenancy.components.keys.ssh_keys import KeyType, SshKeyError, generate, read_private_key
-from flux_tenancy.components.stack.files.names import tenant_file_name
+from flux_tenancy.components.stack.files.project import tenant_file_name
 from flux_tenancy.components.stack.files.validation_errors import message
 from flux_tenancy.operations.files.described_flux import DescribedSource, platform_source, tenant_source
 from flux_tenancy.operations.files.project_edits import ProjectEdits

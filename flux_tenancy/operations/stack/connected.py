@@ -16,7 +16,7 @@ from flux_tenancy.components.cluster.config import ClusterConfig, connect
 from flux_tenancy.components.config.errors import KeyPath, MisplacedValueError, Problem, dotted
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.section import Section
-from flux_tenancy.components.stack.files.names import stack_file_name
+from flux_tenancy.components.stack.files.project import stack_file_name
 from flux_tenancy.components.stack.files.stack_file import is_encrypted
 from flux_tenancy.components.stack.files.validation_errors import message
 from flux_tenancy.operations.stack.pulumi_cli import PulumiConfig, run_pulumi

@@ -11,7 +11,7 @@ from typing import Any
 from kubernetes import client
 
 from flux_tenancy.components.config.messages import printable
-from flux_tenancy.components.stack.files.names import stack_file_name
+from flux_tenancy.components.stack.files.project import stack_file_name
 from flux_tenancy.components.sync.flux_objects import read_own_syncs, read_start_failures
 from flux_tenancy.components.sync.status import fetch_remedy, status_of
 from flux_tenancy.components.tenant.config import TenantState

@@ -19,7 +19,7 @@ from kubernetes import client
 
 from flux_tenancy.components.cluster.client import ClusterUnavailable, read_facts
 from flux_tenancy.components.config.messages import Message, Wording, printable
-from flux_tenancy.components.stack.files.names import stack_file_name, tenant_file_name
+from flux_tenancy.components.stack.files.project import stack_file_name, tenant_file_name
 from flux_tenancy.components.sync.flux_objects import read_syncs
 from flux_tenancy.components.tenant.config import TenantState
 from flux_tenancy.components.tenant.leaving.access import bindings_of

@@ -13,7 +13,7 @@ import yaml
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.yaml_files import Dumper
 from flux_tenancy.components.keys.ssh_keys import SshKey, generate
-from flux_tenancy.components.stack.files.names import stack_file_name, tenant_file_name
+from flux_tenancy.components.stack.files.project import stack_file_name, tenant_file_name
 from flux_tenancy.components.tenant.capsule.config import TenancyMode
 from flux_tenancy.operations.files.described_flux import tenant_source
 from flux_tenancy.operations.files.project_edits import ProjectEdits, value_checks

@@ -15,10 +15,10 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from flux_tenancy.components.config.decisions import LastDay
-from flux_tenancy.components.engine.project import PROJECT_FILE
+from flux_tenancy.components.engine import PROJECT_FILE
 from flux_tenancy.components.git.config import GitHubConfig
 from flux_tenancy.components.stack.config import counts_as_production
-from flux_tenancy.components.stack.files.names import stack_file_name
+from flux_tenancy.components.stack.files.project import stack_file_name
 from flux_tenancy.review.render.facts import Facts
 from flux_tenancy.review.render.rendered import PLATFORM, RenderedObject
 

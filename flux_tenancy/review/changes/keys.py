@@ -16,8 +16,8 @@ from flux_tenancy.components.config.errors import KeyPath, dotted
 from flux_tenancy.components.config.messages import HIDDEN, without_passwords
 from flux_tenancy.components.config.sealed import SealedText
 from flux_tenancy.components.config.yaml_files import walk
-from flux_tenancy.components.engine.project import PROJECT_FILE
-from flux_tenancy.components.stack.files.names import stack_file_name, tenant_file_name
+from flux_tenancy.components.engine import PROJECT_FILE
+from flux_tenancy.components.stack.files.project import stack_file_name, tenant_file_name
 from flux_tenancy.components.stack.files.secrets import takes_a_secret
 from flux_tenancy.components.stack.files.stack_file import StackFile, is_encrypted
 from flux_tenancy.review.changes.fields import TENANT, Lines, field_lines, masked_key, without_digests

@@ -18,6 +18,7 @@ from typing import Any
 
 from flux_tenancy.components.config.errors import Problem
 from flux_tenancy.components.config.yaml_files import read_mapping
+from flux_tenancy.components.engine import PROJECT_FILE
 from flux_tenancy.components.engine.code import (
     PACKAGE,
     REQUIREMENTS,
@@ -29,7 +30,6 @@ from flux_tenancy.components.engine.code import (
     text_of,
 )
 from flux_tenancy.components.engine.git import repository, tracked
-from flux_tenancy.components.engine.project import PROJECT_FILE
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.review.render.written import Written
 from flux_tenancy.version import VERSION

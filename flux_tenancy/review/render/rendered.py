@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from flux_tenancy.components.policies.config import PoliciesConfig
-from flux_tenancy.components.stack.policy_engines import relaxed_by
+from flux_tenancy.components.stack.platform import relaxed_by
 from flux_tenancy.components.tenant.annotations import NAMESPACES, namespace_lists
 from flux_tenancy.components.tenant.config import TenancyConfig, TenantConfig
 from flux_tenancy.components.vocabulary.manifests import Manifest

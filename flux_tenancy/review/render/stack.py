@@ -14,8 +14,7 @@ from flux_tenancy.components.config.errors import ConfigurationError
 from flux_tenancy.components.engine.code import code_problems
 from flux_tenancy.components.stack.cluster.findings import offline_preflight
 from flux_tenancy.components.stack.config import StackConfig
-from flux_tenancy.components.stack.files.names import StackName
-from flux_tenancy.components.stack.files.project_file import read_project_file
+from flux_tenancy.components.stack.files.project import StackName, read_project_file
 from flux_tenancy.components.stack.loading import load_offline
 from flux_tenancy.components.stack.platform import register_platform
 from flux_tenancy.components.tenant.component import TENANT_COMPONENT

@@ -13,10 +13,9 @@ from typing import Any
 
 from flux_tenancy.components.config.errors import Problem
 from flux_tenancy.components.config.yaml_files import read_mapping
-from flux_tenancy.components.engine.project import PROJECT_FILE
+from flux_tenancy.components.engine import PROJECT_FILE
 from flux_tenancy.components.keys.known_hosts import read_known_hosts
-from flux_tenancy.components.stack.files.names import tenant_file_name
-from flux_tenancy.components.stack.files.project_file import read_project_file
+from flux_tenancy.components.stack.files.project import read_project_file, tenant_file_name
 from flux_tenancy.components.stack.files.secrets import ENCRYPTION, sealed, sealing
 from flux_tenancy.components.stack.files.stack_file import read_stack_file, section_of, structured, with_shared
 from flux_tenancy.components.stack.files.tenant_files import overlay

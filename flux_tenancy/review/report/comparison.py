@@ -10,10 +10,9 @@ from typing import Any
 
 from flux_tenancy.components.config.errors import ConfigurationError
 from flux_tenancy.components.config.messages import printable
-from flux_tenancy.components.stack.cluster.absence import deleted_tenants
-from flux_tenancy.components.stack.decisions import ReviewConfig
-from flux_tenancy.components.stack.files.names import stack_file_name
-from flux_tenancy.components.stack.files.project_file import read_project_file
+from flux_tenancy.components.stack.cluster.deletions import deleted_tenants
+from flux_tenancy.components.stack.config import ReviewConfig
+from flux_tenancy.components.stack.files.project import read_project_file, stack_file_name
 from flux_tenancy.components.stack.files.stack_file import StackFile, read_stack_file
 from flux_tenancy.components.tenant.annotations import SOURCES
 from flux_tenancy.components.vocabulary.manifests import Manifest

@@ -14,8 +14,8 @@ from itertools import chain
 from typing import TypeVar
 
 from flux_tenancy.components.config.messages import printable, without_passwords
-from flux_tenancy.components.stack.cluster.absence import ABSENT_TENANT
-from flux_tenancy.components.stack.files.names import stack_file_name
+from flux_tenancy.components.stack.cluster.deletions import ABSENT_TENANT
+from flux_tenancy.components.stack.files.project import stack_file_name
 from flux_tenancy.components.vocabulary.manifests import qualified
 from flux_tenancy.review.changes.deletions import OwnerDeletion
 from flux_tenancy.review.changes.fields import TENANT, Lines, as_yaml_lines, diff, is_noise, masked, without_digests

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from flux_tenancy.components.config.errors import present
-from flux_tenancy.components.stack.files.names import stack_file_name
+from flux_tenancy.components.stack.files.project import stack_file_name
 from flux_tenancy.review.changes.deletions import OwnerDeletion
 from flux_tenancy.review.changes.objects import Action
 from flux_tenancy.review.changes.releases import Release

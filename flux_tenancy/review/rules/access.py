@@ -27,7 +27,7 @@ from flux_tenancy.components.rbac.rights import (
     role_of,
 )
 from flux_tenancy.components.rbac.subjects import subjects_of
-from flux_tenancy.components.stack.decisions import RuleName
+from flux_tenancy.components.stack.config import RuleName
 from flux_tenancy.components.tenant.further_access import TenantAccess, further_access
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL

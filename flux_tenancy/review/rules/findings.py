@@ -10,8 +10,7 @@ from flux_tenancy.components.config.errors import coded
 from flux_tenancy.components.config.messages import Message, printable
 from flux_tenancy.components.installs.flux.config import Profile
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
-from flux_tenancy.components.stack.config import StackConfig, is_production
-from flux_tenancy.components.stack.decisions import RuleName, Waiver
+from flux_tenancy.components.stack.config import RuleName, StackConfig, Waiver, is_production
 from flux_tenancy.components.vocabulary.manifests import name_of
 from flux_tenancy.review.render.rendered import PLATFORM, RenderedObject
 

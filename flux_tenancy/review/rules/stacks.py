@@ -9,13 +9,11 @@ from typing import NamedTuple
 
 from flux_tenancy.components.config.errors import ConfigurationError, Problem, coded
 from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.stack.checks.freezes import freeze_warnings
-from flux_tenancy.components.stack.checks.grants import expiring_grants
-from flux_tenancy.components.stack.checks.limits import overfull_store
-from flux_tenancy.components.stack.cluster.absence import unlisted_tenants
-from flux_tenancy.components.stack.files.names import StackName, stack_file_name
-from flux_tenancy.components.stack.files.project_file import read_project_file
+from flux_tenancy.components.stack.checks.policies import expiring_grants, freeze_warnings
+from flux_tenancy.components.stack.checks.tenants import overfull_store
+from flux_tenancy.components.stack.files.project import StackName, read_project_file, stack_file_name
 from flux_tenancy.components.stack.files.stack_file import read_stack_file
+from flux_tenancy.components.stack.files.tenant_files import unlisted_tenants
 from flux_tenancy.project.described_stack import NO_STACKS, described_file, described_stacks
 from flux_tenancy.project.errors import OperationError
 from flux_tenancy.review.render.rendered import Render

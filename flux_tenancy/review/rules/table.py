@@ -14,8 +14,8 @@ from flux_tenancy.components.installs.flux.lockdown_flags import FORBIDDEN_FLAGS
 from flux_tenancy.components.installs.flux.profile import FEATURE_GATES
 from flux_tenancy.components.installs.flux.release import component_of, version_of
 from flux_tenancy.components.policies.config import PolicyEngine
-from flux_tenancy.components.stack.cluster.protection import TAKEN_ALONG
-from flux_tenancy.components.stack.decisions import RuleName
+from flux_tenancy.components.stack.cluster.deletions import TAKEN_ALONG
+from flux_tenancy.components.stack.config import RuleName
 from flux_tenancy.components.vocabulary.names import Controller
 from flux_tenancy.review.access.boundaries import flags_in
 from flux_tenancy.review.render.rendered import PLATFORM, RenderedObject

@@ -21,8 +21,7 @@ from pulumi.runtime.settings import get_root_resource
 from flux_tenancy.components.cluster.client import collection_of
 from flux_tenancy.components.cluster.component import READABLE
 from flux_tenancy.components.policies.native_only import MUTATING
-from flux_tenancy.components.stack.monitoring import MONITORING_READABLE
-from flux_tenancy.components.stack.request_priority import REQUESTS_READABLE
+from flux_tenancy.components.stack.platform_objects import MONITORING_READABLE, REQUESTS_READABLE
 
 PROJECT, STACK = "flux-tenancy", "staging"
 GENERATED = "0f1e2d3c"

@@ -24,7 +24,7 @@ from flux_tenancy.components.installs.kyverno import KyvernoInstallArgs, kyverno
 from flux_tenancy.components.policies.component import PoliciesArgs
 from flux_tenancy.components.policies.config import PolicyEngine
 from flux_tenancy.components.stack.config import StackConfig
-from flux_tenancy.components.stack.policy_engines import enabled_policies
+from flux_tenancy.components.stack.platform import enabled_policies
 
 PAGE = Path(__file__).parents[3] / "dev" / "docs" / "components.md"
 KUBECONFIG = {

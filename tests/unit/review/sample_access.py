@@ -18,7 +18,7 @@ from flux_tenancy.components.installs.flux.release import select_components
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine
 from flux_tenancy.components.policies.kyverno_only import kyverno_only, onboards
 from flux_tenancy.components.policies.table import policy_set
-from flux_tenancy.components.stack.policy_engines import relaxed_by
+from flux_tenancy.components.stack.platform import relaxed_by
 from flux_tenancy.components.tenant.config import TenancyConfig
 from flux_tenancy.components.tenant.identity import impersonations
 from flux_tenancy.components.tenant.people import people_roles

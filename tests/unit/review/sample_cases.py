@@ -30,7 +30,7 @@ from sample_keys import certificate
 from sample_project import encrypted, write_project, write_stack
 
 from flux_tenancy.components.config.decisions import today
-from flux_tenancy.components.stack.files.project_file import read_project_file
+from flux_tenancy.components.stack.files.project import read_project_file
 from flux_tenancy.components.stack.files.stack_file import read_stack_file
 from flux_tenancy.review.changes.keys import key_changes
 from flux_tenancy.review.render.rendered import RenderedObject

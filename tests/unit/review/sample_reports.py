@@ -6,7 +6,7 @@ from markdown_it import MarkdownIt
 from sample_objects import render_of
 
 from flux_tenancy.components.config.decisions import today
-from flux_tenancy.components.stack.decisions import RuleName, Waiver
+from flux_tenancy.components.stack.config import RuleName, Waiver
 from flux_tenancy.components.stack.files.stack_file import StackFile
 from flux_tenancy.review.render.rendered import PLATFORM, RenderedObject
 from flux_tenancy.review.report.comparison import Side, stack_report

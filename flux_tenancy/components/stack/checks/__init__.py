@@ -1,7 +1,7 @@
 """Checks across sections: values that are valid by themselves, but do not go together.
 
-A check gets a stack whose sections are all valid. Put here what the configuration alone can decide, one module a
-feature; what needs the cluster is in `cluster`.
+A check gets a stack whose sections are all valid. Put here what the configuration alone can decide; what needs
+the cluster is in `cluster`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
-from flux_tenancy.components.config.errors import KeyPath
+from flux_tenancy.components.config.errors import UNKNOWN, KeyPath
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.stack.config import StackConfig
 
@@ -46,3 +46,8 @@ def of_each(
         )
 
     return tuple(map(of_all, checks))
+
+
+def not_a_tenant(config: StackConfig, name: str) -> Message:
+    """That the stack has no tenant of this name."""
+    return UNKNOWN(what="a tenant of this stack", choices=", ".join(config.tenants) or "none").of(name)

@@ -1,27 +1,32 @@
-"""Checks of policies against the rest of the stack: objects of the platform that admission would deny."""
+"""Checks of policies against the rest of the stack, and of the exceptions from them: freezes and grants."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from flux_tenancy.components.allowlists.source_patterns import NOT_COMPARABLE, is_comparable, problem_of
-from flux_tenancy.components.config.errors import BEYOND, UNKNOWN, dotted
-from flux_tenancy.components.config.messages import Message, Wording
+from flux_tenancy.components.config.decisions import EXPIRED, now, today
+from flux_tenancy.components.config.errors import BEYOND, NO_EFFECT, NOT_ALLOWED, UNKNOWN, KeyPath, Problem, dotted
+from flux_tenancy.components.config.messages import Message, Wording, printable
 from flux_tenancy.components.config.types import seconds
 from flux_tenancy.components.git.config import NO_PROVIDER_ACCOUNT, GitSource
 from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
 from flux_tenancy.components.policies.policy import PolicyName
 from flux_tenancy.components.sources.config import BucketSource, ExternalArtifactSource
 from flux_tenancy.components.sources.objects import FetchedSource, fetched_url, is_encrypted
-from flux_tenancy.components.stack.checks import NEEDS_ENGINE, NOT_INSTALLED, of_each
-from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY
+from flux_tenancy.components.stack.checks import NEEDS_ENGINE, NOT_INSTALLED, Finding, not_a_tenant, of_each
+from flux_tenancy.components.stack.config import StackConfig
+from flux_tenancy.components.tenant.freezes import Freeze, freezes_of, in_utc
+from flux_tenancy.components.tenant.grants import Grant, has_expired, refused_group
+from flux_tenancy.components.tenant.role import READ, PolicyRule
+from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY, Controller
 
 if TYPE_CHECKING:
-    from flux_tenancy.components.config.errors import KeyPath
+    from flux_tenancy.components.cluster.client import NamespacedKind
     from flux_tenancy.components.policies.config import PoliciesConfig
-    from flux_tenancy.components.stack.checks import Check, Finding
-    from flux_tenancy.components.stack.config import StackConfig
+    from flux_tenancy.components.stack.checks import Check
     from flux_tenancy.components.tenant.config import TenantConfig
     from flux_tenancy.components.tenant.syncs import TenantSync
 
@@ -237,3 +242,170 @@ POLICY_CHECKS: tuple[Check, ...] = (
         _unguarded_delegation,
     ),
 )
+
+
+_OF_LEASES = ("--enable-leader-election", "--watch-label-selector")
+
+
+def _unknown_tenants(config: StackConfig) -> Iterator[Finding]:
+    for index, freeze in enumerate(config.tenancy.freeze):
+        for position, name in enumerate(freeze.except_):
+            if name not in config.tenants:
+                yield ("tenancy", "freeze", index, "except", position), not_a_tenant(config, name)
+
+
+def _without_policy(config: StackConfig) -> Iterator[Finding]:
+    policies = config.policies
+    if policies.engine is PolicyEngine.NONE or policies.mode_of(PolicyName.FREEZE) is PolicyMode.OFF:
+        for path, _ in _freezes(config):
+            yield (
+                path,
+                NO_EFFECT(
+                    reason="the policy freeze is off",
+                    remedy="set policies.engine and policies.modes.freeze, or remove the freeze",
+                ),
+            )
+
+
+def _without_clock(config: StackConfig) -> Iterator[Finding]:
+    """Arguments with which kustomize-controller renews no Lease, or one of another name."""
+    given = config.flux.extra_args.get(Controller.KUSTOMIZE, ())
+    if config.has_freezes and any(each.startswith(_OF_LEASES) for each in given):
+        yield (
+            ("flux", "extraArgs", Controller.KUSTOMIZE.value),
+            NOT_ALLOWED(
+                what=f"one of {', '.join(_OF_LEASES)}",
+                owner="a freeze",
+                why="it reads the time from the controller's usual Lease",
+            ),
+        )
+
+
+FREEZE_CHECKS = (_unknown_tenants, _without_policy, _without_clock)
+
+
+def freeze_warnings(config: StackConfig) -> Iterator[Message]:
+    """What is frozen now, and the freezes that have ended."""
+    time = now()
+    for path, freeze in _freezes(config):
+        where, what = f"{'.'.join(map(str, path[:-1]))}[{path[-1]}]", printable(freeze.reason)
+        if freeze.to <= time:
+            yield Message("FT-TEN-435", f"{where} ({what}) ended at {in_utc(freeze.to)}", "remove it")
+        elif freeze.from_ <= time:
+            held = [name for name, each in config.tenants.items() if freeze in freezes_of(name, each, config.tenancy)]
+            yield Message(
+                "FT-TEN-436",
+                f"{where} ({what}) holds the changes of {', '.join(held) or 'no tenant'} until {in_utc(freeze.to)}",
+                "for a change that cannot wait, grant the tenant an exception from the policy freeze",
+            )
+
+
+def _freezes(config: StackConfig) -> Iterator[tuple[KeyPath, Freeze]]:
+    """Each freeze with its path."""
+    for index, of_stack in enumerate(config.tenancy.freeze):
+        yield ("tenancy", "freeze", index), of_stack
+    for name, tenant in config.tenants.items():
+        for index, freeze in enumerate(tenant.freeze):
+            yield ("tenants", name, "freeze", index), freeze
+
+
+WARNING = timedelta(days=14)
+"""How long before its last day a grant is warned about."""
+
+
+def expired_grants(config: StackConfig) -> Iterator[Finding]:
+    """Grants whose last day has passed: whoever updates the stack has to decide about them."""
+    now = today()
+    for path, grant in _grants(config):
+        if has_expired(grant, now):
+            yield (*path, "expires"), EXPIRED(today=now, decision="grant").of(str(grant.expires))
+
+
+def ungrantable_groups(config: StackConfig) -> Iterator[Finding]:
+    """Rights over objects of API groups that the stack does not list as grantable."""
+    listed = config.tenancy.grantable_groups
+    for path, group in _groups(config):
+        if group not in listed:
+            refused = refused_group(group) or Message(
+                "FT-TEN-413",
+                "is not in tenancy.grantableGroups: a tenant that writes objects of this API group uses the rights "
+                "of their controller",
+                "if that controller isolates tenants from each other, add to the tenancy section: "
+                f"`grantableGroups: [{', '.join([*listed, group])}]`",
+            )
+            yield path, refused.of(group)
+
+
+def _groups(config: StackConfig) -> Iterator[tuple[KeyPath, str]]:
+    """The API group of everything that is granted to tenants, each with its path."""
+    for path, grant in _grants(config):
+        for index, rule in enumerate(grant.rules):
+            for position, group in enumerate(rule.api_groups):
+                yield (*path, "rules", index, "apiGroups", position), group
+        for index, each in enumerate(grant.cluster_objects):
+            key = "apiGroup" if each.kinds_group == each.api_group else "name"
+            yield (*path, "clusterObjects", index, key), each.kinds_group
+    for index, extra in enumerate(config.tenancy.extra_rules):
+        if not _only_reads(extra):
+            for position, group in enumerate(extra.api_groups):
+                yield ("tenancy", "extraRules", index, "apiGroups", position), group
+
+
+def _only_reads(rule: PolicyRule) -> bool:
+    """Whether a rule allows nothing but to read objects; to get a subresource may be to connect to a Pod."""
+    return set(rule.verbs) <= set(READ) and not any("/" in each or "*" in each for each in rule.resources)
+
+
+def expiring_grants(config: StackConfig) -> Iterator[Message]:
+    """A warning for each grant that will soon stop updates."""
+    now = today()
+    for path, grant in _grants(config):
+        if grant.expires is not None and now <= grant.expires <= now + WARNING:
+            _, tenant, _, index = path
+            reason = printable(grant.reason)
+            yield Message(
+                "FT-TEN-411",
+                f"tenant {tenant}: grants[{index}] ({reason}) expires on {grant.expires}; updates are refused "
+                "after that",
+                "remove the grant, or have the platform team agree to a later date",
+            )
+
+
+def namespaced_objects(
+    config: StackConfig, read_kinds: Callable[[], Iterable[NamespacedKind]], stack_file: str
+) -> list[Problem]:
+    """Grants of one cluster-scoped object whose resource is namespaced in the cluster.
+
+    A ClusterRole would allow objects of this name in all namespaces, those of other tenants included.
+
+    Args:
+        read_kinds: reads the namespaced kinds of the cluster; it is called only if a tenant has such a grant.
+    """
+    named = {
+        (*path, "clusterObjects", index, "resource"): each
+        for path, grant in _grants(config)
+        for index, each in enumerate(grant.cluster_objects)
+    }
+    if not named:
+        return []
+    namespaced = {(kind.root.split("/")[2], kind.resource) for kind in read_kinds() if kind.root.startswith("/apis/")}
+    return [
+        Problem(
+            stack_file,
+            dotted(path),
+            Message(
+                "FT-TEN-410",
+                "is a namespaced resource, so the grant would apply to objects of this name in every namespace",
+                "grant it in rules",
+            ).of(each.resource),
+        )
+        for path, each in named.items()
+        if (each.api_group, each.resource) in namespaced
+    ]
+
+
+def _grants(config: StackConfig) -> Iterator[tuple[KeyPath, Grant]]:
+    """The grants of all tenants, each with its path; policies still read those of a tenant that is leaving."""
+    for name, tenant in config.tenants.items():
+        for index, grant in enumerate(tenant.grants):
+            yield ("tenants", name, "grants", index), grant

@@ -13,16 +13,30 @@ from flux_tenancy.components.installs.flux.lockdown_flags import OBJECT_IDENTITY
 from flux_tenancy.components.keys.known_hosts import address_of, keys_for
 from flux_tenancy.components.keys.ssh_keys import read_private_key
 from flux_tenancy.components.stack.checks import NEEDS_ENGINE, Check, Finding, of_each
-from flux_tenancy.components.stack.checks.capsule import CAPSULE_CHECKS, INSTALLATION_CHECKS, NOT_WITH_CAPSULE
-from flux_tenancy.components.stack.checks.flux_specs import SPEC_CHECKS
-from flux_tenancy.components.stack.checks.freezes import FREEZE_CHECKS
-from flux_tenancy.components.stack.checks.grants import expired_grants, ungrantable_groups
-from flux_tenancy.components.stack.checks.limits import LIMIT_CHECKS, limits_without_effect, too_small_namespaces
-from flux_tenancy.components.stack.checks.network import NETWORK_CHECKS
-from flux_tenancy.components.stack.checks.notifications import NO_CONTROLLER, NOTIFICATION_CHECKS
-from flux_tenancy.components.stack.checks.policies import POLICY_CHECKS
-from flux_tenancy.components.stack.checks.sources import NEEDS_GATE, NO_TOKENS, SOURCE_CHECKS
-from flux_tenancy.components.stack.checks.syncs import SYNC_CHECKS
+from flux_tenancy.components.stack.checks.flux import (
+    NEEDS_GATE,
+    NO_CONTROLLER,
+    NO_TOKENS,
+    NOTIFICATION_CHECKS,
+    SOURCE_CHECKS,
+    SPEC_CHECKS,
+    SYNC_CHECKS,
+)
+from flux_tenancy.components.stack.checks.policies import (
+    FREEZE_CHECKS,
+    POLICY_CHECKS,
+    expired_grants,
+    ungrantable_groups,
+)
+from flux_tenancy.components.stack.checks.tenants import (
+    CAPSULE_CHECKS,
+    INSTALLATION_CHECKS,
+    LIMIT_CHECKS,
+    NETWORK_CHECKS,
+    NOT_WITH_CAPSULE,
+    limits_without_effect,
+    too_small_namespaces,
+)
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.sync.decryption import Decryption, decryption_account, key_service_hosts
 from flux_tenancy.components.tenant.capsule.config import TenancyMode, made_prefix
@@ -32,7 +46,7 @@ if TYPE_CHECKING:
     from flux_tenancy.components.cluster.config import Subject
     from flux_tenancy.components.config.errors import KeyPath, Problem
     from flux_tenancy.components.git.config import GitSource
-    from flux_tenancy.components.stack.files.names import Origins
+    from flux_tenancy.components.stack.files.project import Origins
 
 
 def _unknown_lanes(config: StackConfig) -> Iterator[Finding]:

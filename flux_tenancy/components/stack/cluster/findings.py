@@ -16,8 +16,8 @@ from flux_tenancy.components.installs.capsule import CapsuleRelease, read_capsul
 from flux_tenancy.components.installs.flux.release import read_release
 from flux_tenancy.components.installs.flux.seen_names import SeenNames
 from flux_tenancy.components.installs.kyverno import kyverno_chart
-from flux_tenancy.components.stack.checks.flux_specs import spec_problems
-from flux_tenancy.components.stack.cluster.protection import protected_resources
+from flux_tenancy.components.stack.checks.flux import spec_problems
+from flux_tenancy.components.stack.cluster.deletions import protected_resources
 
 if TYPE_CHECKING:
     from kubernetes import client
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from flux_tenancy.components.config.messages import Message
     from flux_tenancy.components.git.github import Registration
     from flux_tenancy.components.installs.product import Chart
-    from flux_tenancy.components.recovery.field_owners import CoOwner
+    from flux_tenancy.components.recovery.cluster import CoOwner
     from flux_tenancy.components.recovery.github_leftovers import Leftover
-    from flux_tenancy.components.stack.cluster.name_conflicts import NameConflict
+    from flux_tenancy.components.stack.cluster.conflicts import NameConflict
     from flux_tenancy.components.stack.config import StackConfig
     from flux_tenancy.components.vocabulary.manifests import Manifest
 

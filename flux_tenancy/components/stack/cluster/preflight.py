@@ -5,17 +5,36 @@ of teams, and adoption.
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Set
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pulumi
 
 from flux_tenancy.components.cluster.adoption import adopt
-from flux_tenancy.components.cluster.component import known_cluster_uid, names_cluster
+from flux_tenancy.components.cluster.client import (
+    ClusterFacts,
+    ClusterUnavailable,
+    find_object,
+    read_facts,
+    read_identity,
+    read_names,
+    read_namespaced_kinds,
+    read_webhook_configurations,
+)
+from flux_tenancy.components.cluster.component import (
+    finder,
+    if_readable,
+    known_cluster_uid,
+    names_cluster,
+    readable_only,
+)
+from flux_tenancy.components.cluster.config import connect
 from flux_tenancy.components.config.errors import ConfigurationError, Problem
-from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.engine import log
-from flux_tenancy.components.engine.pulumi_command import creates_nothing, ignores_protection
+from flux_tenancy.components.engine.pulumi_command import creates_nothing, ignores_protection, refreshes
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.git.config import Sources, github_key_path
 from flux_tenancy.components.git.github_preflight import (
@@ -25,27 +44,64 @@ from flux_tenancy.components.git.github_preflight import (
     repository_problems,
     unregistered,
 )
-from flux_tenancy.components.recovery.field_owners import take_back
-from flux_tenancy.components.recovery.github_leftovers import Leftover, clear_github, github_leftovers
-from flux_tenancy.components.recovery.leftover_objects import clear_objects
-from flux_tenancy.components.stack.checks.flux_specs import spec_problems
-from flux_tenancy.components.stack.checks.freezes import freeze_warnings
-from flux_tenancy.components.stack.checks.grants import expiring_grants
-from flux_tenancy.components.stack.checks.limits import overfull_store
-from flux_tenancy.components.stack.cluster.absence import (
+from flux_tenancy.components.installs.capsule import CAPSULE, administrator_problems
+from flux_tenancy.components.installs.flux.release import needed_kubernetes
+from flux_tenancy.components.installs.flux.seen_names import SeenNames, read_seen_names, replaced_names
+from flux_tenancy.components.installs.kyverno import KYVERNO, WEBHOOK_LABEL
+from flux_tenancy.components.installs.product import Product, minor
+from flux_tenancy.components.recovery.cluster import (
+    clear_objects,
+    co_owners,
+    read_leftover_objects,
+    take_back,
+    unfinished_release,
+)
+from flux_tenancy.components.recovery.github_leftovers import (
+    Leftover,
+    clear_github,
+    github_leftovers,
+    receivers_by_hand,
+)
+from flux_tenancy.components.stack.checks.flux import spec_problems
+from flux_tenancy.components.stack.checks.policies import expiring_grants, freeze_warnings, namespaced_objects
+from flux_tenancy.components.stack.checks.tenants import overfull_store
+from flux_tenancy.components.stack.cluster.conflicts import (
+    NAMESPACE_TYPE,
+    NO_NAMESPACE,
+    TENANTS_PATH,
+    capsule_problems,
+    foreign_flux,
+    foreign_product,
+    held_namespaces,
+    name_conflicts,
+    namespace_problems,
+    read_capsules,
+    surplus_namespaces,
+    terminating,
+)
+from flux_tenancy.components.stack.cluster.deletions import (
     absent_tenants,
     applied_files,
+    deletion_problems,
+    missing_objects,
     older_files,
-    unlisted_tenants,
+    protected_resources,
     version_problems,
 )
-from flux_tenancy.components.stack.cluster.checks import check_cluster
-from flux_tenancy.components.stack.cluster.findings import Preflight, read_releases
-from flux_tenancy.components.stack.cluster.protection import deletion_problems, protected_resources
+from flux_tenancy.components.stack.cluster.findings import ClusterFindings, Preflight, read_releases
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.files.stack_file import StackFile
+from flux_tenancy.components.stack.files.tenant_files import unlisted_tenants
 from flux_tenancy.components.stack.plan import stack_plan
+from flux_tenancy.components.stack.platform_objects import MONITORING_API, POD_MONITOR, PROMETHEUS_RULE
+from flux_tenancy.components.sync.flux_objects import read_syncs
 from flux_tenancy.components.tenant.leaving.access import end_team_access
+from flux_tenancy.components.tenant.leaving.deletion import held_message
+from flux_tenancy.components.tenant.leaving.remaining_objects import read_namespace_holds
+from flux_tenancy.components.vocabulary.manifests import Find, Manifest, plural_of
+
+if TYPE_CHECKING:
+    from kubernetes import client
 
 
 def preflight(config: StackConfig, state: State, file: StackFile, project: Path) -> Preflight:
@@ -150,3 +206,161 @@ async def prepare(config: StackConfig, found: Preflight, state: State) -> None:
     if config.cluster.adopt:
         named = (planned.manifest for _, planned in stack_plan(config, pulumi.get_stack()).named_in_tenants)
         await adopt(cluster.api, state, [*found.release, *named])
+
+
+def check_cluster(
+    config: StackConfig, state: State, stack_file: str, project: Path
+) -> tuple[ClusterFindings | None, list[Problem]]:
+    """Read the cluster and check it; returns no findings if it does not answer."""
+    problems: list[Problem] = []
+    try:
+        api = connect(config.cluster, project)
+        facts = read_facts(api)
+        problems += cluster_problems(config, facts, state, stack_file)
+        plan = stack_plan(config, pulumi.get_stack())
+        holds = {name: read_namespace_holds(api, name) for name in sorted(terminating(config, facts, state))}
+        problems += held_namespaces(config, holds, stack_file)
+        syncs = read_syncs(api, plan.flux_kinds)
+        leftovers: list[str] = if_readable(partial(read_leftover_objects, api, facts, syncs, state), [])
+        named = partial(_names_at, api)
+        problems += missing_objects(config, plan, facts, state, syncs, named, stack_file, refreshed=refreshes())
+        seen = if_readable(partial(read_seen_names, api, state), frozenset[str]())
+        taken = name_conflicts(config, plan, facts, state, readable_only(finder(api, state)))
+        tenants = if_readable(partial(read_names, api, TENANTS_PATH), set()) if config.makes_namespaces else ()
+        problems += capsule_problems(config, facts, state, tenants, stack_file)
+        problems += namespaced_objects(config, partial(read_namespaced_kinds, api), stack_file)
+        problems += missing_operator(config, facts, partial(find_object, api), stack_file)
+        for product, section, read in (
+            (KYVERNO, config.kyverno, partial(read_webhook_configurations, api, WEBHOOK_LABEL)),
+            (CAPSULE, config.capsule, partial(read_capsules, api)),
+        ):
+            foreign = foreign_product(product, facts, read, state, stack_file) if section is not None else []
+            problems += foreign or _unfinished_release(api, product, state, stack_file, section is not None)
+        if config.capsule is not None and not pulumi.runtime.is_dry_run():
+            problems += administrator_problems(config.capsule, read_identity(api), stack_file)
+        receivers: Set[str] = frozenset()
+        if config.flux.webhook_url is not None:
+            receivers = if_readable(partial(receivers_by_hand, api, config.git_sources), receivers)
+    except ClusterUnavailable as error:
+        return None, [*problems, error.as_problem(stack_file)]
+    listed = config.tenant_of_namespaces
+    warnings = tuple(held_message(found) for name, found in holds.items() if found and name not in listed)
+    names = SeenNames(seen, replaced_names(state))
+    warnings = (*warnings, *surplus_namespaces(config, facts), *names.warnings())
+    warnings = (*warnings, *(each.message for each in taken))
+    owners = list(co_owners(syncs, state))
+    return ClusterFindings(api, facts, state, warnings, owners, leftovers, receivers, tuple(taken), names), problems
+
+
+def _unfinished_release(
+    api: client.ApiClient, product: Product, state: State, stack_file: str, wanted: bool
+) -> list[Problem]:
+    """What a killed update has left of a product's release; nothing if neither stack nor state has the product."""
+    if not wanted and product.namespace not in state.names(NAMESPACE_TYPE):
+        return []
+    return if_readable(partial(unfinished_release, api, product, state, stack_file, wanted=wanted), [])
+
+
+def _names_at(api: client.ApiClient, path: str) -> set[str] | None:
+    return if_readable(partial(read_names, api, path), None)
+
+
+def cluster_problems(config: StackConfig, cluster: ClusterFacts, state: State, stack_file: str) -> list[Problem]:
+    """Why this stack cannot be applied to this cluster."""
+    return [
+        *_wrong_cluster(config, cluster, state, stack_file),
+        *_too_old(config, cluster, stack_file),
+        *_cannot_mutate(config, cluster, stack_file),
+        *(foreign_flux(cluster, state, stack_file) if not config.cluster.adopt else ()),
+        *namespace_problems(config, cluster, stack_file),
+    ]
+
+
+def _wrong_cluster(config: StackConfig, cluster: ClusterFacts, state: State, stack_file: str) -> list[Problem]:
+    """A cluster other than the configured one or, if none is configured, than the one of the last update."""
+    expected, known = config.cluster.uid, known_cluster_uid(state)
+    if cluster.uid == (expected or known or cluster.uid):
+        return []
+    message = Message(
+        "FT-CLU-102",
+        f"this stack is for cluster {expected or known}, but the kubeconfig points to {cluster.uid}",
+        "correct cluster.kubeconfig or cluster.context, or set cluster.uid to that if the cluster was replaced",
+    )
+    return [Problem(stack_file, "cluster.uid" if expected is not None else "cluster", message)]
+
+
+_OLD = Wording("FT-CLU-103", "needs Kubernetes {needed} or later; the cluster runs {cluster}", "{remedy}")
+
+
+def _too_old(config: StackConfig, cluster: ClusterFacts, stack_file: str) -> list[Problem]:
+    """A Kubernetes that is too old for Flux; each that is not has ValidatingAdmissionPolicies (since 1.30)."""
+    if (needed := needed_kubernetes(config.flux.version, cluster.version)) is None:
+        return []
+    message = _OLD(needed=needed, cluster=cluster.version, remedy="upgrade the cluster")
+    return [Problem(stack_file, "flux.version", message)]
+
+
+def missing_operator(config: StackConfig, cluster: ClusterFacts, find: Find, stack_file: str) -> list[Problem]:
+    """What the objects of the `monitoring` section need and the cluster does not have.
+
+    Args:
+        config: the stack.
+        cluster: what was found in the cluster.
+        find: looks up an object of the cluster.
+        stack_file: name of the stack's file.
+    """
+    if not config.monitoring.operator:
+        return []
+    group = MONITORING_API.partition("/")[0]
+    problems = []
+    kinds = [each for each in (POD_MONITOR, PROMETHEUS_RULE) if not if_readable(partial(find, _definition(each)), True)]
+    if kinds:
+        message = Message(
+            "FT-CLU-131",
+            f"the cluster does not have the kinds {' and '.join(kinds)} of {group}",
+            "install Prometheus Operator first, or remove it and use `flux-tenancy monitoring export`",
+        )
+        problems.append(Problem(stack_file, "monitoring.operator", message))
+    if config.monitoring.namespace not in cluster.namespaces:
+        message = NO_NAMESPACE(
+            namespace=config.monitoring.namespace, remedy="name the namespace of Prometheus Operator"
+        )
+        problems.append(Problem(stack_file, "monitoring.namespace", message))
+    return problems
+
+
+def _definition(kind: str) -> Manifest:
+    """What identifies the definition of a kind of Prometheus Operator."""
+    name = f"{plural_of(kind)}.{MONITORING_API.partition('/')[0]}"
+    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": name}}
+
+
+OLDEST_MUTATING = (1, 36)
+"""The Kubernetes (major, minor) in which MutatingAdmissionPolicies became generally available.
+
+Source: https://kubernetes.io/docs/reference/access-authn-authz/mutating-admission-policy/
+"""
+
+
+def _cannot_mutate(config: StackConfig, cluster: ClusterFacts, stack_file: str) -> list[Problem]:
+    """A Kubernetes without MutatingAdmissionPolicies."""
+    if minor(cluster.version) >= OLDEST_MUTATING:
+        return []
+    wanted = {
+        "flux.setLanes": (config.flux.set_lanes, "have tenants label their Flux objects (docs/sizing.md#lanes)"),
+        "flux.setAccounts": (config.flux.set_accounts, "have tenants write serviceAccountName (docs/tenant-guide.md)"),
+        "policies.podDefaults": (config.policies.pod_defaults, "have tenants write the fields (docs/tenant-guide.md)"),
+    }
+    return [
+        Problem(
+            stack_file,
+            key,
+            _OLD(
+                needed=".".join(map(str, OLDEST_MUTATING)),
+                cluster=cluster.version,
+                remedy=f"remove it, and {instead}, or upgrade the cluster",
+            ),
+        )
+        for key, (is_set, instead) in wanted.items()
+        if is_set
+    ]

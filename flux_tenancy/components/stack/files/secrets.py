@@ -21,9 +21,9 @@ from flux_tenancy.components.config.passed import Passed
 from flux_tenancy.components.config.sealed import SealedText
 from flux_tenancy.components.config.section import Section, sections_in
 from flux_tenancy.components.config.yaml_files import walk
-from flux_tenancy.components.engine.project import PROJECT_FILE
+from flux_tenancy.components.engine import PROJECT_FILE
 from flux_tenancy.components.stack.config import StackConfig
-from flux_tenancy.components.stack.files.names import Origins, tenant_file_name
+from flux_tenancy.components.stack.files.project import Origins, tenant_file_name
 from flux_tenancy.components.stack.files.stack_file import StackFile, is_encrypted, with_shared
 from flux_tenancy.components.tenant.config import TenantConfig
 

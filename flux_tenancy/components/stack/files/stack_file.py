@@ -26,12 +26,11 @@ from typing import TYPE_CHECKING, Any
 from flux_tenancy.components.config.errors import KeyPath, Problem
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.yaml_files import read_mapping
-from flux_tenancy.components.stack.files.names import stack_file_name
-from flux_tenancy.components.stack.files.project_file import SharedValues
+from flux_tenancy.components.stack.files.project import SharedValues, stack_file_name
 from flux_tenancy.components.stack.files.validation_errors import whole_stack
 
 if TYPE_CHECKING:
-    from flux_tenancy.components.stack.files.project_file import ProjectFile
+    from flux_tenancy.components.stack.files.project import ProjectFile
 
 _PULUMI = "pulumi"
 # What Pulumi itself reads in a stack file. Source: ProjectStack in sdk/go/common/workspace/project.go of Pulumi

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -10,11 +10,18 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from flux_tenancy.components.config.errors import WRONG_TYPE, KeyPath, Problem
-from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.errors import WRONG_TYPE, ConfigurationError, KeyPath, Problem
+from flux_tenancy.components.config.messages import Message, printable
 from flux_tenancy.components.config.types import TenantName
 from flux_tenancy.components.config.yaml_files import read_mapping, walk
-from flux_tenancy.components.stack.files.names import tenant_file_name
+from flux_tenancy.components.stack.files.project import (
+    TENANTS_FOLDER,
+    ProjectFile,
+    read_project_file,
+    stack_names,
+    tenant_file_name,
+)
+from flux_tenancy.components.stack.files.stack_file import StackFile, is_encrypted, read_stack_file, structured
 from flux_tenancy.components.stack.files.validation_errors import message
 
 
@@ -111,3 +118,34 @@ def read_tenant(name: str, entry: Any, stack_file: str, project: Path) -> Merged
         )
     base = read_mapping(project / base_file, base_file)
     return base if isinstance(base, Problem) else overlay(base, base_file, entry, stack_file)
+
+
+def unlisted_tenants(listed: Collection[str], file: StackFile, project: Path) -> list[Message]:
+    """A warning for each base file that neither this stack nor another one of the project lists."""
+    found = sorted({each.stem for each in (project / TENANTS_FOLDER).glob("*.yaml")} - {*listed})
+    if found:
+        found = _listed_nowhere(found, read_project_file(project))
+    return [
+        Message(
+            "FT-CFG-638",
+            f"{tenant_file_name(printable(name))}: no stack lists this tenant",
+            f"list it below `tenants` in {file.name}, or remove the file",
+        )
+        for name in found
+    ]
+
+
+def _listed_nowhere(names: list[str], project: ProjectFile) -> list[str]:
+    """Those of the names that no stack lists; none if the tenants of a stack are not in its file."""
+    try:
+        stacks = stack_names(project.stack_folder)
+    except ConfigurationError:
+        return []
+    for stack in stacks if names else ():
+        file = read_stack_file(stack, project)
+        tenants = file.merged.get("tenants")
+        tenants = structured(tenants) if isinstance(tenants, str) else tenants or {}
+        if file.unreadable or file.imports or is_encrypted(tenants) or not isinstance(tenants, Mapping):
+            return []
+        names = [name for name in names if name not in map(str, tenants)]
+    return names

@@ -22,16 +22,16 @@ from flux_tenancy.components.keys.ssh_keys import read_private_key
 from flux_tenancy.components.plan import Registered
 from flux_tenancy.components.sources.config import ExternalArtifactSource, Source, has_status
 from flux_tenancy.components.sources.objects import fetched_url
-from flux_tenancy.components.stack.cluster.made_namespaces import made_namespaces
+from flux_tenancy.components.stack.cluster.conflicts import made_namespaces
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.platform import Platform
-from flux_tenancy.components.stack.report.further_access import (
+from flux_tenancy.components.stack.report.progress import (
     FurtherAccess,
     LeavingTenants,
     report_further_access,
     report_leaving,
+    settled,
 )
-from flux_tenancy.components.stack.report.progress import settled
 from flux_tenancy.components.sync.changes import Changes
 from flux_tenancy.components.sync.decryption import Decryption, Environment, sops_config
 from flux_tenancy.components.sync.flux_objects import FluxObjects

@@ -14,7 +14,7 @@ from sample_stack import load, removal
 
 from flux_tenancy.components.cluster.hooks import hooked, in_thread, ready_hook
 from flux_tenancy.components.git.source import git_access
-from flux_tenancy.components.stack.policy_engines import Guard
+from flux_tenancy.components.stack.platform import Guard
 from flux_tenancy.components.tenant.component import Tenant
 from flux_tenancy.components.tenant.quotas import NotCounting, QuotaHooks, QuotaStatus, counted
 

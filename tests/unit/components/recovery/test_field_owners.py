@@ -9,7 +9,7 @@ from loopback import serving
 from message_codes import codes
 
 from flux_tenancy.components.engine.state import State
-from flux_tenancy.components.recovery.field_owners import co_owners, take_back
+from flux_tenancy.components.recovery.cluster import co_owners, take_back
 
 KIND = {"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository"}
 PLACE = {"name": "dev-team", "namespace": "apps"}

@@ -10,7 +10,7 @@ from loopback import serving
 from flux_tenancy.components.cluster.client import ClusterFacts
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.plan import OWNERSHIP
-from flux_tenancy.components.recovery.leftover_objects import (
+from flux_tenancy.components.recovery.cluster import (
     clear_objects,
     leftover_secrets,
     leftover_services,

@@ -9,7 +9,7 @@ from loopback import serving
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.installs.kyverno import KYVERNO
 from flux_tenancy.components.installs.product import RELEASE_TYPE
-from flux_tenancy.components.recovery.leftover_objects import unfinished_release
+from flux_tenancy.components.recovery.cluster import unfinished_release
 
 SECRETS = "/api/v1/namespaces/kyverno/secrets"
 KNOWN = State({(RELEASE_TYPE, "kyverno"): {}})

@@ -11,7 +11,7 @@ from sample_stack import FLUX, Secret, load
 
 from flux_tenancy.components.config.errors import ConfigurationError
 from flux_tenancy.components.policies.config import PoliciesConfig
-from flux_tenancy.components.stack.policy_engines import relaxed_by
+from flux_tenancy.components.stack.platform import relaxed_by
 from flux_tenancy.components.tenant.config import TenantConfig
 
 HELM: dict[str, Any] = {"kind": "HelmRepository", "url": "https://charts.example.com"}

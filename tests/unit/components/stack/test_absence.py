@@ -12,7 +12,7 @@ import pytest
 from sample_stack import load
 
 from flux_tenancy.components.engine.state import State
-from flux_tenancy.components.stack.cluster.absence import (
+from flux_tenancy.components.stack.cluster.deletions import (
     OLDER,
     Applied,
     absent_tenants,

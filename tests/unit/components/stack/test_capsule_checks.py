@@ -9,8 +9,7 @@ from sample_stack import problems as problems_of
 
 from flux_tenancy.components.cluster.client import ClusterFacts
 from flux_tenancy.components.engine.state import State
-from flux_tenancy.components.stack.cluster.made_namespaces import capsule_problems, surplus_namespaces
-from flux_tenancy.components.stack.cluster.namespaces import NAMESPACE_TYPE
+from flux_tenancy.components.stack.cluster.conflicts import NAMESPACE_TYPE, capsule_problems, surplus_namespaces
 from flux_tenancy.components.tenant.capsule.config import TENANT_TYPE
 from tests.support.messages import said
 

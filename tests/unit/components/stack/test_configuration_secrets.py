@@ -11,7 +11,7 @@ from flux_tenancy.components.config.errors import ConfigurationError
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.git.config import GitSource
 from flux_tenancy.components.stack.config import StackConfig
-from flux_tenancy.components.stack.files.project_file import ProjectFile, read_project_file
+from flux_tenancy.components.stack.files.project import ProjectFile, read_project_file
 from flux_tenancy.components.stack.files.secrets import ANY, secret_keys
 from flux_tenancy.components.stack.files.stack_file import ADDED, CHANGED, MISSING, read_stack_file
 from tests.support.messages import said

@@ -15,8 +15,8 @@ from flux_tenancy.components.config.errors import ConfigurationError
 from flux_tenancy.components.config.passed import Passed
 from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.engine.state import State
-from flux_tenancy.components.stack.checks import flux_specs
-from flux_tenancy.components.stack.checks.flux_specs import spec_problems
+from flux_tenancy.components.stack.checks import flux as flux_specs
+from flux_tenancy.components.stack.checks.flux import spec_problems
 from flux_tenancy.components.stack.cluster.findings import offline_preflight
 from flux_tenancy.components.stack.cluster.preflight import preflight
 from flux_tenancy.components.stack.files.stack_file import StackFile

@@ -9,8 +9,8 @@ import pytest
 from sample_stack import DEV_TEAM_BASE, load, problems
 
 from flux_tenancy.components.cluster.client import NamespacedKind
-from flux_tenancy.components.stack.checks import grants
-from flux_tenancy.components.stack.checks.grants import expiring_grants, namespaced_objects
+from flux_tenancy.components.stack.checks import policies as grants
+from flux_tenancy.components.stack.checks.policies import expiring_grants, namespaced_objects
 
 TODAY = date(2026, 3, 1)
 RULE = {"apiGroups": ["cert-manager.io"], "resources": ["certificates"], "verbs": ["get"]}

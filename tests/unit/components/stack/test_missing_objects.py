@@ -5,7 +5,7 @@ from sample_stack import load
 
 from flux_tenancy.components.cluster.client import ClusterFacts, collection_of
 from flux_tenancy.components.engine.state import State
-from flux_tenancy.components.stack.cluster.missing_objects import missing_objects
+from flux_tenancy.components.stack.cluster.deletions import missing_objects
 from flux_tenancy.components.stack.plan import stack_plan
 
 NAMESPACE = "kubernetes:core/v1:Namespace"

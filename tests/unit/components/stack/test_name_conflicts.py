@@ -10,7 +10,7 @@ from sample_stack import CLUSTER, FLUX, load
 from flux_tenancy.components.cluster.client import ClusterFacts
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.policies.values import shared_places
-from flux_tenancy.components.stack.cluster.name_conflicts import name_conflicts
+from flux_tenancy.components.stack.cluster.conflicts import name_conflicts
 from flux_tenancy.components.stack.plan import stack_plan
 from flux_tenancy.components.vocabulary.manifests import name_of, resource_type
 

@@ -15,8 +15,8 @@ from sample_project import pinned, tenant, write_project, write_stack
 
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.engine.state import State
+from flux_tenancy.components.stack.cluster.conflicts import NameConflict
 from flux_tenancy.components.stack.cluster.findings import Preflight, offline_preflight
-from flux_tenancy.components.stack.cluster.name_conflicts import NameConflict
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.loading import load_offline
 from flux_tenancy.components.stack.platform import register_platform

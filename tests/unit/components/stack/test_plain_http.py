@@ -3,7 +3,7 @@
 import pytest
 from sample_stack import FLUX, load
 
-from flux_tenancy.components.stack.stack_facts import plain_http
+from flux_tenancy.components.stack.platform_objects import plain_http
 from flux_tenancy.components.vocabulary.names import Controller
 
 SOURCES = (Controller.SOURCE, Controller.IMAGE_REFLECTOR, Controller.IMAGE_AUTOMATION)

@@ -12,10 +12,8 @@ from flux_tenancy.components.cluster.client import ClusterFacts
 from flux_tenancy.components.config.errors import ConfigurationError
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.installs.kyverno import KYVERNO
-from flux_tenancy.components.stack.cluster.checks import cluster_problems, missing_operator
-from flux_tenancy.components.stack.cluster.name_conflicts import foreign_product
-from flux_tenancy.components.stack.cluster.namespaces import held_namespaces, terminating
-from flux_tenancy.components.stack.cluster.preflight import existing_only, preflight
+from flux_tenancy.components.stack.cluster.conflicts import foreign_product, held_namespaces, terminating
+from flux_tenancy.components.stack.cluster.preflight import cluster_problems, existing_only, missing_operator, preflight
 from flux_tenancy.components.stack.files.stack_file import StackFile
 from flux_tenancy.components.tenant.leaving.remaining_objects import Held, NamespaceHolds
 

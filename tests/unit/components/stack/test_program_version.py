@@ -10,7 +10,7 @@ from sample_stack import load
 from flux_tenancy.components.cluster.component import CLUSTER_TYPE
 from flux_tenancy.components.config.errors import ConfigurationError
 from flux_tenancy.components.engine.state import State
-from flux_tenancy.components.stack.cluster.absence import version_problems
+from flux_tenancy.components.stack.cluster.deletions import version_problems
 from flux_tenancy.components.stack.cluster.preflight import preflight
 from flux_tenancy.components.stack.files.stack_file import StackFile
 from flux_tenancy.version import VERSION

@@ -15,7 +15,7 @@ from flux_tenancy.components.cluster.component import Cluster, ClusterArgs, Prot
 from flux_tenancy.components.config.errors import Problem
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.plan import register
-from flux_tenancy.components.stack.cluster.protection import deletion_problems, is_protected, protected_resources
+from flux_tenancy.components.stack.cluster.deletions import deletion_problems, is_protected, protected_resources
 from flux_tenancy.components.stack.config import StackConfig
 
 THIS, OTHER = "the-cluster", "another-cluster"

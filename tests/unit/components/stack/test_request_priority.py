@@ -2,7 +2,7 @@
 
 from sample_stack import CLUSTER, DEV_TEAM_BASE, load
 
-from flux_tenancy.components.stack.request_priority import request_priority
+from flux_tenancy.components.stack.platform_objects import request_priority
 
 TENANTS = {
     "dev-team": {"namespaces": [{"name": "apps"}, {"name": "apps-more"}]},

@@ -9,8 +9,8 @@ import pytest
 import yaml
 from sample_stack import load, problems
 
-from flux_tenancy.components.stack import decisions
-from flux_tenancy.components.stack.decisions import RuleName
+from flux_tenancy.components.stack import config as decisions
+from flux_tenancy.components.stack.config import RuleName
 
 TODAY = date(2026, 3, 1)
 WAIVER = {"rule": "policy-not-enforced", "reason": "The rollout ends in June.", "expires": "2026-06-30"}

@@ -5,7 +5,7 @@ from sample_capsule import CAPSULE
 from sample_stack import FLUX, load
 
 from flux_tenancy.components.installs.flux.profile import StackFacts
-from flux_tenancy.components.stack.stack_facts import stack_facts
+from flux_tenancy.components.stack.platform_objects import stack_facts
 
 TWO_NAMESPACES = {"namespaces": [{"name": "apps"}, {"name": "apps-more"}]}
 KEYS = ["arn:aws:kms:eu-1:1:key/2"]

@@ -3,7 +3,7 @@
 import pytest
 
 from flux_tenancy.components.config.errors import ConfigurationError
-from flux_tenancy.components.stack.files.names import StackName, stack_file_name, stack_names
+from flux_tenancy.components.stack.files.project import StackName, stack_file_name, stack_names
 
 BAD = ["", ".", "..", "a..b", "a.", ".a", "-a", "_a", "a b", "a;b", "$(a)", "`a`", "a\n", "a'b", "ä", "a" * 101]
 

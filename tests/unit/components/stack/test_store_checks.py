@@ -4,7 +4,7 @@ import pytest
 from sample_capsule import CAPSULE
 from sample_stack import load, problems
 
-from flux_tenancy.components.stack.checks.limits import overfull_store
+from flux_tenancy.components.stack.checks.tenants import overfull_store
 from flux_tenancy.components.stack.plan import stack_plan
 from tests.support.messages import said, values_of
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from flux_tenancy.components.stack.cluster.absence import unlisted_tenants
-from flux_tenancy.components.stack.files.project_file import read_project_file
+from flux_tenancy.components.stack.files.project import read_project_file
 from flux_tenancy.components.stack.files.stack_file import read_stack_file
+from flux_tenancy.components.stack.files.tenant_files import unlisted_tenants
 
 
 @pytest.fixture

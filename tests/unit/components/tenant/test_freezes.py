@@ -11,10 +11,10 @@ from pydantic import ValidationError
 from sample_stack import FLUX, load, problems
 
 from flux_tenancy.components.policies.config import PolicyEngine
-from flux_tenancy.components.stack.checks import freezes as checks
-from flux_tenancy.components.stack.checks.freezes import freeze_warnings
+from flux_tenancy.components.stack.checks import policies as checks
+from flux_tenancy.components.stack.checks.policies import freeze_warnings
 from flux_tenancy.components.stack.plan import stack_plan
-from flux_tenancy.components.stack.policy_engines import enabled_policies
+from flux_tenancy.components.stack.platform import enabled_policies
 from flux_tenancy.components.tenant.annotations import EXCEPTIONS, FREEZES
 from flux_tenancy.components.tenant.freezes import Freeze, InForce, freeze_in_force
 

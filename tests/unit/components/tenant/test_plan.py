@@ -10,7 +10,7 @@ from sample_stack import FLUX, load, removal, tenant_config
 from flux_tenancy.components.cluster.client import ClusterFacts
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.plan import Planned, Stage
-from flux_tenancy.components.stack.cluster.name_conflicts import name_conflicts
+from flux_tenancy.components.stack.cluster.conflicts import name_conflicts
 from flux_tenancy.components.stack.plan import stack_plan
 from flux_tenancy.components.tenant import plan
 from flux_tenancy.components.tenant.component import Tenant

@@ -15,7 +15,7 @@ import yaml
 from sample_project import encrypted, tenant, write_project, write_stack
 from sample_release import RELEASE_FILE
 
-from flux_tenancy.components.stack.files.project_file import read_project_file
+from flux_tenancy.components.stack.files.project import read_project_file
 from flux_tenancy.components.stack.files.stack_file import read_stack_file
 from flux_tenancy.extensions.github_bot.untrusted_markdown import BREAK, neutralized
 from flux_tenancy.review.changes.keys import key_changes

@@ -21,8 +21,8 @@ from flux_tenancy.command.app import app
 from flux_tenancy.command.review import address_of_run
 from flux_tenancy.components.config.errors import ConfigurationError, Problem
 from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.stack.cluster.absence import ABSENT_TENANT
-from flux_tenancy.components.stack.files.project_file import read_project_file
+from flux_tenancy.components.stack.cluster.deletions import ABSENT_TENANT
+from flux_tenancy.components.stack.files.project import read_project_file
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from flux_tenancy.project.errors import OperationError
 from flux_tenancy.review.admission.program import Answer, Objection

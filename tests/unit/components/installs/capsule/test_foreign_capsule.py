@@ -5,7 +5,7 @@ import pytest
 from flux_tenancy.components.cluster.client import ClusterFacts
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.installs.capsule import CAPSULE
-from flux_tenancy.components.stack.cluster.name_conflicts import foreign_product
+from flux_tenancy.components.stack.cluster.conflicts import foreign_product
 
 UID = "11111111-1111-1111-1111-111111111111"
 DEFINITION, WEBHOOK = "tenants.capsule.clastix.io", "capsule-dynamic-webhook"

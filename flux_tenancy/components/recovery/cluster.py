@@ -1,8 +1,13 @@
-"""Leftover objects: created with generated names by an update that was killed before it recorded them in the state.
+"""What an update finds in the cluster because an earlier one did not end as it should, or because others own fields.
 
-The next update generates other names, and the one after that deletes what nothing refers to any more. They are Services
-whose names no tenant can guess, and Secrets of sources, syncs and notifications: copies of credentials that would stay
-for ever, after each kill, since `flux-tenancy up` writes the state only at its end.
+Server-side apply removes a field only when its last owner no longer applies it. So a field that another manager has
+applied, too, before the policies were enforced, would stay when the stack no longer sets it.
+Source: https://kubernetes.io/docs/reference/using-api/server-side-apply/
+
+Leftover objects have generated names and were created by an update that was killed before it recorded them in the
+state. The next update generates other names, and the one after that deletes what nothing refers to any more. They are
+Services whose names no tenant can guess, and Secrets of sources, syncs and notifications: copies of credentials that
+would stay for ever, after each kill, since `flux-tenancy up` writes the state only at its end.
 
 Helm refuses to go on after a killed release. Nothing is lost by its records, so an update stops and says how to clear
 them (docs/troubleshooting.md#an-update-was-killed).
@@ -11,29 +16,33 @@ them (docs/troubleshooting.md#an-update-was-killed).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pulumi
 
 from flux_tenancy.components.cluster.client import (
+    APPLY_PATCH,
     METADATA_LIST,
     ClusterFacts,
     ClusterUnavailable,
     ask,
     explaining,
     items,
+    path_of,
 )
 from flux_tenancy.components.cluster.component import names_cluster
 from flux_tenancy.components.config.errors import Problem
-from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.config.messages import Message, Wording, printable
 from flux_tenancy.components.config.yaml_files import walk
+from flux_tenancy.components.engine import log
 from flux_tenancy.components.engine.log import run_error
 from flux_tenancy.components.installs.flux.egress import ARTIFACT_NAME
 from flux_tenancy.components.installs.product import RELEASE_TYPE
 from flux_tenancy.components.plan import carries_marks
 from flux_tenancy.components.sync.notifications import BETA_PROVIDER_API, PROVIDER_API, SECRET_NAME
+from flux_tenancy.components.vocabulary.manifests import Manifest, name_of, resource_type
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, TENANT_LABEL
 from flux_tenancy.components.vocabulary.object_meta import GENERATED_SUFFIX
 
@@ -42,6 +51,61 @@ if TYPE_CHECKING:
 
     from flux_tenancy.components.engine.state import State
     from flux_tenancy.components.installs.product import Product
+
+
+# Output of each resource in which the provider records its field manager.
+_OWN_MANAGER = "__fieldManager"
+
+CoOwner = tuple[Manifest, str]
+"""An object of the platform, and the name of a field manager that has applied it."""
+
+
+TAKEN_OVER = Wording("FT-CLU-010", "{whose} owns parts of its spec; the update {when} them over")
+
+
+def co_owners(objects: Iterable[Manifest], state: State) -> Iterator[CoOwner]:
+    """The field managers other than Pulumi that have applied a spec of this stack."""
+    for each in objects:
+        own = state.resources.get((resource_type(each), name_of(each)), {}).get(_OWN_MANAGER)
+        if own is None:
+            continue
+        for entry in each["metadata"].get("managedFields", ()):
+            manager = entry.get("manager", "")  # A tenant may write an entry without one.
+            if entry["operation"] == "Apply" and manager != own and "f:spec" in (entry.get("fieldsV1") or {}):
+                yield each, manager
+
+
+def take_back(api: client.ApiClient, owners: Iterable[CoOwner]) -> None:
+    """Make Pulumi the only owner again, and warn about each other one; a preview only warns."""
+    for manifest, manager in owners:
+        whose = f"{manifest['kind']} {name_of(manifest)}: field manager {printable(manager)!r}"
+        if pulumi.runtime.is_dry_run():
+            log.warn(TAKEN_OVER(whose=whose, when="takes"))
+            continue
+        try:
+            relinquish(api, manifest, manager)
+        except ClusterUnavailable as error:
+            log.warn(
+                Message(
+                    "FT-CLU-012",
+                    f"{whose} owns parts of its spec, and keeps fields that the stack no longer sets: {error}",
+                )
+            )
+        else:
+            log.warn(TAKEN_OVER(whose=whose, when="has taken"))
+
+
+def relinquish(api: client.ApiClient, manifest: Manifest, manager: str) -> None:
+    """Apply an empty object as that manager: fields that only it owned are removed, shared ones stay.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer, or not to this user.
+    """
+    metadata = {key: manifest["metadata"][key] for key in ("name", "namespace") if key in manifest["metadata"]}
+    body = {"apiVersion": manifest["apiVersion"], "kind": manifest["kind"], "metadata": metadata}
+    with explaining(api):
+        ask(api, "PATCH", path_of(body), body, content_type=APPLY_PATCH, fieldManager=manager, force="true")
+
 
 _OF_NOTIFICATION = re.compile(SECRET_NAME)
 _SECRET = re.compile(f".+-{GENERATED_SUFFIX}|{SECRET_NAME}")
