@@ -11,7 +11,7 @@ import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
-from tests.support import order, properties, scenarios
+from tests.support import order, properties
 from tests.support.earlier_program import EarlierProgram
 from tests.support.lab import Lab
 from tests.support.project import Project
@@ -57,15 +57,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = [item for item in items if item.get_closest_marker("exhaustive")]
         items[:] = [item for item in items if not item.get_closest_marker("exhaustive")]
         config.hook.pytest_deselected(items=left_out)
-    items[:] = scenarios.complete(items)
+    items[:] = order.complete(items)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    scenarios.skip_after_failure(item)
+    order.skip_after_failure(item)
 
 
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
-    scenarios.note_outcome(item, call)
+    order.note_outcome(item, call)
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import threading
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -17,7 +16,7 @@ from flux_tenancy.command.app import app
 from flux_tenancy.components.tenant.freezes import in_utc
 from flux_tenancy.components.vocabulary.manifests import merge_patch
 from tests.support.environment import Environment, base, sources
-from tests.support.lab import Lab, RunningCluster, eventually
+from tests.support.lab import Lab, Loop, RunningCluster, eventually
 from tests.support.policy_cases import CLOCK
 from tests.support.project import Project
 
@@ -47,12 +46,8 @@ def stack(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Enviro
         environment = Environment(lab, project, cluster, flux=lab.bundle(), policies=policies)
         environment.onboard(TENANT, "./apps")
         environment.up()
-        stop = threading.Event()
-        renewing = threading.Thread(target=renew, args=(cluster, stop))
-        renewing.start()
-        yield environment
-        stop.set()
-        renewing.join()
+        with Renewing(cluster):
+            yield environment
 
 
 @pytest.fixture(scope="module")
@@ -63,11 +58,18 @@ def update(stack: Environment) -> timedelta:
     return timedelta(seconds=round(time.monotonic() - begin))
 
 
-def renew(cluster: RunningCluster, stop: threading.Event) -> None:
-    """Renew the Lease as the leader of kustomize-controller does: the lab's controllers elect none."""
-    while not stop.wait(3.0):
+class Renewing(Loop):
+    """Renews the Lease as the leader of kustomize-controller does: the lab's controllers elect none."""
+
+    pause = 3.0
+
+    def __init__(self, cluster: RunningCluster) -> None:
+        super().__init__()
+        self._cluster = cluster
+
+    def once(self) -> None:
         now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-        cluster.apply(merge_patch(CLOCK, {"spec": {"renewTime": now}}))
+        self._cluster.apply(merge_patch(CLOCK, {"spec": {"renewTime": now}}))
 
 
 def test_a_freeze_begins_and_ends_by_itself(stack: Environment, lab: Lab, update: timedelta) -> None:

@@ -20,10 +20,9 @@ from flux_tenancy.components.stack.loading import load_offline
 from flux_tenancy.extensions.monitoring.objects import objects as objects_of
 from tests.e2e.manifests import kustomization
 from tests.support.environment import Environment
-from tests.support.flux_tenancy import flux_tenancy
 from tests.support.lab import Lab, RunningCluster, eventually
 from tests.support.monitoring import AlertReceiver, Prometheus, monitored
-from tests.support.project import CHECKOUT, Project
+from tests.support.project import CHECKOUT, Project, flux_tenancy
 from tests.support.schemas import prometheus_operator_definitions
 
 NAME, ORGANIZATION = "monitoring", "monitoring"

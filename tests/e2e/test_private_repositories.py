@@ -29,10 +29,9 @@ from flux_tenancy.components.git.github import ALL
 from flux_tenancy.components.keys import age_keys, openpgp_keys
 from flux_tenancy.components.keys.ssh_keys import SshKey, generate
 from tests.support.environment import Environment, base
-from tests.support.flux_tenancy import flux_tenancy
 from tests.support.git_client import Signer, ask
 from tests.support.lab import Lab, Reconciling, eventually
-from tests.support.project import Project
+from tests.support.project import Project, flux_tenancy
 
 NAME = "private"
 REPOSITORY = ("shop-team", "shop")

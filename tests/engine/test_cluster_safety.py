@@ -1,7 +1,8 @@
-"""The program refuses a wrong cluster before the first resource, with the real engine."""
+"""The program refuses a wrong cluster, and secrets in plain text, before the first resource, with the real engine."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,12 +11,16 @@ from typing import Any
 import pytest
 import yaml
 
+from flux_tenancy.components.keys.ssh_keys import generate
 from flux_tenancy.review.approval.guard import VARIABLE
 from flux_tenancy.review.render.stack import render_stack
 from tests.support.lab import Lab, RunningCluster
-from tests.support.project import Project
+from tests.support.project import Outcome, Project
 
 NAME = "safety"
+PLAIN, PROJECT = "plain", "platform"
+KEY = generate().private
+EXPOSED = "tenants.dev-team.source.deployKey: "
 
 
 @pytest.fixture(scope="module")
@@ -176,3 +181,108 @@ def test_only_what_was_approved_is_applied(
     assert "FT-REV-501" in text and approved in text
     assert preview.succeeded, preview.text
     assert f"would apply {approved}, as approved" in preview.text
+
+
+class WithKeys:
+    """A stack with two tenants, both with deploy keys that the stack's file holds encrypted."""
+
+    def __init__(self, lab: Lab, cluster: RunningCluster, project: Project) -> None:
+        self.project = project
+        self.file = project.folder / f"Pulumi.{PLAIN}.yaml"
+        tenants = {}
+        for tenant, key in {"dev-team": KEY, "ops-team": generate().private}.items():
+            url = lab.git.ssh_url(tenant, "apps")
+            project.tenant(tenant, {"namespaces": [{"name": tenant}], "source": {"url": url}})
+            tenants[tenant] = {"source": {"deployKey": project.secret(PLAIN, key)}}
+        project.stack(
+            PLAIN,
+            cluster={"kubeconfig": str(cluster.kubeconfig), "context": cluster.name},
+            flux=lab.bundle(),
+            git={"knownHostsFile": str(lab.git.known_hosts)},
+            policies={"engine": "none"},
+            tenants=tenants,
+        )
+        self.encrypted = self.file.read_text()
+
+    def plain(self, key: str | None = KEY) -> dict[str, Any]:
+        """The stack's file with the key of one tenant in plain text, or without it."""
+        content: dict[str, Any] = yaml.safe_load(self.encrypted)
+        content["config"][f"{PROJECT}:tenants"]["dev-team"]["source"] = {"deployKey": key} if key else {}
+        return content
+
+    def preview(self, *options: str) -> Outcome:
+        return self.project.run("preview", "--stack", PLAIN, *options)
+
+    def refusal(self, *options: str) -> str:
+        """What a preview says that plans nothing; the key is not in it."""
+        outcome = self.preview(*options)
+        assert not outcome.succeeded, outcome.text
+        assert not [line for line in KEY.splitlines()[1:-1] if line in outcome.text]
+        assert "kubernetes:" not in outcome.text and "Traceback" not in outcome.text
+        return outcome.text
+
+
+@pytest.fixture(scope="module")
+def written(lab: Lab, elsewhere: RunningCluster, tmp_path_factory: pytest.TempPathFactory) -> WithKeys:
+    """Such a stack of a project that has a name of its own."""
+    return WithKeys(lab, elsewhere, Project(tmp_path_factory.mktemp("project") / PROJECT, lab.pulumi, PROJECT))
+
+
+@pytest.fixture
+def with_keys(written: WithKeys) -> WithKeys:
+    """The same as it was written first."""
+    written.file.write_text(written.encrypted)
+    return written
+
+
+def test_encrypted_keys_are_planned(with_keys: WithKeys) -> None:
+    outcome = with_keys.preview()
+
+    assert outcome.succeeded and "kubernetes:core/v1:Secret" in outcome.text, outcome.text
+
+
+def test_plain_secrets_are_found_in_a_project_with_another_name(with_keys: WithKeys) -> None:
+    with_keys.file.write_text(yaml.safe_dump(with_keys.plain()))
+
+    assert f"Pulumi.{PLAIN}.yaml: {EXPOSED}" in with_keys.refusal()
+
+
+def test_plain_secrets_are_found_below_a_key_with_no_or_another_project_name(with_keys: WithKeys) -> None:
+    content = with_keys.plain()
+    content["config"]["tenants"] = content["config"].pop(f"{PROJECT}:tenants")
+    content["config"]["flux-tenancy:git"] = {}
+    with_keys.file.write_text(yaml.safe_dump(content))
+
+    text = with_keys.refusal()
+
+    for line in (
+        EXPOSED,
+        f"tenants: .*{PROJECT}:tenants",
+        f"flux-tenancy:git: .*{PROJECT}:git",
+    ):
+        assert re.search(f"Pulumi.{PLAIN}.yaml: {line}", text)
+
+
+def test_plain_secrets_are_found_in_a_file_given_on_the_command_line(with_keys: WithKeys) -> None:
+    other = with_keys.project.folder / "other.yaml"
+    other.write_text(yaml.safe_dump(with_keys.plain()))
+
+    assert f"other.yaml: {EXPOSED}" in with_keys.refusal("--config-file", "other.yaml")
+
+    # That file counts, also where it is the one in order.
+    other.write_text(with_keys.encrypted)
+    with_keys.file.write_text(yaml.safe_dump(with_keys.plain()))
+    outcome = with_keys.preview(f"--config-file={other}")
+    assert outcome.succeeded, outcome.text
+
+
+def test_plain_secrets_are_found_in_the_project_file(with_keys: WithKeys) -> None:
+    with_keys.file.write_text(yaml.safe_dump(with_keys.plain(key=None)))
+    file = with_keys.project.folder / "Pulumi.yaml"
+    said = file.read_text()
+    file.write_text(f"{said}config:\n  tenants.dev-team.source.deployKey: {{value: {json.dumps(KEY)}}}\n")
+
+    try:
+        assert f"Pulumi.yaml: {EXPOSED}" in with_keys.refusal()
+    finally:
+        file.write_text(said)

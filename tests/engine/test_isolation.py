@@ -43,9 +43,9 @@ APPLYING = ("kustomize-controller", "helm-controller")
 FLUX_GROUPS = {"kustomizations": "kustomize.toolkit.fluxcd.io", "helmreleases": "helm.toolkit.fluxcd.io"}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    """An API server of the test's own, with Flux as its release has it."""
+    """An API server with Flux as its release has it."""
     tools = ensure(Settings.load(), [*TOOLS, FLUX])
     server = ApiServer(tmp_path_factory.mktemp("api"), free_port_base(0))
     server.start(tools)
@@ -131,53 +131,6 @@ def in_force(api: ApiClient) -> bool:
     return "no-buckets" in api.request("POST", request, dry_run=True).text
 
 
-def test_a_plain_flux_has_holes(server: ApiServer) -> None:
-    """The proof that the suite can fail: without label, lockdown and policies, for a tenant that is named."""
-    onboard(server.client, TENANT, {})
-
-    found = run(server.kubeconfig, "--namespace", APPS, "--service-account", TENANT)
-
-    assert found.code == 1
-    assert found.report["account"] == f"system:serviceaccount:{APPS}:{TENANT}"
-    open_ = (*range(1, 7), *range(11, 16), *range(17, 22), 24, *range(29, 32), 33, 34, *range(36, 39), 41, 45, 47, 49)
-    for threat in open_:
-        assert beginning(found.ids("passed"), f"{threat}-"), threat
-    assert {f"17-{key}-{account}" for key in LOGINS for account in ("new", "own")} <= found.ids("passed")
-    assert {"5-artifactgenerator-nameless", "13-helmrelease-oci"} <= found.ids("passed")
-    # What RBAC refuses everywhere.
-    assert refused_by(found, "3-artifact-generator-target") == ("role", "RBAC")
-    assert beginning(found.attempts, "7-", "8-", "16-") == beginning(found.ids("refused"), "7-", "8-", "16-")
-    assert found.controls("refused") == {}
-
-
-def test_flux2_multi_tenancy_tests_a_field_that_does_not_exist(server: ApiServer) -> None:
-    """Policies in the shape of its own: pods as the account and buckets are refused, a kubeConfig is not."""
-    api, account = server.client, "flux"
-    onboard(api, account, LABELLED)
-    lock_down(api, account)
-    for manifest in (
-        *policy("no-kubeconfig", FLUX_GROUPS, "!has(object.spec.kubeconfig)"),
-        *policy("no-pods-as-flux", {"pods": ""}, f"object.spec.serviceAccountName != '{account}'"),
-        *policy("no-buckets", {"buckets": "source.toolkit.fluxcd.io"}, "false"),
-    ):
-        api.apply(manifest)
-    eventually(lambda: in_force(api))
-
-    found = run(server.kubeconfig)
-
-    assert (found.report["tenant"], found.report["account"]) == (TENANT, f"system:serviceaccount:{APPS}:{account}")
-    assert beginning(found.ids("passed"), "15-") == {
-        f"15-{kind}-kubeconfig-{of}" for kind in ("kustomization", "helmrelease") for of in ("secret", "config-map")
-    }
-    assert refused_by(found, "33-pod") == ("admission", "no-pods-as-flux")
-    # The template is refused by nobody, so that its pods never start.
-    assert "33-deployment" in found.ids("passed")
-    assert refused_by(found, "13-bucket") == ("admission", "no-buckets")
-    assert refused_by(found, "1-kustomization-source") == ("flux", "kustomize-controller")
-    assert refused_by(found, "4-remote-base") == ("flux", "kustomize-controller")
-    assert found.controls("refused") == {}
-
-
 PROFILE = ("--profile", "restricted", "--only", "inventory")
 
 
@@ -222,23 +175,85 @@ def profile_holes() -> Iterator[Mutation]:
     yield Mutation("a policy in Audit", bound_policy, {"spec": {"validationActions": ["Audit"]}}, "FT-ISO-125")
 
 
-def test_a_profile_finds_what_somebody_has_opened(server: ApiServer, tmp_path: Path) -> None:
-    onboard(server.client, TENANT, LABELLED)
-    keep_the_profile(server.client)
-    api = connect(ClusterConfig(kubeconfig=str(server.kubeconfig)), tmp_path)
-
-    def found() -> set[tuple[str, str, str]]:
-        answers = run(server.kubeconfig, *PROFILE)
-        assert answers.code == bool(answers.report["inventory"])
-        return {(each["code"], each["namespace"], each["object"]) for each in answers.report["inventory"]}
-
-    assert found() == set()
-    for hole in profile_holes():
-        with made(api, hole):
-            assert found() == {hole.finding}, hole.name
-    assert found() == set()
-
-
 def refused_by(found: Answers, key: str) -> tuple[str, str]:
     attempt = found.attempts[key]
     return attempt["layer"], attempt["by"]
+
+
+@pytest.mark.scenario
+class TestOthers:
+    """The cluster of somebody else, who closes more of it from step to step."""
+
+    def test_a_plain_flux_has_holes(self, server: ApiServer) -> None:
+        """The proof that the suite can fail: without label, lockdown and policies, for a tenant that is named."""
+        onboard(server.client, TENANT, {})
+
+        found = run(server.kubeconfig, "--namespace", APPS, "--service-account", TENANT)
+
+        assert found.code == 1
+        assert found.report["account"] == f"system:serviceaccount:{APPS}:{TENANT}"
+        open_ = (
+            *range(1, 7),
+            *range(11, 16),
+            *range(17, 22),
+            24,
+            *range(29, 32),
+            33,
+            34,
+            *range(36, 39),
+            41,
+            45,
+            47,
+            49,
+        )
+        for threat in open_:
+            assert beginning(found.ids("passed"), f"{threat}-"), threat
+        assert {f"17-{key}-{account}" for key in LOGINS for account in ("new", "own")} <= found.ids("passed")
+        assert {"5-artifactgenerator-nameless", "13-helmrelease-oci"} <= found.ids("passed")
+        # What RBAC refuses everywhere.
+        assert refused_by(found, "3-artifact-generator-target") == ("role", "RBAC")
+        assert beginning(found.attempts, "7-", "8-", "16-") == beginning(found.ids("refused"), "7-", "8-", "16-")
+        assert found.controls("refused") == {}
+
+    def test_flux2_multi_tenancy_tests_a_field_that_does_not_exist(self, server: ApiServer) -> None:
+        """Policies in the shape of its own: pods as the account and buckets are refused, a kubeConfig is not."""
+        api, account = server.client, "flux"
+        onboard(api, account, LABELLED)
+        lock_down(api, account)
+        for manifest in (
+            *policy("no-kubeconfig", FLUX_GROUPS, "!has(object.spec.kubeconfig)"),
+            *policy("no-pods-as-flux", {"pods": ""}, f"object.spec.serviceAccountName != '{account}'"),
+            *policy("no-buckets", {"buckets": "source.toolkit.fluxcd.io"}, "false"),
+        ):
+            api.apply(manifest)
+        eventually(lambda: in_force(api))
+
+        found = run(server.kubeconfig)
+
+        assert (found.report["tenant"], found.report["account"]) == (TENANT, f"system:serviceaccount:{APPS}:{account}")
+        assert beginning(found.ids("passed"), "15-") == {
+            f"15-{kind}-kubeconfig-{of}" for kind in ("kustomization", "helmrelease") for of in ("secret", "config-map")
+        }
+        assert refused_by(found, "33-pod") == ("admission", "no-pods-as-flux")
+        # The template is refused by nobody, so that its pods never start.
+        assert "33-deployment" in found.ids("passed")
+        assert refused_by(found, "13-bucket") == ("admission", "no-buckets")
+        assert refused_by(found, "1-kustomization-source") == ("flux", "kustomize-controller")
+        assert refused_by(found, "4-remote-base") == ("flux", "kustomize-controller")
+        assert found.controls("refused") == {}
+
+    def test_a_profile_finds_what_somebody_has_opened(self, server: ApiServer, tmp_path: Path) -> None:
+        onboard(server.client, TENANT, LABELLED)
+        keep_the_profile(server.client)
+        api = connect(ClusterConfig(kubeconfig=str(server.kubeconfig)), tmp_path)
+
+        def found() -> set[tuple[str, str, str]]:
+            answers = run(server.kubeconfig, *PROFILE)
+            assert answers.code == bool(answers.report["inventory"])
+            return {(each["code"], each["namespace"], each["object"]) for each in answers.report["inventory"]}
+
+        assert found() == set()
+        for hole in profile_holes():
+            with made(api, hole):
+                assert found() == {hole.finding}, hole.name
+        assert found() == set()

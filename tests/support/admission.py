@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import threading
 from pathlib import Path
 from typing import Any
 
 from dev.lab.logs import logs
 from flux_tenancy.components.cluster.client import ClusterUnavailable, refusal
 from flux_tenancy.components.cluster.config import ClusterConfig, connect
-from tests.support.lab import Lab, RunningCluster
+from tests.support.lab import Lab, Loop, RunningCluster
 
 Manifest = dict[str, Any]
 
@@ -32,47 +31,36 @@ def refused_to_controllers(lab: Lab, cluster: RunningCluster) -> list[str]:
     return [line for path in paths for line in path.read_text().splitlines() if REFUSED.search(line)]
 
 
-class Asking:
-    """A loop of dry-run creates, a legitimate one and an attempt in turns, some ten of each a second.
+class Asking(Loop):
+    """Dry-run creates, a legitimate one and an attempt in turns, some ten of each a second.
 
     Attributes:
-        rounds: how often both were asked for.
         failed: why legitimate requests were refused.
         cut_off: how many legitimate requests were lost with a connection that Kyverno closed as they came in.
         passed: how often an attempt was not refused.
     """
 
+    pause = 0.05
+
     def __init__(self, cluster: RunningCluster, path: str, legitimate: Manifest, attempt: Manifest) -> None:
+        super().__init__()
         config = ClusterConfig(kubeconfig=str(cluster.kubeconfig), context=cluster.name)
         self._api = connect(config, Path())
         self._path, self._legitimate, self._attempt = path, legitimate, attempt
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-        self.rounds = 0
         self.failed: list[str] = []
         self.cut_off = 0
         self.passed = 0
 
-    def _run(self) -> None:
-        while not self._stop.wait(0.05):
-            if (reason := self._ask(self._legitimate)) is not None:
-                if reason.endswith(CONNECTION_CLOSED):
-                    self.cut_off += 1
-                else:
-                    self.failed.append(reason)
-            self.passed += self._ask(self._attempt) is None
-            self.rounds += 1
+    def once(self) -> None:
+        if (reason := self._ask(self._legitimate)) is not None:
+            if reason.endswith(CONNECTION_CLOSED):
+                self.cut_off += 1
+            else:
+                self.failed.append(reason)
+        self.passed += self._ask(self._attempt) is None
 
     def _ask(self, manifest: Manifest) -> str | None:
         try:
             return refusal(self._api, self._path, manifest)
         except ClusterUnavailable as error:
             return str(error)
-
-    def __enter__(self) -> Asking:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tests.support.lab import KUBECTL, SUPERSEDED, Lab, RunningCluster
+from tests.support.lab import KUBECTL, SUPERSEDED, Lab, Loop, RunningCluster
 
 _KINDS = ("gitrepositories", "kustomizations")
 # What Flux says of an object on which it still works, or waits for another one.
@@ -42,26 +42,20 @@ class Repository:
         return json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": self.object}, "data": data})
 
 
-class Committing:
-    """A loop that commits to each repository in turn, and asks Flux to fetch it, as a webhook would.
+class Committing(Loop):
+    """Commits to each repository in turn, and asks Flux to fetch it, as a webhook would."""
 
-    Attributes:
-        commits: how often each repository was committed to.
-    """
+    pause = 1.0
 
     def __init__(self, lab: Lab, cluster: RunningCluster, *repositories: Repository) -> None:
+        super().__init__()
         self._lab, self._cluster, self._repositories = lab, cluster, repositories
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-        self.commits = 0
 
-    def _run(self) -> None:
-        while not self._stop.wait(1.0):
-            for each in self._repositories:
-                files = {each.file: each.content(self.commits + 1)}
-                self._lab.git.commit_files(each.tenant, each.name, files, f"Number {self.commits + 1}")
-                self._cluster.reconcile("gitrepository", each.tenant, each.namespace)
-            self.commits += 1
+    def once(self) -> None:
+        number = self.rounds + 1
+        for each in self._repositories:
+            self._lab.git.commit_files(each.tenant, each.name, {each.file: each.content(number)}, f"Number {number}")
+            self._cluster.reconcile("gitrepository", each.tenant, each.namespace)
 
     def applied(self) -> dict[str, int]:
         """The number of the commit that each tenant runs."""
@@ -69,14 +63,6 @@ class Committing:
             each.tenant: self._cluster.get("configmap", each.object, each.namespace) for each in self._repositories
         }
         return {tenant: int(manifest["data"].get("number", 0)) for tenant, manifest in found.items()}
-
-    def __enter__(self) -> Committing:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
 
 
 class FailedSyncs:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from dev.lab.build import ensure, tools_for
 from dev.lab.cluster import Cluster
@@ -139,37 +139,57 @@ class RunningCluster:
         return eventually(refused, what=f"refusal of {kind} {namespace}/{name}")
 
 
-class Reconciling:
-    """A loop that makes Flux look at an object again and again, and keeps what it says.
+class Loop:
+    """What is done again and again beside a block, until its end.
 
     Attributes:
-        rounds: how often it was looked at.
-        failures: the messages of all rounds in which it was not ready.
+        pause: seconds before each round.
+        rounds: how often it was done.
     """
 
-    def __init__(self, cluster: RunningCluster, kind: str, name: str, namespace: str) -> None:
-        self._cluster, self._object = cluster, (kind, name, namespace)
+    pause = 0.0
+
+    def __init__(self) -> None:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run)
         self.rounds = 0
-        self.failures: set[str] = set()
+
+    def once(self) -> None:
+        """One round."""
+        raise NotImplementedError
 
     def _run(self) -> None:
-        while not self._stop.is_set():
-            self._cluster.reconcile(*self._object)
-            status, message = self._cluster.ready(*self._object)
+        while not self._stop.wait(self.pause):
+            self.once()
             self.rounds += 1
-            # This loop's own next round ends the wait for health of the one before.
-            if status == "False" and not message.startswith(SUPERSEDED):
-                self.failures.add(message)
 
-    def __enter__(self) -> Reconciling:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.join()
+
+
+class Reconciling(Loop):
+    """Makes Flux look at an object again and again, and keeps what it says.
+
+    Attributes:
+        failures: the messages of all rounds in which it was not ready.
+    """
+
+    def __init__(self, cluster: RunningCluster, kind: str, name: str, namespace: str) -> None:
+        super().__init__()
+        self._cluster, self._object = cluster, (kind, name, namespace)
+        self.failures: set[str] = set()
+
+    def once(self) -> None:
+        self._cluster.reconcile(*self._object)
+        status, message = self._cluster.ready(*self._object)
+        # This loop's own next round ends the wait for health of the one before.
+        if status == "False" and not message.startswith(SUPERSEDED):
+            self.failures.add(message)
 
 
 class Lab:

@@ -153,3 +153,9 @@ class Project:
 def _short(urn: str) -> str:
     *_, kinds, name = urn.split("::")
     return f"{kinds.split(':')[-1]} {name}"
+
+
+def flux_tenancy(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the command `flux-tenancy` in a project as users run it, with this process's environment."""
+    command = [sys.executable, "-m", "flux_tenancy.command", "--cwd", str(project), *arguments]
+    return subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)

@@ -22,8 +22,8 @@ from flux_tenancy.components.sync.decryption import Environment as Folder
 from flux_tenancy.components.sync.decryption import sops_config as sops_rules
 from tests.support import post_quantum_key
 from tests.support.environment import Environment
-from tests.support.flux_tenancy import flux_tenancy
 from tests.support.lab import Lab, Reconciling, eventually
+from tests.support.project import flux_tenancy
 from tests.support.sops import changed, encrypt, public_ring, sops
 
 OWNER = "secret-teams"

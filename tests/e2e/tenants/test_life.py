@@ -20,9 +20,9 @@ from tests.e2e.tenants.given_delegation import TENANT as DELEGATING
 from tests.e2e.tenants.given_delegation import team_binding
 from tests.e2e.tenants.given_life import BROKEN, COMING, LEAVING, MOVING, OWNER, RENAMED, RENAMED_TO, TEAM
 from tests.support.environment import Environment
-from tests.support.flux_tenancy import flux_tenancy
 from tests.support.isolation import assert_safe, run_stack
 from tests.support.lab import Lab, eventually
+from tests.support.project import flux_tenancy
 
 NAME = "tenants"
 TEAMS = ((TEAM, TEAM), (STAYING, STAYING_TEAM))

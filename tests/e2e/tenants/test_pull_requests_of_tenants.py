@@ -15,8 +15,8 @@ from dev.lab.git import Git
 from flux_tenancy.review.admission.program import VARIABLE
 from tests.e2e.tenants.given_pull_requests import MISTAKES, NAMESPACE, OWNER, REPOSITORY, TENANT, branch
 from tests.support.environment import Environment
-from tests.support.flux_tenancy import flux_tenancy
 from tests.support.lab import Lab, eventually
+from tests.support.project import flux_tenancy
 from tests.support.registry import Registry
 
 NAME = "tenants"

@@ -8,7 +8,7 @@ pytest_plugins = ["pytester"]
 
 CONFTEST = """
 import pytest
-from tests.support import order, scenarios
+from tests.support import order
 
 def pytest_addoption(parser):
     parser.addoption("--shuffle", type=int)
@@ -18,13 +18,13 @@ def pytest_collection_modifyitems(config, items):
     if (seed := config.getoption("--shuffle")) is not None:
         items[:] = order.shuffled(items, seed)
     yield
-    items[:] = scenarios.complete(items)
+    items[:] = order.complete(items)
 
 def pytest_runtest_setup(item):
-    scenarios.skip_after_failure(item)
+    order.skip_after_failure(item)
 
 def pytest_runtest_makereport(item, call):
-    scenarios.note_outcome(item, call)
+    order.note_outcome(item, call)
 """
 STEPS = """
 import pytest
