@@ -56,19 +56,26 @@ OWN_LISTS = {"csiDrivers": ["csi.example.com"], "priorityClasses": ["gold"], "st
 """The policies read such lists where a tenant has one."""
 
 
-def rows() -> Iterator[Any]:
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "case" in metafunc.fixturenames:
+        metafunc.parametrize(("engine", "config", "case"), rows(every=metafunc.config.getoption("--all")))
+
+
+def rows(*, every: bool) -> Iterator[Any]:
     """Kyverno gets every request here; tests/engine/test_policies_native.py covers the native policies.
 
     The rest shows that each engine, alone or with the other, is in force in a whole cluster.
+
+    Args:
+        every: every request for each engine, as in exhaustive tests.
     """
     for engine in ENGINES:
         for config in CONFIGS:
             # An update stands between one configuration and the next.
-            together = pytest.mark.together(f"{engine.value}-{config}")
+            marks = [pytest.mark.together(f"{engine.value}-{config}")]
             for case in (case for case in CASES if case.config == config):
-                needed = engine is PolicyEngine.KYVERNO or case.id in SAMPLE
-                marks = [together] if needed else [together, pytest.mark.exhaustive]
-                yield pytest.param(engine, config, case, id=f"{engine.value}-{config}-{case.id}", marks=marks)
+                if every or engine is PolicyEngine.KYVERNO or case.id in SAMPLE:
+                    yield pytest.param(engine, config, case, id=f"{engine.value}-{config}-{case.id}", marks=marks)
 
 
 @pytest.fixture(scope="module")
@@ -175,7 +182,6 @@ def refusal(engine: PolicyEngine, policy: PolicyName) -> str:
     return f"Policy {object_name(policy)} failed: "
 
 
-@pytest.mark.parametrize(("engine", "config", "case"), list(rows()))
 def test_a_request_of_the_table(
     in_force: Callable[[PolicyEngine, str], None], api: ApiClient, engine: PolicyEngine, config: str, case: Case
 ) -> None:
