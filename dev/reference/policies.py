@@ -7,10 +7,9 @@ from inspect import cleandoc
 
 from dev.reference.tables import listed
 from flux_tenancy.components.policies.config import PoliciesConfig
-from flux_tenancy.components.policies.policy import Policy, PolicyName, Requester
+from flux_tenancy.components.policies.policy import THREATS, Policy, PolicyName, Requester, Threat
 from flux_tenancy.components.policies.rendering import OBJECT_PREFIX
 from flux_tenancy.components.policies.table import may_be_excepted, policies
-from flux_tenancy.components.policies.threats import THREATS, Threat
 from flux_tenancy.components.tenant.annotations import (
     EXCEPTIONS,
     HOSTS,

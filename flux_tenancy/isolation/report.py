@@ -13,7 +13,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from flux_tenancy.components.policies.threats import THREATS
+from flux_tenancy.components.policies.policy import THREATS
 from flux_tenancy.isolation.attempts import NOT_ASKED
 from flux_tenancy.isolation.model import AttemptResult, ControlResult, Discrepancy, Layer, Report, State, Verdict
 from flux_tenancy.review.words import empty_table

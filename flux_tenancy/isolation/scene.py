@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from flux_tenancy.components.installs.flux.lanes import lane_of
+from flux_tenancy.components.installs.flux.release import lane_of
 from flux_tenancy.components.policies.policy import PolicyName
 from flux_tenancy.components.tenant.annotations import LANE
 from flux_tenancy.components.vocabulary.manifests import Manifest

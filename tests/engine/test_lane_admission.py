@@ -16,7 +16,7 @@ from dev.lab.settings import Settings
 from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.installs.flux.config import FluxConfig
 from flux_tenancy.components.installs.flux.controller_rights import LANED_RESOURCES, own_objects_only
-from flux_tenancy.components.policies.native_only import set_accounts, set_lanes
+from flux_tenancy.components.policies.native_only import mutation
 from flux_tenancy.components.vocabulary.manifests import merge_patch
 from flux_tenancy.components.vocabulary.names import LANE_LABEL, Controller, account_of
 from tests.support.api_client import ApiClient
@@ -70,7 +70,7 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiClient]:
             api.apply(manifest)
         api.apply(moved(kustomization(name="older"), LANED))
         api.apply(moved(kustomization(name="platform"), "flux-system"))
-        for manifest in (*set_lanes(), *set_accounts(), *own_objects_only(CONFIG)):
+        for manifest in (*mutation("set-lanes"), *mutation("set-accounts"), *own_objects_only(CONFIG)):
             api.apply(manifest)
         for each in (git(), nameless(kustomization()), nameless(release())):
             eventually(partial(is_changed, api, each), what="the policies in force")

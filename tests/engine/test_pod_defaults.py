@@ -13,7 +13,7 @@ from dev.lab.control_plane import APISERVER, ETCD
 from dev.lab.free_ports import free_port_base
 from dev.lab.settings import Settings
 from flux_tenancy.components.config.yaml_files import FastLoader
-from flux_tenancy.components.policies.native_only import pod_defaults
+from flux_tenancy.components.policies.native_only import mutation
 from flux_tenancy.components.policies.policy import POLICIES_FOLDER
 from flux_tenancy.components.tenant.namespaces import PodSecurity, pod_security_labels
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
@@ -58,7 +58,7 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiClient]:
             account = {"name": "default", "namespace": manifest["metadata"]["name"]}
             api.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account})
         assert not api.request("POST", pod(CASES[0]), dry_run=True).is_success
-        for manifest in pod_defaults():
+        for manifest in mutation("pod-defaults"):
             api.apply(manifest)
         eventually(lambda: api.request("POST", pod(CASES[0]), dry_run=True).is_success, what="the policy in force")
         yield api
@@ -82,7 +82,7 @@ def test_a_pod_gets_what_it_leaves_out(api: ApiClient, case: Mapping[str, Any]) 
 
 @parametrized
 def test_the_program_of_reviews_judges_the_pod_that_will_be(case: Mapping[str, Any]) -> None:
-    surroundings = Surroundings(namespaces=NAMESPACES, policies=pod_defaults())
+    surroundings = Surroundings(namespaces=NAMESPACES, policies=mutation("pod-defaults"))
 
     [answer] = ask(tool(PROGRAM), surroundings, [Request("CREATE", pod(case))])
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
-from flux_tenancy.components.policies.threats import THREATS
+from flux_tenancy.components.policies.policy import THREATS
 from flux_tenancy.extensions.pages import content as page_content
 from tests.support.browser import CHROMIUM, Tab, browser
 

@@ -203,37 +203,18 @@ MUTATING = ("mutatingadmissionpolicies", "mutatingadmissionpolicybindings")
 """Their resources, which only some stacks have."""
 
 
-def set_lanes(readers: Sequence[Subject] = ()) -> list[Manifest]:
-    """Sets the label of its tenant's lane on each Flux object of a tenant; the policy `lane` requires it.
+def mutation(name: str, readers: Sequence[Subject] = ()) -> list[Manifest]:
+    """A MutatingAdmissionPolicy and its binding, and a role to read them.
 
     Args:
+        name: its folder: `pod-defaults`, `set-accounts` or `set-lanes`.
         readers: who may preview and audit the stack.
     """
-    policy, *others = _mutation("set-lanes", readers)
-    rules = [Resources(group, names).rule("Namespaced") for group, names in LANED_RESOURCES.items()]
-    policy["spec"]["matchConstraints"]["resourceRules"] = rules
-    return [policy, *others]
-
-
-def set_accounts(readers: Sequence[Subject] = ()) -> list[Manifest]:
-    """Sets the account of its tenant in each Kustomization and HelmRelease of a tenant that names none.
-
-    Args:
-        readers: as of `set_lanes`.
-    """
-    return _mutation("set-accounts", readers)
-
-
-def pod_defaults(readers: Sequence[Subject] = ()) -> list[Manifest]:
-    """Fills in what the Pod Security Standard `restricted` requires and pods leave out.
-
-    Args:
-        readers: as of `set_lanes`.
-    """
-    return _mutation("pod-defaults", readers)
-
-
-def _mutation(name: str, readers: Sequence[Subject]) -> list[Manifest]:
-    """A MutatingAdmissionPolicy and its binding; a role to read them for those who preview the stack."""
-    rules = (("admissionregistration.k8s.io", MUTATING),)
-    return [*read_objects(name), *read_access(f"{OBJECT_PREFIX}{name}", rules, dict.fromkeys(readers))]
+    policy, *others = read_objects(name)
+    if name == "set-lanes":
+        rules = [Resources(group, names).rule("Namespaced") for group, names in LANED_RESOURCES.items()]
+        policy["spec"]["matchConstraints"]["resourceRules"] = rules
+    access = read_access(
+        f"{OBJECT_PREFIX}{name}", (("admissionregistration.k8s.io", MUTATING),), dict.fromkeys(readers)
+    )
+    return [policy, *others, *access]

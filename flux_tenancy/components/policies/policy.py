@@ -14,6 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from flux_tenancy.components.allowlists.cel import text, texts
+from flux_tenancy.components.config.yaml_files import data_of
 from flux_tenancy.components.tenant.annotations import NAMESPACES, SERVICE_ACCOUNT, WITHOUT_GRANTS
 from flux_tenancy.components.tenant.role import MANAGED
 from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest
@@ -81,6 +82,26 @@ class PolicyName(StrEnum):
     TENANT_IMAGES = "tenant-images"
     ONBOARDING = "onboarding"
     vars().update(_further([*vars().values()]))
+
+
+@dataclass(frozen=True)
+class Threat:
+    """An attempt of a tenant (`threats.yaml`).
+
+    Attributes:
+        stopped_by: what stops it in addition to admission.
+        at_admission: whether a policy must stop it, too.
+    """
+
+    attempt: str
+    stopped_by: tuple[str, ...]
+    at_admission: bool
+
+
+THREATS: Mapping[int, Threat] = {
+    number: Threat(row["attempt"], tuple(row.get("stopped", ())), row.get("at_admission", True))
+    for number, row in data_of(__file__, "threats.yaml").items()
+}
 
 
 def value_of(annotation: str, otherwise: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from flux_tenancy.components.installs.flux.lanes import lease_of
+from flux_tenancy.components.installs.flux.release import lease_of
 from flux_tenancy.components.policies.config import PolicyMode
 from flux_tenancy.components.policies.policy import (
     NOT_BY_A_CONTROLLER,

@@ -18,7 +18,7 @@ from flux_tenancy.components.installs.flux.controller_rights import shared_imper
 from flux_tenancy.components.installs.flux.egress import host_and_port
 from flux_tenancy.components.installs.flux.profile import StackFacts
 from flux_tenancy.components.policies.kyverno_only import onboards
-from flux_tenancy.components.policies.native_only import pod_defaults, set_accounts, set_lanes, tenant_labels
+from flux_tenancy.components.policies.native_only import mutation, tenant_labels
 from flux_tenancy.components.rbac.subjects import table
 from flux_tenancy.components.sources.config import ExternalArtifactSource
 from flux_tenancy.components.sources.objects import fetched_url, is_encrypted
@@ -174,9 +174,9 @@ def monitoring_objects(config: StackConfig) -> list[Manifest]:
 def label_guards(config: StackConfig) -> list[Manifest]:
     """What keeps everyone but the platform from setting the labels of tenants, and what changes objects of tenants."""
     readers = [*config.cluster.previewers, *config.cluster.auditors]
-    lanes = set_lanes(readers) if config.flux.set_lanes else []
-    accounts = set_accounts(readers) if config.flux.set_accounts else []
-    pods = pod_defaults(readers) if config.policies.pod_defaults else []
+    lanes = mutation("set-lanes", readers) if config.flux.set_lanes else []
+    accounts = mutation("set-accounts", readers) if config.flux.set_accounts else []
+    pods = mutation("pod-defaults", readers) if config.policies.pod_defaults else []
     return [*tenant_labels(config.policies.mode, makes_namespaces=config.makes_namespaces), *lanes, *accounts, *pods]
 
 

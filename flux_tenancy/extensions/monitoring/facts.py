@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flux_tenancy.components.config.types import seconds
-from flux_tenancy.components.installs.flux.lanes import instances_of
+from flux_tenancy.components.installs.flux.release import instances_of
 
 if TYPE_CHECKING:
     from flux_tenancy.components.stack.config import MonitoringConfig, StackConfig

@@ -23,7 +23,7 @@ from kubernetes import client
 from flux_tenancy.components.config.decisions import now
 from flux_tenancy.components.config.errors import Problem
 from flux_tenancy.components.config.messages import Message, printable
-from flux_tenancy.components.policies.threats import THREATS
+from flux_tenancy.components.policies.policy import THREATS
 from flux_tenancy.components.stack.files.tenant_files import MergedTenant
 from flux_tenancy.isolation.report import FORMAT
 from flux_tenancy.operations.admission.findings import Violation

@@ -9,9 +9,8 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from flux_tenancy.components.installs.flux.lanes import lane_of
 from flux_tenancy.components.installs.flux.lockdown_flags import DEFAULT_ACCOUNT, flags_for
-from flux_tenancy.components.installs.flux.release import version_of
+from flux_tenancy.components.installs.flux.release import lane_of, version_of
 from flux_tenancy.components.rbac.subjects import ALL_ACCOUNTS, Subject, SubjectKind, subjects_of
 from flux_tenancy.components.tenant.further_access import is_documented
 from flux_tenancy.components.tenant.role import FLUX_KINDS, group_resource

@@ -15,7 +15,7 @@ from flux_tenancy.components.cluster.client import ClusterUnavailable, explainin
 from flux_tenancy.components.config.decisions import now
 from flux_tenancy.components.config.errors import Problem, coded
 from flux_tenancy.components.config.messages import printable
-from flux_tenancy.components.installs.flux.lanes import lane_of
+from flux_tenancy.components.installs.flux.release import lane_of
 from flux_tenancy.components.policies.policy import PolicyName
 from flux_tenancy.components.policies.rendering import object_name
 from flux_tenancy.components.stack.files.tenant_files import MergedTenant

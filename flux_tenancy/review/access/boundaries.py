@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from flux_tenancy.components.installs.flux.lanes import lane_of
 from flux_tenancy.components.installs.flux.lockdown_flags import (
     DEFAULT_ACCOUNT,
     FORBIDDEN_FLAGS,
@@ -13,7 +12,7 @@ from flux_tenancy.components.installs.flux.lockdown_flags import (
     flags_for,
 )
 from flux_tenancy.components.installs.flux.profile import FEATURE_GATES
-from flux_tenancy.components.installs.flux.release import component_of, version_of
+from flux_tenancy.components.installs.flux.release import component_of, lane_of, version_of
 from flux_tenancy.components.rbac.rights import CLUSTER
 from flux_tenancy.components.rbac.subjects import Subject, SubjectKind
 from flux_tenancy.components.sync.decryption import KEY_SERVICES

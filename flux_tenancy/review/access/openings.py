@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any
 
-from flux_tenancy.components.installs.flux.lanes import APP_LABEL
+from flux_tenancy.components.installs.flux.release import APP_LABEL
 from flux_tenancy.components.rbac.subjects import Subject, SubjectKind
 from flux_tenancy.components.tenant.network import NAMESPACE_NAME_LABEL, OPENINGS_SUFFIX
 from flux_tenancy.components.vocabulary.manifests import Manifest, selects

@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from flux_tenancy.components.installs.flux.config import SELECTOR
-from flux_tenancy.components.installs.flux.lanes import lane_of, selector_of
 from flux_tenancy.components.installs.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS, PROXY_VARIABLES
 from flux_tenancy.components.installs.flux.profile import FEATURE_GATES
+from flux_tenancy.components.installs.flux.release import SELECTOR, lane_of, selector_of
 from flux_tenancy.components.tenant.annotations import FREEZES
 from flux_tenancy.components.vocabulary.manifests import Manifest, value_at
 from flux_tenancy.components.vocabulary.names import BUCKET, GIT_REPOSITORY, KUSTOMIZATION, LANE_LABEL, OCI_REPOSITORY

@@ -10,10 +10,9 @@ import pytest
 from sample_scene import deployment, placed, scene
 
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
-from flux_tenancy.components.policies.policy import PolicyName
+from flux_tenancy.components.policies.policy import THREATS, PolicyName
 from flux_tenancy.components.policies.rendering import POLICIES, object_name
 from flux_tenancy.components.policies.table import policy_set
-from flux_tenancy.components.policies.threats import THREATS
 from flux_tenancy.components.vocabulary.manifests import selects
 from flux_tenancy.components.vocabulary.names import LANE_LABEL, Controller
 from flux_tenancy.isolation.attempts import NOT_ASKED, attempts, controls

@@ -15,11 +15,16 @@ import pulumi
 from flux_tenancy.components.engine.state import made_once
 from flux_tenancy.components.git.source import GitAccess, planned_source
 from flux_tenancy.components.installs.flux.config import FluxConfig, Profile
-from flux_tenancy.components.installs.flux.egress import ArtifactHost, artifact_hosts, artifact_secret
-from flux_tenancy.components.installs.flux.lanes import lane_of
+from flux_tenancy.components.installs.flux.egress import (
+    REPLACED,
+    ArtifactHost,
+    SeenNames,
+    artifact_hosts,
+    artifact_secret,
+    restarted,
+)
 from flux_tenancy.components.installs.flux.profile import NO_TENANTS, StackFacts, configured, in_phases
-from flux_tenancy.components.installs.flux.release import component_of
-from flux_tenancy.components.installs.flux.seen_names import REPLACED, SeenNames, restarted
+from flux_tenancy.components.installs.flux.release import component_of, lane_of
 from flux_tenancy.components.plan import Planned, Registered, Stage, register, register_planned
 from flux_tenancy.components.sync.decryption import decryption_objects
 from flux_tenancy.components.sync.kustomization import kustomization

@@ -25,6 +25,7 @@ from flux_tenancy.components.git.config import GitSource
 from flux_tenancy.components.installs.flux.lockdown_flags import SECRETS_CACHE, caches_secrets, refusal
 from flux_tenancy.components.installs.flux.release import (
     FLUX,
+    SELECTOR,
     ControllerArgument,
     EgressHost,
     FluxMinor,
@@ -47,7 +48,6 @@ from flux_tenancy.components.vocabulary.names import (
 RELEASE_URL = f"{FLUX.repository}/releases/download/v{{version}}/install.yaml"
 PLATFORM_LANE = "platform"
 """How messages and outputs name the platform's own controllers."""
-SELECTOR = "--watch-label-selector="
 CONCURRENT = "--concurrent="
 # With the name of a controller and what the Deployment controller adds, it is part of the names of pods.
 _LONGEST_LANE = 20

@@ -28,8 +28,7 @@ import yaml
 
 from flux_tenancy.components.allowlists.cel import mapping, text, unchanged
 from flux_tenancy.components.config.yaml_files import data_of
-from flux_tenancy.components.installs.flux.lanes import lease_of
-from flux_tenancy.components.installs.flux.release import COMPONENT_LABEL
+from flux_tenancy.components.installs.flux.release import COMPONENT_LABEL, lease_of
 from flux_tenancy.components.rbac.subjects import rbac_binding, rbac_role, rbac_rule, rules_for, user_of
 from flux_tenancy.components.sync.decryption import decryption_account
 from flux_tenancy.components.vocabulary.manifests import Manifest

@@ -12,26 +12,42 @@ therefore no reverse DNS record that would reveal its name.
 The other controllers connect to hosts that tenants name, too, so only their requests without TLS go to that address:
 all that the same targets answer.
 
-Source: https://pkg.go.dev/golang.org/x/net/http/httpproxy#Config
+The error about an artifact that cannot be fetched has its URL. So the name of a server is in a status and in an Event
+when a Kustomization or HelmRelease was reconciled while the server did not answer for three minutes. Such a name is
+replaced.
+
+Source: https://pkg.go.dev/golang.org/x/net/http/httpproxy#Config and `FetchWithContext` in
+http/fetch/archive_fetcher.go of github.com/fluxcd/pkg
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from flux_tenancy.components.installs.flux.lanes import instance_of, lane_of
+import pulumi
+
+from flux_tenancy.components.cluster.client import explaining, items
+from flux_tenancy.components.cluster.component import if_readable
+from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.installs.flux.lockdown_flags import PROXY_VARIABLES
-from flux_tenancy.components.installs.flux.release import component_of
-from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, LANED, Controller
+from flux_tenancy.components.installs.flux.release import ADVERTISED, component_of, instance_of, lane_of
+from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, HELM_API, KUSTOMIZE_API, LANED, Controller
 
 if TYPE_CHECKING:
+    from kubernetes import client
+
+    from flux_tenancy.components.engine.state import State
     from flux_tenancy.components.installs.flux.config import FluxConfig
     from flux_tenancy.components.vocabulary.manifests import Manifest
+
 
 # Each artifact server, and the variable that makes the controllers that apply fetch its artifacts from another host.
 # Source: internal/controller/kustomization_controller.go of kustomize-controller, internal/loader/artifact_url.go of
@@ -51,7 +67,7 @@ ARTIFACT_NAME = re.compile(r"artifacts-[0-9a-f]{32}")
 """The generated names."""
 _CLUSTER_DOMAIN = "cluster.local."
 # notification-controller itself has an address to listen at in place of the URL.
-_ADVERTISED, _EVENTS = "--storage-adv-addr=", "--events-addr=http"
+_EVENTS = "--events-addr=http"
 # The kubelet sets these variables in every container, and client-go reads the API server's address from them. The
 # brackets are for IPv6; Go accepts an IPv4 address or a name in them, too.
 _API_SERVER = "[$(KUBERNETES_SERVICE_HOST)]:$(KUBERNETES_SERVICE_PORT)"
@@ -223,7 +239,7 @@ def _arguments(deployment: Manifest) -> list[str]:
 
 def _domain(arguments: Iterable[str]) -> str:
     """The DNS suffix of Services, taken from the advertised artifact address: a cluster may have its own domain."""
-    advertised = next((each.removeprefix(_ADVERTISED) for each in arguments if each.startswith(_ADVERTISED)), "")
+    advertised = next((each.removeprefix(ADVERTISED) for each in arguments if each.startswith(ADVERTISED)), "")
     own = advertised.partition(".svc.")[2].partition(":")[0]
     return f"{FLUX_NAMESPACE}.svc.{own or _CLUSTER_DOMAIN}"
 
@@ -231,3 +247,87 @@ def _domain(arguments: Iterable[str]) -> str:
 def _events_hosts(arguments: Iterable[str]) -> list[str]:
     """The hosts to which the release sends events."""
     return [_host_of(each.partition("=")[2]) for each in arguments if each.startswith(_EVENTS)]
+
+
+REPLACED = "flux-tenancy/artifact-hosts"
+"""The annotation of a name that was replaced, and of the pods that were restarted with the new one."""
+_APPLIERS = (f"/apis/{KUSTOMIZE_API}/kustomizations", f"/apis/{HELM_API}/helmreleases")
+# Of both controllers, when they cannot fetch an artifact.
+_REASON = "reason=ArtifactFailed"
+
+
+@dataclass(frozen=True)
+class SeenNames:
+    """Names of artifact servers that are replaced, by the resources that have them.
+
+    Attributes:
+        seen: those that this update replaces.
+        replaced: those that an earlier update has replaced.
+    """
+
+    seen: frozenset[str] = frozenset()
+    replaced: frozenset[str] = frozenset()
+
+    @property
+    def all(self) -> frozenset[str]:
+        return self.seen | self.replaced
+
+    def warnings(self) -> list[Message]:
+        """What the user should know about an update that replaces names."""
+        if not self.seen:
+            return []
+        return [
+            Message(
+                "FT-CLU-118",
+                "tenants may know the random name of an artifact server, which is in a status or an Event of a "
+                "Kustomization or HelmRelease",
+                "this update replaces the name, and restarts kustomize-controller and helm-controller; find out why "
+                "source-controller did not answer for three minutes",
+            )
+        ]
+
+
+def replaced_names(state: State) -> frozenset[str]:
+    """The resources whose names an earlier update has replaced."""
+    found = _recorded(state).items()
+    return frozenset(resource for resource, each in found if REPLACED in (each.get("annotations") or {}))
+
+
+def read_seen_names(api: client.ApiClient, state: State) -> frozenset[str]:
+    """The resources whose names are in a status or an Event. Raises ClusterUnavailable."""
+    names = {str(each["name"]): resource for resource, each in _recorded(state).items()}
+    if not names:
+        return frozenset()
+    with explaining(api):
+        said = [each.get("status") for path in _APPLIERS for each in items(api, path)]
+    said += if_readable(partial(_messages, api), [])
+    text = json.dumps(said)
+    return frozenset(resource for name, resource in names.items() if name in text)
+
+
+def _messages(api: client.ApiClient) -> list[Any]:
+    with explaining(api):
+        return [each.get("message") for each in items(api, "/api/v1/events", fieldSelector=_REASON)]
+
+
+def restarted(deployment: Manifest, entries: Sequence[pulumi.Output[str]]) -> Manifest:
+    """A controller whose pods are replaced when one of these names is; as it is if there are none.
+
+    Pods read the names when they start.
+    """
+    if not entries:
+        return deployment
+    digest = pulumi.Output.all(*entries).apply(lambda each: hashlib.sha256("".join(each).encode()).hexdigest()[:16])
+    template = deployment["spec"]["template"]
+    metadata = template["metadata"]
+    marked = metadata | {"annotations": metadata.get("annotations", {}) | {REPLACED: digest}}
+    return deployment | {"spec": deployment["spec"] | {"template": template | {"metadata": marked}}}
+
+
+def _recorded(state: State) -> dict[str, Mapping[str, Any]]:
+    """The metadata of the Services that have such names, by resource."""
+    return {
+        resource: outputs["metadata"]
+        for (type_, resource), outputs in state.resources.items()
+        if type_ == "kubernetes:core/v1:Service" and resource.startswith(NAME_RESOURCES)
+    }

@@ -27,14 +27,13 @@ from flux_tenancy.components.installs.flux.controller_rights import (
     vault_config_map,
 )
 from flux_tenancy.components.installs.flux.egress import artifact_hosts, egress_variables, plain_http_variables, proxied
-from flux_tenancy.components.installs.flux.lanes import APP_LABEL, instances_of, lane_of, with_lanes
 from flux_tenancy.components.installs.flux.lockdown_flags import (
     HELM_INDEX_LIMIT,
     POD_ADDRESS,
     arguments_for,
     variables_for,
 )
-from flux_tenancy.components.installs.flux.release import component_of
+from flux_tenancy.components.installs.flux.release import APP_LABEL, component_of, instances_of, lane_of, with_lanes
 from flux_tenancy.components.sync.decryption import decryption_account
 from flux_tenancy.components.vocabulary.manifests import DISK, Manifest, parse_quantity
 from flux_tenancy.components.vocabulary.names import (
@@ -49,7 +48,6 @@ from flux_tenancy.components.vocabulary.names import (
 if TYPE_CHECKING:
     from flux_tenancy.components.installs.flux.config import FluxEgress
 
-_APP = APP_LABEL
 _ALL_OF_FLUX: Manifest = {"podSelector": {}}
 PLATFORM_PODS: Manifest = {"podSelector": {"matchExpressions": [{"key": LANE_LABEL, "operator": "DoesNotExist"}]}}
 """Flux's pods that belong to no lane."""
@@ -66,7 +64,7 @@ def restrict_egress(manifests: list[Manifest], egress: FluxEgress, lanes: Collec
     if not (allowed := _allowed(egress)):
         return
     names = [name for controller in allowed for name in instances_of(controller, lanes)]
-    others = {"matchExpressions": [{"key": _APP, "operator": "NotIn", "values": names}]}
+    others = {"matchExpressions": [{"key": APP_LABEL, "operator": "NotIn", "values": names}]}
     for manifest in manifests:
         if manifest["kind"] == "NetworkPolicy" and _allows_all_egress(manifest["spec"]):
             manifest["spec"]["podSelector"] = others
@@ -86,7 +84,7 @@ def separate_lanes(manifests: list[Manifest], lanes: Collection[str]) -> None:
                 rule["from"] = [PLATFORM_PODS if each == _ALL_OF_FLUX else each for each in rule.get("from", ())]
     shared = [each.value for each in _SHARED_SERVERS]
     in_lanes = {"podSelector": {"matchExpressions": [{"key": LANE_LABEL, "operator": "Exists"}]}}
-    manifests.append(_ingress("lanes", {"matchExpressions": [_in(_APP, shared)]}, in_lanes))
+    manifests.append(_ingress("lanes", {"matchExpressions": [_in(APP_LABEL, shared)]}, in_lanes))
     for lane in lanes:
         pods = {"matchLabels": {LANE_LABEL: lane}}
         manifests.append(_ingress(f"lane-{lane}", pods, {"podSelector": pods}))
@@ -122,7 +120,9 @@ def _ingress(name: str, pods: Manifest, sender: Manifest) -> Manifest:
 def _policy(controller: Controller, rules: Sequence[Manifest], lanes: Collection[str]) -> Manifest:
     flux: list[Manifest] = [dict(_ALL_OF_FLUX)]
     names = instances_of(controller, lanes)
-    pods: Manifest = {"matchExpressions": [_in(_APP, names)]} if lanes else {"matchLabels": {_APP: controller.value}}
+    pods: Manifest = (
+        {"matchExpressions": [_in(APP_LABEL, names)]} if lanes else {"matchLabels": {APP_LABEL: controller.value}}
+    )
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",

@@ -1,12 +1,18 @@
-"""A Flux release as a pinned input: fetched from the configured URL or bundle and verified by its digest.
+"""A Flux release as a pinned input: fetched from the configured URL or bundle and verified by its digest; its lanes.
 
 What its objects may say is checked by the CustomResourceDefinitions of the release: structure, types, enumerations and
 patterns. The rules in CEL (`x-kubernetes-validations`) are checked by the API server, in the dry run of a preview.
+
+Lanes are the controllers of a release once more, each set for the Flux objects with one value of a label. The release
+is expanded before its profile is applied, so a controller of a lane is configured like any other.
+Source: https://fluxcd.io/flux/installation/configuration/sharding/
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import hashlib
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from copy import deepcopy
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +28,7 @@ from flux_tenancy.components.config.types import SEMANTIC_VERSION, matching
 from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.installs.product import Product, minor, parse_version
 from flux_tenancy.components.sync.notifications import BETA_PROVIDER_API, PROVIDER_API
-from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, Controller
+from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, LANE_LABEL, LANED, RECONCILERS, Controller
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator, ValidationError
@@ -308,3 +314,81 @@ def _closed(schema: Any) -> Any:
     found = {key: _closed(value) for key, value in schema.items()}
     closes = isinstance(schema.get("properties"), dict) and not schema.get("x-kubernetes-preserve-unknown-fields")
     return {"additionalProperties": False} | found if closes else found
+
+
+APP_LABEL = "app"
+"""The label by which Services, Deployments and NetworkPolicies of the release select pods."""
+PLATFORM_SELECTOR = f"!{LANE_LABEL}"
+"""What the platform's controllers serve: so nobody serves an object with an unknown lane."""
+ADVERTISED = "--storage-adv-addr="
+
+
+def with_lanes(manifests: list[Manifest], lanes: Collection[str]) -> list[Manifest]:
+    """The release with a copy of its controllers for each lane; without lanes, the release as it is."""
+    if not lanes:
+        return manifests
+    copies = [
+        _of_lane(manifest, controller, lane)
+        for lane in lanes
+        for manifest in manifests
+        if (controller := component_of(manifest)) in LANED and manifest["kind"] in ("Deployment", "Service")
+    ]
+    for manifest in manifests:
+        if manifest["kind"] == "Deployment" and component_of(manifest) in RECONCILERS:
+            # Another selector is another lease: the pods before and after a change would both be leaders. Recreate
+            # cannot be applied on the server's side over the defaults of a rolling update.
+            manifest["spec"]["strategy"] = {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
+    result = [*manifests, *copies]
+    for manifest in result:
+        if manifest["kind"] == "Deployment" and component_of(manifest) in LANED:
+            container = manifest["spec"]["template"]["spec"]["containers"][0]
+            container["args"] = [*container.get("args", ()), SELECTOR + selector_of(lane_of(manifest))]
+    return result
+
+
+def lane_of(manifest: Mapping[str, Any]) -> str:
+    """The lane that an object belongs to; empty if it belongs to none."""
+    lane: str = manifest["metadata"].get("labels", {}).get(LANE_LABEL, "")
+    return lane
+
+
+def selector_of(lane: str) -> str:
+    """The label selector for the objects that the controllers of a lane serve; of the platform if it is empty."""
+    return f"{LANE_LABEL}={lane}" if lane else PLATFORM_SELECTOR
+
+
+def instance_of(controller: Controller, lane: str) -> str:
+    """The name of a controller of a lane: of its Deployment and Service, and the label `app` of its pods."""
+    return f"{controller.value}-{lane}" if lane else controller.value
+
+
+def instances_of(controller: Controller, lanes: Collection[str]) -> list[str]:
+    """The names of a controller of the platform and of all lanes."""
+    return [instance_of(controller, lane) for lane in ("", *(lanes if controller in LANED else ()))]
+
+
+def lease_of(controller: Controller, lane: str) -> str:
+    """The name of the lease by which the pods of a controller elect a leader, in a stack with lanes.
+
+    Source: GenerateID in runtime/leaderelection/leaderelection.go of github.com/fluxcd/pkg
+    """
+    return f"{controller.value}-leader-election-{hashlib.sha256(selector_of(lane).encode()).hexdigest()[:8]}"
+
+
+def _of_lane(manifest: Manifest, controller: Controller, lane: str) -> Manifest:
+    copy, name = deepcopy(manifest), instance_of(controller, lane)
+    copy["metadata"]["name"] = name
+    copy["metadata"].setdefault("labels", {})[LANE_LABEL] = lane
+    spec = copy["spec"]
+    if copy["kind"] == "Service":
+        spec["selector"] = spec["selector"] | {APP_LABEL: name}
+        return copy
+    spec["selector"]["matchLabels"][APP_LABEL] = name
+    spec["template"]["metadata"]["labels"] |= {APP_LABEL: name, LANE_LABEL: lane}
+    container = spec["template"]["spec"]["containers"][0]
+    own, others = f"{ADVERTISED}{name}.", f"{ADVERTISED}{controller.value}."
+    container["args"] = [each.replace(others, own) for each in container.get("args", ())]
+    return copy
+
+
+SELECTOR = "--watch-label-selector="

@@ -13,8 +13,8 @@ from flux_tenancy.components.config.errors import ConfigurationError, Problem
 from flux_tenancy.components.config.pinned_input import PinnedInputError
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.installs.capsule import CapsuleRelease, read_capsule
+from flux_tenancy.components.installs.flux.egress import SeenNames
 from flux_tenancy.components.installs.flux.release import read_release
-from flux_tenancy.components.installs.flux.seen_names import SeenNames
 from flux_tenancy.components.installs.kyverno import kyverno_chart
 from flux_tenancy.components.stack.checks.flux import spec_problems
 from flux_tenancy.components.stack.cluster.deletions import protected_resources

@@ -45,8 +45,8 @@ from flux_tenancy.components.git.github_preflight import (
     unregistered,
 )
 from flux_tenancy.components.installs.capsule import CAPSULE, administrator_problems
+from flux_tenancy.components.installs.flux.egress import SeenNames, read_seen_names, replaced_names
 from flux_tenancy.components.installs.flux.release import needed_kubernetes
-from flux_tenancy.components.installs.flux.seen_names import SeenNames, read_seen_names, replaced_names
 from flux_tenancy.components.installs.kyverno import KYVERNO, WEBHOOK_LABEL
 from flux_tenancy.components.installs.product import Product, minor
 from flux_tenancy.components.recovery.cluster import (

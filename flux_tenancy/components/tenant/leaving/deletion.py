@@ -35,7 +35,7 @@ from flux_tenancy.components.cluster.hooks import in_thread
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.types import seconds
 from flux_tenancy.components.engine import log
-from flux_tenancy.components.installs.flux.lanes import instance_of, lane_of
+from flux_tenancy.components.installs.flux.release import instance_of, lane_of
 from flux_tenancy.components.plan import Deletion, Planned
 from flux_tenancy.components.sync.flux_objects import request_reconciliation
 from flux_tenancy.components.tenant.capsule.config import CAPSULE_TENANT_LABEL, TENANT

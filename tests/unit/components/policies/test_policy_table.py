@@ -9,13 +9,12 @@ from dev.reference.flux_releases import FIELDS
 from dev.reference.pages import DOCS
 from dev.reference.policies import policies_page
 from flux_tenancy.components.config.section import Section
-from flux_tenancy.components.installs.flux.lanes import lease_of
+from flux_tenancy.components.installs.flux.release import lease_of
 from flux_tenancy.components.policies.component import probe_answer, probe_policy, probe_request
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
-from flux_tenancy.components.policies.policy import PolicyName
+from flux_tenancy.components.policies.policy import THREATS, PolicyName
 from flux_tenancy.components.policies.rendering import object_name
 from flux_tenancy.components.policies.table import policies, policy_set
-from flux_tenancy.components.policies.threats import THREATS
 from flux_tenancy.components.tenant.annotations import namespace_annotations
 from flux_tenancy.components.tenant.config import TenantBounds, TenantConfig, TenantPolicies
 from flux_tenancy.components.tenant.role import MANAGED

@@ -15,8 +15,8 @@ from sample_stack import FLUX, flux_config, load
 from flux_tenancy.components.config.errors import ConfigurationError
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.installs.flux.component import FluxInstall, FluxInstallArgs
+from flux_tenancy.components.installs.flux.egress import SeenNames, read_seen_names, replaced_names
 from flux_tenancy.components.installs.flux.profile import StackFacts, configured
-from flux_tenancy.components.installs.flux.seen_names import SeenNames, read_seen_names, replaced_names
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import Controller
 from tests.support.network import Network, Peer

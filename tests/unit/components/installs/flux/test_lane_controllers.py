@@ -9,8 +9,8 @@ from sample_release import names, one, release
 from sample_stack import FLUX, KYVERNO, flux_config, load, problems, tenant_config
 
 from flux_tenancy.components.engine.state import State
-from flux_tenancy.components.installs.flux.lanes import lease_of
 from flux_tenancy.components.installs.flux.profile import StackFacts, configured, in_phases
+from flux_tenancy.components.installs.flux.release import lease_of
 from flux_tenancy.components.stack.plan import stack_plan
 from flux_tenancy.components.tenant.config import TenancyConfig
 from flux_tenancy.components.tenant.identity import impersonations, is_granted
