@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from flux_tenancy.components.cluster.config import ClusterConfig, connect
 from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.recovery.cluster import co_owners, relinquish
-from flux_tenancy.components.sync.flux_objects import read_syncs, read_time, request_reconciliation
+from flux_tenancy.components.sync.flux_objects import read_syncs, request_reconciliation
 from flux_tenancy.components.sync.status import REQUESTED_AT
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from tests.support.api_client import ApiClient
@@ -95,12 +95,6 @@ def test_deleted_objects_are_not_requested(server: ApiServer) -> None:
     api = connect(ClusterConfig(kubeconfig=str(server.kubeconfig)), Path())
 
     request_reconciliation(api, source() | {"metadata": {"name": "gone", "namespace": "apps"}}, NOON)
-
-
-def test_the_clusters_time_is_that_of_its_api_server(server: ApiServer) -> None:
-    api = connect(ClusterConfig(kubeconfig=str(server.kubeconfig)), Path())
-
-    assert abs(read_time(api) - datetime.now(UTC)) < timedelta(minutes=1)
 
 
 def test_foreign_objects_and_requests_for_reconciliation_are_left_alone(server: ApiServer) -> None:

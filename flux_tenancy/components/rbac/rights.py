@@ -6,16 +6,107 @@ Source: https://kubernetes.io/docs/reference/access-authn-authz/rbac/
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import cached_property
 from itertools import product
 from typing import Any
 
 from flux_tenancy.components.config.messages import printable
-from flux_tenancy.components.rbac.kubernetes_roles import AGGREGATE_LABEL, KNOWN, POWER, READ, WRITE, KubernetesRole
-from flux_tenancy.components.rbac.subjects import PUBLIC_NAMESPACE
+from flux_tenancy.components.rbac.subjects import PUBLIC_NAMESPACE, table
 from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest, selects
+
+READ = ("get", "list", "watch")
+WRITE = ("create", "update", "patch", "delete", "deletecollection")
+
+
+class KubernetesRole(StrEnum):
+    """A user-facing ClusterRole of Kubernetes, from the weakest to the most powerful; each has the rights of those
+    before it."""
+
+    VIEW = "view"
+    EDIT = "edit"
+    ADMIN = "admin"
+    CLUSTER_ADMIN = "cluster-admin"
+
+
+POWER: Mapping[str, int] = {role.value: power for power, role in enumerate(KubernetesRole)}
+"""The power of each role: higher is more."""
+
+AGGREGATE_LABEL = f"{RBAC}/aggregate-to-"
+"""The prefix of the labels of ClusterRoles that Kubernetes adds to `view`, `edit` or `admin`."""
+
+_APPS = "daemonsets deployments deployments/scale replicasets replicasets/scale statefulsets statefulsets/scale"
+# Verbs and the resources that each role allows them on, in addition to the role before it.
+_ADDED: Mapping[str, Sequence[tuple[Sequence[str], str]]] = {
+    KubernetesRole.VIEW: (
+        (
+            READ,
+            f"""
+            core: configmaps endpoints events limitranges namespaces persistentvolumeclaims
+                persistentvolumeclaims/status pods pods/log pods/status replicationcontrollers
+                replicationcontrollers/scale replicationcontrollers/status resourcequotas resourcequotas/status
+                serviceaccounts services services/status
+            discovery.k8s.io: endpointslices
+            events.k8s.io: events
+            apps: controllerrevisions {_APPS}
+            autoscaling: horizontalpodautoscalers
+            batch: cronjobs jobs
+            networking.k8s.io: ingresses networkpolicies
+            policy: poddisruptionbudgets
+            """,
+        ),
+    ),
+    KubernetesRole.EDIT: (
+        # An eviction can only be created; other verbs allow nothing.
+        (
+            (*READ, *WRITE),
+            """
+            core: pods/attach pods/eviction pods/exec pods/portforward pods/proxy secrets services/proxy
+            coordination.k8s.io: leases
+            """,
+        ),
+        (
+            WRITE,
+            f"""
+            core: configmaps events persistentvolumeclaims pods replicationcontrollers replicationcontrollers/scale
+                serviceaccounts services
+            events.k8s.io: events
+            apps: {_APPS}
+            autoscaling: horizontalpodautoscalers
+            batch: cronjobs jobs
+            networking.k8s.io: ingresses networkpolicies
+            policy: poddisruptionbudgets
+            """,
+        ),
+        (("impersonate",), "core: serviceaccounts"),
+        (("create",), "core: serviceaccounts/token"),
+    ),
+    KubernetesRole.ADMIN: (
+        (("create",), "authorization.k8s.io: localsubjectaccessreviews"),
+        ((*READ, *WRITE), f"{RBAC}: rolebindings roles"),
+    ),
+}
+
+
+def _known() -> Iterator[tuple[str, frozenset[tuple[str, str, str]]]]:
+    held: frozenset[tuple[str, str, str]] = frozenset()
+    for name, added in _ADDED.items():
+        for verbs, resources in added:
+            held |= {(verb, group, each) for group, names in table(resources) for verb in verbs for each in names}
+        yield name, held
+
+
+KNOWN: Mapping[str, frozenset[tuple[str, str, str]]] = dict(_known())
+"""The verbs on groups and resources that Kubernetes' own roles allow in the namespaces that they are bound in;
+`cluster-admin` allows everything.
+
+Reviewers read these roles by name. The rules serve only to compare them with other roles: a tenant that gets `admin` in
+place of the tenant role loses nothing that `admin` has, too.
+
+Source: plugin/pkg/auth/authorizer/rbac/bootstrappolicy/policy.go of Kubernetes 1.36
+"""
 
 Rules = Sequence[Mapping[str, Sequence[str]]]
 RoleReference = tuple[str, str, str]

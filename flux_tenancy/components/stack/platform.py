@@ -48,7 +48,7 @@ from flux_tenancy.components.tenant.component import Tenant, TenantArgs
 from flux_tenancy.components.tenant.config import TenantConfig
 from flux_tenancy.components.tenant.grants import relaxed_policies
 from flux_tenancy.components.tenant.leaving.deletion import Offboarding
-from flux_tenancy.components.tenant.quotas import QuotaHooks, QuotaStatus
+from flux_tenancy.components.tenant.quotas import QuotaHooks
 from flux_tenancy.components.tenant.role import tenant_role
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL
@@ -237,7 +237,7 @@ def register_platform(config: StackConfig, found: Preflight, previous: PreviousK
     serving = serves(kyverno)
     access = git_access(config.git_sources, previous, found.lost, gone)
     plan = stack_plan(config, pulumi.get_stack(), access)
-    counted = QuotaHooks(QuotaStatus(api), plan.tenants.values()).of
+    counted = QuotaHooks(api, plan.tenants.values()).of
     taken = ConflictHooks(found.cluster.taken)
 
     waiting = hooked(taken.of, serving.waiting, counted)

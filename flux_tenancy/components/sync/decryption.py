@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -37,44 +37,26 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class AccountAnnotation:
-    """One annotation of the service account.
-
-    Attributes:
-        pattern: what the controller accepts as its value.
-        required: whether the controller does without.
-    """
-
-    annotation: str
-    pattern: str
-    required: bool
-
-
-@dataclass(frozen=True)
 class KeyService:
     """A key management service.
 
     Attributes:
-        settings: setting of the configuration -> what it becomes.
         rule: key of a creation rule in `.sops.yaml` that names keys of this service.
+        settings: setting of the configuration -> annotation of the service account.
+        required: the settings that the controller does not do without.
         identity: hosts that issue the identity, in addition to those of the keys.
         any_key: hosts of keys if the configuration names none.
     """
 
-    settings: Mapping[str, AccountAnnotation]
     rule: str
-    identity: tuple[str, ...]
-    any_key: tuple[str, ...]
+    settings: Mapping[str, str] = field(default_factory=dict)
+    required: tuple[str, ...] = ()
+    identity: tuple[str, ...] = ()
+    any_key: tuple[str, ...] = ()
 
 
 KEY_SERVICES: Mapping[str, KeyService] = {
-    name: KeyService(
-        {key: AccountAnnotation(**setting) for key, setting in row["settings"].items()},
-        row["rule"],
-        tuple(row.get("identity", ())),
-        tuple(row.get("anyKey", ())),
-    )
-    for name, row in data_of(__file__, "key_services.yaml").items()
+    name: KeyService(**row) for name, row in data_of(__file__, "key_services.yaml").items()
 }
 
 
@@ -144,25 +126,20 @@ class WorkloadIdentity(Section):
     def annotations(self) -> dict[str, str]:
         """Annotations of the service account."""
         settings = KEY_SERVICES[self.provider].settings
-        given = {setting.annotation: getattr(self, name) for name, setting in settings.items()}
+        given = {annotation: getattr(self, name) for name, annotation in settings.items()}
         return {annotation: value for annotation, value in given.items() if value is not None}
 
     @model_validator(mode="after")
     def _settings_fit(self) -> WorkloadIdentity:
-        own = KEY_SERVICES[self.provider].settings
-        everything = {name for provider in KEY_SERVICES.values() for name in provider.settings}
-        for name in sorted(everything):
+        service = KEY_SERVICES[self.provider]
+        for name in sorted({name for each in KEY_SERVICES.values() for name in each.settings}):
             key, value = str(type(self).model_fields[name].alias), getattr(self, name)
-            if name not in own and value is not None:
+            if name not in service.settings and value is not None:
                 raise MisplacedValueError(
                     (key,), NO_EFFECT(reason=f"it is not a setting of {self.provider}", remedy="remove it")
                 )
-            if name in own and own[name].required and value is None:
+            if name in service.required and value is None:
                 raise MisplacedValueError((key,), MISSING())
-            if name in own and value is not None and not re.fullmatch(own[name].pattern, value):
-                raise MisplacedValueError(
-                    (key,), Message("FT-CFG-205", "is rejected by Flux", f"it must match {own[name].pattern}").of(value)
-                )
         return self
 
 
@@ -242,11 +219,6 @@ def key_service_hosts(identity: WorkloadIdentity) -> tuple[str, ...]:
     return (*service.identity, *(hosts or service.any_key))
 
 
-# The controller recognizes the kind of a key by the suffix of its entry.
-AGE_ENTRY = "identity.agekey"
-OPENPGP_ENTRY = "{fingerprint}.asc"
-
-
 @dataclass(frozen=True)
 class DecryptionObjects:
     """The objects for the decryption of one sync.
@@ -292,11 +264,12 @@ def decryption_account(sync: str) -> str:
 
 
 def _keys(config: Decryption) -> dict[str, str]:
+    """The entries of the Secret; the controller recognizes the kind of a key by the suffix of its entry."""
     keys = {}
     if config.age is not None:
-        keys[AGE_ENTRY] = config.age.identities.get_secret_value()
+        keys["identity.agekey"] = config.age.identities.get_secret_value()
     if config.openpgp is not None:
-        keys |= {OPENPGP_ENTRY.format(fingerprint=key.fingerprint): key.private for key in config.openpgp.parsed}
+        keys |= {f"{key.fingerprint}.asc": key.private for key in config.openpgp.parsed}
     return keys
 
 

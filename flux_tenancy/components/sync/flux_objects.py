@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from email.utils import parsedate_to_datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -108,14 +106,14 @@ class FluxObjects:
     Attributes:
         read: reads what the platform and all tenants fetch and apply.
         request: requests the reconciliation of an object, with the time of the request.
-        now: returns the cluster's time.
         start_failures: reads why Pods of some namespaces do not start.
+        now: returns the current time.
     """
 
     read: Callable[[], Iterable[Mapping[str, Any]]]
     request: Callable[[Mapping[str, Any], datetime], None]
-    now: Callable[[], datetime]
     start_failures: Callable[[Iterable[str]], Iterable[StartFailure]] = lambda namespaces: ()
+    now: Callable[[], datetime] = partial(datetime.now, UTC)
 
 
 def flux_objects(api: client.ApiClient, kinds: Iterable[str] = ALWAYS) -> FluxObjects:
@@ -123,7 +121,6 @@ def flux_objects(api: client.ApiClient, kinds: Iterable[str] = ALWAYS) -> FluxOb
     return FluxObjects(
         partial(read_syncs, api, kinds),
         partial(request_reconciliation, api),
-        partial(read_time, api),
         partial(read_start_failures, api),
     )
 
@@ -141,36 +138,6 @@ def request_reconciliation(api: client.ApiClient, found: Mapping[str, Any], at: 
     request = {"metadata": {"annotations": {REQUESTED_AT: at.isoformat()}}}
     with explaining(api), suppress(NotFoundError):
         ask(api, "PATCH", path_of(found), request, fieldManager=MANAGER)
-
-
-def read_time(api: client.ApiClient) -> datetime:
-    """The time in the cluster. Raises ClusterUnavailable."""
-    with explaining(api):
-        return parsedate_to_datetime(ask(api, "GET", "/version/").headers["Date"])
-
-
-class ClusterClock:
-    """The cluster's time, read once and only on demand."""
-
-    def __init__(self, read: Callable[[], datetime], clock: Callable[[], float] = time.monotonic) -> None:
-        self._read, self._clock = read, clock
-        self._began = clock()
-        self._started: datetime | None = None
-
-    @property
-    def started(self) -> datetime:
-        """The time at which this clock was created."""
-        if self._started is None:
-            self._started = self._read() - self._elapsed
-        return self._started
-
-    @property
-    def now(self) -> datetime:
-        return self.started + self._elapsed
-
-    @property
-    def _elapsed(self) -> timedelta:
-        return timedelta(seconds=self._clock() - self._began)
 
 
 def lasted(duration: timedelta) -> str:

@@ -21,6 +21,7 @@ from flux_tenancy.components.installs.capsule import NAMESPACE_DELETER, NAMESPAC
 from flux_tenancy.components.rbac.rights import (
     BINDINGS,
     EVERYTHING,
+    READ,
     Permission,
     Right,
     Rights,
@@ -35,7 +36,7 @@ from flux_tenancy.components.rbac.subjects import Subject, rules_for, subject_of
 from flux_tenancy.components.tenant.capsule.config import BOUND_BY, BOUND_BY_LABEL, NAMESPACE_READER
 from flux_tenancy.components.tenant.grants import cluster_grants_name, grants_name
 from flux_tenancy.components.tenant.identity import delegation_name
-from flux_tenancy.components.tenant.role import MANAGED, READ, READABLE, TENANT_ROLE
+from flux_tenancy.components.tenant.role import MANAGED, READABLE, TENANT_ROLE
 from flux_tenancy.components.vocabulary.manifests import RBAC_API, Manifest, name_of, plural_of
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, TENANT_LABEL
 

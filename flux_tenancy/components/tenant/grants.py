@@ -10,19 +10,19 @@ import re
 from collections.abc import Iterable, Iterator
 from datetime import date
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from flux_tenancy.components.allowlists.types import ServiceType
 from flux_tenancy.components.config.decisions import LastDay, Reason
-from flux_tenancy.components.config.errors import NOT_A, UNKNOWN, MisplacedValueError
+from flux_tenancy.components.config.errors import NOT_A, MisplacedValueError
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import matching
 from flux_tenancy.components.plan import Planned, Stage
 from flux_tenancy.components.rbac.subjects import rbac_binding, rbac_role, rbac_rule
-from flux_tenancy.components.tenant.role import group_resource, owner_of, why_withheld
+from flux_tenancy.components.tenant.role import as_rule, group_resource, owner_of, why_withheld
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 
@@ -38,10 +38,12 @@ WITHHELD_GROUP = Wording(
 
 DEFINITIONS = ("apiextensions.k8s.io", "customresourcedefinitions")
 """API group and resource of CustomResourceDefinitions."""
-VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
-# Source: https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-resources
-NAMED_VERBS = ("delete", "get", "patch", "update")
-"""The verbs that a rule with `resourceNames` can limit to one object."""
+Verb = Literal["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
+NamedVerb = Literal["delete", "get", "patch", "update"]
+"""The verbs that a rule with `resourceNames` can limit to one object.
+
+Source: https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-resources
+"""
 # A DNS subdomain, or the empty string for the core group.
 _GROUP = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?")
 
@@ -79,30 +81,6 @@ def _group_of_objects(group: str) -> str:
     return group if group == DEFINITIONS[0] else _custom_group(group)
 
 
-def _verb(verb: str) -> str:
-    if verb not in VERBS:
-        raise ValueError(UNKNOWN(what="a verb that can be granted", choices=", ".join(VERBS)))
-    return verb
-
-
-def _named_verb(verb: str) -> str:
-    if verb not in NAMED_VERBS:
-        choices = f"{', '.join(NAMED_VERBS)}; for all objects, use rules"
-        raise ValueError(UNKNOWN(what="a verb that can be limited to one object by its name", choices=choices))
-    return verb
-
-
-def _excepted(policy: str) -> str:
-    if policy not in list(ExceptedPolicy):
-        choices = f"{', '.join(ExceptedPolicy)} (docs/grants.md)"
-        raise ValueError(UNKNOWN(what="a policy with exceptions for tenants", choices=choices))
-    return policy
-
-
-def _choice(*values: str) -> WithJsonSchema:
-    return WithJsonSchema({"type": "string", "enum": list(values), "description": " or ".join(values)})
-
-
 CustomGroup = Annotated[str, AfterValidator(_custom_group)]
 ResourceName = Annotated[
     str,
@@ -121,8 +99,6 @@ ObjectName = Annotated[
         ),
     ),
 ]
-Verb = Annotated[str, AfterValidator(_verb), _choice(*VERBS)]
-NamedVerb = Annotated[str, AfterValidator(_named_verb), _choice(*NAMED_VERBS)]
 
 
 class GrantedRule(Section):
@@ -185,9 +161,7 @@ class ClusterObject(Section):
 class PolicyException(Section):
     """An exception from one admission policy in the tenant's namespaces."""
 
-    policy: Annotated[str, AfterValidator(_excepted), _choice(*ExceptedPolicy)] = Field(
-        description="Name of the admission policy (docs/policies.md)."
-    )
+    policy: ExceptedPolicy = Field(description="Name of the admission policy (docs/policies.md).")
     names: tuple[ObjectName, ...] = Field(
         (), description="Names of the excepted objects, also as prefixes before a `-`; all by default."
     )
@@ -221,7 +195,7 @@ class Grant(Section):
                 Message(
                     "FT-TEN-401",
                     "grants nothing",
-                    f"add one of these: {'rules, clusterObjects, serviceTypes, exceptions'}",
+                    "add one of these: rules, clusterObjects, serviceTypes, exceptions",
                 )
             )
         return self
@@ -243,13 +217,16 @@ def cluster_grants_name(tenant: str) -> str:
 
 def planned_grants(tenant: TenantScope) -> Iterator[Planned]:
     """The roles with what is granted, and their bindings to the tenant's service account; nothing without grants."""
-    grants = tenant.config.grants
+    grants, labels = tenant.config.grants, {TENANT_LABEL: tenant.name}
     roles: list[Manifest] = []
-    if rules := _rules(grants):
-        roles += [rbac_role("Role", _metadata(tenant.name, namespace), rules) for namespace in tenant.undelegated]
+    if rules := [as_rule(rule) for grant in grants for rule in grant.rules]:
+        for namespace in tenant.undelegated:
+            metadata: Manifest = {"name": grants_name(tenant.name), "namespace": namespace, "labels": labels}
+            roles.append(rbac_role("Role", metadata, rules))
     if objects := [each for grant in grants for each in grant.cluster_objects]:
         named = [rbac_rule(each.api_group, (each.resource,), each.verbs, (each.name,)) for each in objects]
-        roles.append(rbac_role("ClusterRole", _metadata(tenant.name), named))
+        metadata = {"name": cluster_grants_name(tenant.name), "labels": labels}
+        roles.append(rbac_role("ClusterRole", metadata, named))
     for each in roles:
         yield Planned(Stage.CONTENT, each)
         kind, metadata = each["kind"], each["metadata"]
@@ -260,7 +237,7 @@ def planned_grants(tenant: TenantScope) -> Iterator[Planned]:
 
 def relaxed_policies(grants: Iterable[Grant]) -> frozenset[str]:
     """The names of the policies that grants relax; the others need not read them."""
-    found = set()
+    found: set[str] = set()
     for grant in grants:
         found |= {each.policy for each in grant.exceptions}
         if grant.service_types:
@@ -290,12 +267,8 @@ def has_expired(grant: Grant, today: date) -> bool:
     return grant.expires is not None and grant.expires < today
 
 
-def in_words(grant: Grant) -> list[str]:
+def in_words(grant: Grant) -> Iterator[str]:
     """What a grant allows, one sentence part for each of its entries."""
-    return list(_words(grant))
-
-
-def _words(grant: Grant) -> Iterator[str]:
     for rule in grant.rules:
         resources = ", ".join(f"{resource}.{group}" for group in rule.api_groups for resource in rule.resources)
         yield f"{', '.join(rule.verbs)} {resources} in its namespaces"
@@ -305,18 +278,3 @@ def _words(grant: Grant) -> Iterator[str]:
         yield f"Services of the type {' or '.join(grant.service_types)}"
     for exception in grant.exceptions:
         yield f"an exception from the policy {exception.policy} for {', '.join(exception.names) or 'all objects'}"
-
-
-def _rules(grants: Iterable[Grant]) -> list[Manifest]:
-    return [
-        {"apiGroups": list(rule.api_groups), "resources": list(rule.resources), "verbs": list(rule.verbs)}
-        for grant in grants
-        for rule in grant.rules
-    ]
-
-
-def _metadata(tenant: str, namespace: str = "") -> Manifest:
-    labels = {TENANT_LABEL: tenant}
-    if not namespace:
-        return {"name": cluster_grants_name(tenant), "labels": labels}
-    return {"name": grants_name(tenant), "namespace": namespace, "labels": labels}

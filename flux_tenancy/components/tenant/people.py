@@ -18,8 +18,9 @@ from flux_tenancy.components.cluster.component import READABLE as PREVIEWED
 from flux_tenancy.components.cluster.config import Person, Subject, rbac_subject
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.plan import Planned, Stage
+from flux_tenancy.components.rbac.rights import READ
 from flux_tenancy.components.rbac.subjects import rbac_binding, rbac_role, rules_for, table
-from flux_tenancy.components.tenant.role import FLUX_GROUPS, MANAGED, READ, READABLE
+from flux_tenancy.components.tenant.role import FLUX_GROUPS, MANAGED, READABLE
 from flux_tenancy.components.vocabulary.manifests import Manifest, ResourceTable
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ cmd/kube-controller-manager/app/core.go of Kubernetes 1.36"""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -44,58 +43,47 @@ class NotCounting(NotReady):
     """The cluster does not yet count what a quota limits."""
 
 
-@dataclass(frozen=True)
-class QuotaStatus:
-    """The status of a cluster's quotas.
+def wait_until_countable(api: client.ApiClient) -> None:
+    """Wait until Flux's definitions are old enough to be known to the quota controller.
 
-    Attributes:
-        api: a client for the cluster.
+    Raises:
+        ClusterUnavailable: the cluster does not answer, or has no such kinds.
+    """
+    young = KNOWN_AFTER_SECONDS - read_definition_age(api, DEFINITION)
+    if young > 0:
+        time.sleep(young)
+
+
+def wait_until_counting(api: client.ApiClient, namespace: str, name: str, counted: Collection[str]) -> None:
+    """Wait until the status of a ResourceQuota counts some of what it limits.
+
+    Args:
+        name: name of the quota; one that does not exist refuses nothing.
+        counted: the keys to be counted, e.g. `count/kustomizations.kustomize.toolkit.fluxcd.io`.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer.
+        NotCounting: they are not counted in time.
     """
 
-    api: client.ApiClient
-    clock: Callable[[], float] = time.monotonic
-    sleep: Callable[[float], None] = time.sleep
+    def missing() -> str | None:
+        quota = read_quota(api, namespace, name)
+        if quota is None:
+            return None
+        hard, status = quota.get("spec", {}).get("hard", {}), quota.get("status", {})
+        # A raised limit is in effect once the status has it.
+        counting = {key for key in status.get("used", {}) if status.get("hard", {}).get(key) == hard.get(key)}
+        return ", ".join(sorted(set(counted) - counting)) or None
 
-    def wait_until_countable(self) -> None:
-        """Wait until Flux's definitions are old enough to be known to the quota controller.
-
-        Raises:
-            ClusterUnavailable: the cluster does not answer, or has no such kinds.
-        """
-        young = KNOWN_AFTER_SECONDS - read_definition_age(self.api, DEFINITION)
-        if young > 0:
-            self.sleep(young)
-
-    def wait_until_counting(self, namespace: str, name: str, counted: Collection[str]) -> None:
-        """Wait until the status of a ResourceQuota counts some of what it limits.
-
-        Args:
-            name: name of the quota; one that does not exist refuses nothing.
-            counted: the keys to be counted, e.g. `count/kustomizations.kustomize.toolkit.fluxcd.io`.
-
-        Raises:
-            ClusterUnavailable: the cluster does not answer.
-            NotCounting: they are not counted in time.
-        """
-
-        def missing() -> str | None:
-            quota = read_quota(self.api, namespace, name)
-            if quota is None:
-                return None
-            hard, status = quota.get("spec", {}).get("hard", {}), quota.get("status", {})
-            # A raised limit is in effect once the status has it.
-            counting = {key for key in status.get("used", {}) if status.get("hard", {}).get(key) == hard.get(key)}
-            return ", ".join(sorted(set(counted) - counting)) or None
-
-        if uncounted := wait_for(missing, TIMEOUT_SECONDS, self.clock, self.sleep, POLL_SECONDS):
-            raise NotCounting(
-                Message(
-                    "FT-TEN-001",
-                    f"after {TIMEOUT_SECONDS:.0f} s, the quota controller does not count {uncounted} in namespace "
-                    f"{namespace} yet, and the API server refuses such objects until it does",
-                    "check that kube-controller-manager is healthy, and run the update again",
-                )
+    if uncounted := wait_for(missing, TIMEOUT_SECONDS, poll_seconds=POLL_SECONDS):
+        raise NotCounting(
+            Message(
+                "FT-TEN-001",
+                f"after {TIMEOUT_SECONDS:.0f} s, the quota controller does not count {uncounted} in namespace "
+                f"{namespace} yet, and the API server refuses such objects until it does",
+                "check that kube-controller-manager is healthy, and run the update again",
             )
+        )
 
 
 _QUOTA = "ResourceQuota"
@@ -106,15 +94,15 @@ _LIMITS = frozenset({_QUOTA, "LimitRange", "NetworkPolicy"})
 class QuotaHooks:
     """A quota waits until the cluster knows the kinds that it counts, and an object until its quota counts."""
 
-    def __init__(self, status: QuotaStatus, plans: Iterable[Sequence[Planned]]) -> None:
+    def __init__(self, api: client.ApiClient, plans: Iterable[Sequence[Planned]]) -> None:
         self._waits = {
             namespace: [
-                Once(partial(status.wait_until_counting, namespace, quota, keys)) for quota, keys in quotas.items()
+                Once(partial(wait_until_counting, api, namespace, quota, keys)) for quota, keys in quotas.items()
             ]
             for planned in plans
             for namespace, quotas in counted(planned).items()
         }
-        self._countable = ready_hook("quotas-countable", status.wait_until_countable)
+        self._countable = ready_hook("quotas-countable", partial(wait_until_countable, api))
         self._counting = pulumi.ResourceHook("quotas-counting", self._count)
 
     def of(self, manifest: Manifest) -> pulumi.ResourceHookBinding:

@@ -24,6 +24,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.yaml_files import data_of
+from flux_tenancy.components.rbac.rights import READ
 from flux_tenancy.components.rbac.subjects import rbac_role, rules_for, table
 from flux_tenancy.components.vocabulary.manifests import Manifest, ResourceTable
 
@@ -191,7 +192,6 @@ TENANT_ROLE = "flux-tenancy-tenant"
 FLUX_GROUPS = ".fluxcd.io"
 
 _CHANGE = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
-READ = ("get", "list", "watch")
 
 # (API group, resources that the tenant manages). Listed one by one, since a wildcard would include their status.
 MANAGED: ResourceTable = (
@@ -267,7 +267,7 @@ def tenant_role(tenancy: TenancyConfig, opened: ResourceTable = ()) -> Manifest:
         *rules_for(opened, _CHANGE),
         *rules_for(READABLE, READ),
         *rules_for(_POD_ACCESS, ("create", "get")),
-        *(_as_rule(rule) for rule in tenancy.extra_rules),
+        *(as_rule(rule) for rule in tenancy.extra_rules),
     ]
     return rbac_role("ClusterRole", {"name": TENANT_ROLE}, rules)
 
@@ -284,5 +284,6 @@ def cluster_role_for(role: Role) -> str:
     return TENANT_ROLE if role is Role.TENANT else role.value
 
 
-def _as_rule(rule: PolicyRule) -> Manifest:
+def as_rule(rule: Section) -> Manifest:
+    """A rule of the configuration as a role has it."""
     return {key: list(value) for key, value in rule.model_dump(by_alias=True).items() if value}

@@ -17,8 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from flux_tenancy.components.config.errors import reason_of
 from flux_tenancy.components.config.messages import Wording
 from flux_tenancy.components.config.yaml_files import FastLoader
-from flux_tenancy.components.rbac.kubernetes_roles import AGGREGATE_LABEL
-from flux_tenancy.components.rbac.rights import BINDINGS, ROLES
+from flux_tenancy.components.rbac.rights import AGGREGATE_LABEL, BINDINGS, ROLES
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.plan import stack_plan
 from flux_tenancy.components.tenant.limits import room_of

@@ -12,8 +12,7 @@ from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.installs.capsule import DRY_RUNS as CAPSULE_DRY_RUNS
 from flux_tenancy.components.policies.component import PROBE_NAME, PROBE_PATH, probe_request
 from flux_tenancy.components.policies.config import PolicyEngine
-from flux_tenancy.components.rbac.kubernetes_roles import AGGREGATE_LABEL
-from flux_tenancy.components.rbac.rights import aggregates_to, is_of_kubernetes
+from flux_tenancy.components.rbac.rights import AGGREGATE_LABEL, aggregates_to, is_of_kubernetes
 from flux_tenancy.components.rbac.subjects import SubjectKind, in_words, subject_of, subjects_of, subjects_within
 from flux_tenancy.components.tenant.annotations import EXCEPTIONS, PREFIX, SERVICE_TYPES
 from flux_tenancy.components.tenant.capsule.config import BOUND_BY, BOUND_BY_LABEL, CAPSULE_TENANT_LABEL

@@ -29,7 +29,7 @@ from flux_tenancy.review.words import listed
 _LEVELS = (*(level.value for level in PodSecurity), "")
 _APPLYING = ("Kustomization", "HelmRelease")
 _GATES = FEATURE_GATES.removeprefix("--").removesuffix("=")
-IDENTITIES = tuple(setting.annotation for provider in KEY_SERVICES.values() for setting in provider.settings.values())
+IDENTITIES = tuple(annotation for service in KEY_SERVICES.values() for annotation in service.settings.values())
 """The annotations of service accounts that name a cloud identity."""
 
 _Objects = Mapping[tuple[str, str, str], Manifest]

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from typing import get_args
 
-from flux_tenancy.components.rbac.kubernetes_roles import KNOWN, POWER, READ, KubernetesRole
-from flux_tenancy.components.rbac.rights import CLUSTER, NamedRole, Permission, Right, Rights, in_words
+from flux_tenancy.components.rbac.rights import (
+    CLUSTER,
+    KNOWN,
+    POWER,
+    READ,
+    KubernetesRole,
+    NamedRole,
+    Permission,
+    Right,
+    Rights,
+    in_words,
+)
 from flux_tenancy.components.rbac.subjects import Subject, SubjectKind
-from flux_tenancy.components.tenant.grants import VERBS
+from flux_tenancy.components.tenant.grants import Verb
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, LANED
 from flux_tenancy.review.access.rules import Access, Gain, gains
 from flux_tenancy.review.access.sentences import PLACE, AccessChange
@@ -51,7 +62,7 @@ def is_high(gain: Gain, right: Right, in_new_namespace: bool = False) -> bool:
     if isinstance(right, NamedRole):
         return right.name != KubernetesRole.VIEW
     # Every other verb is a right over other rights or users: bind, escalate, impersonate, impersonate:serviceaccount, …
-    if right.verb not in VERBS or right.resource == "*" or right.group == "*":
+    if right.verb not in get_args(Verb) or right.resource == "*" or right.group == "*":
         return True
     return right.resource in _SECRETS and not in_new_namespace
 

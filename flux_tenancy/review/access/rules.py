@@ -18,10 +18,10 @@ from functools import cached_property
 from flux_tenancy.components.installs.capsule import NAMESPACE_DELETER, NAMESPACE_PROVISIONER, generated_objects
 from flux_tenancy.components.installs.kyverno import KYVERNO
 from flux_tenancy.components.installs.product import RELEASE_TYPE
-from flux_tenancy.components.rbac.kubernetes_roles import KNOWN
 from flux_tenancy.components.rbac.rights import (
     BINDINGS,
     CLUSTER,
+    KNOWN,
     ROLES,
     NamedRole,
     Permission,

@@ -15,10 +15,10 @@ from flux_tenancy.components.config.types import is_reserved
 from flux_tenancy.components.git.github import DEPLOY_KEY_TYPE
 from flux_tenancy.components.keys.armor import has_private_key, is_single_block
 from flux_tenancy.components.keys.signing_keys import PGP_SUFFIX, SSH_SUFFIX
-from flux_tenancy.components.rbac.kubernetes_roles import KubernetesRole
 from flux_tenancy.components.rbac.rights import (
     BINDINGS,
     ROLES,
+    KubernetesRole,
     RoleReference,
     Rules,
     allows_everything,

@@ -14,13 +14,14 @@ from flux_tenancy.components.config.types import seconds
 from flux_tenancy.components.git.config import NO_PROVIDER_ACCOUNT, GitSource
 from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
 from flux_tenancy.components.policies.policy import PolicyName
+from flux_tenancy.components.rbac.rights import READ
 from flux_tenancy.components.sources.config import BucketSource, ExternalArtifactSource
 from flux_tenancy.components.sources.objects import FetchedSource, fetched_url, is_encrypted
 from flux_tenancy.components.stack.checks import NEEDS_ENGINE, NOT_INSTALLED, Finding, not_a_tenant, of_each
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.tenant.freezes import Freeze, freezes_of, in_utc
 from flux_tenancy.components.tenant.grants import Grant, has_expired, refused_group
-from flux_tenancy.components.tenant.role import READ, PolicyRule
+from flux_tenancy.components.tenant.role import PolicyRule
 from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY, Controller
 
 if TYPE_CHECKING:

@@ -199,7 +199,7 @@ def _sync(name: str, tenant: TenantConfig, progress: pulumi.Output[dict[str, Pro
 
 def _grant(grant: Grant) -> dict[str, Any]:
     expires = {"expires": grant.expires.isoformat()} if grant.expires is not None else {}
-    return {"allows": in_words(grant), "reason": grant.reason, **expires}
+    return {"allows": list(in_words(grant)), "reason": grant.reason, **expires}
 
 
 def _applied(

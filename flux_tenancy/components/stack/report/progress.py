@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from itertools import islice
 from shlex import quote
 from typing import Any
@@ -21,7 +22,7 @@ from flux_tenancy.components.plan import Stage, of_stage
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.platform import Platform
 from flux_tenancy.components.sync.changes import Changes
-from flux_tenancy.components.sync.flux_objects import ClusterClock, FluxObjects, lasted
+from flux_tenancy.components.sync.flux_objects import FluxObjects, lasted
 from flux_tenancy.components.sync.status import (
     Progress,
     ReconcileRequests,
@@ -62,12 +63,12 @@ def settled(
 
     async def settle(created: dict[str, bool]) -> dict[str, Progress]:
         there = {key: sync for key, sync in syncs.items() if created[key]}
-        clock = ClusterClock(objects.now)
+        began = objects.now()
         unasked: set[str] = set()
 
         def request(found: Mapping[str, Any]) -> bool:
             try:
-                objects.request(found, clock.now)
+                objects.request(found, objects.now())
             except ClusterUnavailable as error:
                 unasked.add(str(error))
                 return False
@@ -78,13 +79,13 @@ def settled(
             progress = await asyncio.to_thread(wait_until_settled, objects.read, there, timeout, requests)
             warnings = []
             if not pulumi.runtime.is_dry_run():
-                warnings = await asyncio.to_thread(_warnings, progress, clock)
+                warnings = _warnings(progress, began, objects.now())
                 warnings += await asyncio.to_thread(_start_failures, progress, objects, namespaces)
         except ClusterUnavailable as error:
             # Everything is applied by now, so a cluster that cannot be read does not fail the update.
             unknown = SyncStatus("Unknown", str(error))
             progress = dict.fromkeys(there, Progress(unknown, unknown))
-            warnings = _warnings(progress, clock)
+            warnings = _warnings(progress, began, objects.now())
         if not pulumi.runtime.is_dry_run():
             for warning in (
                 *(
@@ -105,16 +106,12 @@ def settled(
     return pulumi.Output.all(**created).apply(settle)
 
 
-def _warnings(progress: Mapping[str, Progress], clock: ClusterClock) -> list[Message]:
-    """A warning for each sync that is not ready.
-
-    Raises:
-        ClusterUnavailable: the age of a status depends on the cluster's time, and the cluster does not answer.
-    """
+def _warnings(progress: Mapping[str, Progress], began: datetime, now: datetime) -> list[Message]:
+    """A warning for each sync that is not ready; of a status that is older than this update, with its age."""
     return [
         NOT_READY(
             sync=sync_label(name),
-            status=f"{found.overall.message}{_age(found.overall, clock)}",
+            status=f"{found.overall.message}{_age(found.overall, began, now)}",
             remedy=fetch_remedy(found.fetched.message) or fetch_remedy(found.overall.message),
         )
         for name, found in progress.items()
@@ -142,11 +139,10 @@ def _start_failures(
     ]
 
 
-def _age(status: SyncStatus, clock: ClusterClock) -> str:
-    """The age of a status that Flux has not renewed during this update."""
-    if status.as_of is None or status.as_of >= clock.started:
+def _age(status: SyncStatus, began: datetime, now: datetime) -> str:
+    if status.as_of is None or status.as_of >= began:
         return ""
-    age = lasted(clock.now - status.as_of)
+    age = lasted(now - status.as_of)
     return f" (for {age})" if status.ready == "Unknown" else f" (as of {age} ago)"
 
 

@@ -1,7 +1,6 @@
 """Hooks that make a step wait for the cluster: which objects have them, and that waiting blocks no other thread."""
 
 import asyncio
-from collections.abc import Collection
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, cast
 
@@ -16,8 +15,9 @@ from flux_tenancy.components.cluster.hooks import hooked, in_thread, ready_hook
 from flux_tenancy.components.git.source import git_access
 from flux_tenancy.components.stack.platform import Guard
 from flux_tenancy.components.tenant.component import Tenant
-from flux_tenancy.components.tenant.quotas import NotCounting, QuotaHooks, QuotaStatus, counted
+from flux_tenancy.components.tenant.quotas import NotCounting, QuotaHooks, counted
 
+API = cast(ApiClient, None)
 BASE = """\
 namespaces:
   - name: apps
@@ -32,22 +32,18 @@ FLUX_OBJECTS = {
 OBJECTS = {"count/configmaps", "count/serviceaccounts", "count/rolebindings.rbac.authorization.k8s.io"}
 
 
-class Quotas(QuotaStatus):
-    """A cluster that counts immediately, except in one namespace.
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """The quotas that were waited for in a cluster that counts immediately, except in the namespace `apps-jobs`."""
+    quotas: list[tuple[str, str]] = []
 
-    Attributes:
-        asked: the quotas that were waited for.
-    """
-
-    def __init__(self, never: str = "") -> None:
-        super().__init__(cast(ApiClient, None))
-        self.asked: list[tuple[str, str]] = []
-        self._never = never
-
-    def wait_until_counting(self, namespace: str, name: str, counted: Collection[str]) -> None:
-        self.asked.append((namespace, name))
-        if namespace == self._never:
+    def wait(_: object, namespace: str, name: str, __: object) -> None:
+        quotas.append((namespace, name))
+        if namespace == "apps-jobs":
             raise NotCounting(f"has not begun to count in {namespace}")
+
+    monkeypatch.setattr("flux_tenancy.components.tenant.quotas.wait_until_counting", wait)
+    return quotas
 
 
 @pytest.fixture
@@ -62,7 +58,7 @@ def step(**metadata: Any) -> pulumi.ResourceHookArgs:
 def test_changes_of_a_tenant_wait_until_policies_are_enforced_and_quotas_count(config):
     def program():
         in_force = ready_hook("policies-in-force", lambda: pytest.fail("nothing is created"))
-        waiting = hooked(Guard([], [in_force]).waiting, QuotaHooks(Quotas(), planned_tenants(config)).of)
+        waiting = hooked(Guard([], [in_force]).waiting, QuotaHooks(API, planned_tenants(config)).of)
         access = git_access(config.git_sources)
         args = tenant_args(config.tenants["dev-team"], access, config.tenancy, removal(), options=waiting)
         Tenant("dev-team", args)
@@ -99,12 +95,11 @@ def test_a_quota_has_to_count_the_platforms_own_objects(config):
     assert further == {"dev-team-objects": OBJECTS}
 
 
-def test_an_object_waits_once_for_all_quotas_of_its_own_namespace(config):
-    quotas = Quotas(never="apps-jobs")
+def test_an_object_waits_once_for_all_quotas_of_its_own_namespace(config, asked):
     ends = []
 
     async def program():
-        hooks = QuotaHooks(quotas, planned_tenants(config))
+        hooks = QuotaHooks(API, planned_tenants(config))
         binding: Any = hooks.of({"kind": "Secret", "metadata": {"namespace": "apps"}})
         steps = [step(namespace=namespace) for namespace in ("apps", "apps", "apps-jobs", "apps-jobs")]
         ends.extend(
@@ -114,7 +109,7 @@ def test_an_object_waits_once_for_all_quotas_of_its_own_namespace(config):
     run(program)
 
     assert [str(end) for end in ends] == ["None", "None", *["has not begun to count in apps-jobs"] * 2]
-    assert sorted(quotas.asked) == [
+    assert sorted(asked) == [
         ("apps", "dev-team-flux-objects"),
         ("apps", "dev-team-objects"),
         ("apps-jobs", "dev-team-objects"),
@@ -125,7 +120,7 @@ def test_objects_outside_tenants_namespaces_wait_for_no_quota(config):
     found = []
 
     def program():
-        hooks = QuotaHooks(Quotas(), planned_tenants(config))
+        hooks = QuotaHooks(API, planned_tenants(config))
         found.append(hooks.of({"kind": "RoleBinding", "metadata": {"namespace": "flux-system"}}).before_create)
 
     run(program)

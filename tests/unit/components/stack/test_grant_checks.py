@@ -79,7 +79,7 @@ REFUSED: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("rules[0].resources[0]", {"rules": [RULE | {"resources": ["*/status"]}]}, "'*/status' is not the plural"),
     ("rules[0].resources", {"rules": [RULE | {"resources": []}]}, "must not be empty"),
     *(
-        ("rules[0].verbs[0]", {"rules": [RULE | {"verbs": [verb]}]}, f"'{verb}' is not a verb that can be granted")
+        ("rules[0].verbs[0]", {"rules": [RULE | {"verbs": [verb]}]}, f"'{verb}' is not one of")
         for verb in ("*", "bind", "escalate", "impersonate")
     ),
     ("rules[0].resourceNames", {"rules": [RULE | {"resourceNames": ["a"]}]}, "is an unknown key"),
@@ -87,7 +87,7 @@ REFUSED: tuple[tuple[str, dict[str, Any], str], ...] = (
         (
             "clusterObjects[0].verbs[0]",
             {"clusterObjects": [OBJECT | {"verbs": [verb]}]},
-            f"'{verb}' is not a verb that can be limited",
+            f"'{verb}' is not one of",
         )
         for verb in ("create", "list", "watch", "deletecollection", "*")
     ),
@@ -118,7 +118,7 @@ REFUSED: tuple[tuple[str, dict[str, Any], str], ...] = (
     ),
     ("serviceTypes[0]", {"serviceTypes": ["Nodeport"]}, "'Nodeport' is not one of"),
     *(
-        ("exceptions[0].policy", {"exceptions": [{"policy": policy}]}, f"'{policy}' is not a policy with exceptions")
+        ("exceptions[0].policy", {"exceptions": [{"policy": policy}]}, f"'{policy}' is not one of")
         for policy in ("host-access", "tenant-access", "service-exposure", "unknown")
     ),
     (

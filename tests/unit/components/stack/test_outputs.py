@@ -81,7 +81,6 @@ def outputs(
     read_further=lambda tenants: {},
     read_controllers=lambda rights: [],
     request=lambda found, at: None,
-    now=lambda: NOW,
     changes=None,
     rotating=None,
     read_remains=lambda tenants: pytest.fail("nobody is leaving"),
@@ -102,7 +101,7 @@ def outputs(
         if config.flux.sync is not None:
             args = platform_args(config.flux.sync, platform_path(config.flux.sync, "staging"), access)
             platform = PlatformSync("platform", args)
-        objects = FluxObjects(read_syncs, request, now, start_failures)
+        objects = FluxObjects(read_syncs, request, start_failures, lambda: NOW)
         registered = Platform(stack_plan(config, "staging", access), flux, None, platform, tenants)
         keys = {name: pulumi.Output.from_input(each) for name, each in (rotating or {}).items()}
         seen: list[pulumi.Output[dict[str, Progress]]] = []
@@ -488,7 +487,7 @@ def test_a_sync_that_a_targeted_update_leaves_out_is_not_waited_for(caplog, prev
 
     def program():
         applied = {name: SimpleNamespace(id=pulumi.Output.from_input(each)) for name, each in ids.items()}
-        objects = FluxObjects(lambda: found_in_cluster(DEV), lambda found, at: None, lambda: NOW)
+        objects = FluxObjects(lambda: found_in_cluster(DEV), lambda found, at: None, now=lambda: NOW)
         plan = stack_plan(config, "staging")
         platform: Any = SimpleNamespace(plan=plan, applied=applied)
         return settled(3600, platform, objects, Changes(), {}).apply(found.append)
@@ -737,14 +736,6 @@ def test_requests_that_are_refused_are_one_warning(caplog):
     not_asked, dev_team, ops_team = caplog.messages
     assert "https://cluster refuses this user (403 Forbidden)" in not_asked
     assert "denied: url is not allowed (as of 3 minutes ago)" in dev_team and "no key" in ops_team
-
-
-def test_the_clusters_time_is_read_only_if_something_is_not_ready():
-    def now():
-        raise AssertionError("the cluster is asked for its time")
-
-    outputs(stack(PUBLIC), lambda: found_in_cluster(DEV), now=now)
-    outputs(stack(PUBLIC), lambda: failed(timedelta(minutes=3)), now=now, preview=True)
 
 
 def with_syncs(config, **syncs):

@@ -1,12 +1,10 @@
-"""The cluster's time, and formatted durations."""
+"""Formatted durations."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
-from flux_tenancy.components.sync.flux_objects import ClusterClock, lasted
-
-NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
+from flux_tenancy.components.sync.flux_objects import lasted
 
 
 @pytest.mark.parametrize(
@@ -23,20 +21,3 @@ NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 )
 def test_a_duration_is_formatted_for_people(seconds, text):
     assert lasted(timedelta(seconds=seconds)) == text
-
-
-def test_the_clusters_time_is_read_once_and_on_demand():
-    elapsed = [100.0]
-    reads = []
-
-    def read():
-        reads.append(elapsed[0])
-        return NOON
-
-    clock = ClusterClock(read, lambda: elapsed[0])
-    elapsed[0] += 10
-    assert clock.started == NOON - timedelta(seconds=10)
-    elapsed[0] += 5
-
-    assert clock.now == NOON + timedelta(seconds=5)
-    assert reads == [110.0]

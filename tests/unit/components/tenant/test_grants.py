@@ -119,7 +119,7 @@ def test_a_grant_in_words_names_everything_that_it_allows():
     grant = {"rules": [RULE], "clusterObjects": [ISSUER], "serviceTypes": TYPES, "exceptions": [EXCEPTION]}
     [read] = tenant_config(grants=[REASON | grant]).grants
 
-    assert in_words(read) == [
+    assert list(in_words(read)) == [
         "create, get certificates.cert-manager.io in its namespaces",
         "get clusterissuers.cert-manager.io letsencrypt",
         "Services of the type LoadBalancer",
