@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pulumi
 
-from flux_tenancy.components.tenant.quotas import NotCounting, QuotaHooks, QuotaStatus
+from flux_tenancy.components.tenant import quotas
 from flux_tenancy.components.cluster.hooks import hooked
 from flux_tenancy.components.stack.loading import read_stack, stack_file
 from flux_tenancy.components.stack.plan import stack_plan
@@ -27,16 +27,16 @@ from flux_tenancy.components.stack.plan import stack_plan
 HERE = Path(__file__).parent
 
 
-class Quotas(QuotaStatus):
-    def wait_until_counting(self, namespace, name, counted):
-        with (HERE / "asked").open("a") as asked:
-            asked.write(f"{namespace} {name}\\n")
-        if namespace not in (HERE / "counting").read_text():
-            raise NotCounting(f"the cluster has not begun to count in {namespace}")
+def wait_until_counting(api, namespace, name, counted):
+    with (HERE / "asked").open("a") as asked:
+        asked.write(f"{namespace} {name}\\n")
+    if namespace not in (HERE / "counting").read_text():
+        raise quotas.NotCounting(f"the cluster has not begun to count in {namespace}")
 
 
+quotas.wait_until_counting = wait_until_counting
 config = read_stack(HERE, stack_file(HERE))
-waiting = hooked(QuotaHooks(Quotas(None), stack_plan(config, "hooks").tenants.values()).of)
+waiting = hooked(quotas.QuotaHooks(None, stack_plan(config, "hooks").tenants.values()).of)
 for namespace in ("apps", "tools"):
     tenant = pulumi.ComponentResource("test:index:Tenant", namespace)
     first = None
