@@ -541,7 +541,9 @@ class UsedUp(BaseHTTPRequestHandler):
         self.send_response(403)
         self.send_header("x-ratelimit-remaining", "0")
         self.send_header("x-ratelimit-reset", "1800000000")
+        self.send_header("Content-Type", "application/json")
         self.end_headers()
+        self.wfile.write(b'{"message": "API rate limit exceeded"}')
 
     def log_message(self, *_: object) -> None:
         pass

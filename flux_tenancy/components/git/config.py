@@ -22,7 +22,9 @@ from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.passed import Passed
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import DnsLabel, Duration, SecretText, WebUrl, matching, url_of
-from flux_tenancy.components.keys.types import CertificateAuthority, KnownHost, RsaPrivateKey, SigningKey, SshPrivateKey
+from flux_tenancy.components.keys.known_hosts import KnownHost
+from flux_tenancy.components.keys.signing_keys import CertificateAuthority, RsaPrivateKey, SigningKey
+from flux_tenancy.components.keys.ssh_keys import SshPrivateKey
 from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY, PLATFORM_META
 
 SOURCE_REFERENCE = "https://fluxcd.io/flux/components/source/api/v1/"

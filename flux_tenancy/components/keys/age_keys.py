@@ -9,13 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Annotated
 
 import pyrage
+from pydantic import SecretStr
 
 from flux_tenancy.components.config.errors import TWICE
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.sealed import SealedText
+from flux_tenancy.components.config.types import secret, unshown
 from flux_tenancy.components.keys import armor
+from flux_tenancy.components.keys.armor import InvalidKeyError
 
 IDENTITY = "AGE-SECRET-KEY-1"
 POST_QUANTUM_IDENTITY = "AGE-SECRET-KEY-PQ-1"
@@ -25,10 +29,6 @@ POST_QUANTUM_RECIPIENT = "age1pq1"
 # No library here derives or checks these; Flux does. The length tells a copy that was cut off.
 _POST_QUANTUM_IDENTITY = re.compile(POST_QUANTUM_IDENTITY + "[02-9AC-HJ-NP-Z]{58}")
 _POST_QUANTUM_RECIPIENT = re.compile(POST_QUANTUM_RECIPIENT + "[02-9ac-hj-np-z]{1952}")
-
-
-class AgeKeyError(ValueError):
-    """The text is not a key of age. The message contains nothing of a private key."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def generate() -> AgeIdentity:
 def read_identities(text: str) -> tuple[AgeIdentity, ...]:
     """The identities of an identity file: one on each line; empty lines and comments are ignored.
 
-    A sealed file counts as one identity. Raises AgeKeyError: the text is anything else, or lists an identity twice.
+    A sealed file counts as one identity. Raises InvalidKeyError: the text is anything else, or lists an identity twice.
     """
     if isinstance(text, SealedText):
         return (AgeIdentity(text, text.public_half),)
@@ -62,7 +62,7 @@ def read_identities(text: str) -> tuple[AgeIdentity, ...]:
             continue
         identity = _read(line.strip(), number)
         if identity.private in found:
-            raise AgeKeyError(TWICE(what=f"the age identity of line {number}"))
+            raise InvalidKeyError(TWICE(what=f"the age identity of line {number}"))
         found[identity.private] = identity
     if not found:
         raise _no_identity("a list of age identities")
@@ -80,11 +80,11 @@ def check_recipients(identities: Iterable[AgeIdentity]) -> None:
     """Check that the recipient of each is known.
 
     Raises:
-        AgeKeyError: that of a post-quantum one is not listed at its place.
+        InvalidKeyError: that of a post-quantum one is not listed at its place.
     """
     for place, identity in enumerate(identities, start=1):
         if not identity.recipient:
-            raise AgeKeyError(
+            raise InvalidKeyError(
                 Message(
                     "FT-CFG-709",
                     f"has no post-quantum recipient at place {place}, where the identities have one",
@@ -99,10 +99,14 @@ def identity_file(identities: tuple[AgeIdentity, ...]) -> str:
 
 
 def read_recipient(text: str) -> str:
-    """A recipient, without surrounding spaces. Raises AgeKeyError: the text is anything else, above all an identity."""
+    """A recipient, without surrounding spaces.
+
+    Raises:
+        InvalidKeyError: the text is anything else, above all an identity.
+    """
     recipient = text.strip()
     if recipient.upper().startswith("AGE-SECRET-KEY-"):
-        raise AgeKeyError(armor.EXPOSED(public="the recipient (age1…) of another one"))
+        raise InvalidKeyError(armor.EXPOSED(public="the recipient (age1…) of another one"))
     try:
         complete = (
             _POST_QUANTUM_RECIPIENT.fullmatch(recipient) is not None
@@ -111,7 +115,7 @@ def read_recipient(text: str) -> str:
     except pyrage.RecipientError:
         complete = False
     if not complete:
-        raise AgeKeyError(armor.DAMAGED(what="age recipient, which begins with age1"))
+        raise InvalidKeyError(armor.DAMAGED(what="age recipient, which begins with age1"))
     return recipient
 
 
@@ -122,25 +126,20 @@ def _read(line: str, number: int) -> AgeIdentity:
         if line.startswith((IDENTITY, POST_QUANTUM_IDENTITY)):
             return _classic(line)
     except pyrage.IdentityError:
-        raise AgeKeyError(armor.DAMAGED(what=f"age identity in line {number}")) from None
-    if line.lower().startswith(RECIPIENT):
-        raise _no_identity(f"an age identity in line {number}, but a recipient, which cannot decrypt")
-    if line.startswith("AGE-PLUGIN-"):
-        raise _no_identity(f"an age identity in line {number}, but one of a plugin, and Flux supports no plugins")
-    if line.startswith("-----BEGIN AGE ENCRYPTED FILE"):
-        raise AgeKeyError(
-            armor.LOCKED(
-                remedy=f"set the content of the file in line {number}: "
-                "`age --decrypt <file> | pulumi config set --secret --path <key>`"
-            )
-        )
+        raise InvalidKeyError(armor.DAMAGED(what=f"age identity in line {number}")) from None
     raise _no_identity(f"an age identity in line {number}")
 
 
-def _no_identity(what: str) -> AgeKeyError:
+def _no_identity(what: str) -> InvalidKeyError:
     instead = "one of `flux-tenancy key sops`, which begins with AGE-SECRET-KEY-1"
-    return AgeKeyError(armor.NOT_A_KEY(what=what, instead=instead))
+    return InvalidKeyError(armor.NOT_A_KEY(what=what, instead=instead))
 
 
 def _classic(private: str) -> AgeIdentity:
     return AgeIdentity(private, str(pyrage.x25519.Identity.from_str(private).to_public()))
+
+
+AgeIdentities = Annotated[
+    SecretStr, *secret(lambda text: identity_file(read_identities(text)), "secret age identities")
+]
+AgeRecipient = Annotated[str, *unshown(read_recipient, "an age recipient, which begins with age1")]

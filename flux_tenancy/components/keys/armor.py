@@ -19,6 +19,10 @@ _BEGINNING = re.compile(r"^-----BEGIN ([A-Z0-9 ]+)-----[ \t]*$", re.MULTILINE)
 _PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY")
 
 
+class InvalidKeyError(ValueError):
+    """A text is not a usable key, certificate or host key. The message contains nothing of a private key."""
+
+
 def labels(text: str) -> list[str]:
     """The labels of all blocks of a text, e.g. `OPENSSH PRIVATE KEY`, in their order."""
     return _BEGINNING.findall(_unix(text))

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -22,8 +22,10 @@ from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 
 from flux_tenancy.components.config.errors import UNREADABLE, Problem, reason_of
 from flux_tenancy.components.config.messages import Wording, message_of
+from flux_tenancy.components.config.types import unshown
 from flux_tenancy.components.config.yaml_files import UNREADABLE_FILE
 from flux_tenancy.components.keys import armor
+from flux_tenancy.components.keys.armor import InvalidKeyError
 
 _NOT_A_LINE = Wording(
     "FT-CFG-104",
@@ -39,11 +41,8 @@ SHORTEST_HOST_RSA = 2048
 
 _TYPES = ("ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa")
 _SSH_PORT = 22
-_ADDRESS = re.compile(r"[A-Za-z0-9._:-]+|\[[A-Za-z0-9._:-]+\]:[0-9]{1,5}")
-
-
-class KnownHostError(ValueError):
-    """The line has no usable host key. The message contains nothing of the key."""
+# A colon outside of brackets is one of an IPv6 address, which has several, never that of a port.
+_ADDRESS = re.compile(r"[a-z0-9._-]+|[0-9a-f.]*(:[0-9a-f.]*){2,}|\[[a-z0-9._:-]+\]:[0-9]{1,5}")
 
 
 @dataclass(frozen=True)
@@ -65,29 +64,25 @@ def parse(line: str) -> HostKey:
     """One line of a `known_hosts` file.
 
     Raises:
-        KnownHostError: Flux cannot use the line, or it would trust hosts that it does not name.
+        InvalidKeyError: Flux cannot use the line, or it would trust hosts that it does not name.
     """
-    if len(line.strip().splitlines()) > 1:
-        raise _unusable("it has several lines")
     words = line.split()
-    if words and words[0].startswith("@"):
-        raise _unusable(f"the marker {words[0]} is not supported")
-    if words and words[0].startswith("|"):
-        raise _unusable("the host is hashed, so reviewers cannot see which host it trusts")
-    if len(words) < 3 or words[0] in _TYPES:
-        raise _unusable("a part is missing")
+    if len(line.strip().splitlines()) > 1 or len(words) < 3 or words[0] in _TYPES:
+        raise _unusable("it needs these three parts, on one line")
     addresses, kind, key = words[0].lower().split(","), words[1], words[2]
-    _check_addresses(addresses)
+    if not all(map(_ADDRESS.fullmatch, addresses)):
+        # Reviewers could not see which hosts it trusts.
+        raise _unusable(f"{words[0]!r} is not a host, or several; patterns, markers and hashes are not supported")
     _check_key(kind, key)
     return HostKey(tuple(map(_plain, addresses)), kind, key)
 
 
-def _unusable(reason: str) -> KnownHostError:
-    return KnownHostError(_NOT_A_LINE(reason=reason))
+def _unusable(reason: str) -> InvalidKeyError:
+    return InvalidKeyError(_NOT_A_LINE(reason=reason))
 
 
 def check_line(line: str) -> str:
-    """The line without surrounding spaces. Raises KnownHostError: see `parse`."""
+    """The line without surrounding spaces. Raises InvalidKeyError: see `parse`."""
     parse(line)
     return line.strip()
 
@@ -131,16 +126,6 @@ def entries(text: str) -> Iterator[tuple[int, str]]:
             yield number, line.strip()
 
 
-def _check_addresses(addresses: Sequence[str]) -> None:
-    for address in addresses:
-        if any(character in address for character in "*?!"):
-            raise _unusable(f"{address!r} is a pattern")
-        if re.fullmatch(r"[^][:]+:[0-9]+", address):
-            raise _unusable(f"{address!r} has a port without brackets")
-        if not _ADDRESS.fullmatch(address):
-            raise _unusable(f"{address!r} is not a host")
-
-
 def _plain(address: str) -> str:
     """The address without port 22, which OpenSSH and Flux leave out."""
     host, bracket, port = address.removeprefix("[").partition("]:")
@@ -149,15 +134,15 @@ def _plain(address: str) -> str:
 
 def _check_key(kind: str, key: str) -> None:
     if kind == "ssh-dss":
-        raise KnownHostError(_WEAK(what="a DSA key"))
+        raise InvalidKeyError(_WEAK(what="a DSA key"))
     if kind not in _TYPES:
         raise _unusable(f"{kind!r} is none of the types {', '.join(_TYPES)}")
     try:
         public = load_ssh_public_key(f"{kind} {key}".encode())
     except (ValueError, UnsupportedAlgorithm):
-        raise KnownHostError(armor.DAMAGED(what="host key")) from None
+        raise InvalidKeyError(armor.DAMAGED(what="host key")) from None
     if isinstance(public, rsa.RSAPublicKey) and public.key_size < SHORTEST_HOST_RSA:
-        raise KnownHostError(_WEAK(what=f"an RSA key of only {public.key_size} bits"))
+        raise InvalidKeyError(_WEAK(what=f"an RSA key of only {public.key_size} bits"))
 
 
 def read_known_hosts(section: Any, stack_file: str, project: Path) -> tuple[tuple[str, ...], list[Problem]]:
@@ -178,6 +163,9 @@ def read_known_hosts(section: Any, stack_file: str, project: Path) -> tuple[tupl
     for number, line in entries(text):
         try:
             lines.append(check_line(line))
-        except KnownHostError as error:
+        except InvalidKeyError as error:
             problems.append(Problem(name, f"line {number}", message_of(error)))
     return tuple(lines), problems
+
+
+KnownHost = Annotated[str, *unshown(check_line, "a line of an SSH `known_hosts` file")]

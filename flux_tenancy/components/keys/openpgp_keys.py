@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import Annotated
 
+from pydantic import SecretStr
 from pysequoia import Cert, Tsk
 from pysequoia.packet import PacketPile, Tag
 
 from flux_tenancy.components.config.errors import TWICE
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.sealed import SealedText
+from flux_tenancy.components.config.types import secret, unshown
 from flux_tenancy.components.keys import armor
+from flux_tenancy.components.keys.armor import InvalidKeyError
 
 EXPORTED_PUBLIC_KEY = "the output of `gpg --export --armor <key>`"
 OPENPGP_PRIVATE_KEY = armor.EXPOSED(public=f"{EXPORTED_PUBLIC_KEY} for another one")
@@ -30,10 +34,6 @@ NO_OPENPGP_PRIVATE_KEY = armor.NOT_A_KEY(
 _PUBLIC_LABEL, _PRIVATE_LABEL = "PGP PUBLIC KEY BLOCK", "PGP PRIVATE KEY BLOCK"
 _BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----\n.*?\n-----END \1-----\n", re.DOTALL)
 _FINGERPRINT = re.compile(r"[0-9A-F]{40}([0-9A-F]{24})?")
-
-
-class OpenPgpKeyError(ValueError):
-    """The text is not such a key. The message contains nothing of a private key."""
 
 
 @dataclass(frozen=True)
@@ -59,19 +59,19 @@ def read_public_key(text: str) -> str:
     """One armored public key block, with Unix line endings.
 
     Raises:
-        OpenPgpKeyError: the text is anything else, above all a private key.
+        InvalidKeyError: the text is anything else, above all a private key.
     """
     normalized = armor.normalized(text)
     if armor.has_private_key(text):
-        raise OpenPgpKeyError(OPENPGP_PRIVATE_KEY)
+        raise InvalidKeyError(OPENPGP_PRIVATE_KEY)
     if not armor.is_single_block(normalized, _PUBLIC_LABEL):
-        raise OpenPgpKeyError(NO_OPENPGP_PUBLIC_KEY)
+        raise InvalidKeyError(NO_OPENPGP_PUBLIC_KEY)
     try:
         Cert.split_bytes(normalized.encode())
     except RuntimeError:  # its message has a stack trace
-        raise OpenPgpKeyError(NO_OPENPGP_PUBLIC_KEY) from None
+        raise InvalidKeyError(NO_OPENPGP_PUBLIC_KEY) from None
     if any(packet.tag in (Tag.SecretKey, Tag.SecretSubkey) for packet in PacketPile.from_bytes(normalized.encode())):
-        raise OpenPgpKeyError(OPENPGP_PRIVATE_KEY)
+        raise InvalidKeyError(OPENPGP_PRIVATE_KEY)
     return normalized
 
 
@@ -79,7 +79,7 @@ def read_private_keys(text: str) -> tuple[OpenPgpKey, ...]:
     """The keys of a text with one armored block for each key; a sealed text counts as one key.
 
     Raises:
-        OpenPgpKeyError: the text is anything else, or a key has a passphrase or is listed twice.
+        InvalidKeyError: the text is anything else, or a key has a passphrase or is listed twice.
     """
     if isinstance(text, SealedText):
         return (OpenPgpKey(text, text.public_half, f"sealed-{text.digest}"),)
@@ -88,12 +88,12 @@ def read_private_keys(text: str) -> tuple[OpenPgpKey, ...]:
     blocks = [match.group() for match in _BLOCK.finditer(normalized)]
     is_whole = len(blocks) == len(labels) and not _BLOCK.sub("", normalized).strip()
     if set(labels) != {_PRIVATE_LABEL} or not is_whole:
-        raise OpenPgpKeyError(NO_OPENPGP_PRIVATE_KEY)
+        raise InvalidKeyError(NO_OPENPGP_PRIVATE_KEY)
     found: dict[str, OpenPgpKey] = {}
     for block in blocks:
         key = _read(block)
         if key.fingerprint in found:
-            raise OpenPgpKeyError(TWICE(what=f"the key {key.fingerprint}"))
+            raise InvalidKeyError(TWICE(what=f"the key {key.fingerprint}"))
         found[key.fingerprint] = key
     return tuple(found.values())
 
@@ -107,13 +107,13 @@ def read_fingerprint(text: str) -> str:
     """A fingerprint in the form that SOPS uses.
 
     Raises:
-        OpenPgpKeyError: the text is anything else, such as a short key ID, for which anybody can generate a key.
+        InvalidKeyError: the text is anything else, such as a short key ID, for which anybody can generate a key.
     """
     fingerprint = text.replace(" ", "").upper()
     if "PRIVATE KEY" in text:
-        raise OpenPgpKeyError(armor.EXPOSED(public="the fingerprint of another one"))
+        raise InvalidKeyError(armor.EXPOSED(public="the fingerprint of another one"))
     if not _FINGERPRINT.fullmatch(fingerprint):
-        raise OpenPgpKeyError(
+        raise InvalidKeyError(
             armor.NOT_A_KEY(what="the fingerprint of an OpenPGP key", instead="all of its 40 or 64 hexadecimal digits")
         )
     return fingerprint
@@ -124,17 +124,17 @@ def _read(block: str) -> OpenPgpKey:
     try:
         key = Tsk.from_bytes(block.encode())
     except RuntimeError:
-        raise OpenPgpKeyError(NO_OPENPGP_PRIVATE_KEY) from None
+        raise InvalidKeyError(NO_OPENPGP_PRIVATE_KEY) from None
     try:
         key.decryptor()
     except RuntimeError as error:
         if "encrypted" in str(error):
-            raise OpenPgpKeyError(
+            raise InvalidKeyError(
                 armor.LOCKED(
                     remedy="create a separate key with `flux-tenancy key sops --openpgp`, which stores it encrypted"
                 )
             ) from None
-        raise OpenPgpKeyError(
+        raise InvalidKeyError(
             Message(
                 "FT-CFG-728",
                 "has no usable subkey for encryption",
@@ -148,3 +148,9 @@ def _read(block: str) -> OpenPgpKey:
 def _key(key: Tsk) -> OpenPgpKey:
     certificate = key.extract_certificate()
     return OpenPgpKey(str(key), str(certificate), certificate.fingerprint.upper())
+
+
+OpenPgpPrivateKeys = Annotated[
+    SecretStr, *secret(lambda text: key_ring(read_private_keys(text)), "secret OpenPGP private keys, armored")
+]
+OpenPgpFingerprint = Annotated[str, *unshown(read_fingerprint, "fingerprint of an OpenPGP key")]

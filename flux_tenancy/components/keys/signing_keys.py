@@ -1,4 +1,6 @@
-"""Public keys and identities of those who sign: commits and tags with OpenPGP or SSH, images with cosign."""
+"""Keys and identities of those who sign, commits and tags with OpenPGP or SSH, images with cosign; keys of GitHub Apps,
+and certificates with their keys.
+"""
 
 from __future__ import annotations
 
@@ -8,73 +10,77 @@ from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import dsa, rsa
+from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.hazmat.primitives.serialization import load_pem_public_key, load_ssh_public_key
-from pydantic import Field, model_validator
+from pydantic import Field, SecretStr, model_validator
 
 from flux_tenancy.components.config.errors import EXACTLY_ONE
 from flux_tenancy.components.config.messages import Wording
 from flux_tenancy.components.config.section import Section
-from flux_tenancy.components.config.types import WebUrl, regular_expression
+from flux_tenancy.components.config.types import WebUrl, regular_expression, secret, unshown
 from flux_tenancy.components.keys import armor
+from flux_tenancy.components.keys.armor import InvalidKeyError
 from flux_tenancy.components.keys.openpgp_keys import EXPORTED_PUBLIC_KEY, read_public_key
 
 SHORTEST = 2048
 """Bits of the keys that GitHub generates."""
 
-_FORMATS = ("RSA PRIVATE KEY", "PRIVATE KEY", "ENCRYPTED PRIVATE KEY")
-
-
-class AppKeyError(ValueError):
-    """The text is not the private key of an App. The message contains nothing of the text."""
-
 
 def read_app_key(text: str) -> str:
-    """An unencrypted RSA private key in PEM, with Unix line endings. Raises AppKeyError: the text is anything else."""
-    normalized = armor.normalized(text)
-    labels = armor.labels(normalized)
-    if len(labels) != 1 or labels[0] not in _FORMATS or not armor.is_single_block(normalized, labels[0]):
-        raise _not_of_github("not one RSA private key in PEM")
+    """An unencrypted RSA private key in PEM, with Unix line endings.
+
+    Raises:
+        InvalidKeyError: the text is anything else; the message contains nothing of it.
+    """
+    key = _private_key(text)
+    is_single = any(armor.is_single_block(text, label) for label in armor.labels(text))
+    if not is_single or not isinstance(key, rsa.RSAPrivateKey) or key.key_size < SHORTEST:
+        raise InvalidKeyError(
+            armor.NOT_A_KEY(
+                what=f"a private key as GitHub gives it to an App: unencrypted, in PEM, RSA of {SHORTEST} bits",
+                instead="the .pem file from GitHub unchanged",
+            )
+        )
+    return armor.normalized(text)
+
+
+def read_client_key(text: str) -> str:
+    """An unencrypted private key in PEM, with Unix line endings.
+
+    Raises:
+        InvalidKeyError: the text is anything else; the message contains nothing of it.
+    """
+    if _private_key(text) is None:
+        raise InvalidKeyError(
+            armor.NOT_A_KEY(what="an unencrypted private key in PEM", instead="all of it, with its BEGIN and END lines")
+        )
+    return armor.normalized(text)
+
+
+def _private_key(text: str) -> PrivateKeyTypes | None:
     try:
-        key = serialization.load_pem_private_key(normalized.encode(), password=None)
-    except TypeError:  # there is no password to decrypt it with
-        raise _not_of_github("protected by a passphrase, which Flux cannot enter") from None
-    except (ValueError, UnsupportedAlgorithm):
-        raise _not_of_github("incomplete or damaged") from None
-    if not isinstance(key, rsa.RSAPrivateKey):
-        raise _not_of_github("not an RSA key")
-    if key.key_size < SHORTEST:
-        raise _not_of_github(f"an RSA key of only {key.key_size} bits")
-    return normalized
-
-
-def _not_of_github(what: str) -> AppKeyError:
-    key = f"a private key as GitHub gives it to an App: it is {what}"
-    return AppKeyError(armor.NOT_A_KEY(what=key, instead="the .pem file from GitHub unchanged"))
-
-
-class CertificateError(ValueError):
-    """A text that does not consist of certificates. The message does not repeat it."""
+        return serialization.load_pem_private_key(armor.normalized(text).encode(), password=None)
+    except (TypeError, ValueError, UnsupportedAlgorithm):  # TypeError: there is no password to decrypt it with
+        return None
 
 
 def read_authority(text: str) -> str:
     """One or more certificates in PEM, with Unix line endings.
 
     Raises:
-        CertificateError: the text is anything else, above all a private key, which must never leave the authority.
+        InvalidKeyError: the text is anything else, above all a private key, which must never leave the authority.
     """
     normalized = armor.normalized(text)
     labels = armor.labels(normalized)
     if armor.has_private_key(text):
-        raise CertificateError(armor.EXPOSED(public="a certificate of another one"))
-    if not labels or any(label != "CERTIFICATE" for label in labels):
-        instead = "all from -----BEGIN CERTIFICATE----- on"
-        raise CertificateError(armor.NOT_A_KEY(what="a certificate in PEM", instead=instead))
+        raise InvalidKeyError(armor.EXPOSED(public="a certificate of another one"))
     try:
         found = x509.load_pem_x509_certificates(normalized.encode())
     except ValueError:
         found = []
-    if len(found) != len(labels):
-        raise CertificateError(armor.DAMAGED(what="certificate"))
+    if not found or labels != ["CERTIFICATE"] * len(found):
+        instead = "all from -----BEGIN CERTIFICATE----- on"
+        raise InvalidKeyError(armor.NOT_A_KEY(what="one or more complete certificates in PEM", instead=instead))
     return normalized
 
 
@@ -89,22 +95,22 @@ def read_cosign_key(text: str) -> str:
     """One public key in PEM, with Unix line endings.
 
     Raises:
-        ValueError: the text is anything else, above all a private key, or signatures by the key can be forged; the
+        InvalidKeyError: the text is anything else, above all a private key, or signatures by the key can be forged; the
             message contains nothing of the text.
     """
     if armor.has_private_key(text):
-        raise ValueError(armor.EXPOSED(public="the public key of another one, cosign.pub"))
+        raise InvalidKeyError(armor.EXPOSED(public="the public key of another one, cosign.pub"))
     key = armor.normalized(text)
     try:
         if not armor.is_single_block(text, "PUBLIC KEY"):
             raise ValueError
         loaded = load_pem_public_key(key.encode())
     except (ValueError, UnsupportedAlgorithm):
-        raise ValueError(
+        raise InvalidKeyError(
             armor.NOT_A_KEY(what="a complete public key in PEM", instead="the content of cosign.pub")
         ) from None
     if _is_forgeable(loaded):
-        raise ValueError(_FORGEABLE())
+        raise InvalidKeyError(_FORGEABLE())
     return key
 
 
@@ -136,16 +142,11 @@ class KeylessSigner(Section):
 PGP_SUFFIX, SSH_SUFFIX = ".asc", ".sshpub"
 
 
-class SigningKeyError(ValueError):
-    """The text is not a public key. The message contains nothing of the text."""
-
-
 def read_signing_key(text: str) -> str:
     """One armored OpenPGP public key block, or one SSH public key as `ssh-keygen` writes it.
 
     Raises:
-        OpenPgpKeyError: the text is a block of anything else, above all a private key.
-        SigningKeyError: the text is anything else, or signatures by the key can be forged.
+        InvalidKeyError: the text is anything else, above all a private key, or signatures by the key can be forged.
     """
     if armor.labels(armor.normalized(text)):
         return read_public_key(text)
@@ -155,14 +156,14 @@ def read_signing_key(text: str) -> str:
             raise ValueError
         loaded = load_ssh_public_key(line.encode())
     except (ValueError, UnsupportedAlgorithm):
-        raise SigningKeyError(
+        raise InvalidKeyError(
             armor.NOT_A_KEY(
                 what="an OpenPGP public key block or an SSH public key",
                 instead=f"{EXPORTED_PUBLIC_KEY}, or the line of the .pub file",
             )
         ) from None
     if _is_forgeable(loaded):
-        raise SigningKeyError(_FORGEABLE())
+        raise InvalidKeyError(_FORGEABLE())
     return line
 
 
@@ -174,3 +175,10 @@ def _is_forgeable(key: object) -> bool:
 def suffix_of(key: str) -> str:
     """The suffix of the key of such a public key in the Secret."""
     return PGP_SUFFIX if armor.labels(key) else SSH_SUFFIX
+
+
+RsaPrivateKey = Annotated[SecretStr, *secret(read_app_key, "secret private RSA key, PEM")]
+ClientKey = Annotated[SecretStr, *secret(read_client_key, "secret private key, PEM")]
+CertificateAuthority = Annotated[str, *unshown(read_authority, "one or more certificates, PEM")]
+SigningKey = Annotated[str, *unshown(read_signing_key, "OpenPGP public key, armored, or SSH public key")]
+CosignPublicKey = Annotated[str, *unshown(read_cosign_key, "cosign public key, PEM")]

@@ -21,8 +21,7 @@ from flux_tenancy.components.config.errors import EXACTLY_ONE, NOT_A, MisplacedV
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import DnsLabel, Duration, matching
-from flux_tenancy.components.keys.signing_keys import KeylessSigner
-from flux_tenancy.components.keys.types import CosignPublicKey
+from flux_tenancy.components.keys.signing_keys import CosignPublicKey, KeylessSigner
 from flux_tenancy.components.policies.policy import PolicyName
 from flux_tenancy.components.sync.notifications import ProviderTypeName
 from flux_tenancy.components.tenant.annotations import (

@@ -7,15 +7,11 @@ from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
-from cryptography import x509
-from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 from pydantic import Field, SecretStr, model_validator
 
 from flux_tenancy.components.config.errors import EXACTLY_ONE, MISSING, NOT_A, ONLY_ONE, TWICE, MisplacedValueError
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.passed import Passed
-from flux_tenancy.components.config.sealed import is_sealed
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import (
     DnsLabel,
@@ -39,8 +35,7 @@ from flux_tenancy.components.git.config import (
     check_login,
 )
 from flux_tenancy.components.keys import armor
-from flux_tenancy.components.keys.signing_keys import KeylessSigner
-from flux_tenancy.components.keys.types import CertificateAuthority, CosignPublicKey
+from flux_tenancy.components.keys.signing_keys import CertificateAuthority, ClientKey, CosignPublicKey, KeylessSigner
 from flux_tenancy.components.vocabulary.names import BUCKET, HELM_REPOSITORY, OCI_REPOSITORY
 
 HTTPS = "https://"
@@ -72,40 +67,6 @@ ArtifactUrl = Annotated[
 Endpoint = Annotated[str, *checked_by(_endpoint, "host and port of an object store")]
 
 
-def read_client_key(text: str) -> str:
-    """An unencrypted private key in PEM, with Unix line endings.
-
-    Raises:
-        ValueError: the text is anything else; the message contains nothing of it.
-    """
-    normalized = armor.normalized(text)
-    try:
-        load_pem_private_key(normalized.encode(), password=None)
-    except (TypeError, ValueError, UnsupportedAlgorithm):
-        raise ValueError(
-            armor.NOT_A_KEY(what="an unencrypted private key in PEM", instead="all of it, with its BEGIN and END lines")
-        ) from None
-    return normalized
-
-
-def belongs_to(key: str, certificates: str) -> bool:
-    """Whether a private key is that of the first of some certificates."""
-    certificate, *_ = x509.load_pem_x509_certificates(certificates.encode())
-    private = load_pem_private_key(key.encode(), password=None)
-    try:
-        return _public(private.public_key()) == _public(certificate.public_key())
-    except UnsupportedAlgorithm:  # A private key is of a type that is supported.
-        return False
-
-
-def _public(key: object) -> bytes:
-    encoded: bytes = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)  # type: ignore[attr-defined]
-    return encoded
-
-
-ClientKey = Annotated[SecretStr, *secret(read_client_key, "secret private key, PEM")]
-
-
 _DOCKER_HUB = "index.docker.io"
 
 
@@ -131,7 +92,12 @@ def read_docker_config(text: str) -> str:
     Raises:
         ValueError: the text is anything else; the message contains nothing of it.
     """
-    if not registries(text):
+    try:
+        logins = json.loads(text)["auths"].values()
+        has_login = any(isinstance(login, dict) and login for login in logins)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        has_login = False
+    if not has_login:
         raise ValueError(
             armor.NOT_A_KEY(
                 what="the content of a Docker config.json with auths",
@@ -139,20 +105,6 @@ def read_docker_config(text: str) -> str:
             )
         )
     return text
-
-
-def registries(text: str) -> list[str]:
-    """The registries that a config.json has logins for; none if it is not one."""
-    try:
-        auths = json.loads(text)["auths"]
-        return [_host(name) for name, login in auths.items() if isinstance(login, dict) and login]
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return []
-
-
-def _host(name: str) -> str:
-    """The registry of an entry, which may have a scheme and a path, as `docker login` writes that of Docker Hub."""
-    return urlsplit(name if "://" in name else f"https://{name}").netloc
 
 
 DockerConfig = Annotated[SecretStr, *secret(read_docker_config, "secret content of a Docker config.json")]
@@ -165,15 +117,6 @@ class ClientCertificate(Section):
 
     certificate: CertificateAuthority = Field(description="The certificate, then those of its authorities.")
     private_key: ClientKey = Field(description="Its private key, without a passphrase.")
-
-    @model_validator(mode="after")
-    def _one_pair(self) -> ClientCertificate:
-        if not is_sealed(self.private_key) and not belongs_to(self.private_key.get_secret_value(), self.certificate):
-            raise MisplacedValueError(
-                ("privateKey",),
-                Message("FT-SRC-009", "is not the private key of the certificate", "set both from the same pair"),
-            )
-        return self
 
 
 class Proxy(Section):
@@ -301,14 +244,6 @@ class OCIRepositorySource(_Fetched):
     @model_validator(mode="after")
     def _login_fits(self) -> OCIRepositorySource:
         check_login(self.provider, self.service_account_name, "credentials" if self.credentials is not None else None)
-        if self.credentials is None:
-            return self
-        config, registry = self.credentials.docker_config, registry_of(self.url)
-        if config is not None and not is_sealed(config) and registry not in registries(config.get_secret_value()):
-            raise MisplacedValueError(
-                ("credentials", "dockerConfig"),
-                Message("FT-SRC-022", f"has no credentials for {registry}", "add an entry for it below auths"),
-            )
         return self
 
 

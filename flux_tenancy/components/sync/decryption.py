@@ -22,14 +22,20 @@ from flux_tenancy.components.config.sealed import is_sealed
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.yaml_files import Dumper, data_of
 from flux_tenancy.components.keys.age_keys import (
+    AgeIdentities,
     AgeIdentity,
-    AgeKeyError,
+    AgeRecipient,
     check_recipients,
     read_identities,
     with_recipients,
 )
-from flux_tenancy.components.keys.openpgp_keys import OpenPgpKey, read_private_keys
-from flux_tenancy.components.keys.types import AgeIdentities, AgeRecipient, OpenPgpFingerprint, OpenPgpPrivateKeys
+from flux_tenancy.components.keys.armor import InvalidKeyError
+from flux_tenancy.components.keys.openpgp_keys import (
+    OpenPgpFingerprint,
+    OpenPgpKey,
+    OpenPgpPrivateKeys,
+    read_private_keys,
+)
 from flux_tenancy.components.vocabulary.object_meta import ObjectMeta, SecretPurpose
 
 if TYPE_CHECKING:
@@ -79,7 +85,7 @@ class AgeKeys(Section):
         if not is_sealed(self.identities):
             try:
                 check_recipients(self.parsed)
-            except AgeKeyError as error:
+            except InvalidKeyError as error:
                 raise MisplacedValueError(("recipients",), message_of(error)) from None
             _check_public_halves("recipients", self.recipients, [each.recipient for each in self.parsed])
         return self

@@ -24,7 +24,7 @@ from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.passed import Passed, merged
 from flux_tenancy.components.config.types import SecretText, checked_by, regular_expression, secret, url_parts
 from flux_tenancy.components.config.yaml_files import data_of
-from flux_tenancy.components.keys.types import CertificateAuthority
+from flux_tenancy.components.keys.signing_keys import CertificateAuthority
 from flux_tenancy.components.plan import Planned, Stage
 
 if TYPE_CHECKING:

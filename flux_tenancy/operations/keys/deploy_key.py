@@ -10,7 +10,8 @@ from pydantic import TypeAdapter, ValidationError
 from flux_tenancy.components.config.errors import dotted
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.git.config import GitUrl
-from flux_tenancy.components.keys.ssh_keys import KeyType, SshKeyError, generate, read_private_key
+from flux_tenancy.components.keys.armor import InvalidKeyError
+from flux_tenancy.components.keys.ssh_keys import KeyType, generate, read_private_key
 from flux_tenancy.components.stack.files.project import tenant_file_name
 from flux_tenancy.components.stack.files.validation_errors import message
 from flux_tenancy.operations.files.described_flux import DescribedSource, platform_source, tenant_source
@@ -87,5 +88,5 @@ def _fingerprint(private: str) -> str:
     """The fingerprint of the previous value, which need not be a key."""
     try:
         return read_private_key(private).fingerprint
-    except SshKeyError:
+    except InvalidKeyError:
         return "a value that is not a usable key"

@@ -7,7 +7,8 @@ from pathlib import Path
 from flux_tenancy.components.config.errors import dotted
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.section import Section
-from flux_tenancy.components.keys.types import AgeRecipient, OpenPgpFingerprint
+from flux_tenancy.components.keys.age_keys import AgeRecipient
+from flux_tenancy.components.keys.openpgp_keys import OpenPgpFingerprint
 from flux_tenancy.components.sync.decryption import KEY_SERVICES, Environment, WorkloadIdentity
 from flux_tenancy.components.sync.decryption import sops_config as rendered
 from flux_tenancy.operations.files.described_flux import DescribedSync, described_sync

@@ -22,7 +22,7 @@ from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import DnsLabel, Quantity, QuotaResource, WebUrl
 from flux_tenancy.components.installs.capsule import CAPSULE_GROUP
-from flux_tenancy.components.keys.types import CertificateAuthority
+from flux_tenancy.components.keys.signing_keys import CertificateAuthority
 from flux_tenancy.components.rbac.subjects import rbac_binding, rbac_role, rbac_rule, user_of
 from flux_tenancy.components.tenant.annotations import PREFIX
 from flux_tenancy.components.vocabulary.manifests import Manifest

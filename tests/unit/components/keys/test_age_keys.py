@@ -6,7 +6,6 @@ from sample_sops_keys import age_identity
 from flux_tenancy.components.config.messages import Message, message_of
 from flux_tenancy.components.keys.age_keys import (
     AgeIdentity,
-    AgeKeyError,
     check_recipients,
     generate,
     identity_file,
@@ -14,6 +13,7 @@ from flux_tenancy.components.keys.age_keys import (
     read_recipient,
     with_recipients,
 )
+from flux_tenancy.components.keys.armor import InvalidKeyError
 from tests.support import post_quantum_key
 from tests.support.messages import said
 
@@ -21,7 +21,7 @@ POST_QUANTUM = AgeIdentity(post_quantum_key.IDENTITY, post_quantum_key.RECIPIENT
 
 
 def refused(read, text) -> Message:
-    with pytest.raises(AgeKeyError) as error:
+    with pytest.raises(InvalidKeyError) as error:
         read(text)
     return message_of(error.value)
 
@@ -84,7 +84,7 @@ def test_an_identity_file_keeps_its_order_and_loses_its_comments():
         (lambda: POST_QUANTUM.private.replace("PQ-1", "PQ-1Q"), "FT-CFG-124"),
         (lambda: POST_QUANTUM.private.replace("K30", "B30"), "FT-CFG-124"),
         (lambda: "AGE-PLUGIN-YUBIKEY-1QQQ", "FT-CFG-135"),
-        (lambda: "-----BEGIN AGE ENCRYPTED FILE-----", "FT-CFG-139"),
+        (lambda: "-----BEGIN AGE ENCRYPTED FILE-----", "FT-CFG-135"),
         (lambda: "-----BEGIN OPENSSH PRIVATE KEY-----", "FT-CFG-135"),
         (lambda: "pa55word", "FT-CFG-135"),
     ],

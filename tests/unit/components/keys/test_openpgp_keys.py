@@ -5,8 +5,8 @@ from pysequoia import Cert, Tsk
 from sample_sops_keys import PRIVATE, openpgp_key, two_in_one_block, with_passphrase, without_subkeys
 
 from flux_tenancy.components.config.messages import Message, message_of
+from flux_tenancy.components.keys.armor import InvalidKeyError
 from flux_tenancy.components.keys.openpgp_keys import (
-    OpenPgpKeyError,
     generate,
     key_ring,
     read_fingerprint,
@@ -16,7 +16,7 @@ from tests.support.messages import said
 
 
 def refused(read, text) -> Message:
-    with pytest.raises(OpenPgpKeyError) as error:
+    with pytest.raises(InvalidKeyError) as error:
         read(text)
     return message_of(error.value)
 

@@ -10,11 +10,9 @@ from pysequoia.packet import PacketPile
 from sample_sops_keys import openpgp_key
 
 from flux_tenancy.components.config.messages import message_of
-from flux_tenancy.components.keys.openpgp_keys import OpenPgpKeyError, read_public_key
+from flux_tenancy.components.keys.armor import InvalidKeyError
+from flux_tenancy.components.keys.openpgp_keys import read_public_key
 from flux_tenancy.components.keys.signing_keys import (
-    AppKeyError,
-    CertificateError,
-    SigningKeyError,
     read_app_key,
     read_authority,
     read_cosign_key,
@@ -31,12 +29,8 @@ NO_SIGNING_KEY = said(
 
 EXPOSED_AUTHORITY = said("FT-CFG-720", "a certificate of another one")
 
-NO_CERTIFICATE = said("FT-CFG-135", "a certificate in PEM", "all from -----BEGIN CERTIFICATE----- on")
-
-NOT_ONE_APP_KEY = said(
-    "FT-CFG-135",
-    "a private key as GitHub gives it to an App: it is not one RSA private key in PEM",
-    "the .pem file from GitHub unchanged",
+NO_CERTIFICATE = said(
+    "FT-CFG-135", "one or more complete certificates in PEM", "all from -----BEGIN CERTIFICATE----- on"
 )
 
 NO_PUBLIC_BLOCK = said(
@@ -49,6 +43,7 @@ CERTIFICATE = keys.certificate()
 OPENPGP = keys.openpgp_public_key()
 NO_CHECKSUM = re.sub("^=.*\n", "", OPENPGP, flags=re.MULTILINE)
 NO_HEADERS = re.sub("^Comment: .*\n", "", OPENPGP, flags=re.MULTILINE)
+PRIVATE_AS_PUBLIC = openpgp_key("ana").private.replace("PRIVATE", "PUBLIC")
 APP_KEY = keys.private_text(keys.rsa_key(2048), keys.TRADITIONAL)
 
 
@@ -66,9 +61,9 @@ def test_one_or_more_certificates_are_accepted(text):
             keys.public_pem(keys.ec_key()),
             NO_CERTIFICATE,
         ),
-        (CERTIFICATE[:150], said("FT-CFG-124", "certificate")),
-        (CERTIFICATE + CERTIFICATE[:150], said("FT-CFG-124", "certificate")),
-        (keys.block("CERTIFICATE", bytes(9)), said("FT-CFG-124", "certificate")),
+        (CERTIFICATE[:150], NO_CERTIFICATE),
+        (CERTIFICATE + CERTIFICATE[:150], NO_CERTIFICATE),
+        (keys.block("CERTIFICATE", bytes(9)), NO_CERTIFICATE),
         (
             CERTIFICATE + keys.private_text(keys.ec_key(), keys.PKCS8),
             EXPOSED_AUTHORITY,
@@ -84,7 +79,7 @@ def test_one_or_more_certificates_are_accepted(text):
     ],
 )
 def test_an_invalid_certificate_is_refused(text, reason):
-    with pytest.raises(CertificateError) as refused:
+    with pytest.raises(InvalidKeyError) as refused:
         read_authority(text)
 
     assert message_of(refused.value) == reason
@@ -108,74 +103,33 @@ def test_a_public_key_whose_packets_have_headers_of_the_old_format_is_accepted()
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    "text",
     [
-        (
-            "",
-            NO_PUBLIC_BLOCK,
-        ),
-        (
-            "0xB0B",
-            NO_PUBLIC_BLOCK,
-        ),
-        (
-            OPENPGP + OPENPGP,
-            NO_PUBLIC_BLOCK,
-        ),
-        (
-            OPENPGP.replace("PUBLIC KEY BLOCK", "SIGNATURE"),
-            NO_PUBLIC_BLOCK,
-        ),
-        (
-            keys.public_line(keys.ed25519_key()),
-            NO_PUBLIC_BLOCK,
-        ),
-        (
-            OPENPGP.replace("PUBLIC", "PRIVATE"),
-            said("FT-CFG-720", "the output of `gpg --export --armor <key>` for another one"),
-        ),
-        (
-            OPENPGP + OPENPGP.replace("PUBLIC", "PRIVATE"),
-            said("FT-CFG-720", "the output of `gpg --export --armor <key>` for another one"),
-        ),
-        pytest.param(
-            OPENPGP[:80],
-            NO_PUBLIC_BLOCK,
-            id="truncated",
-        ),
-        (
-            "a note\n" + OPENPGP,
-            NO_PUBLIC_BLOCK,
-        ),
-        (
-            OPENPGP.replace("\n\n", "\n"),
-            NO_PUBLIC_BLOCK,
-        ),
-        (
-            OPENPGP.replace("xj", "x?"),
-            NO_PUBLIC_BLOCK,
-        ),
-        (
-            OPENPGP.replace("xj", "Bj"),
-            NO_PUBLIC_BLOCK,
-        ),
-        (
-            "\n".join([*OPENPGP.splitlines()[:5], *OPENPGP.splitlines()[6:]]),
-            NO_PUBLIC_BLOCK,
-        ),
+        "",
+        "0xB0B",
+        OPENPGP + OPENPGP,
+        OPENPGP.replace("PUBLIC KEY BLOCK", "SIGNATURE"),
+        keys.public_line(keys.ed25519_key()),
+        pytest.param(OPENPGP[:80], id="truncated"),
+        "a note\n" + OPENPGP,
+        OPENPGP.replace("\n\n", "\n"),
+        OPENPGP.replace("xj", "x?"),
+        OPENPGP.replace("xj", "Bj"),
+        "\n".join([*OPENPGP.splitlines()[:5], *OPENPGP.splitlines()[6:]]),
     ],
 )
-def test_an_invalid_openpgp_public_key_is_refused(text, reason):
-    with pytest.raises(OpenPgpKeyError) as refused:
+def test_an_invalid_openpgp_public_key_is_refused(text):
+    with pytest.raises(InvalidKeyError) as refused:
         read_public_key(text)
 
-    assert message_of(refused.value) == reason
+    assert message_of(refused.value) == NO_PUBLIC_BLOCK
 
 
-def test_a_private_key_labeled_as_a_public_one_is_refused():
-    text = openpgp_key("ana").private.replace("PRIVATE", "PUBLIC")
-
-    with pytest.raises(OpenPgpKeyError) as refused:
+@pytest.mark.parametrize(
+    "text", [OPENPGP.replace("PUBLIC", "PRIVATE"), OPENPGP + OPENPGP.replace("PUBLIC", "PRIVATE"), PRIVATE_AS_PUBLIC]
+)
+def test_a_private_key_is_refused_as_readable_whatever_its_label(text):
+    with pytest.raises(InvalidKeyError) as refused:
         read_public_key(text)
 
     assert message_of(refused.value) == said("FT-CFG-720", "the output of `gpg --export --armor <key>` for another one")
@@ -189,75 +143,26 @@ def test_an_rsa_key_is_accepted_in_githubs_format_and_in_pkcs8(form):
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    "text",
     [
-        (
-            "",
-            NOT_ONE_APP_KEY,
-        ),
-        (
-            APP_KEY + APP_KEY,
-            NOT_ONE_APP_KEY,
-        ),
-        (
-            keys.public_pem(keys.rsa_key(2048)),
-            NOT_ONE_APP_KEY,
-        ),
-        (
-            keys.private_text(keys.rsa_key(2048), keys.OPENSSH),
-            NOT_ONE_APP_KEY,
-        ),
-        (
-            APP_KEY[:300],
-            NOT_ONE_APP_KEY,
-        ),
-        (
-            "\n".join(APP_KEY.splitlines()[:5] + APP_KEY.splitlines()[6:]),
-            said(
-                "FT-CFG-135",
-                "a private key as GitHub gives it to an App: it is incomplete or damaged",
-                "the .pem file from GitHub unchanged",
-            ),
-        ),
-        (
-            keys.private_text(keys.rsa_key(2048), keys.TRADITIONAL, keys.PASSPHRASE),
-            said(
-                "FT-CFG-135",
-                "a private key as GitHub gives it to an App: it is protected by a passphrase, which Flux cannot enter",
-                "the .pem file from GitHub unchanged",
-            ),
-        ),
-        (
-            keys.private_text(keys.rsa_key(2048), keys.PKCS8, keys.PASSPHRASE),
-            said(
-                "FT-CFG-135",
-                "a private key as GitHub gives it to an App: it is protected by a passphrase, which Flux cannot enter",
-                "the .pem file from GitHub unchanged",
-            ),
-        ),
-        (
-            keys.private_text(keys.ec_key(), keys.PKCS8),
-            said(
-                "FT-CFG-135",
-                "a private key as GitHub gives it to an App: it is not an RSA key",
-                "the .pem file from GitHub unchanged",
-            ),
-        ),
-        (
-            keys.private_text(keys.rsa_key(1024), keys.TRADITIONAL),
-            said(
-                "FT-CFG-135",
-                "a private key as GitHub gives it to an App: it is an RSA key of only 1024 bits",
-                "the .pem file from GitHub unchanged",
-            ),
-        ),
+        "",
+        APP_KEY + APP_KEY,
+        keys.public_pem(keys.rsa_key(2048)),
+        keys.private_text(keys.rsa_key(2048), keys.OPENSSH),
+        APP_KEY[:300],
+        "\n".join(APP_KEY.splitlines()[:5] + APP_KEY.splitlines()[6:]),
+        keys.private_text(keys.rsa_key(2048), keys.TRADITIONAL, keys.PASSPHRASE),
+        keys.private_text(keys.rsa_key(2048), keys.PKCS8, keys.PASSPHRASE),
+        keys.private_text(keys.ec_key(), keys.PKCS8),
+        keys.private_text(keys.rsa_key(1024), keys.TRADITIONAL),
     ],
 )
-def test_an_invalid_app_key_is_refused(text, reason):
-    with pytest.raises(AppKeyError) as refused:
+def test_an_invalid_app_key_is_refused(text):
+    with pytest.raises(InvalidKeyError) as refused:
         read_app_key(text)
 
-    assert message_of(refused.value) == reason
+    assert message_of(refused.value).code == "FT-CFG-135"
+    assert not [line for line in text.splitlines()[1:-1] if line and line in str(refused.value)]
 
 
 @pytest.mark.parametrize(
@@ -280,7 +185,7 @@ def test_signing_keys_are_openpgp_or_ssh_keys_which_flux_tells_apart_by_suffix(t
     + [f"{keys.public_line(keys.ed25519_key()).strip()}\npa55word"],
 )
 def test_an_invalid_signing_key_is_refused(text):
-    with pytest.raises(SigningKeyError) as refused:
+    with pytest.raises(InvalidKeyError) as refused:
         read_signing_key(text)
 
     assert message_of(refused.value) == NO_SIGNING_KEY
@@ -298,7 +203,7 @@ def test_a_key_whose_signatures_can_be_forged_is_refused(key):
 def test_a_private_signing_key_is_refused_and_not_repeated():
     text = keys.private_text(keys.ed25519_key(), keys.OPENSSH)
 
-    with pytest.raises(OpenPgpKeyError) as refused:
+    with pytest.raises(InvalidKeyError) as refused:
         read_signing_key(text)
 
     assert message_of(refused.value) == said("FT-CFG-720", "the output of `gpg --export --armor <key>` for another one")

@@ -8,21 +8,16 @@ import sample_keys as keys
 from cryptography.hazmat.primitives.asymmetric import ec, ed448
 
 from flux_tenancy.components.config.messages import Message, message_of
-from flux_tenancy.components.keys.ssh_keys import SHORTEST_RSA, SshKeyError, generate, read_private_key
+from flux_tenancy.components.keys.armor import InvalidKeyError
+from flux_tenancy.components.keys.ssh_keys import SHORTEST_RSA, generate, read_private_key
 from tests.support.messages import said
-
-NO_KEY = said(
-    "FT-CFG-135",
-    "a private key: it has no line -----BEGIN … PRIVATE KEY-----",
-    "the whole file with its line breaks: `pulumi config set --secret --path … < file`",
-)
 
 NEW = generate().private
 
 
 def refusal(text: str) -> Message:
     """Why a text is no key, with nothing of the text in it."""
-    with pytest.raises(SshKeyError) as refused:
+    with pytest.raises(InvalidKeyError) as refused:
         read_private_key(text)
     lines = {line.strip() for line in text.splitlines() if len(line) > 20 and "-----" not in line}
     assert not [line for line in lines if line in str(refused.value)]
@@ -89,94 +84,65 @@ def test_openssh_sees_the_same_public_half_and_fingerprint(tmp_path, key):
     assert keygen("-l").split()[1] == read.fingerprint
 
 
+NOT_ONE_KEY = (
+    "",
+    "secret",
+    NEW.replace("\n", " "),
+    NEW.replace("\n", "\\n"),
+    NEW[:200],
+    "\n".join(NEW.splitlines()[1:]),
+    "a note\n" + NEW,
+    keys.public_line(keys.rsa_key(2048)) + " somebody@host",
+    keys.public_pem(keys.ec_key()),
+    "---- BEGIN SSH2 PUBLIC KEY ----\nAAAA\n---- END SSH2 PUBLIC KEY ----\n",
+    NEW + keys.public_line(keys.ed25519_key()),
+    keys.openpgp_public_key(),
+    keys.block("PGP PRIVATE KEY BLOCK", bytes(9)),
+    NEW + keys.certificate(),
+    "PuTTY-User-Key-File-3: ssh-ed25519\nEncryption: none\n",
+    NEW + NEW,
+    keys.block("EC PARAMETERS", b"P-384") + keys.private_text(keys.ec_key(), keys.TRADITIONAL),
+    keys.block("NEW REQUEST", b"0"),
+    keys.private_text(keys.dsa_key(), keys.TRADITIONAL),
+)
+DAMAGED = (
+    "\n".join(NEW.splitlines()[:-2] + NEW.splitlines()[-1:]),
+    "\n".join(NEW.splitlines()[:2] + NEW.splitlines()[3:]),
+    NEW.replace("-----END", "and so on\n-----END"),
+    keys.block("OPENSSH PRIVATE KEY", bytes(100)),
+    keys.block("PRIVATE KEY", b"0"),
+    keys.openssh_of(b"sk-ssh-ed25519@openssh.com"),
+)
+LOCKED = (
+    keys.with_passphrase_openssh(),
+    keys.private_text(keys.ec_key(), keys.PKCS8, keys.PASSPHRASE),
+    keys.private_text(keys.ec_key(), keys.TRADITIONAL, keys.PASSPHRASE),
+)
+WEAK = (
+    keys.private_text(keys.rsa_key(2048), keys.OPENSSH),
+    keys.private_text(keys.rsa_key(2048), keys.TRADITIONAL),
+    keys.private_text(keys.ec_key(ec.SECP256R1), keys.OPENSSH),
+    keys.private_text(keys.ec_key(ec.SECP521R1), keys.PKCS8),
+    keys.private_text(keys.dsa_key(), keys.PKCS8),
+    keys.private_text(ed448.Ed448PrivateKey.generate(), keys.PKCS8),
+)
+
+
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    ("code", "text"),
     [
-        (
-            "",
-            NO_KEY,
-        ),
-        (
-            " \n",
-            NO_KEY,
-        ),
-        (
-            "secret",
-            NO_KEY,
-        ),
-        (
-            NEW.replace("\n", " "),
-            NO_KEY,
-        ),
-        (
-            NEW.replace("\n", "\\n"),
-            NO_KEY,
-        ),
-        (NEW[:200], said("FT-CFG-138")),
-        ("\n".join(NEW.splitlines()[:-2] + NEW.splitlines()[-1:]), said("FT-CFG-138")),
-        ("\n".join(NEW.splitlines()[:2] + NEW.splitlines()[3:]), said("FT-CFG-144")),
-        (
-            "\n".join(NEW.splitlines()[1:]),
-            NO_KEY,
-        ),
-        (NEW.replace("-----END", "and so on\n-----END"), said("FT-CFG-138")),
-        (f"key: {NEW}".replace("key: ", "a note\n"), said("FT-CFG-138")),
-        (keys.block("OPENSSH PRIVATE KEY", bytes(100)), said("FT-CFG-138")),
-        (keys.block("PRIVATE KEY", b"0"), said("FT-CFG-138")),
-        (
-            keys.with_passphrase_openssh(),
-            said("FT-CFG-139", "create a separate key with `flux-tenancy key deploy`, which stores it encrypted"),
-        ),
-        (
-            keys.private_text(keys.ec_key(), keys.PKCS8, keys.PASSPHRASE),
-            said("FT-CFG-139", "create a separate key with `flux-tenancy key deploy`, which stores it encrypted"),
-        ),
-        (
-            keys.private_text(keys.ec_key(), keys.TRADITIONAL, keys.PASSPHRASE),
-            said("FT-CFG-139", "create a separate key with `flux-tenancy key deploy`, which stores it encrypted"),
-        ),
-        (keys.public_line(keys.ed25519_key()), said("FT-CFG-136", "a public key")),
-        (keys.public_line(keys.rsa_key(2048)) + " somebody@host", said("FT-CFG-136", "a public key")),
-        (keys.public_pem(keys.ec_key()), said("FT-CFG-136", "a public key")),
-        ("---- BEGIN SSH2 PUBLIC KEY ----\nAAAA\n---- END SSH2 PUBLIC KEY ----\n", said("FT-CFG-136", "a public key")),
-        (NEW + keys.public_line(keys.ed25519_key()), said("FT-CFG-136", "a public key")),
-        (keys.openpgp_public_key(), said("FT-CFG-136", "an OpenPGP key")),
-        (keys.block("PGP PRIVATE KEY BLOCK", bytes(9)), said("FT-CFG-136", "an OpenPGP key")),
-        (keys.certificate(), said("FT-CFG-136", "a certificate")),
-        (NEW + keys.certificate(), said("FT-CFG-136", "a certificate")),
-        (
-            "PuTTY-User-Key-File-3: ssh-ed25519\nEncryption: none\n",
-            said("FT-CFG-137", "PuTTY's format", "export it with `puttygen <file> -O private-openssh-new`"),
-        ),
-        (NEW + NEW, said("FT-CFG-136", "2 blocks (OPENSSH PRIVATE KEY, OPENSSH PRIVATE KEY)")),
-        (
-            keys.block("EC PARAMETERS", b"P-384") + keys.private_text(keys.ec_key(), keys.TRADITIONAL),
-            said("FT-CFG-136", "2 blocks (EC PARAMETERS, EC PRIVATE KEY)"),
-        ),
-        (
-            keys.block("NEW REQUEST", b"0"),
-            said("FT-CFG-137", "the format NEW REQUEST", "convert it to OpenSSH's format or PKCS#8"),
-        ),
-        (keys.private_text(keys.rsa_key(2048), keys.OPENSSH), said("FT-CFG-140", "an RSA key of only 2048 bits")),
-        (keys.private_text(keys.rsa_key(2048), keys.TRADITIONAL), said("FT-CFG-140", "an RSA key of only 2048 bits")),
-        (
-            keys.private_text(keys.ec_key(ec.SECP256R1), keys.OPENSSH),
-            said("FT-CFG-140", "an ECDSA key on the curve secp256r1"),
-        ),
-        (
-            keys.private_text(keys.ec_key(ec.SECP521R1), keys.PKCS8),
-            said("FT-CFG-140", "an ECDSA key on the curve secp521r1"),
-        ),
-        (keys.private_text(keys.dsa_key(), keys.PKCS8), said("FT-CFG-140", "a DSA key")),
-        (keys.private_text(keys.dsa_key(), keys.TRADITIONAL), said("FT-CFG-140", "a DSA key")),
-        (keys.openssh_of(b"sk-ssh-ed25519@openssh.com"), said("FT-CFG-144")),
-        (keys.private_text(ed448.Ed448PrivateKey.generate(), keys.PKCS8), said("FT-CFG-140", "a key of another type")),
+        (code, text)
+        for code, texts in {
+            "FT-CFG-135": NOT_ONE_KEY,
+            "FT-CFG-138": DAMAGED,
+            "FT-CFG-139": LOCKED,
+            "FT-CFG-140": WEAK,
+        }.items()
+        for text in texts
     ],
 )
-def test_an_unusable_key_is_refused_with_a_remedy(text, reason):
-    answer = refusal(text)
-
-    assert (answer.code, answer) == (reason.code, reason)
+def test_an_unusable_key_is_refused(code, text):
+    assert refusal(text).code == code
 
 
 def test_the_remedy_for_a_weak_key_names_the_shortest_rsa_key():

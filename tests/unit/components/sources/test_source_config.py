@@ -120,10 +120,6 @@ def test_a_source_of_any_kind_is_taken(tmp_path, source, sections):
             HELM | {"clientCertificate": {"certificate": authority(), "privateKey": Secret("none")}},
             [".clientCertificate.privateKey FT-CFG-135"],
         ),
-        (
-            HELM | {"clientCertificate": client_pair() | {"certificate": authority()}},
-            [".clientCertificate.privateKey FT-SRC-009"],
-        ),
         (CHARTS | {"insecure": True}, [".insecure FT-CFG-674"]),
         (OCI | {"url": "https://registry.example.com/a"}, [".url FT-CFG-006"]),
         (OCI | {"verify": {}}, [".verify FT-CFG-181"]),
@@ -131,10 +127,6 @@ def test_a_source_of_any_kind_is_taken(tmp_path, source, sections):
         (OCI | {"verify": {"provider": "notation", "keys": {"ci": KEY}}}, [".verify.provider FT-CFG-606"]),
         (OCI | {"credentials": {"username": "shop"}}, [".credentials FT-CFG-181"]),
         (OCI | {"credentials": {"dockerConfig": Secret("{}")}}, [".credentials.dockerConfig FT-CFG-135"]),
-        (
-            OCI | {"credentials": {"dockerConfig": Secret('{"auths": {"other.example.com": {"auth": "eA=="}}}')}},
-            [".credentials.dockerConfig FT-SRC-022"],
-        ),
         (OCI | {"provider": "aws"}, [".provider FT-SRC-026"]),
         (
             OCI | {"provider": "aws", "serviceAccountName": "puller"},

@@ -12,7 +12,7 @@ from flux_tenancy.components.config.errors import MISSING, ConfigurationError
 from flux_tenancy.components.config.types import EMPTY
 from flux_tenancy.components.config.yaml_files import UNREADABLE_FILE
 from flux_tenancy.components.git.config import GitSource
-from flux_tenancy.components.keys.ssh_keys import generate, read_private_key
+from flux_tenancy.components.keys.ssh_keys import NO_SSH_KEY, generate, read_private_key
 from flux_tenancy.components.stack.files.validation_errors import message
 from tests.support.messages import said
 
@@ -108,7 +108,7 @@ def test_keys_are_handed_on_with_the_line_ends_of_unix(tmp_path):
         ),
         (
             {"url": SSH, "deployKey": Secret(keys.public_line(keys.ed25519_key()))},
-            ".deployKey: " + said("FT-CFG-136", "a public key"),
+            ".deployKey: " + NO_SSH_KEY,
         ),
         (
             {"url": SSH, "deployKey": Secret(keys.private_text(keys.rsa_key(2048), keys.PKCS8))},
@@ -116,14 +116,14 @@ def test_keys_are_handed_on_with_the_line_ends_of_unix(tmp_path):
         ),
         (
             {"url": SSH, "deployKey": Secret(KEY[:99])},
-            ".deployKey: " + said("FT-CFG-138"),
+            ".deployKey: " + NO_SSH_KEY,
         ),
         (
             {"url": HTTPS, "githubApp": APP | {"privateKey": Secret("pa55word")}},
             ".githubApp.privateKey: "
             + said(
                 "FT-CFG-135",
-                "a private key as GitHub gives it to an App: it is not one RSA private key in PEM",
+                "a private key as GitHub gives it to an App: unencrypted, in PEM, RSA of 2048 bits",
                 "the .pem file from GitHub unchanged",
             ),
         ),
@@ -277,9 +277,12 @@ def test_lines_that_cannot_be_used_are_named_by_their_file_and_number_and_nothin
         tmp_path, tenants=tenants, git={"knownHosts": ["broken"], "knownHostsFile": "known_hosts"}, flux=...
     ) == [
         "Pulumi.staging.yaml: flux: " + MISSING(),
-        "Pulumi.staging.yaml: git.knownHosts[0]: " + said("FT-CFG-104", "a part is missing"),
-        "known_hosts: line 2: " + said("FT-CFG-104", "'*.example.com' is a pattern"),
-        "known_hosts: line 4: " + said("FT-CFG-104", "a part is missing"),
+        "Pulumi.staging.yaml: git.knownHosts[0]: " + said("FT-CFG-104", "it needs these three parts, on one line"),
+        "known_hosts: line 2: "
+        + said(
+            "FT-CFG-104", "'*.example.com' is not a host, or several; patterns, markers and hashes are not supported"
+        ),
+        "known_hosts: line 4: " + said("FT-CFG-104", "it needs these three parts, on one line"),
     ]
 
 
@@ -289,7 +292,7 @@ def test_problems_of_the_file_alone_are_all_that_is_told(tmp_path):
 
     (problem,) = problems(tmp_path, tenants=tenants, git={"knownHostsFile": "known_hosts"})
 
-    assert problem == f"known_hosts: line 1: {said('FT-CFG-104', 'a part is missing')}"
+    assert problem == f"known_hosts: line 1: {said('FT-CFG-104', 'it needs these three parts, on one line')}"
 
 
 @pytest.mark.parametrize(
