@@ -17,8 +17,7 @@ from pydantic import BaseModel, SecretStr, WithJsonSchema
 from pydantic.fields import FieldInfo
 
 from dev.reference.tables import listed, table
-from flux_tenancy.components.config.passed import Passed
-from flux_tenancy.components.config.section import Section, kind_of
+from flux_tenancy.components.config.section import Passed, Section, kind_of
 from flux_tenancy.components.config.types import RESERVED_NAMES, RESERVED_PREFIXES
 from flux_tenancy.components.policies.policy import PolicyName
 from flux_tenancy.components.sources.config import Source

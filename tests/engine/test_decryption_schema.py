@@ -14,7 +14,7 @@ from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.keys import age_keys, openpgp_keys
 from flux_tenancy.components.sync.decryption import Decryption, decryption_objects
 from flux_tenancy.components.sync.kustomization import Reconciliation, kustomization
-from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
+from flux_tenancy.components.vocabulary.names import ObjectMeta
 from tests.support.releases import FLUX_BUNDLE
 from tests.support.schemas import spec_schema, strict
 

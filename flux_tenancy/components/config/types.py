@@ -1,7 +1,14 @@
-"""Constrained types named after the domain. Each error says what to write instead."""
+"""Constrained types named after the domain. Each error says what to write instead.
+
+Secrets that stay encrypted, for reading a stack without its passphrase, have stand-ins. Only
+`components.stack.files.secrets` makes them. They are recognized by their type and not by their text, so nothing in a
+file can pass for one.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import re
 from collections.abc import Callable
 from decimal import Decimal
@@ -14,7 +21,39 @@ from pydantic import AfterValidator, BeforeValidator, SecretStr, WithJsonSchema
 
 from flux_tenancy.components.config.errors import NOT_A, RESERVED, WRONG, WRONG_TYPE, SecretValueError
 from flux_tenancy.components.config.messages import Message, Wording, message_of
-from flux_tenancy.components.config.sealed import SealedText, is_sealed
+
+
+class SealedText(str):
+    """The text that stands for a secret: where it is, and a digest of its encrypted form.
+
+    Attributes:
+        digest: the keyed digest, 16 hexadecimal digits; it changes whenever the value is encrypted again.
+    """
+
+    digest: str
+
+    @classmethod
+    def of(cls, key: str, encrypted: str, salt: str) -> SealedText:
+        """The stand-in for a value.
+
+        Args:
+            salt: what belongs to this stack's encryption alone, so that digests of two stacks cannot be compared.
+        """
+        digest = hmac.new(salt.encode(), f"{key}\n{encrypted}".encode(), hashlib.sha256).hexdigest()[:16]
+        sealed = cls(f"<encrypted {key} {digest}>")
+        sealed.digest = digest
+        return sealed
+
+    @property
+    def public_half(self) -> str:
+        """What stands for the public half of a sealed private key."""
+        return f"<public half of {self[1:]}"
+
+
+def is_sealed(secret: SecretStr) -> bool:
+    """Whether a secret of the configuration is a stand-in."""
+    return isinstance(secret.get_secret_value(), SealedText)
+
 
 EMPTY = Wording("FT-CFG-010", "must not be empty")
 

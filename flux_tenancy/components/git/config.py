@@ -19,8 +19,7 @@ from flux_tenancy.components.config.errors import (
     MisplacedValueError,
 )
 from flux_tenancy.components.config.messages import Message, Wording
-from flux_tenancy.components.config.passed import Passed
-from flux_tenancy.components.config.section import Section
+from flux_tenancy.components.config.section import Passed, Section
 from flux_tenancy.components.config.types import DnsLabel, Duration, SecretText, WebUrl, matching, url_of
 from flux_tenancy.components.keys.known_hosts import KnownHost
 from flux_tenancy.components.keys.signing_keys import CertificateAuthority, RsaPrivateKey, SigningKey

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pulumi
 
 from flux_tenancy.components.config.errors import present
-from flux_tenancy.components.config.passed import merged
+from flux_tenancy.components.config.section import merged
 from flux_tenancy.components.engine.pulumi_command import excludes
 from flux_tenancy.components.engine.state import made_once
 from flux_tenancy.components.git.config import WEBHOOK_ROOT
@@ -34,8 +34,7 @@ from flux_tenancy.components.keys.known_hosts import lines_for
 from flux_tenancy.components.keys.signing_keys import suffix_of
 from flux_tenancy.components.keys.ssh_keys import read_private_key
 from flux_tenancy.components.plan import Make, Planned, Registered, Stage, key_of, register
-from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY, SOURCE_API
-from flux_tenancy.components.vocabulary.object_meta import ObjectMeta, SecretPurpose
+from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY, SOURCE_API, ObjectMeta, SecretPurpose
 
 if TYPE_CHECKING:
     from flux_tenancy.components.git.config import (
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
         Webhook,
     )
     from flux_tenancy.components.vocabulary.manifests import Manifest
-    from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
+    from flux_tenancy.components.vocabulary.names import ObjectMeta
 
 
 NOTIFICATION_API = "notification.toolkit.fluxcd.io/v1"

@@ -16,8 +16,7 @@ from pydantic import SecretStr
 
 from flux_tenancy.components.config.errors import TWICE
 from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.config.sealed import SealedText
-from flux_tenancy.components.config.types import secret, unshown
+from flux_tenancy.components.config.types import SealedText, secret, unshown
 from flux_tenancy.components.keys import armor
 from flux_tenancy.components.keys.armor import InvalidKeyError
 

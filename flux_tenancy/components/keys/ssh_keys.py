@@ -20,8 +20,7 @@ from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from pydantic import SecretStr
 
 from flux_tenancy.components.config.messages import Wording
-from flux_tenancy.components.config.sealed import SealedText
-from flux_tenancy.components.config.types import secret
+from flux_tenancy.components.config.types import SealedText, secret
 from flux_tenancy.components.keys import armor
 
 _STRONG_SSH_KEY = "use an ed25519 key, an ECDSA P-384 key, or an RSA key of at least 3072 bits"

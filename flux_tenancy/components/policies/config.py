@@ -8,7 +8,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field, model_validator
 
-from flux_tenancy.components.allowlists.types import (
+from flux_tenancy.components.allowlists.entries import (
     HostPatternText,
     ImagePatternText,
     IngressHost,

@@ -11,19 +11,19 @@ from functools import cache
 from typing import Any, TypeAlias
 
 from flux_tenancy.components.allowlists.cel import field_of, text, unchanged
-from flux_tenancy.components.allowlists.image_patterns import (
+from flux_tenancy.components.allowlists.entries import (
+    ADDRESS,
     BY_DIGEST,
     COMPARABLE_IMAGE,
-    IMAGE_PATTERN,
-    repository_expression,
-)
-from flux_tenancy.components.allowlists.source_patterns import (
     COMPARABLE_URL,
+    HOST_PATTERN,
+    IMAGE_PATTERN,
     PROBLEMS,
     URL_PATTERN,
     canonical_expression,
+    origins_expression,
+    repository_expression,
 )
-from flux_tenancy.components.allowlists.types import ADDRESS, HOST_PATTERN, origins_expression
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import RESERVED_PREFIXES
 from flux_tenancy.components.installs.flux.controller_rights import LANED_RESOURCES
@@ -91,8 +91,13 @@ from flux_tenancy.components.tenant.role import (
     resources_of_rules,
 )
 from flux_tenancy.components.vocabulary.manifests import ResourceTable
-from flux_tenancy.components.vocabulary.names import DEFAULT_LANE, MANAGED_BY_LABEL, POD_SECURITY_LABEL, TENANT_LABEL
-from flux_tenancy.components.vocabulary.object_meta import SECRET_SUFFIX
+from flux_tenancy.components.vocabulary.names import (
+    DEFAULT_LANE,
+    MANAGED_BY_LABEL,
+    POD_SECURITY_LABEL,
+    SECRET_SUFFIX,
+    TENANT_LABEL,
+)
 
 
 class Cel(str):

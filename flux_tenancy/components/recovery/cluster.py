@@ -43,8 +43,7 @@ from flux_tenancy.components.installs.product import RELEASE_TYPE
 from flux_tenancy.components.plan import carries_marks
 from flux_tenancy.components.sync.notifications import BETA_PROVIDER_API, PROVIDER_API, SECRET_NAME
 from flux_tenancy.components.vocabulary.manifests import Manifest, name_of, resource_type
-from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, TENANT_LABEL
-from flux_tenancy.components.vocabulary.object_meta import GENERATED_SUFFIX
+from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, GENERATED_SUFFIX, TENANT_LABEL
 
 if TYPE_CHECKING:
     from kubernetes import client

@@ -11,8 +11,7 @@ from pydantic import Field, SecretStr, model_validator
 
 from flux_tenancy.components.config.errors import EXACTLY_ONE, MISSING, NOT_A, ONLY_ONE, TWICE, MisplacedValueError
 from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.config.passed import Passed
-from flux_tenancy.components.config.section import Section
+from flux_tenancy.components.config.section import Passed, Section
 from flux_tenancy.components.config.types import (
     DnsLabel,
     Duration,

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from flux_tenancy.components.config.errors import present
-from flux_tenancy.components.config.passed import merged
+from flux_tenancy.components.config.section import merged
 from flux_tenancy.components.git.config import GitSource
 from flux_tenancy.components.git.source import GitAccess, planned_source, source_objects
 from flux_tenancy.components.plan import Planned, Stage
@@ -26,8 +26,7 @@ from flux_tenancy.components.sources.config import (
     docker_config,
     registry_of,
 )
-from flux_tenancy.components.vocabulary.names import SOURCE_API
-from flux_tenancy.components.vocabulary.object_meta import ObjectMeta, SecretPurpose
+from flux_tenancy.components.vocabulary.names import SOURCE_API, ObjectMeta, SecretPurpose
 
 if TYPE_CHECKING:
     from flux_tenancy.components.keys.signing_keys import KeylessSigner

@@ -61,7 +61,7 @@ def load_stack(
 def load_offline(stack: str, project: Path, compare: bool = True) -> tuple[StackConfig, StackFile]:
     """As `load_stack`, without passphrase and credentials, for those who review it; returns the stack's file, too.
 
-    Encrypted values stay encrypted; stand-ins take their places (`components.config.sealed`).
+    Encrypted values stay encrypted; stand-ins take their places (`components.config.types`).
 
     Args:
         project: folder of the Pulumi project, which contains `tenants/`.

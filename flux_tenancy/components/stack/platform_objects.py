@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import distribution
 from urllib.parse import urlsplit
 
-from flux_tenancy.components.allowlists.source_patterns import ANYTHING
+from flux_tenancy.components.allowlists.entries import ANYTHING
 from flux_tenancy.components.cluster.component import PREVIEWER, read_access
 from flux_tenancy.components.engine.code import DISTRIBUTION
 from flux_tenancy.components.installs.flux.controller_rights import shared_impersonation

@@ -18,8 +18,8 @@ from pydantic import Field, model_validator
 
 from flux_tenancy.components.config.errors import MISSING, NO_EFFECT, MisplacedValueError
 from flux_tenancy.components.config.messages import Message, message_of
-from flux_tenancy.components.config.sealed import is_sealed
 from flux_tenancy.components.config.section import Section
+from flux_tenancy.components.config.types import is_sealed
 from flux_tenancy.components.config.yaml_files import Dumper, data_of
 from flux_tenancy.components.keys.age_keys import (
     AgeIdentities,
@@ -36,7 +36,7 @@ from flux_tenancy.components.keys.openpgp_keys import (
     OpenPgpPrivateKeys,
     read_private_keys,
 )
-from flux_tenancy.components.vocabulary.object_meta import ObjectMeta, SecretPurpose
+from flux_tenancy.components.vocabulary.names import ObjectMeta, SecretPurpose
 
 if TYPE_CHECKING:
     from flux_tenancy.components.vocabulary.manifests import Manifest

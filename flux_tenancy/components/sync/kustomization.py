@@ -14,8 +14,7 @@ import yaml
 from pydantic import Field, model_validator
 
 from flux_tenancy.components.config.errors import EXACTLY_ONE
-from flux_tenancy.components.config.passed import Passed, merged, written
-from flux_tenancy.components.config.section import Section
+from flux_tenancy.components.config.section import Passed, Section, merged, written
 from flux_tenancy.components.config.types import Duration
 from flux_tenancy.components.config.yaml_files import Dumper
 from flux_tenancy.components.sync.decryption import Decryption

@@ -21,7 +21,7 @@ from pydantic import AfterValidator, Field, SecretStr, WithJsonSchema, model_val
 
 from flux_tenancy.components.config.errors import MISSING, NO_EFFECT, NOT_A, ONLY_ONE, UNKNOWN, MisplacedValueError
 from flux_tenancy.components.config.messages import Message
-from flux_tenancy.components.config.passed import Passed, merged
+from flux_tenancy.components.config.section import Passed, merged
 from flux_tenancy.components.config.types import SecretText, checked_by, regular_expression, secret, url_parts
 from flux_tenancy.components.config.yaml_files import data_of
 from flux_tenancy.components.keys.signing_keys import CertificateAuthority
@@ -29,7 +29,7 @@ from flux_tenancy.components.plan import Planned, Stage
 
 if TYPE_CHECKING:
     from flux_tenancy.components.vocabulary.manifests import Manifest
-    from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
+    from flux_tenancy.components.vocabulary.names import ObjectMeta
 
 
 class Address(StrEnum):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, Field, model_validator
 
-from flux_tenancy.components.allowlists.types import (
+from flux_tenancy.components.allowlists.entries import (
     HostPatternText,
     ImagePatternText,
     IngressHost,

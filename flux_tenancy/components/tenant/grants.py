@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from flux_tenancy.components.allowlists.types import ServiceType
+from flux_tenancy.components.allowlists.entries import ServiceType
 from flux_tenancy.components.config.decisions import LastDay, Reason
 from flux_tenancy.components.config.errors import NOT_A, MisplacedValueError
 from flux_tenancy.components.config.messages import Message, Wording

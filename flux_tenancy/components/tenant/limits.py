@@ -39,7 +39,7 @@ from flux_tenancy.components.vocabulary.names import (
 
 if TYPE_CHECKING:
     from flux_tenancy.components.tenant.scope import TenantScope
-    from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
+    from flux_tenancy.components.vocabulary.names import ObjectMeta
 
 
 # 110 pods of a node reserve 7 GiB. A volume of its own is for more than the maximum.

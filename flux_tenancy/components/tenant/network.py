@@ -17,7 +17,7 @@ from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 
 if TYPE_CHECKING:
     from flux_tenancy.components.vocabulary.manifests import Manifest
-    from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
+    from flux_tenancy.components.vocabulary.names import ObjectMeta
 
 
 class TenantNetwork(StrEnum):

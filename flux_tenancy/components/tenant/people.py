@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from flux_tenancy.components.tenant.config import TenancyConfig
     from flux_tenancy.components.tenant.role import PolicyRule
     from flux_tenancy.components.tenant.scope import TenantScope
-    from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
+    from flux_tenancy.components.vocabulary.names import ObjectMeta
 
 
 class TenantPeople(Section):

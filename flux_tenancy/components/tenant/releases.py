@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from flux_tenancy.components.config.errors import NO_EFFECT, NOT_A, MisplacedValueError
-from flux_tenancy.components.config.passed import SET_BY_PLATFORM, Passed, merged, written
+from flux_tenancy.components.config.section import SET_BY_PLATFORM, Passed, merged, written
 from flux_tenancy.components.config.types import DnsLabel, Duration, NamespaceName, SecretText, matching
 from flux_tenancy.components.plan import Planned, Stage
 from flux_tenancy.components.sync.kustomization import Patch, patches
 from flux_tenancy.components.tenant.scope import further_source_meta
 from flux_tenancy.components.tenant.syncs import SourceReference, applied_from, source_reference
-from flux_tenancy.components.vocabulary.names import HELM_API, HELM_RELEASE
-from flux_tenancy.components.vocabulary.object_meta import ObjectMeta, SecretPurpose
+from flux_tenancy.components.vocabulary.names import HELM_API, HELM_RELEASE, ObjectMeta, SecretPurpose
 
 if TYPE_CHECKING:
     from flux_tenancy.components.tenant.scope import TenantScope

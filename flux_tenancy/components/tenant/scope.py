@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from flux_tenancy.components.vocabulary.names import TENANT_LABEL
-from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL, ObjectMeta
 
 if TYPE_CHECKING:
     from flux_tenancy.components.git.source import GitAccess

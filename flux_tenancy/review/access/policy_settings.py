@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from flux_tenancy.components.allowlists.source_patterns import ANYTHING
+from flux_tenancy.components.allowlists.entries import ANYTHING
 from flux_tenancy.components.config.allowances import Allows, Bounds, SeenOtherwise, Words
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import seconds

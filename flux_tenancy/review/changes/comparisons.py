@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from flux_tenancy.components.allowlists.source_patterns import canonical
+from flux_tenancy.components.allowlists.entries import canonical
 from flux_tenancy.components.config.types import seconds
 from flux_tenancy.components.vocabulary.manifests import parse_quantity
 from flux_tenancy.review.access.policy_settings import FACTOR

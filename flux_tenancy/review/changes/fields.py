@@ -35,7 +35,7 @@ _DESCRIPTIVE_PREFIXES = ("app.kubernetes.io/", "helm.sh/chart")
 _DESCRIPTIVE = ("app", "contact", "cost-center", "description", "kubernetes.io/description", "owner", "team")
 # A text that nobody takes for a number or a truth value, so that it needs no quotes.
 _PLAIN = re.compile(r"(?!(?:true|false|null|yes|no|on|off)$)[A-Za-z/_.<(-][^\n\"]*", re.IGNORECASE)
-# Stand-ins for secrets (`components.config.sealed`, `review.render.recorder`).
+# Stand-ins for secrets (`components.config.types`, `review.render.recorder`).
 _STAND_IN = re.compile(r"<(?:encrypted|public half of encrypted|generated)[^<>]*>")
 # The digest in a stand-in, which tells a reader nothing.
 _SEALED = re.compile(r"(<(?:encrypted|public half of encrypted) [^<>]*) [0-9a-f]{8,}>")

@@ -14,7 +14,7 @@ from typing import Any
 
 from flux_tenancy.components.config.errors import KeyPath, dotted
 from flux_tenancy.components.config.messages import HIDDEN, without_passwords
-from flux_tenancy.components.config.sealed import SealedText
+from flux_tenancy.components.config.types import SealedText
 from flux_tenancy.components.config.yaml_files import walk
 from flux_tenancy.components.engine import PROJECT_FILE
 from flux_tenancy.components.stack.files.project import stack_file_name, tenant_file_name

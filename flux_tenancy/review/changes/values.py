@@ -13,8 +13,14 @@ from flux_tenancy.components.installs.flux.profile import FEATURE_GATES
 from flux_tenancy.components.installs.flux.release import SELECTOR, lane_of, selector_of
 from flux_tenancy.components.tenant.annotations import FREEZES
 from flux_tenancy.components.vocabulary.manifests import Manifest, value_at
-from flux_tenancy.components.vocabulary.names import BUCKET, GIT_REPOSITORY, KUSTOMIZATION, LANE_LABEL, OCI_REPOSITORY
-from flux_tenancy.components.vocabulary.object_meta import SecretPurpose
+from flux_tenancy.components.vocabulary.names import (
+    BUCKET,
+    GIT_REPOSITORY,
+    KUSTOMIZATION,
+    LANE_LABEL,
+    OCI_REPOSITORY,
+    SecretPurpose,
+)
 from flux_tenancy.review.access.boundaries import IDENTITIES, arguments_of, container_of, environment_of
 from flux_tenancy.review.changes.fields import is_descriptive, is_meaningful
 

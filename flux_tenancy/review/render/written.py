@@ -1,7 +1,7 @@
 """A stack as its files have it: every key that is written in them, before they are merged, checked and given defaults.
 
 Two versions are equal if and only if the same is written: comments, quotes and the order of keys are not in it, and
-encrypted values are stand-ins (`components.config.sealed`).
+encrypted values are stand-ins (`components.config.types`).
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ from flux_tenancy.review.render.rendered import PLATFORM, RenderedObject
 from flux_tenancy.review.rules.findings import WAIVE, Finding, RuleSetting, resource_of
 
 _ALL_RIGHTS: Rules = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]
-# As `components.config.sealed` writes it; a render has it as text.
+# As `components.config.types` writes it; a render has it as text.
 _SEALED = r"<encrypted \S+ [0-9a-f]{16}>"
 _STAND_IN = re.compile(f"{_SEALED}|{re.escape(GENERATED)}")
 # Entries of Flux's Secrets that are no secret. Source: https://fluxcd.io/flux/components/source/gitrepositories/

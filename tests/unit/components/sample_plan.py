@@ -23,7 +23,7 @@ from flux_tenancy.components.tenant.limits import room_of
 from flux_tenancy.components.tenant.plan import tenant_plan
 from flux_tenancy.components.tenant.scope import TenantScope
 from flux_tenancy.components.vocabulary.manifests import Manifest
-from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
+from flux_tenancy.components.vocabulary.names import ObjectMeta
 
 
 @dataclass(frozen=True)

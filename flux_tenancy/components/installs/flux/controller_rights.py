@@ -40,9 +40,9 @@ from flux_tenancy.components.vocabulary.names import (
     RECONCILERS,
     SOURCE_API,
     Controller,
+    ObjectMeta,
     account_of,
 )
-from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 
 if TYPE_CHECKING:
     from flux_tenancy.components.installs.flux.config import FluxConfig, Impersonation, VaultServer

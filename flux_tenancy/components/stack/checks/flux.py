@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from flux_tenancy.components.config.errors import MISSING, NO_EFFECT, NOT_A, RESERVED, UNKNOWN, dotted
 from flux_tenancy.components.config.messages import Message, Wording
-from flux_tenancy.components.config.passed import owned_fields
-from flux_tenancy.components.config.sealed import is_sealed
+from flux_tenancy.components.config.section import owned_fields
+from flux_tenancy.components.config.types import is_sealed
 from flux_tenancy.components.installs.flux.config import Profile
 from flux_tenancy.components.installs.flux.lockdown_flags import EXTERNAL_ARTIFACT, enables
 from flux_tenancy.components.installs.flux.release import Definitions
@@ -33,8 +33,8 @@ from flux_tenancy.components.vocabulary.names import (
     OCI_REPOSITORY,
     PLATFORM_META,
     Controller,
+    SecretPurpose,
 )
-from flux_tenancy.components.vocabulary.object_meta import SecretPurpose
 
 if TYPE_CHECKING:
     from flux_tenancy.components.config.errors import KeyPath, Problem

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from flux_tenancy.components.allowlists.source_patterns import NOT_COMPARABLE, is_comparable, problem_of
+from flux_tenancy.components.allowlists.entries import NOT_COMPARABLE, is_comparable, problem_of
 from flux_tenancy.components.config.decisions import EXPIRED, now, today
 from flux_tenancy.components.config.errors import BEYOND, NO_EFFECT, NOT_ALLOWED, UNKNOWN, KeyPath, Problem, dotted
 from flux_tenancy.components.config.messages import Message, Wording, printable

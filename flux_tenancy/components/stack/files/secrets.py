@@ -17,9 +17,8 @@ from pydantic import BaseModel, SecretStr
 
 from flux_tenancy.components.config.errors import KeyPath, Problem, dotted
 from flux_tenancy.components.config.messages import Message, Wording
-from flux_tenancy.components.config.passed import Passed
-from flux_tenancy.components.config.sealed import SealedText
-from flux_tenancy.components.config.section import Section, sections_in
+from flux_tenancy.components.config.section import Passed, Section, sections_in
+from flux_tenancy.components.config.types import SealedText
 from flux_tenancy.components.config.yaml_files import walk
 from flux_tenancy.components.engine import PROJECT_FILE
 from flux_tenancy.components.stack.config import StackConfig

@@ -50,9 +50,9 @@ from flux_tenancy.components.vocabulary.names import (
     KUSTOMIZATION,
     PLATFORM_META,
     SOURCE_RESOURCES,
+    ObjectMeta,
     applied_key,
 )
-from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
 from flux_tenancy.version import VERSION
 
 

@@ -29,7 +29,7 @@ from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL
 
 if TYPE_CHECKING:
-    from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
+    from flux_tenancy.components.vocabulary.names import ObjectMeta
 
 
 CAPSULE_API = f"{CAPSULE_GROUP}/v1beta2"

@@ -41,8 +41,7 @@ from flux_tenancy.components.tenant.network import TenantNetwork, network_openin
 from flux_tenancy.components.tenant.people import DEVELOPER, VIEWER, people_bindings
 from flux_tenancy.components.tenant.role import cluster_role_for
 from flux_tenancy.components.vocabulary.manifests import Manifest
-from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
-from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
+from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL, ObjectMeta
 
 if TYPE_CHECKING:
     from flux_tenancy.components.tenant.capsule.config import CapsuleLimits

@@ -7,9 +7,14 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter
 
-from flux_tenancy.components.allowlists.image_patterns import read_image_pattern, repository_of
-from flux_tenancy.components.allowlists.source_patterns import is_comparable, problem_of, read_pattern
-from flux_tenancy.components.allowlists.types import read_host_pattern
+from flux_tenancy.components.allowlists.entries import (
+    is_comparable,
+    problem_of,
+    read_host_pattern,
+    read_image_pattern,
+    read_pattern,
+    repository_of,
+)
 from flux_tenancy.components.config.messages import code_of
 from flux_tenancy.components.git.config import GitUrl
 from tests.support.allow_lists import IMAGES, SOURCES

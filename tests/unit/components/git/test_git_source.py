@@ -16,7 +16,7 @@ from sample_stack import FLUX
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.git.github_preflight import new_registrations
 from flux_tenancy.components.git.source import git_access, webhook_url
-from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
+from flux_tenancy.components.vocabulary.names import ObjectMeta
 
 PLACE = ObjectMeta(name="dev-team", namespace="apps", labels={"toolkit.fluxcd.io/tenant": "dev-team"})
 VERIFY = {"keys": {"alice": signing_key("first")}}

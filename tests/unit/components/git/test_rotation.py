@@ -18,7 +18,7 @@ from flux_tenancy.components.git.rotation import previous_keys, rotations
 from flux_tenancy.components.git.source import git_access
 from flux_tenancy.components.keys.ssh_keys import read_private_key
 from flux_tenancy.components.sync.status import Progress
-from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
+from flux_tenancy.components.vocabulary.names import ObjectMeta
 
 FETCHED = [{"type": "ArtifactInStorage", "status": "True", "observedGeneration": 1}]
 ELSEWHERE = {"url": "ssh://git@git.example.com/apps", "deployKey": private_key("first")}

@@ -16,7 +16,7 @@ from flux_tenancy.components.git.source import (
     webhook_path,
     webhook_secret,
 )
-from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
+from flux_tenancy.components.vocabulary.names import ObjectMeta
 
 LABELS = {"toolkit.fluxcd.io/tenant": "dev-team"}
 PLACE = ObjectMeta(name="dev-team", namespace="apps", labels=LABELS)

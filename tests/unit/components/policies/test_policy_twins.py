@@ -12,20 +12,18 @@ from pydantic import TypeAdapter, ValidationError
 from sample_stack import tenant_config
 
 from flux_tenancy.components.allowlists.cel import mapping, text, texts
-from flux_tenancy.components.allowlists.image_patterns import read_image_pattern
-from flux_tenancy.components.allowlists.source_patterns import (
+from flux_tenancy.components.allowlists.entries import (
+    ADDRESS,
     COMPARABLE_URL,
+    HOST_PATTERN,
     URL_PATTERN,
     canonical,
     is_comparable,
-    read_pattern,
-)
-from flux_tenancy.components.allowlists.types import (
-    ADDRESS,
-    HOST_PATTERN,
     origin_of,
     origins_expression,
     read_host_pattern,
+    read_image_pattern,
+    read_pattern,
 )
 from flux_tenancy.components.config.types import (
     DNS_LABEL,

@@ -15,7 +15,7 @@ from sample_stack import tenant_config
 from flux_tenancy.components.git.source import git_access
 from flux_tenancy.components.sources.config import Source
 from flux_tenancy.components.sources.objects import objects_of
-from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
+from flux_tenancy.components.vocabulary.names import ObjectMeta
 
 META = ObjectMeta("it", "shop-apps", {"toolkit.fluxcd.io/tenant": "shop"}, owner="shop")
 OCI: dict[str, Any] = {"kind": "OCIRepository", "url": "oci://registry.example.com:5000/shop/manifests"}

@@ -6,7 +6,7 @@ import pytest
 from sample_stack import load
 from sample_stack import problems as problems_of
 
-from flux_tenancy.components.allowlists.source_patterns import problem_of
+from flux_tenancy.components.allowlists.entries import problem_of
 from tests.support.messages import said
 
 URL = "https://git.example.com/dev-team/apps"

@@ -12,7 +12,7 @@ from sample_release import HERE, RELEASE_FILE
 from sample_stack import FLUX, Secret, load
 
 from flux_tenancy.components.config.errors import ConfigurationError
-from flux_tenancy.components.config.passed import Passed
+from flux_tenancy.components.config.section import Passed
 from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.stack.checks import flux as flux_specs

@@ -16,7 +16,7 @@ from flux_tenancy.components.installs.flux.profile import configured
 from flux_tenancy.components.sync.decryption import Decryption, decryption_objects
 from flux_tenancy.components.tenant.component import Tenant
 from flux_tenancy.components.tenant.config import TenancyConfig
-from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
+from flux_tenancy.components.vocabulary.names import ObjectMeta
 
 PLACE = ObjectMeta(name="dev-team", namespace="apps", labels={"toolkit.fluxcd.io/tenant": "dev-team"})
 ACCESS = GitAccess(known_hosts=(), github=None, webhook_url=None)

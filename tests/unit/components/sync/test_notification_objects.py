@@ -10,7 +10,7 @@ from sample_stack import FLUX, load
 
 from flux_tenancy.components.stack.plan import stack_plan
 from flux_tenancy.components.sync.notifications import ALL_KINDS, BETA_PROVIDER_API, Notification, planned_notification
-from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
+from flux_tenancy.components.vocabulary.names import ObjectMeta
 
 META = ObjectMeta("dev-team", "apps", {"toolkit.fluxcd.io/tenant": "dev-team"})
 REPOSITORY = "https://git.example.com/dev-team/apps"

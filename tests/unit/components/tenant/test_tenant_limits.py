@@ -15,7 +15,7 @@ from flux_tenancy.components.tenant.limits import (
     with_network_policies,
 )
 from flux_tenancy.components.tenant.role import MANAGED, tenant_role
-from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
+from flux_tenancy.components.vocabulary.names import ObjectMeta
 from tests.support.messages import said
 
 SLOW = {"url": "https://git.example.com/dev-team/apps", "interval": "2h", "timeout": "1s"}

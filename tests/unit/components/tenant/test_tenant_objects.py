@@ -7,7 +7,7 @@ from sample_stack import tenant_config
 from flux_tenancy.components.plan import Stage, of_stage
 from flux_tenancy.components.tenant.config import TenancyConfig
 from flux_tenancy.components.tenant.scope import source_meta
-from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
+from flux_tenancy.components.vocabulary.names import ObjectMeta
 from tests.support.goldens import assert_golden
 
 

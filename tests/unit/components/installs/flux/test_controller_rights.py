@@ -13,8 +13,7 @@ from flux_tenancy.components.installs.flux.controller_rights import (
 )
 from flux_tenancy.components.installs.flux.profile import configured, in_phases
 from flux_tenancy.components.tenant.identity import impersonations
-from flux_tenancy.components.vocabulary.names import Controller
-from flux_tenancy.components.vocabulary.object_meta import ObjectMeta
+from flux_tenancy.components.vocabulary.names import Controller, ObjectMeta
 
 EVERYTHING = {
     "apiVersion": "rbac.authorization.k8s.io/v1",
