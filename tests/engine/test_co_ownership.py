@@ -8,26 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from dev.lab.build import ensure
-from dev.lab.free_ports import free_port_base
-from dev.lab.settings import Settings
 from flux_tenancy.components.cluster.client import ClusterUnavailable
 from flux_tenancy.components.cluster.config import ClusterConfig, connect
-from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.recovery.cluster import co_owners, relinquish
 from flux_tenancy.components.sync.flux_objects import read_syncs, request_reconciliation
 from flux_tenancy.components.sync.status import REQUESTED_AT
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from tests.support.api_client import ApiClient
-from tests.support.api_server import TOOLS, ApiServer
+from tests.support.api_server import ApiServer, api_server
 from tests.support.lab import eventually
-from tests.support.releases import FLUX_BUNDLE
+from tests.support.offline_requests import definitions
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
-FLUX = FLUX_BUNDLE
 SOURCES = "/apis/source.toolkit.fluxcd.io/v1"
 RECORDED = State(
     {("kubernetes:source.toolkit.fluxcd.io/v1:GitRepository", "apps/dev-team"): {"__fieldManager": "test"}}
@@ -37,18 +31,12 @@ RECORDED = State(
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     """An API server that knows Flux's sources."""
-    tools = ensure(Settings.load(), [*TOOLS, FLUX])
-    server = ApiServer(tmp_path_factory.mktemp("api"), free_port_base(0))
-    server.start(tools)
-    try:
-        for manifest in yaml.load_all(tools[FLUX].read_text(), FastLoader):
-            if manifest["kind"] == "CustomResourceDefinition":
-                server.client.apply(manifest)
+    with api_server(tmp_path_factory.mktemp("api")) as server:
+        for manifest in definitions():
+            server.client.apply(manifest)
         server.client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "apps"}})
         eventually(lambda: readable(server))
         yield server
-    finally:
-        server.stop()
 
 
 def readable(server: ApiServer) -> bool:

@@ -11,16 +11,13 @@ import pytest
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
-from dev.lab.build import ensure
-from dev.lab.free_ports import free_port_base
-from dev.lab.settings import Settings
 from flux_tenancy.components.cluster.client import ClusterUnavailable
 from flux_tenancy.components.cluster.config import ClusterConfig, connect
 from flux_tenancy.components.tenant.config import TenancyConfig
 from flux_tenancy.components.tenant.further_access import TenantAccess, read_further_access
 from flux_tenancy.components.tenant.identity import role_binding
 from flux_tenancy.components.tenant.role import Role, tenant_role
-from tests.support.api_server import TOOLS, ApiServer
+from tests.support.api_server import ApiServer, api_server
 from tests.support.lab import eventually
 
 RBAC = {"apiVersion": "rbac.authorization.k8s.io/v1"}
@@ -44,15 +41,11 @@ def binding(name: str, role: str, subject: dict[str, Any], namespace: str = "") 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     """An API server with a tenant that has the role that the platform gives it, and nothing else."""
-    running = ApiServer(tmp_path_factory.mktemp("api"), free_port_base(0))
-    running.start(ensure(Settings.load(), [*TOOLS]))
-    try:
+    with api_server(tmp_path_factory.mktemp("api")) as running:
         running.client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "apps"}})
         for manifest in (tenant_role(TenancyConfig()), OWN):
             running.client.apply(manifest)
         yield running
-    finally:
-        running.stop()
 
 
 @pytest.fixture

@@ -13,20 +13,17 @@ from typing import Any
 import pytest
 import yaml
 
-from dev.lab.build import ensure
-from dev.lab.free_ports import free_port_base
-from dev.lab.settings import Settings
 from flux_tenancy.components.cluster.config import ClusterConfig, connect
 from flux_tenancy.components.config.yaml_files import FastLoader
 from tests.support.api_client import ApiClient
-from tests.support.api_server import TOOLS, ApiServer
+from tests.support.api_server import ApiServer, api_server
 from tests.support.isolation import Answers, beginning, run
 from tests.support.lab import eventually
 from tests.support.mutations import Mutation, binding, made
+from tests.support.offline_requests import tool
 from tests.support.policy_requests import RBAC, as_in_flux_2_10, bound
 from tests.support.releases import FLUX_BUNDLE
 
-FLUX = FLUX_BUNDLE
 TENANT, APPS = "dev-team", "apps"
 LABELLED = {"toolkit.fluxcd.io/tenant": TENANT}
 # What the patch of flux2-multi-tenancy adds to the controllers.
@@ -46,16 +43,11 @@ FLUX_GROUPS = {"kustomizations": "kustomize.toolkit.fluxcd.io", "helmreleases": 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     """An API server with Flux as its release has it."""
-    tools = ensure(Settings.load(), [*TOOLS, FLUX])
-    server = ApiServer(tmp_path_factory.mktemp("api"), free_port_base(0))
-    server.start(tools)
-    try:
-        for manifest in yaml.load_all(tools[FLUX].read_text(), FastLoader):
+    with api_server(tmp_path_factory.mktemp("api")) as server:
+        for manifest in yaml.load_all(tool(FLUX_BUNDLE).read_text(), FastLoader):
             server.client.apply(as_in_flux_2_10(manifest))
         eventually(lambda: "kustomizations" in str(server.client.get("/apis/kustomize.toolkit.fluxcd.io/v1")))
         yield server
-    finally:
-        server.stop()
 
 
 def onboard(api: ApiClient, account: str, labels: dict[str, str]) -> None:

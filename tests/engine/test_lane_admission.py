@@ -7,21 +7,16 @@ from functools import partial
 from typing import Any
 
 import pytest
-import yaml
 
-from dev.lab.build import ensure
-from dev.lab.control_plane import APISERVER, ETCD
-from dev.lab.free_ports import free_port_base
-from dev.lab.settings import Settings
-from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.installs.flux.config import FluxConfig
 from flux_tenancy.components.installs.flux.controller_rights import LANED_RESOURCES, own_objects_only
 from flux_tenancy.components.policies.native_only import mutation
 from flux_tenancy.components.vocabulary.manifests import merge_patch
 from flux_tenancy.components.vocabulary.names import LANE_LABEL, Controller, account_of
 from tests.support.api_client import ApiClient
-from tests.support.api_server import ApiServer
+from tests.support.api_server import api_server
 from tests.support.lab import eventually
+from tests.support.offline_requests import definitions
 from tests.support.policy_cases import (
     APPS,
     IMPLIED,
@@ -38,7 +33,7 @@ from tests.support.policy_cases import (
     release,
 )
 from tests.support.policy_requests import RBAC, bound
-from tests.support.releases import FLUX_BUNDLE, FLUX_VERSION
+from tests.support.releases import FLUX_VERSION
 
 REFUSED = "controllers of a lane change only Flux's objects of their lane"
 CONFIG = FluxConfig.model_validate(
@@ -51,14 +46,10 @@ USER = f"system:serviceaccount:flux-system:{ACCOUNT}"
 @pytest.fixture(scope="module")
 def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiClient]:
     """An API server with two namespaces of tenants in different lanes, and a controller of one of these lanes."""
-    tools = ensure(Settings.load(), [ETCD, APISERVER, FLUX_BUNDLE])
-    server = ApiServer(tmp_path_factory.mktemp("api"), free_port_base(0))
-    server.start({ETCD: tools[ETCD], APISERVER: tools[APISERVER]})
-    api = server.client
-    try:
-        for manifest in yaml.load_all(tools[FLUX_BUNDLE].read_text(), FastLoader):
-            if manifest["kind"] == "CustomResourceDefinition":
-                api.apply(manifest)
+    with api_server(tmp_path_factory.mktemp("api")) as server:
+        api = server.client
+        for manifest in definitions():
+            api.apply(manifest)
         rules = [
             {"apiGroups": [group], "resources": [*names, *(f"{name}/status" for name in names)], "verbs": ["*"]}
             for group, names in LANED_RESOURCES.items()
@@ -75,8 +66,6 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiClient]:
         for each in (git(), nameless(kustomization()), nameless(release())):
             eventually(partial(is_changed, api, each), what="the policies in force")
         yield api
-    finally:
-        server.stop()
 
 
 def created(api: ApiClient, manifest: dict[str, Any]) -> dict[str, Any]:

@@ -8,9 +8,6 @@ from typing import Any
 import pytest
 from sample_plan import tenant_objects
 
-from dev.lab.build import ensure
-from dev.lab.free_ports import free_port_base
-from dev.lab.settings import Settings
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine
 from flux_tenancy.components.policies.native_only import limits_first
 from flux_tenancy.components.policies.policy_files import read_objects
@@ -20,7 +17,7 @@ from flux_tenancy.components.tenant.capsule.objects import made_metadata
 from flux_tenancy.components.tenant.config import TenancyConfig, TenantConfig
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from tests.support.api_client import ApiClient
-from tests.support.api_server import TOOLS, ApiServer
+from tests.support.api_server import api_server
 from tests.support.lab import eventually
 from tests.support.policy_requests import RBAC, bound, definition
 
@@ -54,11 +51,9 @@ def namespace(name: str, **annotations: str | None) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiClient]:
     """An API server with two Tenants of Capsule and the policies, and without Capsule."""
-    server = ApiServer(tmp_path_factory.mktemp("api"), free_port_base(0))
-    server.start(ensure(Settings.load(), [*TOOLS]))
-    api = server.client
     maker = {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["create", "patch"]}
-    try:
+    with api_server(tmp_path_factory.mktemp("api")) as server:
+        api = server.client
         for kind in ("Tenant", "GlobalTenantResource"):
             api.apply(definition("capsule.clastix.io", kind, "Cluster", "v1beta2"))
         eventually(lambda: _has_kinds(api), what="Capsule's kinds")
@@ -74,8 +69,6 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiClient]:
             api.apply(each)
         eventually(lambda: REFUSED in _made(api, namespace(f"{TENANT}-other", images="*")), what="the policies")
         yield api
-    finally:
-        server.stop()
 
 
 def _has_kinds(api: ApiClient) -> bool:

@@ -8,10 +8,6 @@ from typing import Any
 import pytest
 import yaml
 
-from dev.lab.build import ensure
-from dev.lab.control_plane import APISERVER, ETCD
-from dev.lab.free_ports import free_port_base
-from dev.lab.settings import Settings
 from flux_tenancy.components.config.yaml_files import FastLoader
 from flux_tenancy.components.policies.native_only import mutation
 from flux_tenancy.components.policies.policy import POLICIES_FOLDER
@@ -19,7 +15,7 @@ from flux_tenancy.components.tenant.namespaces import PodSecurity, pod_security_
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from flux_tenancy.review.admission.program import POD_SECURITY, Request, Surroundings, ask
 from tests.support.api_client import ApiClient
-from tests.support.api_server import ApiServer
+from tests.support.api_server import api_server
 from tests.support.lab import eventually
 from tests.support.offline_requests import PROGRAM, tool
 
@@ -48,11 +44,8 @@ def pod(case: Mapping[str, Any], name: str = "app") -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiClient]:
     """An API server with the policy in force."""
-    tools = ensure(Settings.load(), [ETCD, APISERVER])
-    server = ApiServer(tmp_path_factory.mktemp("api"), free_port_base(0))
-    server.start({ETCD: tools[ETCD], APISERVER: tools[APISERVER]})
-    api = server.client
-    try:
+    with api_server(tmp_path_factory.mktemp("api")) as server:
+        api = server.client
         for manifest in NAMESPACES:
             api.apply(manifest)
             account = {"name": "default", "namespace": manifest["metadata"]["name"]}
@@ -62,8 +55,6 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiClient]:
             api.apply(manifest)
         eventually(lambda: api.request("POST", pod(CASES[0]), dry_run=True).is_success, what="the policy in force")
         yield api
-    finally:
-        server.stop()
 
 
 @parametrized

@@ -8,13 +8,8 @@ from functools import partial
 from typing import Any
 
 import pytest
-import yaml
 
-from dev.lab.build import ensure
-from dev.lab.control_plane import APISERVER, ETCD, NODE_NAME
-from dev.lab.free_ports import free_port_base
-from dev.lab.settings import Settings
-from flux_tenancy.components.config.yaml_files import FastLoader
+from dev.lab.control_plane import APISERVER, NODE_NAME
 from flux_tenancy.components.policies.component import probe_answer, probe_request
 from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
 from flux_tenancy.components.policies.native_only import tenant_labels
@@ -23,15 +18,15 @@ from flux_tenancy.components.policies.rendering import object_name
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from tests.support import capsule_cases
 from tests.support.api_client import ApiClient
-from tests.support.api_server import ApiServer
+from tests.support.api_server import api_server
 from tests.support.example_fleet import WAYS_OUT, manifests
 from tests.support.isolation import suite_tenant
 from tests.support.lab import eventually
+from tests.support.offline_requests import definitions
 from tests.support.policy_cases import CASES, CLOCK, CONFIGS, NAMESPACE_OBJECTS, Case, User
-from tests.support.policy_requests import CUSTOM_KINDS, KYVERNO_KINDS, RBAC, USERS, access, as_in_flux_2_10, ask, bound
-from tests.support.releases import FLUX_BUNDLE, OLDER_KUBERNETES
+from tests.support.policy_requests import CUSTOM_KINDS, KYVERNO_KINDS, RBAC, USERS, access, ask, bound
+from tests.support.releases import OLDER_KUBERNETES
 
-FLUX = FLUX_BUNDLE
 ONE_POLICY = "one-policy"
 CLUSTER_POLICY = {"apiVersion": "policies.kyverno.io/v1", "kind": "ValidatingPolicy", "metadata": {"name": "a"}}
 # Another policy refuses this one, too, and the API server reports any one of them.
@@ -54,18 +49,13 @@ BY_CONFIG = [
 )
 def api(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiClient]:
     """An API server with everything that the cases need, created before the policies."""
-    tools = ensure(Settings.load(), [ETCD, request.param, FLUX])
     # On by default since 1.35; 1.33 would drop the volumes of images that requests have.
-    server = ApiServer(tmp_path_factory.mktemp("api"), free_port_base(0), "--feature-gates=ImageVolume=true")
-    server.start({ETCD: tools[ETCD], APISERVER: tools[request.param]})
-    api = server.client
-    try:
-        for manifest in yaml.load_all(tools[FLUX].read_text(), FastLoader):
-            if manifest["kind"] == "CustomResourceDefinition":
-                api.apply(as_in_flux_2_10(manifest))
+    gate, folder = "--feature-gates=ImageVolume=true", tmp_path_factory.mktemp("api")
+    with api_server(folder, gate, program=request.param) as server:
+        api = server.client
         namespaces = (*NAMESPACE_OBJECTS.values(), *capsule_cases.NAMESPACES.values())
         roles = (*access(), *access_to_one_policy(), *capsule_cases.access())
-        for manifest in (*KYVERNO_KINDS, *CUSTOM_KINDS, *capsule_cases.KINDS, *namespaces, *roles):
+        for manifest in (*definitions(), *KYVERNO_KINDS, *CUSTOM_KINDS, *capsule_cases.KINDS, *namespaces, *roles):
             api.apply(manifest)
         api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "flux-system"}})
         api.apply(CLOCK)
@@ -80,8 +70,6 @@ def api(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
             if case.leaving:
                 assert api.request("DELETE", case.target).is_success
         yield api
-    finally:
-        server.stop()
 
 
 @pytest.fixture(scope="module")

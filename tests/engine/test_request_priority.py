@@ -7,14 +7,10 @@ from typing import Any
 
 import pytest
 
-from dev.lab.build import ensure
-from dev.lab.control_plane import APISERVER, ETCD
-from dev.lab.free_ports import free_port_base
-from dev.lab.settings import Settings
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.platform_objects import FLOW_CONTROL, request_priority
 from tests.support.api_client import ApiClient
-from tests.support.api_server import ApiServer
+from tests.support.api_server import api_server
 from tests.support.lab import eventually
 from tests.support.releases import FLUX_VERSION
 
@@ -24,12 +20,8 @@ SHARES = 4
 
 @pytest.fixture
 def api(tmp_path: Any) -> Iterator[ApiClient]:
-    server = ApiServer(tmp_path, free_port_base(0))
-    server.start(ensure(Settings.load(), [ETCD, APISERVER]))
-    try:
+    with api_server(tmp_path) as server:
         yield server.client
-    finally:
-        server.stop()
 
 
 def schema_of(api: ApiClient, user: str) -> str:

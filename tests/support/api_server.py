@@ -2,63 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
+from dev.lab.build import ensure
 from dev.lab.control_plane import APISERVER, ETCD, NODE_NAME, ControlPlane, Network
+from dev.lab.free_ports import free_port_base
 from dev.lab.kubeconfig import write_kubeconfig
 from dev.lab.pki import API_AUTHORITY
 from dev.lab.processes import Daemon, bring_up, is_free, stop_all
+from dev.lab.settings import Settings
 from tests.support.api_client import ApiClient
 
-TOOLS = (ETCD, APISERVER)
 _TIMEOUT = 60.0
 
 
+@dataclass(frozen=True)
 class ApiServer:
-    """An etcd and an API server.
-
-    Args:
-        folder: of its files.
-        first_port: the first of its ports.
-        arguments: further arguments of the API server.
+    """A running API server.
 
     Attributes:
         kubeconfig: of an administrator.
-        client: that administrator's; there is one from the start on.
+        client: that administrator's.
     """
 
+    kubeconfig: Path
     client: ApiClient
 
-    def __init__(self, folder: Path, first_port: int, *arguments: str) -> None:
-        self._arguments = {APISERVER: arguments}
-        self._plane = ControlPlane(folder, Network(first_port))
-        self.kubeconfig = folder / "kubeconfig"
 
-    def start(self, tools: Mapping[str, Path]) -> None:
-        plane = self._plane
-        plane.pki.renew()
-        admin = plane.pki.pair("admin")
-        authority = plane.pki.pair(API_AUTHORITY).certificate
-        write_kubeconfig(self.kubeconfig, NODE_NAME, plane.network.server, authority, admin)
-        self.client = ApiClient(self.kubeconfig)
-        self._daemons = {part: self._daemon(part) for part in TOOLS}
-        commands = {
-            daemon: (*plane.command(part, tools[part]), *self._arguments.get(part, ()))
-            for part, daemon in self._daemons.items()
-        }
-        bring_up([commands], _TIMEOUT)
+@contextmanager
+def api_server(folder: Path, *arguments: str, program: str = APISERVER) -> Iterator[ApiServer]:
+    """An etcd and an API server during the block.
 
-    def stop(self) -> None:
-        self.client.close()
-        stop_all(list(self._daemons.values()))
-
-    def _daemon(self, part: str) -> Daemon:
-        folder, ports = self._plane.folder, self._plane.network.ports(part)
-        return Daemon(
+    Args:
+        folder: of their files.
+        arguments: further arguments of the API server.
+        program: the tool that is the API server.
+    """
+    tools = ensure(Settings.load(), [ETCD, program])
+    plane = ControlPlane(folder, Network(free_port_base(0)))
+    plane.pki.renew()
+    authority, admin = plane.pki.pair(API_AUTHORITY).certificate, plane.pki.pair("admin")
+    kubeconfig = folder / "kubeconfig"
+    write_kubeconfig(kubeconfig, NODE_NAME, plane.network.server, authority, admin)
+    client = ApiClient(kubeconfig)
+    ready = {ETCD: lambda: not is_free(plane.network.ports(ETCD)[0]), APISERVER: client.is_ready}
+    etcd, server = (
+        Daemon(
             name=part,
             log=folder / f"{part}.log",
             pid_file=folder / f"{part}.pid",
-            ports=ports,
-            ready=self.client.is_ready if part == APISERVER else lambda: not is_free(ports[0]),
+            ports=plane.network.ports(part),
+            ready=is_ready,
         )
+        for part, is_ready in ready.items()
+    )
+    commands = {
+        etcd: plane.command(ETCD, tools[ETCD]),
+        server: (*plane.command(APISERVER, tools[program]), *arguments),
+    }
+    bring_up([commands], _TIMEOUT)
+    try:
+        yield ApiServer(kubeconfig, client)
+    finally:
+        client.close()
+        stop_all([etcd, server])

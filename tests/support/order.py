@@ -32,7 +32,6 @@ LONGEST = (
     "tests/e2e/test_isolation_suite.py",
     "tests/engine/test_pull_requests.py",
     "tests/engine/test_ways_of_running.py",
-    "tests/engine/test_lab_programs.py",
     "tests/engine/test_review_workflow.py",
 )
 """They take minutes each: started late, one of them would run alone at the end. The order of others is irrelevant."""
