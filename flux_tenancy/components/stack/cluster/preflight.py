@@ -4,7 +4,6 @@ of teams, and adoption.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Container, Mapping, Set
 from functools import partial
 from pathlib import Path
@@ -171,22 +170,6 @@ def _check_github(
     return lost, leftovers, problems + identity_problems(sources, new, stack_file)
 
 
-_MANY_TENANTS = 20
-# Source: SkipCheckpoints in sdk/go/common/env/env.go of Pulumi
-_STATE_AT_THE_END = "PULUMI_SKIP_CHECKPOINTS"
-
-
-def slow_first_update(tenants: int, state: State, environ: Mapping[str, str]) -> Message | None:
-    """That the first update of many tenants writes the state again and again, if it does."""
-    if tenants < _MANY_TENANTS or known_cluster_uid(state) is not None or environ.get(_STATE_AT_THE_END):
-        return None
-    return Message(
-        "FT-CFG-874",
-        f"the first update of {tenants} tenants by `pulumi up` writes the whole state twice for each object; "
-        "`flux-tenancy up` writes it once, which takes a quarter of the time with 100 tenants (docs/sizing.md)",
-    )
-
-
 async def prepare(config: StackConfig, found: Preflight, state: State) -> None:
     """Log what the preflight warns about, remove what killed updates have left, and adopt what exists already.
 
@@ -194,8 +177,6 @@ async def prepare(config: StackConfig, found: Preflight, state: State) -> None:
 
     A preview only logs. Raises pulumi.RunError: the cluster or GitHub refuses, or does not answer.
     """
-    if (hint := slow_first_update(len(config.tenants), state, os.environ)) is not None:
-        log.info(hint)
     for warning in found.warnings:
         log.warn(warning)
     cluster = found.cluster
