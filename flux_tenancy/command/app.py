@@ -17,7 +17,7 @@ import typer
 
 from flux_tenancy.command import drift, fleet, isolation, key, releases, review, tenant
 from flux_tenancy.command.program import MEANINGS, ExitCode, Group, Program
-from flux_tenancy.command.root import explain, new, schemas, up
+from flux_tenancy.command.root import new, schemas, up
 from flux_tenancy.version import VERSION
 
 NAME = "flux-tenancy"
@@ -64,7 +64,6 @@ for _extension in sorted(entry_points(group=EXTENSIONS), key=attrgetter("name"))
     except Exception as error:
         typer.echo(f"warning: the extension {_extension.name} ({_extension.value}) cannot be used: {error}", err=True)
 app.command()(isolation.isolation)
-app.command()(explain)
 
 
 def _print_version(given: bool | None) -> None:

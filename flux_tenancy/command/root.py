@@ -113,22 +113,3 @@ def up(
 
     if update(stack, project_folder(), approved, yes, fail_on_not_ready, older):
         raise typer.Exit(ExitCode.FOUND)
-
-
-def explain(
-    code: Annotated[str, typer.Argument(metavar="[CODE]", help="Such as FT-CFG-602.", show_default=False)] = "",
-) -> None:
-    """Explain an error or warning by its code; without a code, list all of them.
-
-    `…` stands for a value.
-
-    Examples:
-
-      flux-tenancy explain FT-CFG-602
-
-      flux-tenancy explain | grep -i quota
-    """
-    from flux_tenancy.operations.messages import explained
-
-    for message in explained(code):
-        typer.echo(f"{message.code}: {message.problem}" + (f"; {message.advice}" if message.advice else ""))

@@ -12,7 +12,6 @@ from flux_tenancy.command.options import (
     Output,
     OutputOption,
     Preview,
-    PrometheusOption,
     Stack,
     Stacks,
     Tenant,
@@ -21,7 +20,7 @@ from flux_tenancy.command.options import (
 from flux_tenancy.command.program import found
 
 app = typer.Typer(
-    help="Onboard, show, suspend and offboard tenants. Changes files of the project, and no cluster.",
+    help="Onboard, show and offboard tenants. Changes files of the project, and no cluster.",
     no_args_is_help=True,
 )
 
@@ -73,7 +72,6 @@ def list_(
     policies: Annotated[
         bool, typer.Option("--policies/--no-policies", help="Count objects that the policies would refuse.")
     ] = True,
-    prometheus: PrometheusOption = None,
     exit_code: HasExitCode = False,
 ) -> None:
     """List the tenants of stacks with their state, revision, fullest quota and message. Changes nothing.
@@ -84,12 +82,10 @@ def list_(
 
       flux-tenancy tenant list
 
-
-      flux-tenancy tenant list -s production --prometheus http://localhost:9090
     """
     from flux_tenancy.operations.tenants.overview_text import show_tenants
 
-    if show_tenants(stack, project_folder(), output is Output.JSON, policies, prometheus) and exit_code:
+    if show_tenants(stack, project_folder(), output is Output.JSON, policies) and exit_code:
         found()
 
 
@@ -108,32 +104,6 @@ def show(tenant: Tenant, stack: Stacks, output: OutputOption = Output.TABLE, exi
 
     if show_tenant(tenant, stack, project_folder(), as_json=output is Output.JSON) and exit_code:
         found()
-
-
-@app.command()
-def suspend(tenant: Tenant, stack: ChangedStacks, preview: Preview = True) -> None:
-    """Stop applying and pruning the manifests of a tenant; running objects are not affected.
-
-    Examples:
-
-      flux-tenancy tenant suspend shop --stack production
-    """
-    from flux_tenancy.operations.tenants.lifecycle import suspend as suspend_tenant
-
-    suspend_tenant(tenant, stack, project_folder(), preview)
-
-
-@app.command()
-def resume(tenant: Tenant, stack: ChangedStacks, preview: Preview = True) -> None:
-    """Apply and prune the manifests of a suspended tenant again.
-
-    Examples:
-
-      flux-tenancy tenant resume shop --stack production
-    """
-    from flux_tenancy.operations.tenants.lifecycle import resume as resume_tenant
-
-    resume_tenant(tenant, stack, project_folder(), preview)
 
 
 @app.command()

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from dev.reference.configuration import every_key
-from flux_tenancy.operations.messages import read_messages
+from tests.support.messages import read_messages
 
 PROJECT = Path(__file__).parents[2]
 GENERATED = {"commands.md", "configuration.md", "policies.md"}

@@ -11,7 +11,7 @@ import pytest
 import typer
 
 from flux_tenancy.command.app import NAME, app
-from flux_tenancy.operations.messages import read_messages
+from tests.support.messages import read_messages
 
 PROJECT = Path(__file__).parents[2]
 PAGES = [

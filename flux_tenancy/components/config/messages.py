@@ -1,7 +1,7 @@
 """What the program says: a sentence stands where it is said, with a code that stays when its words change. Text of
 clusters, tenants and servers is made safe to show.
 
-`operations.messages` finds all of them for `flux-tenancy explain`. Everything else uses codes.
+Whatever reads a message uses its code.
 """
 
 from __future__ import annotations

@@ -14,8 +14,6 @@ from flux_tenancy.components.vocabulary.manifests import value_at
 from flux_tenancy.operations.files.yaml_edits import Keys
 from flux_tenancy.project.described_stack import PLATFORM_SYNC, TENANTS, described_platform, described_tenant
 
-_SYNC, _SYNCS = "sync", "syncs"
-
 
 @dataclass(frozen=True)
 class DescribedSource:
@@ -110,24 +108,7 @@ def described_sync(stack: str, tenant: str, project: Path) -> DescribedSync:
     )
 
 
-def sync_paths(tenant: str, described: Mapping[str, Any]) -> dict[str, Keys]:
-    """The path of each sync below the tenant, by the name of its Kustomization."""
-    own: dict[str, Keys] = {tenant: (_SYNC,)} if has_syncs(described) else {}
-    return own | {name: (_SYNCS, name) for name in _names(described, _SYNCS)}
-
-
 def has_syncs(described: Mapping[str, Any]) -> bool:
     """Whether Flux applies folders for the tenant, as `TenantConfig.has_syncs` says it of a valid one."""
-    given = any(key in described for key in (_SYNC, "source")) or bool(described.get(_SYNCS))
+    given = any(key in described for key in ("sync", "source")) or bool(described.get("syncs"))
     return given or not described.get("releases")
-
-
-def applied_paths(tenant: str, described: Mapping[str, Any]) -> list[Keys]:
-    """The paths of all syncs and releases below the tenant."""
-    releases = "releases"
-    return [*sync_paths(tenant, described).values(), *((releases, name) for name in _names(described, releases))]
-
-
-def _names(described: Mapping[str, Any], section: str) -> list[str]:
-    found = described.get(section)
-    return list(found) if isinstance(found, Mapping) else []

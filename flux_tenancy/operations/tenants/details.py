@@ -174,7 +174,7 @@ def _next_steps(line: TenantLine, stack: str, objects: Sequence[FluxObject]) -> 
     of_stack = f"--stack {stack}"
     match line.health:
         case Health.SUSPENDED:
-            return [f"let Flux apply again: `flux-tenancy tenant resume {line.name} {of_stack}`, then `pulumi up`"]
+            return [f"let Flux apply again: remove `suspend: true` of {line.name}, then run `pulumi up {of_stack}`"]
         case Health.FROZEN:
             return [f"wait, or, as the platform team, grant {line.name} an exception from the policy freeze"]
         case Health.ABSENT:

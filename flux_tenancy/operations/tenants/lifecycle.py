@@ -1,4 +1,4 @@
-"""Onboards, suspends, resumes and offboards a tenant, in the files of the project.
+"""Onboards and offboards a tenant, in the files of the project.
 
 Each function shows the preview of every stack that it changes, and changes no cluster.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -25,17 +25,15 @@ from flux_tenancy.components.tenant.config import TenantState
 from flux_tenancy.components.tenant.leaving.access import bindings_of
 from flux_tenancy.components.vocabulary.manifests import name_of, value_at
 from flux_tenancy.components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION, TENANT_LABEL
-from flux_tenancy.operations.files.described_flux import applied_paths
 from flux_tenancy.operations.files.project_edits import ProjectEdits
 from flux_tenancy.operations.stack.connected import connect_described, connect_to
 from flux_tenancy.operations.stack.pulumi_cli import PULUMI_NOT_FOUND
 from flux_tenancy.operations.tenants.backup import backup_files, read_contents, read_recipient, write_backup
 from flux_tenancy.operations.tenants.new import NewTenant, Onboarded, onboard
-from flux_tenancy.project.described_stack import TENANTS, check_listed, described_tenant, listed_tenants
+from flux_tenancy.project.described_stack import TENANTS, check_listed, listed_tenants
 from flux_tenancy.project.errors import OperationError, run_all
 
 _BACKUPS = ".backup"
-_SUSPEND = "suspend"
 _NOT_BACKED_UP = Wording(
     "FT-OPS-310",
     "tenant {tenant} cannot be backed up: {reason}",
@@ -60,26 +58,6 @@ def new(tenant: NewTenant, stacks: Sequence[str], project: Path, preview: bool) 
     _preview(stacks, project, preview)
 
 
-def suspend(tenant: str, stacks: Sequence[str], project: Path, preview: bool) -> None:
-    """Let Flux no longer apply or prune for a tenant; what runs stays as it is.
-
-    Raises:
-        OperationError: a stack does not list the tenant, its file cannot be changed, or Pulumi fails.
-    """
-    if _change(stacks, project, partial(_suspend, tenant)):
-        _preview(stacks, project, preview)
-
-
-def resume(tenant: str, stacks: Sequence[str], project: Path, preview: bool) -> None:
-    """Let Flux apply and prune again.
-
-    Raises:
-        OperationError: as of `suspend`.
-    """
-    if _change(stacks, project, partial(_resume, tenant)):
-        _preview(stacks, project, preview)
-
-
 def offboard(tenant: str, stacks: Sequence[str], project: Path, backup: bool, age: str, preview: bool) -> None:
     """Take the next of two steps: the sync and all access go, and then the namespaces with what is left in them.
 
@@ -92,7 +70,8 @@ def offboard(tenant: str, stacks: Sequence[str], project: Path, backup: bool, ag
         preview: whether to show what the next update would do.
 
     Raises:
-        OperationError: as of `suspend`, the first step is not applied yet, or the backup fails.
+        OperationError: a stack does not list the tenant, its file cannot be changed, Pulumi fails, the first step is
+            not applied yet, or the backup fails.
     """
     recipient = read_recipient(age) if age else None
     edits, last = ProjectEdits(project), {}
@@ -108,7 +87,8 @@ def offboard(tenant: str, stacks: Sequence[str], project: Path, backup: bool, ag
             run_all(partial(_check_has_left, tenant, each, apis[each]) for each in stacks if last[each])
         for each, api in apis.items():
             _back_up(tenant, each, api, project, Path(_BACKUPS, each, tenant, now), recipient)
-    _apply(edits, stacks)
+    edits.apply(stacks)
+    typer.echo(edits.diff(), nl=False)
     for each, is_last in last.items():
         typer.echo(
             f"{each}: {tenant} leaves for good, with its namespaces."
@@ -180,22 +160,6 @@ def _back_up(
         typer.echo(f"{stack}: backed up to {folder}{without} and without the data of volumes")
 
 
-def _suspend(tenant: str, stack: str, edits: ProjectEdits) -> None:
-    described = described_tenant(stack, tenant, edits.project)
-    for path in applied_paths(tenant, described.value):
-        edits.set(stack, (TENANTS, tenant, *path, _SUSPEND), True)
-
-
-def _resume(tenant: str, stack: str, edits: ProjectEdits) -> None:
-    described = described_tenant(stack, tenant, edits.project)
-    for path in applied_paths(tenant, described.value):
-        suspended = (*path, _SUSPEND)
-        if value_at(described.base, suspended) is True:
-            edits.set(stack, (TENANTS, tenant, *suspended), False)
-        else:
-            edits.remove(stack, (TENANTS, tenant, *suspended))
-
-
 def _leave(tenant: str, stack: str, edits: ProjectEdits) -> bool:
     """Take the next step of an offboarding: `state: leaving`, and then no entry.
 
@@ -210,20 +174,6 @@ def _leave(tenant: str, stack: str, edits: ProjectEdits) -> bool:
     else:
         edits.set(stack, (TENANTS, tenant, "state"), TenantState.LEAVING.value)
     return is_last
-
-
-def _change(stacks: Sequence[str], project: Path, change: Callable[[str, ProjectEdits], None]) -> bool:
-    """Change the files of stacks, and show how; False if they say so already."""
-    edits = ProjectEdits(project)
-    run_all(partial(change, each, edits) for each in stacks)
-    return _apply(edits, stacks)
-
-
-def _apply(edits: ProjectEdits, stacks: Sequence[str]) -> bool:
-    edits.apply(stacks)
-    difference = edits.diff()
-    typer.echo(difference or "The files say so already.\n", nl=False)
-    return bool(difference)
 
 
 def _key_stored(onboarded: Onboarded, stack: str) -> str:

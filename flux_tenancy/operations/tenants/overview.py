@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -76,7 +76,6 @@ class TenantLine:
         violations: number of its objects that policies would refuse; None if that is unknown.
         message: why it is not ready, on one line.
         lane: the lane whose controllers serve it; empty without lanes.
-        budget: share of its late minutes that is left, negative if there were more; None if that is unknown.
     """
 
     name: str
@@ -87,7 +86,6 @@ class TenantLine:
     violations: int | None = None
     message: str = ""
     lane: str = ""
-    budget: float | None = None
 
 
 @dataclass(frozen=True)
@@ -114,14 +112,12 @@ class Observed:
         objects: what Flux fetches and applies for it, sources first.
         violations: number of objects that policies would refuse; None if it is unknown.
         freezes: the freezes that hold tenants now.
-        budgets: share of the late minutes that is left; without the tenants of which it is unknown.
     """
 
     objects: Mapping[str, Sequence[Mapping[str, Any]]]
     quotas: Mapping[str, Sequence[Mapping[str, Any]]]
     violations: Counter[str] | None
     freezes: Mapping[str, InForce] = field(default_factory=dict)
-    budgets: Mapping[str, float] = field(default_factory=dict)
 
 
 Violations = Callable[[client.ApiClient, str], Counter[str]]
@@ -132,19 +128,16 @@ def read_overview(
     stack: str,
     project: Path,
     violations: Violations | None,
-    budgets: Mapping[str, float] | None = None,
 ) -> StackOverview:
     """The tenants of a stack; why nothing is known of them is part of the answer.
 
     Args:
         violations: how to count what policies would refuse; None leaves it out.
-        budgets: as `read_budgets` returns them.
     """
     try:
         described = described_tenants(stack, project)
         with reaching(stack):
             found, error = observe(connect_to_read(stack, project), stack, violations)
-        found = replace(found, budgets=budgets or {})
         lines = tuple(_line(name, merged, found) for name, merged in described.items())
     except OperationError as failure:
         return StackOverview(stack, error=said_of(failure))
@@ -167,10 +160,9 @@ def tenant_line(name: str, is_leaving: bool, found: Observed, *, syncs: bool = T
     sync = next((each for each in objects if (each["kind"], each["metadata"]["name"]) == first), None)
     quota = fullest(found.quotas.get(name, ()))
     violations = found.violations[name] if found.violations is not None else None
-    budget = found.budgets.get(name)
     if sync is None:
         health = Health.LEAVING if is_leaving else Health.ABSENT
-        return TenantLine(name, health, quota=quota, violations=violations, budget=budget)
+        return TenantLine(name, health, quota=quota, violations=violations)
     status = sync.get("status") or {}
     health, message = _health(sync, objects)
     if freeze := found.freezes.get(name):
@@ -185,7 +177,6 @@ def tenant_line(name: str, is_leaving: bool, found: Observed, *, syncs: bool = T
         violations,
         message,
         lane_of(sync),
-        budget,
     )
 
 

@@ -14,13 +14,12 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from flux_tenancy.operations.admission.report import count_violations
-from flux_tenancy.operations.tenants.budgets import read_budgets
 from flux_tenancy.operations.tenants.overview import Health, QuotaUse, StackOverview, TenantLine, read_overview
 from flux_tenancy.project.described_stack import stack_path
 from flux_tenancy.project.errors import run_all, waiting
 from flux_tenancy.review.words import WIDE, empty_table, report_console
 
-LANE_HEADING, BUDGET_HEADING = "lane", "budget"
+LANE_HEADING = "lane"
 HEADINGS = ("stack", "tenant", "state", "revision", "last change", "fullest quota", "violations", "message")
 UNREACHABLE = "unknown"
 """The state of a stack of which nothing is known."""
@@ -37,11 +36,9 @@ STYLES: Mapping[str, str] = {
 
 
 def headings(overviews: Sequence[StackOverview]) -> list[str]:
-    """The columns: one more if a tenant has a lane, and one if its budget is known."""
-    lines = [line for each in overviews for line in each.tenants]
-    lanes = [LANE_HEADING] if any(line.lane for line in lines) else []
-    budgets = [BUDGET_HEADING] if any(line.budget is not None for line in lines) else []
-    return [*HEADINGS[:3], *lanes, *HEADINGS[3:5], *budgets, *HEADINGS[5:]]
+    """The columns: one more if a tenant has a lane."""
+    lanes = [LANE_HEADING] if any(line.lane for each in overviews for line in each.tenants) else []
+    return [*HEADINGS[:3], *lanes, *HEADINGS[3:]]
 
 
 def rows(overviews: Sequence[StackOverview]) -> list[tuple[str, ...]]:
@@ -70,7 +67,7 @@ def as_table(overviews: Sequence[StackOverview], width: int = WIDE) -> Renderabl
         width: columns of the terminal; messages follow the table where they have no room in it.
     """
     shown = headings(overviews)[: None if width >= WIDE else -1]
-    table = empty_table(shown, right=(BUDGET_HEADING, "violations"), whole=_WHOLE)
+    table = empty_table(shown, right=("violations",), whole=_WHOLE)
     below = []
     for row in rows(overviews):
         # As text, so that square brackets are not markup.
@@ -95,7 +92,6 @@ def as_json(overviews: Sequence[StackOverview]) -> str:
                     "lane": line.lane,
                     "revision": line.revision,
                     "changed": line.changed,
-                    "budget": line.budget,
                     "quota": asdict(line.quota) if line.quota else None,
                     "violations": line.violations,
                     "message": line.message,
@@ -130,16 +126,13 @@ def _cells(stack: str, line: TenantLine) -> Mapping[str, str]:
         LANE_HEADING: line.lane or UNKNOWN,
         "revision": short_revision(line.revision),
         "last change": line.changed or UNKNOWN,
-        BUDGET_HEADING: UNKNOWN if line.budget is None else f"{round(line.budget * 100)} %",
         "fullest quota": quota_text(line.quota),
         "violations": UNKNOWN if line.violations is None else str(line.violations),
         "message": line.message,
     }
 
 
-def show_tenants(
-    stacks: Sequence[str], project: Path, programs: bool = False, policies: bool = True, prometheus: str | None = None
-) -> bool:
+def show_tenants(stacks: Sequence[str], project: Path, programs: bool = False, policies: bool = True) -> bool:
     """Print all tenants of stacks; return whether one has failed or a stack cannot be read.
 
     A stack whose cluster does not answer is a row that says so. Changes nothing.
@@ -147,16 +140,14 @@ def show_tenants(
     Args:
         programs: whether the list is for programs, as JSON, or for people, as a table.
         policies: whether to count, by dry runs, the objects that policies would refuse.
-        prometheus: URL of the Prometheus that knows the budgets; None leaves them out.
 
     Raises:
-        OperationError: a stack has no file, or Prometheus does not know the budgets.
+        OperationError: a stack has no file.
     """
     run_all(partial(stack_path, each, project) for each in stacks)
-    budgets = read_budgets(prometheus, stacks) if prometheus else None
     violations = partial(count_violations, project=project) if policies else None
     with waiting(f"Reading the tenants of {', '.join(stacks)}"):
-        found = [read_overview(each, project, violations, budgets=budgets) for each in stacks]
+        found = [read_overview(each, project, violations) for each in stacks]
     if programs:
         typer.echo(as_json(found))
     else:

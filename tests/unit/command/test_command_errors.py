@@ -60,8 +60,6 @@ CASES = {
     "ci stacks": Case(),
     "drift repair": Case(no_cluster="FT-CFG-020"),
     "drift show": Case(no_cluster="FT-CFG-020"),
-    "fleet matrix": Case(no_stack="", unknown_stack=""),
-    "fleet operator": Case(("--repository", URL), no_stack="", unknown_stack=""),
     "fleet up": Case(no_stack="", unknown_stack=""),
     "isolation": Case(no_stack="", no_cluster="FT-CFG-032"),
     "key deploy": Case((TENANT,), unknown_tenant="FT-OPS-004"),
@@ -78,11 +76,8 @@ CASES = {
     "tenant page": Case(("/dev/null", "--no-policies"), no_stack=""),
     "tenant new": Case(("shop", "--repo", URL, "--no-preview"), unknown_tenant="FT-CFG-006", other_tenant="No_Name"),
     "tenant offboard": Case((TENANT, "--no-preview"), unknown_tenant="FT-OPS-004", no_cluster="FT-OPS-310"),
-    "tenant resume": Case((TENANT, "--no-preview"), unknown_tenant="FT-OPS-004"),
     "tenant show": Case((TENANT,), no_stack="", unknown_tenant="FT-OPS-004", no_cluster="FT-CFG-020", is_report=True),
-    "tenant suspend": Case((TENANT, "--no-preview"), unknown_tenant="FT-OPS-004"),
     "tenant violations": Case(no_cluster="FT-CFG-020"),
-    "explain": Case(("FT-CFG-602",), no_stack="", unknown_stack="", no_project=""),
     "new": Case(("my-platform",), no_stack="", unknown_stack="", no_project=""),
     "review build-admission": Case(no_stack="", unknown_stack="", no_project=""),
     "schemas": Case(no_stack="", unknown_stack=""),
@@ -294,10 +289,10 @@ def test_no_option_reads_a_variable_of_others():
 def test_the_shells_stack_is_the_default(project, monkeypatch):
     monkeypatch.setenv("PULUMI_STACK", "production")
 
-    assert CliRunner().invoke(app, ["tenant", "suspend", TENANT, "--no-preview"]).exit_code == 0
+    assert CliRunner().invoke(app, ["tenant", "offboard", TENANT, "--no-backup", "--no-preview"]).exit_code == 0
 
-    assert "suspend: true" in (project / "Pulumi.production.yaml").read_text()
-    assert "suspend: true" not in (project / f"Pulumi.{STACK}.yaml").read_text()
+    assert "state: leaving" in (project / "Pulumi.production.yaml").read_text()
+    assert "state: leaving" not in (project / f"Pulumi.{STACK}.yaml").read_text()
 
 
 @pytest.mark.parametrize("name", [name for name in WITH_STACK if CASES[name].no_stack])

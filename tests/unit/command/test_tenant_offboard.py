@@ -313,3 +313,11 @@ def test_a_tenant_stays_if_its_backup_fails(project):
 )
 def test_what_cannot_be_done_leaves_every_file_as_it_was(project, arguments, said):
     assert said in project.refused("offboard", *arguments, "--stack", "staging", "--no-preview")
+
+
+def test_each_stack_without_the_tenant_is_told(project):
+    error = project.refused("offboard", "shop", "--no-backup", "--no-preview", "-s", "staging,production")
+
+    assert (
+        "shop is not listed in Pulumi.staging.yaml" in error and "shop is not listed in Pulumi.production.yaml" in error
+    )

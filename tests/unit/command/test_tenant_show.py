@@ -314,7 +314,7 @@ def test_each_state_has_its_next_step(project, cluster):
     cluster.objects[SOURCES].pop()
     suspended, absent = shown(project, "dev-team"), shown(project, "ops-team")
     assert (suspended["state"], absent["state"]) == ("suspended", "absent")
-    assert "`flux-tenancy tenant resume dev-team --stack staging`" in suspended["next"][0]
+    assert "remove `suspend: true` of dev-team" in suspended["next"][0]
     assert "`pulumi up --stack staging`" in absent["next"][0]
     cluster.objects[SYNCS] = [flux_object("Kustomization", "apps", "dev-team", "True")]
     annotations = {FREEZES: "2026-01-01T00:00:00Z 2099-01-01T00:00:00Z a sale"}

@@ -1,4 +1,4 @@
-"""The messages of the product: each has a code of its own, and `flux-tenancy explain` shows their words."""
+"""The messages of the product: each has a code of its own."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from flux_tenancy.components.config.messages import Message, Wording, code_of, joined, message_of
-from flux_tenancy.operations import messages
-from flux_tenancy.operations.messages import read_messages
+from tests.support import messages
+from tests.support.messages import read_messages
 
 PROJECT = Path(__file__).parents[3]
 
@@ -36,7 +36,7 @@ def test_every_code_in_a_source_file_is_read():
 
 def test_two_messages_must_not_have_the_same_code(monkeypatch):
     twice = messages.MessageText("FT-CFG-999", ("is wrong",))
-    monkeypatch.setattr(messages, "_in_source_files", lambda codes: iter([twice, twice]))
+    monkeypatch.setattr(messages, "_in_source_files", lambda: iter([twice, twice]))
 
     with pytest.raises(ValueError, match="FT-CFG-999"):
         read_messages.__wrapped__()
