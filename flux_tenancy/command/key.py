@@ -74,7 +74,7 @@ def sops(
 
       flux-tenancy key sops shop --stack staging --withdraw age1…
     """
-    from flux_tenancy.operations.keys.sops_key import sops_key
+    from flux_tenancy.operations.keys.sops import sops_key
 
     sops_key(stack, tenant, project_folder(), platform=platform, openpgp=openpgp, withdraw=withdraw, repo=repo)
 
@@ -89,6 +89,6 @@ def sops_config(tenant: _Tenant = "", platform: _Platform = False) -> None:
 
       flux-tenancy key sops-config shop > ../shop-apps/.sops.yaml
     """
-    from flux_tenancy.operations.keys.sops_config import sops_config as creation_rules
+    from flux_tenancy.operations.keys.sops import creation_rules
 
     typer.echo(creation_rules(tenant, platform, project_folder()), nl=False)

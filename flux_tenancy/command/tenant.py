@@ -58,8 +58,8 @@ def new(
 
       flux-tenancy tenant new shop --stack production --folder ./production
     """
+    from flux_tenancy.operations.tenants.lifecycle import NewTenant
     from flux_tenancy.operations.tenants.lifecycle import new as onboard
-    from flux_tenancy.operations.tenants.new import NewTenant
 
     given = NewTenant(tenant, repo, tuple(namespace or ()), github, branch, folder)
     onboard(given, stack, project_folder(), preview)
@@ -83,7 +83,7 @@ def list_(
       flux-tenancy tenant list
 
     """
-    from flux_tenancy.operations.tenants.overview_text import show_tenants
+    from flux_tenancy.operations.tenants.overview import show_tenants
 
     if show_tenants(stack, project_folder(), output is Output.JSON, policies) and exit_code:
         found()
@@ -100,7 +100,7 @@ def show(tenant: Tenant, stack: Stacks, output: OutputOption = Output.TABLE, exi
       flux-tenancy tenant show shop
 
     """
-    from flux_tenancy.operations.tenants.details_text import show_tenant
+    from flux_tenancy.operations.tenants.details import show_tenant
 
     if show_tenant(tenant, stack, project_folder(), as_json=output is Output.JSON) and exit_code:
         found()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -28,9 +29,40 @@ def stacks(
 
       flux-tenancy ci stacks --chosen '["staging", "production"]'
     """
-    from flux_tenancy.extensions.github_bot.stacks import step_outputs
+    from flux_tenancy.components.stack.config import is_production
+    from flux_tenancy.components.stack.loading import load_offline
+    from flux_tenancy.project.described_stack import described_stacks
 
-    typer.echo(step_outputs(chosen, project_folder()))
+    project = project_folder()
+    found = _chosen(chosen, project) if chosen else described_stacks(project)
+    production = [stack for stack in found if is_production(stack, load_offline(stack, project)[0])]
+    others = [stack for stack in found if stack not in production]
+    for output, listed in {"all": found, "others": others, "production": production}.items():
+        typer.echo(f"{output}={json.dumps(listed)}")
+
+
+def _chosen(text: str, project: Path) -> list[str]:
+    """The names in a JSON list, each of a stack of the project."""
+    from flux_tenancy.components.config.messages import Message
+    from flux_tenancy.components.stack.files.project import StackName
+    from flux_tenancy.project.described_stack import described_file
+    from flux_tenancy.project.errors import OperationError
+
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
+        raise OperationError(
+            Message(
+                "FT-REV-519",
+                "the chosen stacks are not a list of names",
+                'name them as a JSON list such as ["staging", "production"], or none for all',
+            )
+        )
+    for name in found:
+        described_file(name, project)  # An unknown stack is refused with the names of those that exist.
+    return [StackName.parse(name).stack for name in found]
 
 
 @app.command()

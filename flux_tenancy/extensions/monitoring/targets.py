@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from flux_tenancy.components.installs.flux.release import instances_of
 from flux_tenancy.components.vocabulary.names import (
     APPLIED_SOURCES,
     BUCKET,
@@ -28,7 +29,7 @@ from flux_tenancy.components.vocabulary.names import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from flux_tenancy.extensions.monitoring.facts import MonitoredStack
+    from flux_tenancy.components.stack.config import StackConfig
 
 _KINDS = {
     KUSTOMIZATION: KUSTOMIZE_API,
@@ -104,18 +105,18 @@ def _as_label(name: str) -> str:
     return "".join(each if each.isalnum() else "_" for each in name)
 
 
-def targets(facts: MonitoredStack) -> Iterator[ScrapeTarget]:
+def targets(config: StackConfig) -> Iterator[ScrapeTarget]:
     """The controllers of a stack."""
     yield ScrapeTarget(
         "flux",
         FLUX_NAMESPACE,
         "app",
-        facts.controllers,
+        tuple(name for each in config.flux.components for name in instances_of(each, config.flux.lanes)),
         ("http-prom",),
         "gotk_reconcile_.+|controller_runtime_(active_workers|max_concurrent_reconciles|reconcile_(errors_)?total)"
         "|workqueue_(depth|longest_running_processor_seconds)|process_(resident_memory_bytes|cpu_seconds_total)",
     )
-    if facts.kyverno:
+    if config.kyverno is not None:
         yield ScrapeTarget(
             "kyverno",
             "kyverno",

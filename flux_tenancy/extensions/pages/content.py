@@ -29,8 +29,7 @@ from flux_tenancy.isolation.report import FORMAT
 from flux_tenancy.operations.admission.findings import Violation
 from flux_tenancy.operations.admission.report import refused_objects
 from flux_tenancy.operations.stack.connected import connect_to_read, reaching
-from flux_tenancy.operations.tenants.details import TenantDetails, live_details
-from flux_tenancy.operations.tenants.details_text import details_entry
+from flux_tenancy.operations.tenants.details import TenantDetails, details_entry, live_details
 from flux_tenancy.operations.tenants.overview import Health, TenantLine, observe, said_of
 from flux_tenancy.project.described_stack import described_tenants
 from flux_tenancy.project.errors import OperationError, invalid

@@ -45,9 +45,8 @@ def envelope(
 
       flux-tenancy tenant envelope shop -s staging --definitions cert-manager.crds.yaml --made 2026-11-28
     """
-    from flux_tenancy.extensions.tenant_check.envelope import make_envelope
+    from flux_tenancy.extensions.tenant_check.envelope import make_envelope, read_used
     from flux_tenancy.extensions.tenant_check.manifests import read_objects
-    from flux_tenancy.extensions.tenant_check.usage import read_used
     from flux_tenancy.project.errors import writing
 
     project = project_folder()

@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from flux_tenancy.components.cluster.client import explaining, items
 from flux_tenancy.components.config.errors import reason_of
 from flux_tenancy.components.config.messages import Wording
 from flux_tenancy.components.config.yaml_files import FastLoader
@@ -21,8 +22,9 @@ from flux_tenancy.components.rbac.rights import AGGREGATE_LABEL, BINDINGS, ROLES
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.plan import stack_plan
 from flux_tenancy.components.tenant.limits import room_of
-from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest
-from flux_tenancy.components.vocabulary.names import KUSTOMIZATION
+from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest, name_of
+from flux_tenancy.components.vocabulary.names import KUSTOMIZATION, TENANT_LABEL
+from flux_tenancy.operations.stack.connected import connect_to_read, reaching
 from flux_tenancy.project.described_stack import check_listed, described_file, listed_tenants
 from flux_tenancy.project.errors import OperationError, reading_files
 from flux_tenancy.review.admission.check import policies_of
@@ -252,3 +254,16 @@ def _without_descriptions(value: Any) -> Any:
             if key != "description" or not isinstance(child, str)
         }
     return [_without_descriptions(child) for child in value] if isinstance(value, list) else value
+
+
+def read_used(project: Path, stack: str, tenant: str) -> dict[str, dict[str, str]]:
+    """What is used of each quota, by `namespace/name`.
+
+    Raises:
+        OperationError: the cluster cannot be read.
+    """
+    with reaching(stack):
+        api = connect_to_read(stack, project)
+        with explaining(api):
+            quotas = list(items(api, "/api/v1/resourcequotas", labelSelector=f"{TENANT_LABEL}={tenant}"))
+    return {name_of(each): (each.get("status") or {}).get("used") or {} for each in quotas}

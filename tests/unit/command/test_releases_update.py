@@ -32,7 +32,7 @@ config:
     sha256: "{FLUX_SHA}"
   # Kyverno follows.
   flux-tenancy:kyverno:
-    chart: {{version: '3.9.1'}}
+    chart: {{version: 3.9.1}}
     version: 1.19.1
     sha256: {KYVERNO_SHA}
 

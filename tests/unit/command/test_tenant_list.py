@@ -25,17 +25,20 @@ from flux_tenancy.components.stack.files import stack_file
 from flux_tenancy.components.tenant.annotations import EXCEPTIONS, FREEZES
 from flux_tenancy.components.vocabulary.names import LANE_LABEL, TENANT_LABEL
 from flux_tenancy.operations.tenants import overview
-from flux_tenancy.operations.tenants import overview_text as tenant_list
+from flux_tenancy.operations.tenants import overview as tenant_list
 from flux_tenancy.operations.tenants.overview import (
     Health,
     Observed,
     QuotaUse,
     StackOverview,
     TenantLine,
+    as_json,
+    as_table,
     fullest,
+    quota_text,
+    short_revision,
     tenant_line,
 )
-from flux_tenancy.operations.tenants.overview_text import as_json, as_table, quota_text, short_revision
 from flux_tenancy.project.errors import OperationError
 
 

@@ -15,9 +15,8 @@ from tenants_project import TenantsProject, tenants_project
 
 from flux_tenancy.components.tenant.annotations import FREEZES
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
-from flux_tenancy.operations.tenants.details import read_details
-from flux_tenancy.operations.tenants.details_text import details_table
-from flux_tenancy.operations.tenants.overview_text import short_revision
+from flux_tenancy.operations.tenants.details import details_table, read_details
+from flux_tenancy.operations.tenants.overview import short_revision
 
 
 @pytest.fixture

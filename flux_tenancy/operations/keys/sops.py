@@ -1,6 +1,6 @@
-"""Creates a key that decrypts for a tenant, or for the platform, in one environment.
+"""SOPS keys of a tenant, or of the platform: creates one for an environment, and makes the `.sops.yaml` for all.
 
-It is stored in the stack, encrypted, in front of the existing keys, which decrypt until they are withdrawn. Private
+A key is stored in its stack, encrypted, in front of the existing keys, which decrypt until they are withdrawn. Private
 keys are never shown, and of the files that SOPS has encrypted in a checkout, only the recipients are read.
 
 Source: https://getsops.io/docs/#encryption-protocol; SOPS writes the same metadata in each of its formats.
@@ -19,12 +19,17 @@ import typer
 
 from flux_tenancy.components.config.errors import dotted
 from flux_tenancy.components.config.messages import Message, Wording, printable
+from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.keys import age_keys, openpgp_keys
+from flux_tenancy.components.keys.types import AgeRecipient, OpenPgpFingerprint
+from flux_tenancy.components.sync.decryption import KEY_SERVICES, Environment, WorkloadIdentity, sops_config
 from flux_tenancy.components.vocabulary.manifests import value_at
 from flux_tenancy.operations.files.described_flux import DescribedSync, described_sync
 from flux_tenancy.operations.files.project_edits import ProjectEdits
 from flux_tenancy.operations.files.yaml_edits import Keys
+from flux_tenancy.operations.stack.connected import section_of
 from flux_tenancy.operations.stack.pulumi_cli import PulumiConfig
+from flux_tenancy.project.described_stack import PLATFORM_SYNC, described_file, described_stacks, listed_tenants
 from flux_tenancy.project.errors import OperationError, check_one_owner
 
 
@@ -332,3 +337,101 @@ def _files(checkout: Path) -> Iterator[Path]:
         folders[:] = [each for each in folders if each != ".git"]
         files = (Path(folder, name) for name in names if name != ".git")
         yield from (each for each in files if each.is_file() and not each.is_symlink())
+
+
+def creation_rules(tenant: str, platform: bool, project: Path) -> str:
+    """The creation rules for all stacks; needs no passphrase and no cluster, since all of it is public.
+
+    Args:
+        tenant: name of the tenant; empty for the platform.
+        platform: whether they are for the platform's own repository, `flux.sync`.
+
+    Raises:
+        OperationError: both or neither of tenant and platform are named, no stack has keys for it, keys are not valid,
+            or two stacks share one.
+    """
+    check_one_owner(tenant, platform, "key sops-config")
+    stacks = [stack for stack in described_stacks(project) if _has_sync(stack, tenant, project)]
+    syncs = [described_sync(stack, tenant, project) for stack in stacks]
+    environments = {sync.file: Environment(sync.folder, _public_keys(sync)) for sync in syncs}
+    encrypted = {file: environment for file, environment in environments.items() if environment.keys}
+    if not encrypted:
+        option = tenant or "--platform"
+        raise OperationError(
+            Wording(
+                "FT-OPS-036",
+                "no stack has decryption keys for {owner}",
+                "create one with `flux-tenancy key sops {option} --stack STACK`",
+            )(owner=f"tenant {tenant}" if tenant else "the platform", option=option)
+        )
+    _check_apart(encrypted)
+    return sops_config(encrypted.values())
+
+
+def _has_sync(stack: str, tenant: str, project: Path) -> bool:
+    if tenant:
+        return tenant in listed_tenants(stack, project)
+    return described_file(stack, project).at(PLATFORM_SYNC) is not None
+
+
+class _AgeKeys(Section):
+    """The part of `age` that is not secret; the identities may be anything."""
+
+    identities: object = None
+    recipients: tuple[AgeRecipient, ...] = ()
+
+
+class _OpenPgpKeys(Section):
+    """The same of `openpgp`."""
+
+    private_keys: object = None
+    fingerprints: tuple[OpenPgpFingerprint, ...] = ()
+
+
+class _Decryption(Section):
+    """The part of the section `decryption` that is not secret."""
+
+    age: _AgeKeys | None = None
+    openpgp: _OpenPgpKeys | None = None
+    workload_identity: WorkloadIdentity | None = None
+
+
+def _public_keys(sync: DescribedSync) -> dict[str, tuple[str, ...]]:
+    """Recipients by the key of a creation rule, as far as the files have them in plain text."""
+    section = section_of(_Decryption, sync.decryption, sync.file, sync.path)
+    age, openpgp, identity = section.age or _AgeKeys(), section.openpgp or _OpenPgpKeys(), section.workload_identity
+    found = {}
+    for kind, private, public in (
+        (AGE, age.identities, age.recipients),
+        (OPENPGP, openpgp.private_keys, openpgp.fingerprints),
+    ):
+        if private is not None and not public:
+            secret, missing = dotted((*sync.path, *kind.secret)), dotted((*sync.path, *kind.public))
+            raise OperationError(
+                Message(
+                    "FT-OPS-037",
+                    f"{sync.file} has {secret}, but not {missing}",
+                    "add the public keys, which `pulumi stack output` shows",
+                )
+            )
+        if public:
+            found[kind.option] = public
+    if identity is not None and identity.keys:
+        found[KEY_SERVICES[identity.provider].rule] = identity.keys
+    return found
+
+
+def _check_apart(environments: dict[str, Environment]) -> None:
+    """No key may decrypt in two environments: one cluster could then read another's secrets."""
+    owners: dict[str, str] = {}
+    for file, environment in environments.items():
+        for key in (key for kind in (AGE, OPENPGP) for key in environment.keys.get(kind.option, ())):
+            if owners.setdefault(key, file) != file:
+                raise OperationError(
+                    Message(
+                        "FT-OPS-038",
+                        f"{owners[key]} and {file} share the key {key}",
+                        "create a key for each stack with `flux-tenancy key sops`, then withdraw this one from one "
+                        "of them",
+                    )
+                )
