@@ -46,7 +46,7 @@ def deploy(
 
       flux-tenancy key deploy --platform --stack staging
     """
-    from flux_tenancy.operations.keys.deploy_key import deploy_key
+    from flux_tenancy.operations.deploy_key import deploy_key
 
     deploy_key(stack, tenant, platform, type_, project_folder())
 
@@ -74,7 +74,7 @@ def sops(
 
       flux-tenancy key sops shop --stack staging --withdraw age1…
     """
-    from flux_tenancy.operations.keys.sops import sops_key
+    from flux_tenancy.operations.sops_keys import sops_key
 
     sops_key(stack, tenant, project_folder(), platform=platform, openpgp=openpgp, withdraw=withdraw, repo=repo)
 
@@ -89,6 +89,6 @@ def sops_config(tenant: _Tenant = "", platform: _Platform = False) -> None:
 
       flux-tenancy key sops-config shop > ../shop-apps/.sops.yaml
     """
-    from flux_tenancy.operations.keys.sops import creation_rules
+    from flux_tenancy.operations.sops_keys import creation_rules
 
     typer.echo(creation_rules(tenant, platform, project_folder()), nl=False)

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from flux_tenancy.operations.keys.sops import encrypted_files
+from flux_tenancy.operations.sops_keys import encrypted_files
 
 
 def test_a_folder_that_cannot_be_read_is_an_error(tmp_path, monkeypatch):
