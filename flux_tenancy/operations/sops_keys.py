@@ -21,7 +21,8 @@ from flux_tenancy.components.config.errors import dotted
 from flux_tenancy.components.config.messages import Message, Wording, printable
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.keys import age_keys, openpgp_keys
-from flux_tenancy.components.keys.types import AgeRecipient, OpenPgpFingerprint
+from flux_tenancy.components.keys.age_keys import AgeRecipient
+from flux_tenancy.components.keys.openpgp_keys import OpenPgpFingerprint
 from flux_tenancy.components.sync.decryption import KEY_SERVICES, Environment, WorkloadIdentity, sops_config
 from flux_tenancy.components.vocabulary.manifests import value_at
 from flux_tenancy.operations.files.described_flux import DescribedSync, described_sync
