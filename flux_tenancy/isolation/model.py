@@ -198,15 +198,6 @@ class Control:
 
 
 @dataclass(frozen=True)
-class LayerState:
-    """What one layer does about an attempt, alone."""
-
-    state: State
-    by: str
-    message: str
-
-
-@dataclass(frozen=True)
 class AttemptResult:
     """The result of an attempt.
 
@@ -223,7 +214,7 @@ class AttemptResult:
     layer: Layer | None
     by: str
     message: str
-    alone: Mapping[Layer, LayerState] = field(default_factory=dict)
+    alone: Mapping[Layer, Finding] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

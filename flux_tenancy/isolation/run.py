@@ -17,18 +17,21 @@ from rich.console import Console
 
 from flux_tenancy.components.cluster.client import ClusterUnavailable, explaining
 from flux_tenancy.components.cluster.config import ClusterConfig, connect, context_name
-from flux_tenancy.components.config.errors import ConfigurationError, Problem
+from flux_tenancy.components.config.errors import Problem
 from flux_tenancy.components.config.messages import Message, message_of, printable
+from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.files.project import stack_file_name
+from flux_tenancy.components.stack.loading import load_offline
+from flux_tenancy.components.tenant.scope import service_account_name
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
-from flux_tenancy.isolation.inventory.intent import Intent
-from flux_tenancy.isolation.inventory.profile import against_profile
-from flux_tenancy.isolation.inventory.stack import StackInventory
-from flux_tenancy.isolation.inventory.stored import READ
+from flux_tenancy.isolation.inventory import StackInventory
 from flux_tenancy.isolation.model import AttemptResult, ControlResult, Discrepancy, Layer, Report, TenantProfile
-from flux_tenancy.isolation.reading import (
+from flux_tenancy.isolation.profile import READ, against_profile
+from flux_tenancy.isolation.report import OVERVIEW_WIDTH, WIDTH, as_json, as_table
+from flux_tenancy.isolation.scene import (
     NO_ACCOUNT,
     NO_TENANT,
+    Tenancy,
     has_account,
     labelled_namespaces,
     read,
@@ -36,16 +39,11 @@ from flux_tenancy.isolation.reading import (
     tenants,
     version,
 )
-from flux_tenancy.isolation.report import OVERVIEW_WIDTH, WIDTH, as_json, as_table
-from flux_tenancy.isolation.scene import Tenancy
 from flux_tenancy.isolation.suite import Suite
-from flux_tenancy.operations.drift.differences import Difference, is_former_manager
 from flux_tenancy.operations.drift.lists import read_lists
-from flux_tenancy.operations.drift.recorded_state import read_recorded
-from flux_tenancy.operations.drift.search import drift_of
+from flux_tenancy.operations.drift.recorded_state import read_applied
 from flux_tenancy.operations.stack.connected import checked_if_known, described_cluster
-from flux_tenancy.project.errors import OperationError, invalid, waiting, writing
-from flux_tenancy.review.render.stack import load_and_render
+from flux_tenancy.project.errors import OperationError, invalid, reading_files, waiting, writing
 
 _INVENTORY = "inventory"
 """The name of the inventory for `--only`."""
@@ -59,14 +57,14 @@ class Target:
         config: how to reach the cluster.
         folder: where a relative path of a kubeconfig begins.
         stack: name of the stack that describes the cluster; empty if none does.
-        intent: the intent of the stack, rendered without its cluster; None without a stack.
+        described: the stack as its files describe it; None without a stack.
         profile: what is intended where no stack says it; None for nothing.
     """
 
     config: ClusterConfig
     folder: Path
     stack: str = ""
-    intent: Intent | None = None
+    described: StackConfig | None = None
     profile: TenantProfile | None = None
 
     @classmethod
@@ -76,11 +74,10 @@ class Target:
         Raises:
             OperationError: the stack's files are not valid, or its kubeconfig cannot be decrypted.
         """
-        config = described_cluster(stack, project)
-        try:
-            return cls(config, project, stack, Intent.of(*load_and_render(project, stack)))
-        except ConfigurationError as error:
-            raise invalid(*error.problems) from None
+        cluster = described_cluster(stack, project)
+        with reading_files():
+            # What was applied stays readable, e.g. after a grant has expired.
+            return cls(cluster, project, stack, load_offline(stack, project, compare=False)[0])
 
     @classmethod
     def of_kubeconfig(cls, path: str, context: str, profile: TenantProfile | None) -> Target:
@@ -235,8 +232,8 @@ class _Run:
 
     def _names(self) -> Sequence[str]:
         """The tenants to try; one without a name is that of the namespaces that the user names."""
-        intent = self.target.intent
-        listed = intent.config.active_tenants if intent is not None else {}
+        config = self.target.described
+        listed = config.active_tenants if config is not None else {}
         names = self.asked.tenants or ([""] if self.asked.namespaces else sorted({*tenants(self.api), *listed}))
         if not names:
             raise OperationError(NO_TENANT(label=TENANT_LABEL, tenants="none"))
@@ -251,25 +248,16 @@ class _Run:
         return names
 
     def _inventory(self) -> Callable[[Tenancy], tuple[Discrepancy, ...]] | None:
-        """Compares a tenant with the intent, with the cluster read once; None if nothing says what is intended."""
-        if self.target.intent is not None:
-            of_stack = StackInventory(self.api, self.target.intent)
-            lists, drift = of_stack.read(), self._drift()
-            return lambda who: of_stack.of(who, lists, drift)
+        """Compares a tenant with what is intended, with the cluster read once; None if nothing says that."""
+        if (config := self.target.described) is not None:
+            recorded = read_applied(self.target.stack, self.target.folder)
+            of_stack = StackInventory(self.api, config, recorded)
+            drift = of_stack.read()
+            return lambda who: of_stack.of(who, drift)
         if (profile := self.target.profile) is not None:
             lists = read_lists(self.api, READ)
             return lambda who: against_profile(profile, who, lists)
         return None
-
-    def _drift(self) -> Sequence[Difference]:
-        """What differs from the stack's last update; nothing for users who may not read its state."""
-        try:
-            recorded = read_recorded(self.target.stack, self.target.folder)
-        except OperationError as error:
-            typer.echo(f"the inventory leaves out what only the state of the stack shows: {error}", err=True)
-            return ()
-        found = drift_of(self.api, recorded) if recorded.objects else None
-        return [each for each in found.differences if not is_former_manager(each)] if found else ()
 
     def _tenancy(self, name: str) -> Tenancy:
         """A tenant; one that the stack lists is as the stack says, whatever labels and bindings the cluster has."""
@@ -283,7 +271,7 @@ class _Run:
         """The attempts and controls as a tenant's account; none without one."""
         if not who.account:
             return (), ()
-        scene = read(self.api, who, self.asked.flux_namespace, self.target.intent)
+        scene = read(self.api, who, self.asked.flux_namespace, self.target.described)
         return Suite(self.api, scene, self.asked.without, self.asked.live).run(self.asked.selects)
 
     def _without_account(self, name: str) -> Tenancy:
@@ -294,13 +282,18 @@ class _Run:
 
     def _may_be_tried(self, name: str) -> bool:
         """Whether a tenant has an account, by the stack or the cluster; a tenant that leaves must have none."""
-        intent = self.target.intent
-        if intent is not None and name in intent.config.tenants:
-            return name in intent.config.active_tenants
+        config = self.target.described
+        if config is not None and name in config.tenants:
+            return name in config.active_tenants
         return has_account(self.api, name)
 
     def _listed(self, name: str) -> tuple[tuple[str, ...], str] | None:
-        return self.target.intent.account_of(name) if self.target.intent is not None else None
+        """The listed namespaces of a tenant, its home first, and its account; None if it is not listed, or leaving."""
+        config = self.target.described
+        tenant = config.active_tenants.get(name) if config is not None else None
+        if config is None or tenant is None:
+            return None
+        return tuple(tenant.namespace_names), service_account_name(name, config.tenancy, tenant)
 
 
 def _is_beginning(prefix: str, reports: Iterable[Report]) -> bool:

@@ -23,7 +23,6 @@ from flux_tenancy.isolation.model import (
     ControlResult,
     Finding,
     Layer,
-    LayerState,
     Live,
     Proof,
     Request,
@@ -193,13 +192,11 @@ def _said(access: AccessReview) -> str:
 _WORST = (State.OPEN, State.UNPROVEN, State.HOLDS, State.NOT_REACHED, State.NOT_APPLICABLE)
 
 
-def alone(findings: Sequence[Finding]) -> dict[Layer, LayerState]:
+def alone(findings: Sequence[Finding]) -> dict[Layer, Finding]:
     """What each layer alone does."""
-    states: dict[Layer, LayerState] = {}
-    for state in _WORST:
-        for finding in findings:
-            if finding.state is state:
-                states.setdefault(finding.layer, LayerState(state, printable(finding.by), printable(finding.message)))
+    states: dict[Layer, Finding] = {}
+    for each in sorted(findings, key=lambda finding: _WORST.index(finding.state)):
+        states.setdefault(each.layer, replace(each, by=printable(each.by), message=printable(each.message)))
     return states
 
 
@@ -226,7 +223,7 @@ def judged(attempt: Attempt, findings: Sequence[Finding], without: Collection[La
     return result(Verdict.NOT_APPLICABLE, None, states[layer].message if layer else "nothing was tried")
 
 
-def _first(states: Mapping[Layer, LayerState], state: State) -> Layer | None:
+def _first(states: Mapping[Layer, Finding], state: State) -> Layer | None:
     """The first layer in this state: those of a request in its order, then the others."""
     order = [*REQUEST_ORDER, *(layer for layer in Layer if layer not in REQUEST_ORDER)]
     return next((layer for layer in order if layer in states and states[layer].state is state), None)

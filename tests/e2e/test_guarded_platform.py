@@ -360,7 +360,7 @@ class TestGuardedPlatform:
         """With the engines and the tenancy of the sample stacks, and their two tenants."""
         assert SAMPLE["config"]["flux-tenancy:policies"] == {"engine": stack.config["policies"]["engine"]}
 
-        reports = run_stack(stack.project.folder, NAME)
+        reports = run_stack(stack.project, NAME)
 
         assert [each.report["tenant"] for each in reports] == ["dev-team", "ops-team"]
         assert_safe(*reports)

@@ -77,7 +77,7 @@ class TestSuite:
     def test_no_attempt_passes_and_each_layer_holds_alone(self, stack: Environment) -> None:
         cluster = stack.cluster
 
-        [found] = run_stack(stack.project.folder, NAME)
+        [found] = run_stack(stack.project, NAME)
         assert_safe(found)
         without_admission = run(cluster.kubeconfig, "--without", "admission")
         without_role = run(cluster.kubeconfig, "--without", "role", "--live")
@@ -91,7 +91,7 @@ class TestSuite:
 
     def test_the_inventory_finds_each_of_many_holes(self, stack: Environment) -> None:
         holes = native_holes("dev-team", "apps", SECOND)
-        inventories = Inventories(stack.project.folder, NAME, stack.cluster.kubeconfig)
+        inventories = Inventories(stack.project, NAME, stack.cluster.kubeconfig)
 
         stack.cluster.apply(namespace(ELSEWHERE, {}))
         assert len(holes) >= 40

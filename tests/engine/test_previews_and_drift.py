@@ -18,16 +18,14 @@ from flux_tenancy.command.app import app
 from flux_tenancy.components.cluster.component import PREVIEWER
 from flux_tenancy.components.cluster.config import ClusterConfig, connect
 from flux_tenancy.components.installs.flux.controller_rights import IMPERSONATION
+from flux_tenancy.components.stack.loading import load_offline
 from flux_tenancy.components.vocabulary.manifests import name_of
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
-from flux_tenancy.isolation.inventory.intent import Intent
-from flux_tenancy.isolation.inventory.stack import StackInventory
+from flux_tenancy.isolation.inventory import StackInventory
 from flux_tenancy.isolation.scene import Tenancy
-from flux_tenancy.operations.drift.differences import Difference
 from flux_tenancy.operations.drift.recorded_state import read_recorded
 from flux_tenancy.operations.drift.repair import _restore_all
-from flux_tenancy.operations.drift.search import drift_of
-from flux_tenancy.review.render.stack import load_and_render
+from flux_tenancy.operations.drift.search import Drift
 from tests.support.damage import DAMAGES, DELETED, RECREATED, STRIPPED
 from tests.support.environment import Environment
 from tests.support.killing import kill_process
@@ -523,21 +521,20 @@ class Platform:
         self.api = connect(ClusterConfig(kubeconfig=str(stack.cluster.kubeconfig)), folder)
         self._recorded = read_recorded(NAME, folder)
         self._urns = {(each.manifest["kind"], name_of(each.manifest)): each.urn for each in self._recorded.objects}
-        self._inventory = StackInventory(self.api, Intent.of(*load_and_render(folder, NAME)))
+        self._inventory = StackInventory(self.api, load_offline(NAME, folder)[0], self._recorded)
         self._tenancy = Tenancy(TEAMS[0], (TEAMS[0],), TEAMS[0])
 
     def manager_of(self, secret: str) -> str:
         """The field manager by which Pulumi applies a Secret."""
         return next(each.manager for each in self._recorded.objects if each.manifest["metadata"]["name"] == secret)
 
-    def drift(self) -> tuple[Difference, ...]:
+    def drift(self) -> Drift:
         """What `flux-tenancy drift show` reports."""
-        return drift_of(self.api, self._recorded).differences
+        return self._inventory.read()
 
-    def inventory(self, drift: tuple[Difference, ...]) -> set[tuple[str, str]]:
+    def inventory(self, drift: Drift) -> set[tuple[str, str]]:
         """Namespace and object of what the isolation suite reports for a tenant."""
-        found = self._inventory.of(self._tenancy, self._inventory.read(), drift)
-        return {(each.namespace, each.target) for each in found}
+        return {(each.namespace, each.target) for each in self._inventory.of(self._tenancy, drift)}
 
     def restore(self, found: dict[str, Any]) -> None:
         """Restore an object as a repair does."""
@@ -559,9 +556,10 @@ class TestPlatform:
         with ExitStack() as making:
             for hole in holes:
                 making.enter_context(hole.made(platform.api, platform.restore))
-            drift = platform.drift()
-            inventory = platform.inventory(drift)
+            found = platform.drift()
+            inventory = platform.inventory(found)
 
+        drift = found.differences
         assert {(each.namespace, each.kind, each.name) for each in drift} == {hole.finding for hole in holes}
         for hole in holes:
             namespace, kind, name = hole.finding
@@ -577,7 +575,7 @@ class TestPlatform:
             drift = platform.drift()
             inventory = platform.inventory(drift)
 
-        assert (drift, inventory) == ((), set())
+        assert (drift.differences, inventory) == ((), set())
         assert len(HOLES) >= 25
 
     def test_an_update_repairs_what_was_changed_and_what_is_missing(self, stack: Reviewed, platform: Platform) -> None:
@@ -596,7 +594,7 @@ class TestPlatform:
         other = {"metadata": metadata, "data": {"token": "b3RoZXI="}, "immutable": True}
         stack.cluster.create({**found, **other})
 
-        reported = {(each.namespace, each.kind, each.name) for each in platform.drift()}
+        reported = {(each.namespace, each.kind, each.name) for each in platform.drift().differences}
         secrets = {(team, "Secret", f"{team}-webhook") for team in before}
         assert reported == {each.finding for each in changed} | secrets
 

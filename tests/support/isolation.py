@@ -21,6 +21,7 @@ from flux_tenancy.components.tenant.limits import TenantLimits, limiting_objects
 from flux_tenancy.components.tenant.network import TenantNetwork
 from flux_tenancy.components.tenant.role import Role
 from flux_tenancy.components.tenant.scope import tenant_meta
+from tests.support.project import Project
 from tests.support.releases import FLUX_VERSION
 
 TENANT = "suite-team"
@@ -58,9 +59,10 @@ def run(kubeconfig: Path, *options: str) -> Answers:
     return answers
 
 
-def run_stack(project: Path, stack: str, *options: str) -> list[Answers]:
+def run_stack(project: Project, stack: str, *options: str) -> list[Answers]:
     """Run the suite for the tenants of a stack, and hold its cluster against it."""
-    return _invoked("--cwd", str(project), "isolation", "--stack", stack, *options)
+    with project.in_environment():
+        return _invoked("--cwd", str(project.folder), "isolation", "--stack", stack, *options)
 
 
 def _invoked(*options: str) -> list[Answers]:

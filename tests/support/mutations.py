@@ -12,17 +12,18 @@ from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 from kubernetes.utils import DEFAULT_BACKOFF, retry_on_conflict
 
-from flux_tenancy.components.cluster.client import ask, get, path_of
+from flux_tenancy.components.cluster.client import APPLY_PATCH, ask, get, path_of
 from flux_tenancy.components.cluster.config import ClusterConfig, connect
 from flux_tenancy.components.cluster.hooks import wait_for
+from flux_tenancy.components.plan import applying_managers
+from flux_tenancy.components.stack.loading import load_offline
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
-from flux_tenancy.isolation.inventory.intent import Intent
-from flux_tenancy.isolation.inventory.stack import StackInventory
+from flux_tenancy.isolation.inventory import StackInventory
 from flux_tenancy.isolation.model import Discrepancy
-from flux_tenancy.isolation.reading import tenancy
-from flux_tenancy.isolation.scene import Tenancy
-from flux_tenancy.review.render.stack import load_and_render
+from flux_tenancy.isolation.scene import Tenancy, tenancy
+from flux_tenancy.operations.drift.recorded_state import read_applied
+from tests.support.project import Project
 
 RBAC = "rbac.authorization.k8s.io/v1"
 ADMISSION = "admissionregistration.k8s.io/v1"
@@ -129,8 +130,12 @@ def _restore(api: client.ApiClient, path: str, named: Manifest, before: Manifest
     if version is not None:
         ask(api, "PUT", path, before | {"metadata": before["metadata"] | {"resourceVersion": version}})
     else:
-        metadata = {key: value for key, value in before["metadata"].items() if key not in _OF_SERVER}
-        ask(api, "POST", _collection(named), before | {"metadata": metadata})
+        again = before | {"metadata": {key: each for key, each in before["metadata"].items() if key not in _OF_SERVER}}
+        if managers := applying_managers(before["metadata"]):
+            # Created by another manager, it would be no longer Pulumi's.
+            ask(api, "PATCH", path, again, content_type=APPLY_PATCH, fieldManager=managers[0], force="true")
+        else:
+            ask(api, "POST", _collection(named), again)
 
 
 def _collection(manifest: Manifest) -> str:
@@ -141,15 +146,17 @@ class Inventories:
     """The inventory of one stack, made again and again.
 
     Args:
-        project: folder of the stack's project.
+        project: the stack's project.
         stack: its name.
         kubeconfig: of an administrator of its cluster.
     """
 
-    def __init__(self, project: Path, stack: str, kubeconfig: Path) -> None:
-        self.api = connect(ClusterConfig(kubeconfig=str(kubeconfig)), project)
+    def __init__(self, project: Project, stack: str, kubeconfig: Path) -> None:
+        self.api = connect(ClusterConfig(kubeconfig=str(kubeconfig)), project.folder)
         self._tenants: dict[str, Tenancy] = {}
-        self._inventory = StackInventory(self.api, Intent.of(*load_and_render(project, stack)))
+        with project.in_environment():
+            config, _ = load_offline(stack, project.folder)
+            self._inventory = StackInventory(self.api, config, read_applied(stack, project.folder))
 
     def of(self, tenant: str) -> tuple[Discrepancy, ...]:
         """What the inventory says about a tenant now."""

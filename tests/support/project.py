@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import yaml
 
@@ -102,6 +103,12 @@ class Project:
         salt = yaml.safe_load(file.read_text())["encryptionsalt"]
         # As `pulumi config set` does with what it reads.
         return {"secure": encrypted(text.removesuffix("\n"), salt, LAB_PASSPHRASE)}
+
+    @contextmanager
+    def in_environment(self) -> Iterator[None]:
+        """Let commands in this process reach the state of the project's stacks during the block."""
+        with mock.patch.dict(os.environ, self._pulumi.on_path()):
+            yield
 
     def run(self, *arguments: str, stdin: str | None = None) -> Outcome:
         done = self._run(arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, input=stdin)

@@ -12,8 +12,7 @@ from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest, selects
 from flux_tenancy.components.vocabulary.names import Controller
 from flux_tenancy.isolation.attempts.rows import bound_role, made, named, platforms_bindings
 from flux_tenancy.isolation.model import NAME, AccessReview, Attempt, Control, Finding, Layer, Request, State
-from flux_tenancy.isolation.reading import RESOURCES
-from flux_tenancy.isolation.scene import Scene
+from flux_tenancy.isolation.scene import RESOURCES, Scene
 from flux_tenancy.operations.admission.policies import PolicyInForce
 
 _EVERYTHING = "cluster-admin"

@@ -21,8 +21,7 @@ from flux_tenancy.components.policies.rendering import object_name
 from flux_tenancy.components.tenant.annotations import EXCEPTIONS, SERVICE_TYPES
 from flux_tenancy.components.vocabulary.manifests import Manifest, merge_patch
 from flux_tenancy.components.vocabulary.names import Controller
-from flux_tenancy.isolation.attempts.inspections import INSPECTIONS
-from flux_tenancy.isolation.attempts.looking import has_flag, lacks_flags
+from flux_tenancy.isolation.attempts.inspections import INSPECTIONS, has_flag, lacks_flags
 from flux_tenancy.isolation.model import (
     NAME,
     AccessReview,
@@ -35,8 +34,7 @@ from flux_tenancy.isolation.model import (
     Request,
     State,
 )
-from flux_tenancy.isolation.reading import RESOURCES
-from flux_tenancy.isolation.scene import Scene
+from flux_tenancy.isolation.scene import RESOURCES, Scene
 
 # Messages of Flux's controllers about references to other namespaces. The referenced objects do not exist, so the
 # attempts have no effect.

@@ -8,17 +8,16 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 import typer
 from kubernetes import client
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from flux_tenancy.components.cluster.client import ClusterUnavailable, explaining
+from flux_tenancy.components.cluster.client import explaining
 from flux_tenancy.components.config.decisions import today
 from flux_tenancy.components.config.messages import printable
 from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
@@ -27,9 +26,7 @@ from flux_tenancy.components.policies.table import is_needed, policies
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.files.project import stack_file_name
 from flux_tenancy.components.stack.loading import load_offline
-from flux_tenancy.components.tenant.further_access import FurtherBinding, read_bindings, read_further_access, tenants_of
 from flux_tenancy.components.tenant.grants import Grant, has_expired, in_words, relaxed_policies
-from flux_tenancy.operations.admission.dry_run import tenant_namespaces
 from flux_tenancy.operations.admission.findings import Findings, Place, Violation, closed_kinds, find
 from flux_tenancy.operations.admission.policies import PolicyInForce, check_in_force, policies_in_force
 from flux_tenancy.operations.stack.connected import connect_to_read, reaching
@@ -41,8 +38,7 @@ from flux_tenancy.review.words import report_console, table_of
 def show_violations(stack: str, project: Path, is_json: bool = False) -> bool:
     """Print which running objects the stack's policies would refuse; return whether there are any.
 
-    Also prints the grants of tenants with the objects that run only because of them, and access that tenants have in
-    addition to their role. Changes nothing.
+    Also prints the grants of tenants, with the objects that run only because of them. Changes nothing.
 
     Raises:
         OperationError: the stack is not valid or has no policies, or the cluster does not evaluate them or answer.
@@ -56,15 +52,14 @@ def show_violations(stack: str, project: Path, is_json: bool = False) -> bool:
             check_in_force(stack_file_name(stack), config.policies, content, in_force)
             found = find(api, content, {tenant: relaxed_policies(given) for tenant, given in grants.items()})
             closed = closed_kinds(api, config.tenancy.kinds, in_force)
-        found = replace(found, findings=sorted([*found.findings, *closed]))
-        further = _further_access(api)
+    found = replace(found, findings=sorted([*found.findings, *closed]))
     names = [PolicyName.ALLOWED_KINDS, *(policy.name for policy in content)]
     granted = grant_lines(grants, today())
     in_force = [each for each in in_force if each.policy in names]
     if is_json:
-        typer.echo(as_json(found, in_force, further, granted))
+        typer.echo(as_json(found, in_force, granted))
     else:
-        report_console().print(as_table(found, in_force, further, granted))
+        report_console().print(as_table(found, in_force, granted))
     return bool(found.findings)
 
 
@@ -109,30 +104,6 @@ def _applied(stack: str, project: Path) -> tuple[StackConfig, list[Policy]]:
         and is_needed(each, config.policies, developers=False, lanes=lanes, freezes=False)
     ]
     return config, needed
-
-
-def _further_access(api: client.ApiClient) -> FurtherAccess:
-    """What else tenants' accounts may do; the report is made even if this user may not read it."""
-    try:
-        bindings = read_bindings(api)
-        with explaining(api):
-            tenants = tenants_of(bindings, tenant_namespaces(api))
-        return FurtherAccess(read_further_access(api, tenants, bindings))
-    except ClusterUnavailable as error:
-        return FurtherAccess(unknown=str(error))
-
-
-@dataclass(frozen=True)
-class FurtherAccess:
-    """What tenants' accounts may do in addition to their role.
-
-    Attributes:
-        bindings: the bindings that grant it, by tenant.
-        unknown: why it cannot be read; empty if it can.
-    """
-
-    bindings: Mapping[str, Sequence[FurtherBinding]] = field(default_factory=dict)
-    unknown: str = ""
 
 
 @dataclass(frozen=True)
@@ -200,9 +171,7 @@ def summary(found: Findings, in_force: Sequence[PolicyInForce]) -> list[PolicyLi
     ]
 
 
-def as_table(
-    found: Findings, in_force: Sequence[PolicyInForce], further: FurtherAccess, grants: Sequence[GrantLine] = ()
-) -> RenderableType:
+def as_table(found: Findings, in_force: Sequence[PolicyInForce], grants: Sequence[GrantLine] = ()) -> RenderableType:
     """For a terminal."""
     parts: list[RenderableType] = []
     if grants:
@@ -213,12 +182,6 @@ def as_table(
         parts.append(Text("What would be refused without a grant:"))
         rows = [(*_where(each.place), each.policy) for each in found.granted]
         parts.append(table_of(("tenant", "namespace", "object", "policy"), rows))
-    if further.bindings:
-        parts.append(Text("What tenants' accounts may do in addition to the platform's role:"))
-        bindings = [(tenant, each.summary) for tenant, given in further.bindings.items() for each in given]
-        parts.append(table_of(("tenant", "binding"), bindings))
-    if further.unknown:
-        parts.append(Text(f"Cannot read what tenants' accounts may do in addition to their role: {further.unknown}"))
     if found.findings:
         violations = [
             (*_where(each.place), each.policy, ", ".join(each.engines), each.message) for each in found.findings
@@ -234,11 +197,9 @@ def as_table(
     return Group(*parts)
 
 
-def as_json(
-    found: Findings, in_force: Sequence[PolicyInForce], further: FurtherAccess, grants: Sequence[GrantLine] = ()
-) -> str:
+def as_json(found: Findings, in_force: Sequence[PolicyInForce], grants: Sequence[GrantLine] = ()) -> str:
     """For programs."""
-    content: dict[str, Any] = {
+    content = {
         "asked": found.asked,
         "findings": [
             asdict(each.place)
@@ -247,13 +208,9 @@ def as_json(
         ],
         "refusedOtherwise": [asdict(each.place) | {"reason": each.reason} for each in found.others],
         "policies": [asdict(line) for line in summary(found, in_force)],
+        "grants": [asdict(each) | {"expires": each.expires and each.expires.isoformat()} for each in grants],
+        "onlyByGrant": [asdict(each.place) | {"policy": each.policy} for each in found.granted],
     }
-    bindings = [
-        {"tenant": tenant, **asdict(each)} for tenant, bindings in further.bindings.items() for each in bindings
-    ]
-    content["grants"] = [asdict(each) | {"expires": each.expires and each.expires.isoformat()} for each in grants]
-    content["onlyByGrant"] = [asdict(each.place) | {"policy": each.policy} for each in found.granted]
-    content["furtherAccess"] = {"bindings": bindings, "unknown": further.unknown}
     return json.dumps(content, indent=2)
 
 

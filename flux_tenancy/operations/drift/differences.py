@@ -251,6 +251,17 @@ def taken_fields(recorded: Recorded) -> frozenset[FieldPath]:
     return frozenset(path for path in {*by_others, _REPLICAS} - ours if _is_input(recorded, path))
 
 
+def content_changes(before: Manifest, now: Manifest) -> list[Change]:
+    """The fields that differ between two objects of one kind, beside their metadata and status.
+
+    Args:
+        before: the object as the API server would store it.
+    """
+    left_out = {*_OF_TYPE, "metadata", *_OF_ACCOUNTS}
+    old, new = ({name: each for name, each in normalized(one).items() if name not in left_out} for one in (before, now))
+    return list(_compared(old, new, ()))
+
+
 def without_expected(manifest: Manifest, recorded: Recorded) -> Manifest:
     """A copy without what the API server and known controllers write, and the stack does not set."""
     inputs = recorded.inputs

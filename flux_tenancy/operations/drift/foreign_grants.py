@@ -284,19 +284,23 @@ def foreign_objects(
                 yield grant_of(type_, each)
 
 
-def added_rights(roles: Iterable[Manifest], bound: Set[str], applied: Collection[str]) -> Iterator[Difference]:
-    """The ClusterRoles of nobody that add what reaches tenants to Kubernetes' roles that somebody has.
+def added_rights(
+    roles: Iterable[Manifest], bound: Set[str], own: Set[str], applied: Collection[str]
+) -> Iterator[Difference]:
+    """The ClusterRoles of nobody that add to Kubernetes' roles what reaches tenants, or what a tenant gets by that.
 
     Args:
         roles: the ClusterRoles that the stack does not have.
         bound: the ClusterRoles that are bound.
+        own: those of them that the stack has bound for tenants.
         applied: what the stack's syncs and charts have applied.
     """
     for role in roles:
         to = rights.aggregates_to(role)
         if not bound & set(to) or rights.is_of_kubernetes(role) or entry_of(CLUSTER_ROLE, role) in applied:
             continue
-        if adds := rights.reaching(rights.permissions(role.get("rules") or (), in_cluster=False), "", CONTENT):
+        adds = rights.permissions(role.get("rules") or (), in_cluster=False)
+        if adds := adds if own & set(to) else rights.reaching(adds, "", CONTENT):
             granted = f"{'; '.join(rights.in_words(adds))}, added to {to[0]}"
             yield dataclasses.replace(unowned(What.FOREIGN, "ClusterRole", role), cluster=granted)
 

@@ -98,19 +98,6 @@ def _shown(step: str) -> str:
     return f"[{json.loads(rest) if kind == _VALUE else rest}]"
 
 
-def pointer(value: Any, path: FieldPath) -> str:
-    """The JSON Pointer of a field of an object that has it.
-
-    Source: https://www.rfc-editor.org/rfc/rfc6901
-    """
-    text = ""
-    for step in path:
-        key = _key(value, step)
-        text += "/" + str(key).replace("~", "~0").replace("/", "~1")
-        value = value[key]
-    return text
-
-
 def remove(value: Any, path: FieldPath) -> None:
     """Remove a field from an object that has it."""
     inside = value_at(value, path[:-1])

@@ -10,10 +10,12 @@ from typing import Any
 
 from flux_tenancy.components.cluster.client import collection_of
 from flux_tenancy.components.cluster.component import CLUSTER_TYPE
+from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.git.github import DEPLOY_KEY_TYPE, PROVIDER_TYPE, WEBHOOK_TYPE
 from flux_tenancy.components.installs.product import RELEASE_TYPE
 from flux_tenancy.components.vocabulary.manifests import Manifest, name_of
 from flux_tenancy.operations.stack.pulumi_cli import run_pulumi
+from flux_tenancy.project.errors import OperationError
 
 # Marks an encrypted value. Source: sdk/go/common/resource/sig/sig.go of Pulumi
 _SIGNATURE = "4dabf18193072939515e22adb298388d"
@@ -78,6 +80,24 @@ def read_recorded(stack: str, project: Path, *options: str) -> RecordedState:
     """
     exported = json.loads(run_pulumi(["stack", "export", *options], stack, project))
     return recorded_state((exported.get("deployment") or {}).get("resources") or ())
+
+
+def read_applied(stack: str, project: Path) -> RecordedState:
+    """As `read_recorded`, of a stack that was applied.
+
+    Raises:
+        OperationError: Pulumi cannot be run, or the stack has no objects yet.
+    """
+    recorded = read_recorded(stack, project)
+    if not recorded.objects:
+        raise OperationError(
+            Message(
+                "FT-OPS-050",
+                f"the state of stack {stack} has no objects of a cluster",
+                "apply the stack first: `pulumi up`",
+            )
+        )
+    return recorded
 
 
 def recorded_state(resources: Iterable[Mapping[str, Any]]) -> RecordedState:

@@ -2,8 +2,8 @@
 
 An update compares the stack with the state, not with the cluster, and a refresh in between would make what somebody
 else has written the state. So each object that has changed is applied again as the last update has applied it: as a
-whole, by Pulumi's field manager. Server-side apply leaves what it was not given, so the answer is compared once more,
-and what still differs is set or removed. No field that the stack sets is ever removed.
+whole, by Pulumi's field manager. Server-side apply leaves what it was not given, so the object is compared once more,
+and replaced by one without what still differs. No field that the stack sets is ever removed.
 
 The state is refreshed of an object that is missing, so that the next update creates it in its order and with its hooks,
 and of one that is restored while the state still has the copy of an earlier refresh. Then the cluster is compared
@@ -15,18 +15,17 @@ A repair before an update that is held to an approval is refused here already, b
 from __future__ import annotations
 
 import copy
-import json
 import os
 import time
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import typer
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
+from kubernetes.utils import DEFAULT_BACKOFF, retry_on_conflict
 
 from flux_tenancy.components.cluster.client import APPLY_PATCH, ClusterUnavailable, ask, explaining, get, path_of
 from flux_tenancy.components.config.messages import Message, printable
@@ -44,7 +43,7 @@ from flux_tenancy.operations.drift.differences import (
     is_refreshed,
 )
 from flux_tenancy.operations.drift.lists import SECRET
-from flux_tenancy.operations.drift.managed_fields import MISSING, denormalized, pointer, put, remove, value_at
+from flux_tenancy.operations.drift.managed_fields import MISSING, denormalized, put, remove, value_at
 from flux_tenancy.operations.drift.recorded_state import (
     Recorded,
     RecordedState,
@@ -64,7 +63,6 @@ DELETION_SECONDS = 120
 
 _POLL_SECONDS = 5
 _INVALID = 422
-_JSON_PATCH = "application/json-patch+json"
 _RESTORED = (What.CHANGED, What.ADDED)
 
 
@@ -227,28 +225,28 @@ def _intended(objects: Sequence[Recorded], stack: str, project: Path) -> dict[st
 
 
 def _restore(api: client.ApiClient, recorded: Recorded, intended: Manifest) -> Manifest:
-    """Apply an object as it should be, correct what server-side apply leaves, and end Pulumi's former managers.
+    """Apply an object as it should be, replace what server-side apply leaves, and end Pulumi's former managers.
 
     An immutable object that somebody has put in its place is deleted first. Returns the object as it then is.
 
     Source: https://kubernetes.io/docs/reference/using-api/server-side-apply/
     """
     path, manager = path_of(recorded.manifest), recorded.manager
-    body = denormalized(intended)
 
-    def apply() -> Manifest:
-        answer = ask(api, "PATCH", path, body, content_type=APPLY_PATCH, fieldManager=manager, force="true")
-        found: Manifest = json.loads(answer.data)
-        return found
+    def apply() -> None:
+        body = denormalized(intended)
+        ask(api, "PATCH", path, body, content_type=APPLY_PATCH, fieldManager=manager, force="true")
 
-    def correct(found: Manifest) -> bool:
-        if patch := correction(found, changes(recorded, found, intended), intended):
-            ask(api, "PATCH", path, patch, content_type=_JSON_PATCH, fieldManager=manager)
-        return bool(patch)
+    def replace() -> bool:
+        found = get(api, path)
+        corrected = as_intended(found, changes(recorded, found, intended), intended)
+        if corrected != found:
+            ask(api, "PUT", path, corrected, fieldManager=manager)
+        return corrected != found
 
     with explaining(api):
         try:
-            applied = apply()
+            apply()
         except ApiException as error:
             # Together with what somebody has added, the object may be invalid, e.g. privileged without escalation.
             if error.status != _INVALID:
@@ -257,47 +255,33 @@ def _restore(api: client.ApiClient, recorded: Recorded, intended: Manifest) -> M
             if found.get("immutable"):
                 same = {key: found["metadata"][key] for key in ("uid", "resourceVersion")}
                 ask(api, "DELETE", path, {"preconditions": same})
-            elif not correct(found):
+            elif not retry_on_conflict(replace, DEFAULT_BACKOFF):
                 raise
-            applied = apply()
-        correct(applied)
-        for former in former_managers(recorded, applied):
+            apply()
+        # Controllers write to it meanwhile.
+        retry_on_conflict(replace, DEFAULT_BACKOFF)
+        restored = get(api, path)
+        for former in former_managers(recorded, restored):
             relinquish(api, recorded.manifest, former)
-    return applied
+    return restored
 
 
-def correction(found: Manifest, changed: Iterable[Change], intended: Manifest) -> list[dict[str, Any]]:
-    """The JSON Patch that gives fields their values back, if each still has the value that was read.
-
-    Source: https://www.rfc-editor.org/rfc/rfc6902
+def as_intended(found: Manifest, changed: Iterable[Change], intended: Manifest) -> Manifest:
+    """The object whose changed fields have their values back.
 
     Args:
         found: the object right after it was applied.
         intended: the object as the stack applies it; none of its fields is removed.
     """
-    rest, patch = copy.deepcopy(found), []
+    whole = copy.deepcopy(found)
     for each in changed:
-        now = value_at(rest, each.path)
         if each.path == MANAGERS or each.before is SECRET_VALUE:
             continue
-        if each.before is MISSING:
-            if now is MISSING or value_at(intended, each.path) is not MISSING:
-                continue
-            at = pointer(rest, each.path)
-            patch += [{"op": "test", "path": at, "value": copy.deepcopy(now)}, {"op": "remove", "path": at}]
-            remove(rest, each.path)
-        elif now is not MISSING:
-            at, value = pointer(rest, each.path), denormalized(each.before)
-            patch += [
-                {"op": "test", "path": at, "value": copy.deepcopy(now)},
-                {"op": "replace", "path": at, "value": value},
-            ]
-            put(rest, each.path, value)
-        elif isinstance(value_at(rest, each.path[:-1]), dict):
-            value = denormalized(each.before)
-            put(rest, each.path, value)
-            patch.append({"op": "add", "path": pointer(rest, each.path), "value": value})
-    return patch
+        if each.before is not MISSING:
+            put(whole, each.path, denormalized(each.before))
+        elif value_at(whole, each.path) is not MISSING and value_at(intended, each.path) is MISSING:
+            remove(whole, each.path)
+    return whole
 
 
 def _left(differences: Iterable[Difference], reasons: Mapping[str, str]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -57,11 +57,13 @@ class Drift:
     Attributes:
         compared: number of objects of the stack that were compared.
         unread: kinds that this user may not list.
+        lists: the cluster as it was read.
     """
 
     differences: tuple[Difference, ...]
     compared: int
     unread: tuple[str, ...]
+    lists: Lists = field(default_factory=dict, repr=False)
 
 
 def find_drift(recorded: RecordedState, stack: str, project: Path) -> tuple[Drift, client.ApiClient]:
@@ -75,7 +77,8 @@ def find_drift(recorded: RecordedState, stack: str, project: Path) -> tuple[Drif
         check_cluster_of(stack, read_facts(api).uid, recorded.cluster)
         found = drift_of(api, recorded)
     at_host, unread = host_differences(recorded, stack, project)
-    return Drift((*found.differences, *at_host), found.compared, (*found.unread, *unread)), api
+    whole = replace(found, differences=(*found.differences, *at_host), unread=(*found.unread, *unread))
+    return whole, api
 
 
 def drift_of(api: client.ApiClient, recorded: RecordedState) -> Drift:
@@ -103,7 +106,7 @@ def drift_of(api: client.ApiClient, recorded: RecordedState) -> Drift:
             found += left_out(api, tenants, unread, recorded.releases)
     found.sort(key=lambda each: (list(What).index(each.what), each.namespace, each.kind, each.name, each.field))
     compared = sum(each.type in lists for each in recorded.objects)
-    return Drift(tuple(found), compared, tuple(sorted({each.rpartition(":")[2] for each in unread})))
+    return Drift(tuple(found), compared, tuple(sorted({each.rpartition(":")[2] for each in unread})), lists)
 
 
 def _compared(recorded: RecordedState, lists: Lists) -> Iterator[Difference]:
@@ -159,7 +162,8 @@ def _foreign(api: client.ApiClient, recorded: RecordedState, unknown: Lists, lis
     yield from (grant_of(CLUSTER_ROLE_BINDING, each) for name, each in others.items() if printable(name) in named)
     here = [each for each in lists.get(ROLE_BINDING, ()) if each["metadata"]["namespace"] in tenant_of]
     bound = {role_of(each)[2] for each in (*here, *lists.get(CLUSTER_ROLE_BINDING, ()))}
-    yield from added_rights(unknown.get(CLUSTER_ROLE, ()), bound, applied)
+    own = {role_of(each)[2] for each in of_tenants if each["metadata"]["namespace"] in of_others}
+    yield from added_rights(unknown.get(CLUSTER_ROLE, ()), bound, own, applied)
 
 
 def _tenant_of(namespaces: Iterable[Manifest]) -> dict[str, str | None]:
@@ -251,10 +255,10 @@ def _compared_at_host(each: _Registered, found: Mapping[str, Any]) -> Iterator[D
     if config.get("url") != intended.get("url"):
         # The path of a Receiver is known to nobody else.
         yield of(What.CHANGED, field="configuration.url", stack=SECRET_VALUE, cluster=config.get("url", MISSING))
-    for field, now, wanted in (
+    for name, now, wanted in (
         ("active", found.get("active"), True),
         ("events", found.get("events"), ["push"]),
         ("configuration.insecureSsl", str(config.get("insecure_ssl", "0")) not in ("0", "False"), False),
     ):
         if now != wanted:
-            yield of(What.CHANGED, field=field, stack=wanted, cluster=now)
+            yield of(What.CHANGED, field=name, stack=wanted, cluster=now)

@@ -17,14 +17,14 @@ from typing import Any
 
 import typer
 
-from flux_tenancy.components.config.messages import Message, printable, without_passwords
+from flux_tenancy.components.config.messages import printable, without_passwords
 from flux_tenancy.components.vocabulary.manifests import qualified
 from flux_tenancy.operations.drift.differences import Difference, What, is_former_manager
 from flux_tenancy.operations.drift.kyverno_settings import CREATE_KYVERNO, RESTORE_KYVERNO
 from flux_tenancy.operations.drift.managed_fields import MISSING
-from flux_tenancy.operations.drift.recorded_state import read_recorded
+from flux_tenancy.operations.drift.recorded_state import read_applied
 from flux_tenancy.operations.drift.search import Drift, find_drift
-from flux_tenancy.project.errors import OperationError, waiting
+from flux_tenancy.project.errors import waiting
 
 _LONGEST = 300
 # A role binding may have almost any name.
@@ -47,15 +47,7 @@ def show_drift(stack: str, project: Path, as_json: bool = False) -> bool:
         OperationError: the stack has no objects yet, or the state or the cluster cannot be read.
     """
     with waiting(f"Reading the state of {stack}"):
-        recorded = read_recorded(stack, project)
-    if not recorded.objects:
-        raise OperationError(
-            Message(
-                "FT-OPS-050",
-                f"the state of stack {stack} has no objects of a cluster",
-                "apply the stack first: `pulumi up`",
-            )
-        )
+        recorded = read_applied(stack, project)
     with waiting(f"Comparing the objects of {stack} with its cluster"):
         found, _ = find_drift(recorded, stack, project)
     typer.echo(to_json(found) if as_json else as_text(found, stack))

@@ -27,12 +27,11 @@ def test_a_namespace_of_the_tenants_own_is_as_intended_and_holes_beside_it_are_f
     with_made_namespace: Environment,
 ) -> None:
     stack = with_made_namespace
-    folder = stack.project.folder
-    inventories = Inventories(folder, NAME, stack.cluster.kubeconfig)
+    inventories = Inventories(stack.project, NAME, stack.cluster.kubeconfig)
     account = {"kind": "ServiceAccount", "name": MAKER, "namespace": MAKER}
 
     inventories.assert_settled(MAKER)
-    [found] = run_stack(folder, NAME, "--tenant", MAKER)
+    [found] = run_stack(stack.project, NAME, "--tenant", MAKER)
     assert_safe(found)
     missed = inventories.missed(MAKER, [binding("admin", account, PLACE), *capsule_holes(MAKER)])
     assert not missed, "\n".join(missed)

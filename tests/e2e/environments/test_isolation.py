@@ -388,5 +388,5 @@ def test_flux_refuses_references_to_other_namespaces_alone(staging_stack: Enviro
 
 
 def test_what_is_in_force_is_as_intended(staging_stack: Environment) -> None:
-    for found in run_stack(staging_stack.project.folder, staging_stack.cluster.name, "--only", "inventory"):
+    for found in run_stack(staging_stack.project, staging_stack.cluster.name, "--only", "inventory"):
         assert_safe(found)

@@ -154,10 +154,6 @@ def test_the_policy_report_predicts_the_refusals(rollout: Rollout) -> None:
     assert f"warning: tenant dev-team has rights beyond its role: {TOLD}" in text
     assert rollout.beside_its_role() == [TOLD]
     report = rollout.report()
-    assert not isinstance(report, str), report
-    assert [(each["tenant"], each["adds"]) for each in report["furtherAccess"]["bindings"]] == [
-        ("dev-team", ["everything"])
-    ]
     rollout.cluster.kubectl("delete", "clusterrolebinding", "-l", "test=beside-its-role")
 
     assert set(audited) == {("exposed", "service-exposure"), ("on-the-host", "host-access")}

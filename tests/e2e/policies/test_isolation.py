@@ -43,12 +43,11 @@ def onboarded(kyverno_stack: Environment) -> Iterator[Environment]:
 
 def test_onboarding_by_label_is_as_intended_and_holes_beside_it_are_found(onboarded: Environment) -> None:
     """Also of an engine whose policies the other one would make up for."""
-    folder = onboarded.project.folder
-    inventories = Inventories(folder, STACK, onboarded.cluster.kubeconfig)
+    inventories = Inventories(onboarded.project, STACK, onboarded.cluster.kubeconfig)
     account = {"kind": "ServiceAccount", "name": TEAM, "namespace": PLACE}
 
     inventories.assert_settled(TEAM)
-    [found] = run_stack(folder, STACK, "--tenant", TEAM)
+    [found] = run_stack(onboarded.project, STACK, "--tenant", TEAM)
     assert_safe(found)
     holes = [*kyverno_holes(PLACE), binding("admin", account, PLACE), binding("edit", account, "kyverno")]
     missed = inventories.missed(TEAM, holes)
@@ -56,8 +55,8 @@ def test_onboarding_by_label_is_as_intended_and_holes_beside_it_are_found(onboar
 
 
 def test_a_label_that_nothing_guarded_is_found(onboarded: Environment) -> None:
-    cluster, folder = onboarded.cluster, onboarded.project.folder
-    inventories = Inventories(folder, STACK, cluster.kubeconfig)
+    cluster = onboarded.cluster
+    inventories = Inventories(onboarded.project, STACK, cluster.kubeconfig)
     cluster.apply(namespace(ELSEWHERE, {}))
     inventories.assert_settled(TEAM)
 
@@ -75,7 +74,7 @@ def test_a_label_that_nothing_guarded_is_found(onboarded: Environment) -> None:
 def test_what_was_in_a_namespace_before_its_label_is_found(kyverno_stack: Environment) -> None:
     """A label changes nothing that is there already, also what the tenant could not make itself."""
     cluster = kyverno_stack.cluster
-    inventories = Inventories(kyverno_stack.project.folder, STACK, cluster.kubeconfig)
+    inventories = Inventories(kyverno_stack.project, STACK, cluster.kubeconfig)
     cluster.apply(namespace(USED, {}))
     default = {"kind": "ServiceAccount", "name": "default", "namespace": USED}
     planted = [binding("admin", default, USED), opening(USED)]

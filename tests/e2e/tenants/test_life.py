@@ -181,7 +181,7 @@ class TestLife:
         assert cluster.find("rolebinding", STAYING, STAYING_TEAM) is not None
 
     def test_the_inventory_of_a_tenant_that_leaves_needs_no_account(self, life):
-        [found] = run_stack(life.stack.project.folder, NAME, "--tenant", LEAVING)
+        [found] = run_stack(life.stack.project, NAME, "--tenant", LEAVING)
 
         assert_safe(found)
         assert (found.report["account"], found.report["attempts"]) == ("", [])

@@ -5,24 +5,17 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
 from commands import invoke
-from kubernetes import client
 
 from flux_tenancy.command.program import ExitCode
-from flux_tenancy.components.cluster.config import ClusterConfig
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.isolation import run
-from flux_tenancy.isolation.inventory.intent import Intent
 from flux_tenancy.isolation.model import Discrepancy
 from flux_tenancy.isolation.scene import Tenancy
-from flux_tenancy.operations.drift.differences import Difference, What
-from flux_tenancy.operations.drift.recorded_state import Recorded, RecordedState
-from flux_tenancy.operations.drift.search import Drift
 from flux_tenancy.project.errors import OperationError
 
 PROJECT = Path(__file__).parents[3]
@@ -69,8 +62,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "Pulumi.yaml").write_text("name: platform\nruntime: python\n")
     (folder / "Pulumi.eu.yaml").write_text("config:\n  platform:cluster: {kubeconfig: kubeconfig}\n")
     monkeypatch.chdir(folder / "docs")
-    monkeypatch.setattr(run, "load_and_render", lambda *_: (None, None))
-    monkeypatch.setattr(Intent, "of", lambda *_: None)
+    monkeypatch.setattr(run, "load_offline", lambda *_, **__: (None, None))
     return folder
 
 
@@ -308,24 +300,3 @@ def test_the_choices_are_importable_without_the_product():
     )
 
     assert subprocess.run([sys.executable, "-c", loaded], cwd=PROJECT, capture_output=True, text=True).stdout == "\n"
-
-
-def test_the_drift_of_a_stack_is_read_with_its_state_and_its_absence_is_told(monkeypatch, tmp_path, capsys):
-    found = Difference(What.MISSING, "Namespace", "", "apps")
-    former = Difference(What.CHANGED, "Namespace", "", "apps", "metadata.managedFields", by="pulumi-kubernetes-1")
-    target = run.Target(ClusterConfig(kubeconfig="kubeconfig"), tmp_path, "eu")
-    one = run._Run(client.ApiClient(), target, run.Asked(), "", "")
-    recorded = RecordedState("uid", (Recorded("urn", "type", {}, "", {}),), frozenset())
-    monkeypatch.setattr(run, "drift_of", lambda *_: Drift((found, former), 1, ()))
-
-    monkeypatch.setattr(run, "read_recorded", lambda *_: recorded)
-    assert one._drift() == [found]
-    monkeypatch.setattr(run, "read_recorded", lambda *_: replace(recorded, objects=()))
-    assert (one._drift(), capsys.readouterr().err) == ((), "")
-
-    def unreadable(*_: object) -> RecordedState:
-        raise OperationError(Message("FT-OPS-011", "no such stack", "name another one"))
-
-    monkeypatch.setattr(run, "read_recorded", unreadable)
-    assert one._drift() == ()
-    assert "leaves out what only the state of the stack shows: no such stack" in capsys.readouterr().err

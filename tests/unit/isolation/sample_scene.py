@@ -8,8 +8,7 @@ from typing import Any
 
 from flux_tenancy.components.vocabulary.names import Controller
 from flux_tenancy.isolation.model import AccessReview, Request
-from flux_tenancy.isolation.reading import RESOURCES
-from flux_tenancy.isolation.scene import Scene, Tenancy
+from flux_tenancy.isolation.scene import RESOURCES, Scene, Tenancy
 from flux_tenancy.operations.admission.answers import Response
 from flux_tenancy.operations.admission.dry_run import Kind
 

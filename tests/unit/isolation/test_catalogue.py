@@ -16,7 +16,7 @@ from flux_tenancy.components.policies.table import policy_set
 from flux_tenancy.components.vocabulary.manifests import selects
 from flux_tenancy.components.vocabulary.names import LANE_LABEL, Controller
 from flux_tenancy.isolation.attempts import NOT_ASKED, attempts, controls
-from flux_tenancy.isolation.attempts.looking import METADATA_ADDRESS, reaches_in, reaches_out
+from flux_tenancy.isolation.attempts.inspections import METADATA_ADDRESS, reaches_in, reaches_out
 from flux_tenancy.isolation.model import AccessReview, Finding, Layer, Live, Request, State, Verdict
 from flux_tenancy.isolation.suite import judged
 from flux_tenancy.operations.admission.policies import PolicyInForce

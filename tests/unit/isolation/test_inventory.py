@@ -11,58 +11,30 @@ import pytest
 from kubernetes.client.exceptions import ApiException
 
 from flux_tenancy.components.stack.config import StackConfig
+from flux_tenancy.components.vocabulary.manifests import resource_type
 from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL, TENANT_LABEL
-from flux_tenancy.isolation.inventory import stack as stack_inventory
-from flux_tenancy.isolation.inventory import stored
-from flux_tenancy.isolation.inventory.intent import Intent, key_of
-from flux_tenancy.isolation.inventory.profile import against_profile
-from flux_tenancy.isolation.inventory.stack import StackInventory, _of_namespace
-from flux_tenancy.isolation.inventory.stored import (
-    KYVERNO_POLICY,
-    NATIVE_BINDING,
-    READ,
-    NotComparable,
-    Stored,
-    described,
-    differences,
-)
+from flux_tenancy.isolation import inventory
+from flux_tenancy.isolation.inventory import KYVERNO_POLICY, StackInventory, described
+from flux_tenancy.isolation.made_namespaces import MadeNamespaces
 from flux_tenancy.isolation.model import TenantProfile
+from flux_tenancy.isolation.profile import NATIVE_BINDING, READ, against_profile
 from flux_tenancy.isolation.scene import Tenancy
 from flux_tenancy.operations.drift.differences import Difference, What
-from flux_tenancy.operations.drift.foreign_grants import CLUSTER_ROLE_BINDING, ROLE_BINDING, SYNC
+from flux_tenancy.operations.drift.foreign_grants import CLUSTER_ROLE_BINDING, ROLE_BINDING
 from flux_tenancy.operations.drift.kyverno_settings import by_configuration, by_flags, by_replicas
 from flux_tenancy.operations.drift.lists import NAMESPACE, NETWORK_POLICY, QUOTA
+from flux_tenancy.operations.drift.managed_fields import MISSING
+from flux_tenancy.operations.drift.recorded_state import Recorded, RecordedState
+from flux_tenancy.operations.drift.search import Drift
+from flux_tenancy.project.errors import OperationError
 from tests.support.releases import FLUX_VERSION
 
 TENANT = Tenancy("dev-team", ("apps", "apps-data"), "flux")
 Lists = dict[str, list[dict[str, Any]]]
 
 
-def test_a_field_that_is_not_intended_differs_only_where_all_defaults_are_known():
-    intended = {"kind": "A", "metadata": {"name": "a"}, "spec": {"hard": {"pods": "10"}}}
-    found = {"kind": "A", "metadata": {"name": "b"}, "spec": {"hard": {"pods": "10", "secrets": "5"}, "scopes": []}}
-
-    assert differences(intended, found, exact=True) == [("spec.hard.secrets", None, "5")]
-    assert differences(intended, found, exact=False) == []
-
-
-@pytest.mark.parametrize(
-    ("found", "path"),
-    [
-        ({"rules": [{"verbs": ["get"]}, {"verbs": ["*"]}]}, "rules"),
-        ({"rules": [{"verbs": ["*"]}]}, "rules[0].verbs[0]"),
-        ({"rules": []}, "rules"),
-        ({}, "rules"),
-    ],
-)
-def test_lists_differ_as_a_whole_or_in_an_entry(found, path):
-    intended = {"rules": [{"verbs": ["get"]}]}
-
-    assert [each[0] for each in differences(intended, found, exact=False)] == [path]
-
-
 def test_many_differences_are_one_line_and_control_characters_are_removed():
-    differing = [(f"spec.{number}", None, "a\x1b[2J") for number in range(5)]
+    differing = [(f"spec.{number}", MISSING, "a\x1b[2J") for number in range(5)]
 
     found, intended = described(differing)
 
@@ -184,79 +156,188 @@ def test_documented_features_and_others_rights_are_no_findings(manifest):
 def test_a_namespace_that_the_stack_does_not_list_is_intended_only_if_kyverno_provisions_it(
     name, labels, onboarding, allowed
 ):
-    listed = {"namespaces": [{"name": "apps"}], "source": {"url": "https://git.example.com/dev-team/apps"}}
-    config = StackConfig.model_validate(
+    namespace = {"metadata": {"name": name, "labels": labels}}
+
+    assert MadeNamespaces(stack(onboarding=onboarding), ()).allows(namespace) is allowed
+
+
+def stack(**policies: Any) -> StackConfig:
+    """A stack with the tenants dev-team and shop."""
+    url = "https://git.example.com/dev-team/apps"
+    tenants = {
+        name: {"namespaces": [{"name": namespace}], "source": {"url": url}}
+        for name, namespace in (("dev-team", "apps"), ("shop", "shop"))
+    }
+    return StackConfig.model_validate(
         {
             "cluster": {"kubeconfig": "unused"},
             "flux": {"version": FLUX_VERSION, "sha256": "0" * 64},
-            "policies": {"onboarding": onboarding},
-            "tenants": {"dev-team": listed},
+            "policies": policies,
+            "tenants": tenants,
         }
     )
 
-    assert Intent(config, {}).allows({"metadata": {"name": name, "labels": labels}}) is allowed
+
+def labelled(name: str, tenant: str) -> dict[str, Any]:
+    labels = {TENANT_LABEL: tenant}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+
+
+class Held(StackInventory):
+    """The inventory of a stack that was applied, in a cluster that the test makes up."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, **policies: Any) -> None:
+        monkeypatch.setattr(inventory, "served", lambda api: {})
+        monkeypatch.setattr(inventory, "refusal", lambda *_: None)
+        own = [labelled("apps", "dev-team"), labelled("shop", "shop")]
+        applied = tuple(Recorded("urn", NAMESPACE, each, "pulumi", each) for each in own)
+        super().__init__(cast(Any, None), stack(**policies), RecordedState("uid", applied, frozenset()))
+        self.lists: Lists = {type_: [] for type_ in READ} | {NAMESPACE: own}
+
+    def found(self, *drift: Difference, tenant: Tenancy = TENANT) -> list[tuple[str, str, str]]:
+        found = self.of(tenant, Drift(drift, 1, (), self.lists))
+        return [(each.code, each.namespace, each.target) for each in found]
+
+
+def foreign(kind: str, namespace: str = "", name: str = "hole") -> Difference:
+    return Difference(What.FOREIGN, kind, namespace, name)
 
 
 @pytest.mark.parametrize(
-    ("sync", "by", "is_explained"),
+    ("each", "code"),
     [
-        (True, "flux-system", True),
-        (True, "infra", True),
-        (True, "planted", False),
-        (False, "flux-system", False),
+        (Difference(What.MISSING, "Role", "apps", "a", urn="urn"), "FT-ISO-101"),
+        (Difference(What.CHANGED, "Role", "apps", "a", "rules", urn="urn"), "FT-ISO-100"),
+        (Difference(What.ADDED, "Role", "apps", "a", "metadata.labels.a", urn="urn"), "FT-ISO-100"),
+        (Difference(What.LEFT, "Role", "apps", "a"), "FT-ISO-111"),
+        (Difference(What.CHANGED, "ConfigMap", "kyverno", "a", "data.a"), "FT-ISO-109"),
+        (Difference(What.MISSING, "Deployment", "kyverno", "a"), "FT-ISO-109"),
+        (foreign("ClusterRoleBinding", name="a"), "FT-ISO-102"),
+        (foreign("NetworkPolicy", "apps", "a"), "FT-ISO-103"),
+        (foreign("PolicyException", "apps", "a"), "FT-ISO-105"),
+        (foreign("ClusterRole", name="a"), "FT-ISO-110"),
+        (foreign("Secret", "apps", "a"), "FT-ISO-111"),
     ],
+    ids=lambda each: f"{each.what} {each.kind}" if isinstance(each, Difference) else "",
 )
-def test_only_the_platforms_sync_and_what_it_applies_explain_an_opening(monkeypatch, sync, by, is_explained):
-    """Any other Kustomization in flux-system has an inventory of its author's."""
-    monkeypatch.setattr(stack_inventory, "served", lambda api: {})
-    flux: dict[str, Any] = {"version": FLUX_VERSION, "sha256": "0" * 64}
-    if sync:
-        flux["sync"] = {"source": {"url": "https://git.example.com/platform"}, "path": "./"}
-    config = StackConfig.model_validate({"cluster": {"kubeconfig": "unused"}, "flux": flux})
-    inventory = StackInventory(None, Intent(config, {}))  # type: ignore[arg-type]
-
-    def applying(name: str, *entries: str) -> dict[str, Any]:
-        applied = {"inventory": {"entries": [{"id": each, "v": "v1"} for each in entries]}}
-        return {"kind": "Kustomization", "metadata": {"name": name, "namespace": "flux-system"}, "status": applied}
-
-    of = "kustomize.toolkit.fluxcd.io_Kustomization"
-    opened = {"flux-system": [f"flux-system_infra_{of}"], "infra": [], "planted": [f"flux-system_planted_{of}"]}
-    opened[by].append("apps_open_networking.k8s.io_NetworkPolicy")
-    network = {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy"}
-    deny, opening = (place(name, podSelector={}, egress=[{}]) | network for name in ("deny", "open"))
-    lists: Lists = {type_: [] for type_ in READ} | {
-        SYNC: [applying(name, *entries) for name, entries in opened.items()],
-        NETWORK_POLICY: [deny, opening],
-    }
-
-    found = list(inventory._openings(TENANT, {"apps"}, {key_of(deny): deny}, lists))
-
-    assert [each.target for each in found] == ([] if is_explained else ["NetworkPolicy open"])
+def test_what_drift_shows_is_told_by_what_it_means_for_the_tenant(monkeypatch, each, code):
+    assert Held(monkeypatch).found(each) == [(code, each.namespace, f"{each.kind} a")]
 
 
 def test_the_drift_of_the_platform_and_of_the_tenant_is_reported_and_not_that_of_another_one(monkeypatch):
-    monkeypatch.setattr(stack_inventory, "served", lambda api: {})
-    config = StackConfig.model_validate(
-        {"cluster": {"kubeconfig": "unused"}, "flux": {"version": FLUX_VERSION, "sha256": "0" * 64}}
+    of_platform, own, missing, others, former = (
+        Difference(What.CHANGED, "Deployment", "flux-system", "helm-controller", "spec.replicas", 1, 0, urn="urn"),
+        foreign("Secret", "apps", "token"),
+        Difference(What.MISSING, "Namespace", "", "shop", urn="urn"),
+        foreign("Secret", "shop", "token"),
+        Difference(What.CHANGED, "Role", "apps", "a", "metadata.managedFields", by="pulumi-kubernetes-1", urn="urn"),
     )
-    inventory = StackInventory(None, Intent(config, {}))  # type: ignore[arg-type]
-    lists: Lists = {
-        NAMESPACE: [
-            {"metadata": {"name": name, "labels": {TENANT_LABEL: tenant}}}
-            for name, tenant in (("apps", "dev-team"), ("shop", "shop"))
-        ]
-    }
-    scaled = Difference(What.CHANGED, "Deployment", "flux-system", "helm-controller", "spec.replicas", 1, 0)
-    token = Difference(What.FOREIGN, "Secret", "apps", "token", cluster="a token of the account dev-team")
-    missing = Difference(What.MISSING, "Namespace", "", "shop")
-    others = Difference(What.FOREIGN, "RoleBinding", "shop", "helper", cluster="ClusterRole admin for User bob")
 
-    found = list(inventory._drifted(TENANT, (scaled, token, missing, others), lists))
-
-    assert [(each.code, each.namespace, each.target, each.found, each.intended) for each in found] == [
-        ("FT-ISO-111", "flux-system", "Deployment helm-controller", "spec.replicas: 0", "spec.replicas: 1"),
-        ("FT-ISO-111", "apps", "Secret token", "foreign: a token of the account dev-team", "foreign: nothing"),
+    assert Held(monkeypatch).found(of_platform, own, missing, others, former) == [
+        ("FT-ISO-111", "apps", "Secret token"),
+        ("FT-ISO-100", "flux-system", "Deployment helm-controller"),
     ]
+
+
+def test_the_fields_of_an_object_are_one_discrepancy(monkeypatch):
+    changed = [Difference(What.CHANGED, "Role", "apps", "a", field, 1, 2, urn="urn") for field in ("rules", "other")]
+
+    held = Held(monkeypatch)
+
+    [found] = held.of(TENANT, Drift(tuple(changed), 1, (), held.lists))
+
+    assert (found.found, found.intended) == ("rules: 2, other: 2", "rules: 1, other: 1")
+
+
+@pytest.mark.parametrize(("label", "is_found"), [("dev-team", True), ("nobody", True), ("shop", False), (None, False)])
+def test_a_namespace_with_the_label_of_a_tenant_that_does_not_list_it_is_found(monkeypatch, label, is_found):
+    held = Held(monkeypatch)
+    held.lists[NAMESPACE].append(labelled("elsewhere", label) if label else {"metadata": {"name": "elsewhere"}})
+
+    assert held.found() == [("FT-ISO-104", "elsewhere", "Namespace elsewhere")] * is_found
+
+
+def test_a_user_who_may_not_list_everything_gets_no_inventory(monkeypatch):
+    held = Held(monkeypatch)
+    monkeypatch.setattr(inventory, "drift_of", lambda *_: Drift((), 1, ("Secret",)))
+
+    with pytest.raises(OperationError, match="may not list Secret"):
+        held.read()
+
+
+GREEN = Tenancy("green-team", ("green",), "")
+
+
+class Provisioned(Held):
+    """With a namespace that Kyverno has provisioned for green-team.
+
+    Attributes:
+        asked: dry runs that were asked, as method and name.
+        statuses: what they are answered, if not with success.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        super().__init__(monkeypatch, onboarding=True)
+        self.asked: list[tuple[str, str]] = []
+        self.statuses: list[int] = []
+        monkeypatch.setattr(inventory, "ask", self.ask)
+        namespace = labelled("green", "green-team")
+        namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] = "restricted"
+        self.lists[NAMESPACE].append(namespace)
+        for each in list(self._made.contents(namespace))[1:]:
+            self.lists.setdefault(resource_type(each), []).append(json.loads(json.dumps(each)))
+
+    def ask(self, _: object, method: str, path: str, body: dict[str, Any], **query: str) -> object:
+        assert query == {"dryRun": "All"}
+        self.asked.append((method, body["metadata"]["name"]))
+        if self.statuses:
+            error = ApiException(status=self.statuses.pop(0))
+            error.body = json.dumps({"message": "no\x1b[2J"})
+            raise error
+        return SimpleNamespace(data=json.dumps(body))
+
+
+def test_what_kyverno_provisions_is_as_intended(monkeypatch):
+    held = Provisioned(monkeypatch)
+
+    assert held.found(tenant=GREEN) == []
+    assert held.asked and {method for method, _ in held.asked} == {"PUT"}
+
+
+def test_what_is_missing_changed_or_added_in_a_provisioned_namespace_is_found(monkeypatch):
+    held = Provisioned(monkeypatch)
+    held.lists[NETWORK_POLICY].pop()
+    held.lists[QUOTA][0]["spec"]["hard"] = {"pods": "100000"}
+    held.lists[NAMESPACE][-1]["metadata"]["annotations"] = {"flux-tenancy/exceptions": "host-access"}
+    account = {"kind": "ServiceAccount", "name": "default", "namespace": "green"}
+    held.lists[ROLE_BINDING].append(bound("RoleBinding", "admin", account, "green"))
+    held.lists[CLUSTER_ROLE_BINDING].append(bound("ClusterRoleBinding", "view", account))
+    opening = {"kind": "NetworkPolicy", "metadata": {"name": "open", "namespace": "green"}, "spec": {"ingress": [{}]}}
+    held.lists[NETWORK_POLICY].append(opening)
+
+    assert {(code, target.partition(" ")[0]) for code, _, target in held.found(tenant=GREEN)} == {
+        ("FT-ISO-100", "Namespace"),
+        ("FT-ISO-100", "ResourceQuota"),
+        ("FT-ISO-101", "NetworkPolicy"),
+        ("FT-ISO-102", "ClusterRoleBinding"),
+        ("FT-ISO-102", "RoleBinding"),
+        ("FT-ISO-103", "NetworkPolicy"),
+    }
+
+
+def test_an_object_that_nobody_may_change_is_asked_for_under_another_name(monkeypatch):
+    held = Provisioned(monkeypatch)
+    held.statuses = [403]
+
+    assert held.found(tenant=GREEN) == []
+    assert [method for method, _ in held.asked[:2]] == ["PUT", "POST"] and held.asked[1][1] == "isolation-suite"
+
+
+def test_no_answer_is_never_taken_for_no_difference(monkeypatch):
+    held = Provisioned(monkeypatch)
+    held.statuses = [500, 500]
+
+    assert [code for code, _, _ in held.found(tenant=GREEN)] == ["FT-ISO-108"]
 
 
 FILTERS = "[Event,*,*] [Node/?*,*,*] [*/*,kube-system,*] [ClusterRole,*,kyverno:core] [Pod,kyverno,kyverno-*]"
@@ -304,75 +385,3 @@ def test_a_controller_of_kyverno_that_does_not_run_is_found(replicas, found):
     deployment = place("kyverno-background-controller", replicas=replicas)
 
     assert [each.cluster for each in by_replicas([deployment])] == found
-
-
-@pytest.mark.parametrize(("annotation", "differs"), [("example.com/note", False), ("flux-tenancy/exceptions", True)])
-def test_only_annotations_of_the_platform_are_compared(annotation, differs):
-    metadata: dict[str, Any] = {"name": "apps", "labels": {TENANT_LABEL: "dev-team"}}
-    namespace = {"kind": "Namespace", "metadata": metadata}
-    found = {"metadata": metadata | {"annotations": {annotation: "1"}}}
-
-    assert bool(list(_of_namespace(namespace, found, is_listed=True))) is differs
-
-
-INTENDED = {
-    "apiVersion": "rbac.authorization.k8s.io/v1",
-    "kind": "RoleBinding",
-    "metadata": {"name": "system:one", "namespace": "apps"},
-    "roleRef": {"name": "view"},
-}
-FOUND = {"metadata": {"resourceVersion": "1"}}
-ANSWER = INTENDED | {"roleRef": {"name": "view", "kind": "ClusterRole"}}
-
-
-class Api:
-    """Answers each request with the next status and body."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, *answers: tuple[int, dict[str, Any]]) -> None:
-        self.answers = list(answers)
-        self.asked: list[tuple[str, str]] = []
-        monkeypatch.setattr(stored, "ask", self.ask)
-        monkeypatch.setattr(stored, "get", lambda *_: {"metadata": {"resourceVersion": "2"}})
-        self.stored = Stored(cast(Any, None))
-
-    def ask(self, _: object, method: str, path: str, body: dict[str, Any], **query: str) -> object:
-        assert query == {"dryRun": "All"}
-        self.asked.append((method, body["metadata"].get("resourceVersion") or body["metadata"]["name"]))
-        status, content = self.answers.pop(0)
-        if status >= 400:
-            error = ApiException(status=status)
-            error.body = json.dumps(content)
-            raise error
-        return SimpleNamespace(data=json.dumps(content))
-
-
-def test_each_object_is_asked_for_once(monkeypatch):
-    api = Api(monkeypatch, (200, ANSWER))
-
-    assert [api.stored.form(INTENDED, FOUND) for _ in range(2)] == [ANSWER, ANSWER]
-
-
-def test_an_object_that_has_changed_meanwhile_is_asked_for_again(monkeypatch):
-    api = Api(monkeypatch, (409, {}), (200, ANSWER))
-
-    assert api.stored.form(INTENDED, FOUND) == ANSWER
-    assert api.asked == [("PUT", "1"), ("PUT", "2")]
-
-
-def test_an_object_that_nobody_may_change_is_asked_for_under_another_name(monkeypatch):
-    api = Api(monkeypatch, (403, {}), (201, ANSWER))
-
-    assert api.stored.form(INTENDED, FOUND) == ANSWER
-    assert api.asked == [("PUT", "1"), ("POST", "isolation-suite")]
-
-
-def test_a_field_that_cannot_be_changed_is_compared_as_it_is(monkeypatch):
-    assert Api(monkeypatch, (422, {})).stored.form(INTENDED, FOUND) is None
-
-
-@pytest.mark.parametrize("answers", [[403, 403], [500, 500], [409, 409, 403]])
-def test_no_answer_is_never_taken_for_no_difference(monkeypatch, answers):
-    api = Api(monkeypatch, *((status, {"message": "no\x1b[2J"}) for status in answers))
-
-    with pytest.raises(NotComparable, match=r"^no \[2J$"):
-        api.stored.form(INTENDED, FOUND)

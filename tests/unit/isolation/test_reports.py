@@ -14,8 +14,8 @@ from flux_tenancy.isolation.model import (
     Control,
     ControlResult,
     Discrepancy,
+    Finding,
     Layer,
-    LayerState,
     Report,
     Request,
     State,
@@ -31,9 +31,9 @@ MARKUP = "spec.type [bold]NodePort[/bold] <script>alert(1)</script> & more"
 def result(
     key: str, verdict: Verdict, layer: Layer | None = None, by: str = "", message: str = MARKUP
 ) -> AttemptResult:
-    states = {Layer.ROLE: LayerState(State.OPEN, "", "x")}
+    states = {Layer.ROLE: Finding(Layer.ROLE, State.OPEN, "x")}
     if layer is not None:
-        states[layer] = LayerState(State.HOLDS, by, message)
+        states[layer] = Finding(layer, State.HOLDS, message, by)
     return AttemptResult(
         Attempt(key, int(key.split("-")[0]), f"name of {key}", (REQUEST,)), verdict, layer, by, message, states
     )

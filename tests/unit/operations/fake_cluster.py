@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -79,7 +80,7 @@ class FakeCluster:
         broken: paths that are answered with an error of the server.
         asked: what was asked for in dry runs, with its path and query.
         answers: what is no list, by its path.
-        patched: the patches, each with its path and query.
+        patched: the patches, and the objects that replace others, each with its path and query.
         patching: answers a patch to a path.
         accepted: the Accept header of the last request for each path.
     """
@@ -122,10 +123,16 @@ class FakeCluster:
         if path in self.answers:
             return self.answers[path]
         if path not in self.objects:
-            return None
+            return self.one(path)
         found, at = self.objects[path], int(query.get("continue", ["0"])[0])
         more = {"continue": str(at + 1)} if at + 1 < len(found) else {}
         return {"metadata": more, "items": found[at : at + 1]}
+
+    def one(self, path: str) -> dict[str, Any] | None:
+        """An object by its path, which has its namespace."""
+        collection, _, name = path.rpartition("/")
+        listed = self.objects.get(re.sub("/namespaces/[^/]*(?=/)", "", collection), ())
+        return next((each for each in listed if each["metadata"]["name"] == name), None)
 
 
 @contextmanager
@@ -152,6 +159,15 @@ def served(cluster: FakeCluster, folder: Path) -> Iterator[str]:
                 return
             cluster.patched.append((self.path, patch))
             self.answer(200, cluster.patching(path, patch))
+
+        def do_PUT(self) -> None:
+            whole = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            cluster.patched.append((self.path, whole))
+            found = cluster.one(urlsplit(self.path).path)
+            if found is not None:
+                found.clear()
+                found.update(whole)
+            self.answer(200 if found is not None else 404, whole)
 
         def do_POST(self) -> None:
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

@@ -155,7 +155,7 @@ class Stack:
         listed = next(each for at, each in self.cluster.objects.items() if at.endswith(f"/{plural}"))
         at = next(index for index, each in enumerate(listed) if each["metadata"]["name"] == name)
         was = next(each["outputs"] for each in self.applied if each["outputs"].get("metadata", {}).get("name") == name)
-        now = was if isinstance(patch, list) else self.kept.get(name, was)
+        now = self.kept.get(name, was)
         listed[at] = {key: each for key, each in copy.deepcopy(now).items() if not key.startswith("__")}
         return listed[at]
 
@@ -609,13 +609,8 @@ def test_repair_applies_what_has_changed_removes_what_was_added_and_refreshes_wh
     assert code == 0
     assert "kubectl-patch" in error, "what is repaired is shown"
     assert applies(stack) == [("kustomize-controller", applied(CONTROLLER)), (name, applied(BINDING))]
-    assert stack.cluster.patched[-1] == (
-        f"{BINDINGS}/{name}?fieldManager={PULUMI}",
-        [
-            {"op": "test", "path": "/spec/validationActions", "value": ["Audit", "Deny", "Warn"]},
-            {"op": "replace", "path": "/spec/validationActions", "value": ["Deny"]},
-        ],
-    )
+    kept["spec"]["validationActions"] = ["Deny"]
+    assert stack.cluster.patched[-1] == (f"{BINDINGS}/{name}?fieldManager={PULUMI}", kept)
     assert "2 objects restored; the next `pulumi up` creates what is missing (1)." in error
     _, refresh = stack.ran
     assert refresh[:3] == ["refresh", "--yes", "--skip-preview"]
@@ -669,10 +664,12 @@ def test_a_repair_after_a_refresh_leaves_what_only_an_update_knows_and_fails(sta
     assert "FT-OPS-052" in error and "only an update knows how it should be" in error
 
 
-def test_a_repair_fails_if_somebody_writes_the_difference_again(stack):
+def test_a_repair_fails_if_somebody_writes_the_difference_again(stack, monkeypatch):
     stack.edit_flag()
     again = copy.deepcopy(stack.the("/apis/apps/v1/deployments", "kustomize-controller"))
     stack.cluster.patching = lambda *_: again
+    one = stack.cluster.one
+    monkeypatch.setattr(stack.cluster, "one", lambda path: copy.deepcopy(one(path)))
 
     code, _, error = stack.run(command="repair")
 

@@ -5,7 +5,7 @@ import pytest
 from flux_tenancy.components.plan import counted_as
 from flux_tenancy.components.tenant.role import FLUX_KINDS
 from flux_tenancy.components.vocabulary.manifests import plural_of
-from flux_tenancy.isolation.reading import RESOURCES
+from flux_tenancy.isolation.scene import RESOURCES
 
 
 @pytest.mark.parametrize(

@@ -10,18 +10,16 @@ from flux_tenancy.components.tenant.further_access import is_documented
 from flux_tenancy.components.tenant.namespaces import PodSecurity
 from flux_tenancy.components.vocabulary.manifests import Manifest, parse_quantity, selects
 from flux_tenancy.components.vocabulary.names import POD_SECURITY_LABEL
-from flux_tenancy.isolation.inventory.stored import (
-    KYVERNO_POLICY,
-    NATIVE_BINDING,
-    NOTHING,
-    described,
-    within,
-)
+from flux_tenancy.isolation.inventory import KYVERNO_POLICY, NOTHING, described
 from flux_tenancy.isolation.model import Discrepancy, TenantProfile
 from flux_tenancy.isolation.scene import Tenancy
 from flux_tenancy.operations.drift.foreign_grants import CLUSTER_ROLE_BINDING, ROLE_BINDING
-from flux_tenancy.operations.drift.lists import NAMESPACE, NETWORK_POLICY, QUOTA, Lists
+from flux_tenancy.operations.drift.lists import NAMESPACE, NATIVE_POLICY, NETWORK_POLICY, QUOTA, Lists
+from flux_tenancy.operations.drift.managed_fields import MISSING
 
+NATIVE_BINDING = f"{NATIVE_POLICY}Binding"
+READ = frozenset({NAMESPACE, ROLE_BINDING, CLUSTER_ROLE_BINDING, NETWORK_POLICY, QUOTA, NATIVE_BINDING, KYVERNO_POLICY})
+"""The types that are compared with a profile."""
 # A count beyond this limits nothing: etcd would be full before.
 _MOST = 100_000
 # With each of these a tenant may impersonate every service account of its namespace.
@@ -73,7 +71,7 @@ def _pod_security(namespace: Manifest, *, strict: bool) -> Iterator[Discrepancy]
 
 
 def _quota(namespace: Manifest, lists: Lists) -> Iterator[Discrepancy]:
-    quotas = within(lists, QUOTA, namespace["metadata"]["name"])
+    quotas = _within(lists, QUOTA, namespace)
     if not any(map(_limits_objects, quotas)):
         names = ", ".join(each["metadata"]["name"] for each in quotas)
         found = f"no count up to {_MOST} in {names}" if names else "no ResourceQuota"
@@ -94,7 +92,7 @@ def _limits_objects(quota: Manifest) -> bool:
 
 
 def _isolation(namespace: Manifest, lists: Lists) -> Iterator[Discrepancy]:
-    policies = within(lists, NETWORK_POLICY, namespace["metadata"]["name"])
+    policies = _within(lists, NETWORK_POLICY, namespace)
     closed = {
         each
         for policy in policies
@@ -116,7 +114,7 @@ def _isolation(namespace: Manifest, lists: Lists) -> Iterator[Discrepancy]:
     for policy in policies:
         for way, peers in (("ingress", "from"), ("egress", "to")):
             if wide := [rule for rule in policy["spec"].get(way) or () if _opens_all(rule, peers)]:
-                found, _ = described([(way, None, wide)])
+                found, _ = described([(way, MISSING, wide)])
                 name = f"NetworkPolicy {policy['metadata']['name']}"
                 place = namespace["metadata"]["name"]
                 yield Discrepancy.of(
@@ -194,3 +192,8 @@ def _policies(namespaces: list[dict[str, str]], lists: Lists) -> Iterator[Discre
 def _of_namespace(namespace: Manifest, message: Message, found: str, intended: str) -> Discrepancy:
     name = namespace["metadata"]["name"]
     return Discrepancy.of(message, name, f"Namespace {name}", found, intended)
+
+
+def _within(lists: Lists, type_: str, namespace: Manifest) -> list[Manifest]:
+    """The objects of a type in a namespace."""
+    return [each for each in lists[type_] if each["metadata"].get("namespace") == namespace["metadata"]["name"]]

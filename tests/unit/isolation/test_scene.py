@@ -7,8 +7,8 @@ from typing import Any, cast
 import pytest
 
 from flux_tenancy.components.vocabulary.names import Controller
-from flux_tenancy.isolation import reading
-from flux_tenancy.isolation.reading import has_account, read, tenancy, tenants
+from flux_tenancy.isolation import scene
+from flux_tenancy.isolation.scene import has_account, read, tenancy, tenants
 from flux_tenancy.operations.admission.dry_run import Kind
 from flux_tenancy.project.errors import OperationError
 
@@ -47,7 +47,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[dict[str, Any]]]:
         found = objects.get(path, [])
         return [each for each in found if each["metadata"].get("labels")] if "labelSelector" in query else found
 
-    monkeypatch.setattr(reading, "items", items)
+    monkeypatch.setattr(scene, "items", items)
     return objects
 
 
@@ -107,8 +107,8 @@ def test_controllers_are_found_by_label_or_name_in_every_namespace(cluster, monk
         {"metadata": {"name": "web", "namespace": "apps", "labels": {}}},
     ]
     kinds = {"Kustomization": Kind("kustomize.toolkit.fluxcd.io/v1", "Kustomization", "kustomizations")}
-    monkeypatch.setattr(reading, "served", lambda api: kinds)
-    monkeypatch.setattr(reading, "policies_in_force", lambda api: [])
+    monkeypatch.setattr(scene, "served", lambda api: kinds)
+    monkeypatch.setattr(scene, "policies_in_force", lambda api: [])
 
     found = read(API, tenancy(API, "dev-team"))
 
@@ -126,14 +126,14 @@ def test_a_tenant_is_alone_in_its_lane_if_no_other_tenant_is_in_it(cluster, monk
     other["metadata"]["annotations"] = {"flux-tenancy/lane": lane} if lane else {}
     cluster["/api/v1/namespaces"].append(other)
     kinds = {"Kustomization": Kind("kustomize.toolkit.fluxcd.io/v1", "Kustomization", "kustomizations")}
-    monkeypatch.setattr(reading, "served", lambda api: kinds)
-    monkeypatch.setattr(reading, "policies_in_force", lambda api: [])
+    monkeypatch.setattr(scene, "served", lambda api: kinds)
+    monkeypatch.setattr(scene, "policies_in_force", lambda api: [])
 
     assert read(API, tenancy(API, "dev-team")).alone is alone
 
 
 def test_a_cluster_without_flux_is_an_error(cluster, monkeypatch):
-    monkeypatch.setattr(reading, "served", lambda api: {})
+    monkeypatch.setattr(scene, "served", lambda api: {})
 
     with pytest.raises(OperationError, match="Flux is not installed"):
         read(API, tenancy(API, "dev-team"))
