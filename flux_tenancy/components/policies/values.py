@@ -160,7 +160,6 @@ def places(config: PoliciesConfig, tenancy: TenancyConfig) -> Mapping[str, Place
         "tenant.maximumTimeout": Cel(value_of(MAXIMUM_TIMEOUT, text(config.maximum_timeout))),
         "tenant.mayBlock": Cel(value_of(BLOCKING_BUDGETS, text(str(config.blocking_disruption_budgets).lower()))),
         "tenant.minimumInterval": Cel(value_of(MINIMUM_INTERVAL, text(config.minimum_interval))),
-        "tokenSeconds": _MOUNTED_SECONDS,
         "tokenServices": tuple(name for name in providers if name == "aws"),
     }
 
@@ -172,13 +171,6 @@ def _settings(section: Section, key: str) -> Iterator[tuple[str, Any]]:
         yield from _settings(value, named) if isinstance(value, Section) else ((named, value),)
 
 
-# The API server recognizes the tokens that it mounts into every pod by their seven seconds above the hour.
-# Source: WarnOnlyBoundTokenExpirationPeriod in pkg/serviceaccount/claims.go of Kubernetes 1.36
-_MOUNTED_SECONDS = 3607
-# Source: https://docs.aws.amazon.com/general/latest/gr/sts.html, with those of VPC endpoints
-_TOKEN_SERVICE = (
-    r"^https://([a-z0-9-]+[.])?sts(-fips)?([.][a-z0-9-]+)?(([.]vpce)?[.]amazonaws[.]com([.]cn)?|[.]api[.]aws)/?$"
-)
 _AZURE_SECRET = "^bucket-azure(-|$)"
 # In characters of base64: a service account's key of 4,096 bits.
 _LONGEST_KEY = 5600
@@ -254,7 +246,6 @@ def shared_places() -> Mapping[str, Place]:
         "patterns.secretSuffix": SECRET_SUFFIX,
         "patterns.source": URL_PATTERN,
         "patterns.template": TEMPLATE,
-        "patterns.tokenService": _TOKEN_SERVICE,
         "patterns.url": COMPARABLE_URL,
         "providerTypes": tuple(PROVIDER_TYPES),
         "reservedPrefixes": RESERVED_PREFIXES,
