@@ -7,7 +7,7 @@ from sample_release import arguments, golden, names, one, release
 from sample_stack import flux_config
 
 from flux_tenancy.components.installs.flux.lockdown_flags import variables_for
-from flux_tenancy.components.installs.flux.profile import StackFacts, configured
+from flux_tenancy.components.installs.flux.profile import StackFacts, configured, in_phases
 from flux_tenancy.components.vocabulary.names import Controller
 from tests.support.goldens import assert_golden
 
@@ -229,3 +229,17 @@ def test_a_size_that_the_release_gives_a_volume_stays():
 
     assert data == {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
     assert tmp["emptyDir"] == {"sizeLimit": "1Gi"}
+
+
+def test_every_object_is_in_exactly_one_phase():
+    phases = in_phases(release(), flux_config())
+
+    kinds = [
+        {manifest["kind"] for manifest in phase}
+        for phase in (phases.namespaces, phases.definitions, phases.access, phases.controllers)
+    ]
+    assert kinds[0] == {"Namespace"}
+    assert kinds[1] == {"CustomResourceDefinition"}
+    assert {"ClusterRole", "ClusterRoleBinding", "ServiceAccount", "Service", "NetworkPolicy"} <= kinds[2]
+    assert kinds[3] == {"Deployment"}
+    assert len(release()) == sum(map(len, (phases.namespaces, phases.definitions, phases.access, phases.controllers)))

@@ -1,4 +1,7 @@
-"""The flags of the multi-tenant profile by controller: the arguments that each one is started with."""
+"""The flags of the multi-tenant profile by release, and which arguments of the user it refuses.
+
+`tests/golden/arguments-multi-tenant.yaml` has those of each controller.
+"""
 
 import pytest
 
@@ -13,54 +16,8 @@ from flux_tenancy.components.vocabulary.names import Controller
 
 OF_LOCKDOWN = {flag.name for flag in LOCKDOWN_FLAGS}
 CLOSED_TO_THE_OPERATOR = OF_LOCKDOWN - {"feature-gates"} | set(FORBIDDEN_FLAGS)
-LISTENERS = {"--metrics-addr=[$(POD_IP)]:8080", "--health-addr=[$(POD_IP)]:9440"}
-ARTIFACTS = {"--storage-addr=[$(POD_IP)]:9090"}
-RECEIVERS = {"--events-addr=[$(POD_IP)]:9090", "--receiverAddr=[$(POD_IP)]:9292"}
 GATE = "--feature-gates=ObjectLevelWorkloadIdentity=true"
 OLD, NEW = "2.9.6", "2.10.1"
-CANCEL = "--feature-gates=CancelHealthCheckOnNewRevision=true"
-
-
-@pytest.mark.parametrize(
-    ("controller", "arguments"),
-    [
-        (Controller.SOURCE, {"--default-service-account=default", GATE} | ARTIFACTS),
-        (
-            Controller.KUSTOMIZE,
-            {
-                "--no-cross-namespace-refs=true",
-                "--no-remote-bases=true",
-                "--default-service-account=default",
-                "--default-decryption-service-account=default",
-                "--default-kubeconfig-service-account=default",
-                GATE,
-                CANCEL,
-            },
-        ),
-        (
-            Controller.HELM,
-            {
-                "--no-cross-namespace-refs=true",
-                "--default-service-account=default",
-                "--default-kubeconfig-service-account=default",
-                GATE,
-                CANCEL,
-            },
-        ),
-        (
-            Controller.NOTIFICATION,
-            {"--no-cross-namespace-refs=true", "--default-service-account=default", GATE} | RECEIVERS,
-        ),
-        (Controller.IMAGE_REFLECTOR, {"--no-cross-namespace-refs=true", "--default-service-account=default", GATE}),
-        (Controller.IMAGE_AUTOMATION, {"--no-cross-namespace-refs=true", "--default-service-account=default", GATE}),
-        (Controller.SOURCE_WATCHER, {"--no-cross-namespace-refs=true"} | ARTIFACTS),
-    ],
-)
-def test_each_controller_of_flux_2_9_gets_exactly_the_flags_that_it_supports(controller, arguments):
-    given = [flag.argument for flag in flags_for(controller, OLD)]
-
-    assert len(given) == len(set(given))
-    assert set(given) == arguments | LISTENERS
 
 
 @pytest.mark.parametrize("controller", list(Controller))
