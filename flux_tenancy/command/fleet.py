@@ -36,6 +36,42 @@ def up(
         failed()
 
 
+@app.command()
+def matrix() -> None:
+    """Print the waves as strategies of a workflow's jobs, as JSON by name of the wave.
+
+    Examples:
+
+      flux-tenancy fleet matrix
+    """
+    from flux_tenancy.operations.fleet import ci_matrix, read_fleet
+
+    typer.echo(json.dumps(ci_matrix(read_fleet(project_folder()))))
+
+
+@app.command()
+def operator(
+    repository: Annotated[str, typer.Option(metavar="URL", help="URL of the project's repository.")],
+    branch: Annotated[str, typer.Option(help="Branch of the repository.")] = "main",
+    organization: Annotated[str, typer.Option(help="Owner of the stacks in Pulumi's backend.")] = "organization",
+) -> None:
+    """Print the stacks as objects of the Pulumi Kubernetes Operator, each after those of the wave before.
+
+    Examples:
+
+      flux-tenancy fleet operator --repository https://git.example.com/platform.git
+    """
+    import yaml
+
+    from flux_tenancy.components.config.yaml_files import Dumper
+    from flux_tenancy.operations.fleet import operator_stacks, read_fleet
+    from flux_tenancy.project.described_stack import described_project
+
+    folder = project_folder()
+    stacks = operator_stacks(read_fleet(folder), described_project(folder).name, organization, repository, branch)
+    typer.echo(yaml.dump_all(stacks, Dumper=Dumper, sort_keys=False), nl=False)
+
+
 def _shown(rows: list[Any], output: Output) -> bool:
     """Print the rows of a run; returns whether all stacks are done."""
     succeeded = all(row.state == "done" for row in rows)

@@ -242,6 +242,15 @@ Tenants = Annotated[
 Tenant = Annotated[str, typer.Argument(metavar="TENANT", autocompletion=completed_tenants, help="Name of the tenant.")]
 Preview = Annotated[bool, typer.Option("--preview/--no-preview", help="Show the preview of the changed stacks.")]
 HasExitCode = Annotated[bool, typer.Option("--exit-code", help="Exit with 1 if the report has findings.")]
+PrometheusOption = Annotated[
+    str | None,
+    typer.Option(
+        "--prometheus",
+        metavar="URL",
+        help="URL of the Prometheus with the stack's rules: adds the budget of late minutes.",
+        show_default=False,
+    ),
+]
 File = Annotated[Path | None, typer.Option("--file", "-f", help="Write the report to this file.", show_default=False)]
 
 

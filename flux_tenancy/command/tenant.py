@@ -12,6 +12,7 @@ from flux_tenancy.command.options import (
     Output,
     OutputOption,
     Preview,
+    PrometheusOption,
     Stack,
     Stacks,
     Tenant,
@@ -72,6 +73,7 @@ def list_(
     policies: Annotated[
         bool, typer.Option("--policies/--no-policies", help="Count objects that the policies would refuse.")
     ] = True,
+    prometheus: PrometheusOption = None,
     exit_code: HasExitCode = False,
 ) -> None:
     """List the tenants of stacks with their state, revision, fullest quota and message. Changes nothing.
@@ -82,10 +84,12 @@ def list_(
 
       flux-tenancy tenant list
 
+
+      flux-tenancy tenant list -s production --prometheus http://localhost:9090
     """
     from flux_tenancy.operations.tenants.overview import show_tenants
 
-    if show_tenants(stack, project_folder(), output is Output.JSON, policies) and exit_code:
+    if show_tenants(stack, project_folder(), output is Output.JSON, policies, prometheus) and exit_code:
         found()
 
 

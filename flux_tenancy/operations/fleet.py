@@ -1,20 +1,23 @@
-"""`fleet.yaml`, the stacks of a project in waves, and a bounded loop over them.
+"""`fleet.yaml`, the stacks of a project in waves: for a bounded loop over them, for CI and for Pulumi's operator.
 
 Each stack is updated by `flux-tenancy up`, as by hand. After a failure, run it again: what is done does not change.
 """
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import typer
 from pydantic import Field, ValidationError
@@ -27,6 +30,7 @@ from flux_tenancy.components.config.types import DnsLabel, Duration, seconds
 from flux_tenancy.components.config.yaml_files import read_mapping
 from flux_tenancy.components.stack.files.project import StackName
 from flux_tenancy.components.stack.files.validation_errors import message
+from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.operations.stack.connected import connect_to
 from flux_tenancy.operations.tenants.overview import Health, read_overview, said_of
 from flux_tenancy.project.described_stack import described_stacks
@@ -36,6 +40,7 @@ from flux_tenancy.review.render.files import DIGESTS
 FILE = "fleet.yaml"
 FOLDER = ".fleet"
 """The folder of the project with the output of each stack's last update."""
+OPERATOR_NAME_LIMIT = 42  # The operator appends to a Stack's name. Source: docs of pulumi-kubernetes-operator 2
 _COMMAND = (sys.executable, "-m", "flux_tenancy.command")
 _POLL_SECONDS = 5.0
 
@@ -80,6 +85,36 @@ def read_fleet(project: Path) -> Fleet:
     if problems:
         raise invalid(*(Problem(FILE, "waves", each) for each in problems))
     return fleet
+
+
+def ci_matrix(fleet: Fleet) -> dict[str, Any]:
+    """The waves as strategies of a workflow's jobs, by name: each job needs that of the wave before."""
+    options = {"fail-fast": True, "max-parallel": fleet.parallel}
+    return {wave.name: options | {"matrix": {"stack": [*wave.stacks]}} for wave in fleet.waves}
+
+
+def operator_stacks(fleet: Fleet, project: str, organization: str, repository: str, branch: str) -> Iterator[Manifest]:
+    """Stacks of Pulumi's operator, each after those of the wave before; `organization` owns those without an owner."""
+    before: list[Manifest] = []
+    for wave in fleet.waves:
+        stacks = {operator_name(project, each.stack): each for each in map(StackName.parse, wave.stacks)}
+        for name, each in stacks.items():
+            owned = f"{each.organization or organization}/{project}/{each.stack}"
+            spec = {"stack": owned, "projectRepo": repository, "branch": branch, "destroyOnFinalize": False}
+            spec |= {"prerequisites": before} if before else {}
+            metadata = {"name": name, "labels": {"flux-tenancy/wave": wave.name}}
+            yield {"apiVersion": "pulumi.com/v1", "kind": "Stack", "metadata": metadata, "spec": spec}
+        before = [{"name": name} for name in stacks]
+
+
+def operator_name(project: str, stack: str) -> str:
+    """The name of a stack's object: a DNS label of at most OPERATOR_NAME_LIMIT characters, different for each stack."""
+    plain = f"{project}-{stack}"
+    name = re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-")
+    if name == plain and len(name) <= OPERATOR_NAME_LIMIT:
+        return name
+    mark = sha256(plain.encode()).hexdigest()[:8]
+    return f"{name[: OPERATOR_NAME_LIMIT - len(mark) - 1].rstrip('-')}-{mark}"
 
 
 @dataclass(frozen=True)

@@ -205,6 +205,18 @@ def test_a_refused_sync_is_counted_with_its_tenant_and_the_policy(
     eventually(lambda: refused() == both, timeout=60, what="refusals by tenant and policy")
 
 
+def test_the_list_of_tenants_has_their_budgets(monitoring: tuple[Environment, Prometheus, Path]) -> None:
+    stack, prometheus, _ = monitoring
+    options = ("--stack", NAME, "--no-policies", "--prometheus", prometheus.url, "-o", "json")
+    done = flux_tenancy(stack.project.folder, "tenant", "list", *options)
+
+    assert done.returncode == 0, done.stderr
+    [listed] = json.loads(done.stdout)["stacks"]
+    budgets = {each["tenant"]: each["budget"] for each in listed["tenants"]}
+    assert budgets.keys() == set(TENANTS)
+    assert budgets[REFUSED] < budgets[FAST] <= 1
+
+
 def push(lab: Lab, cluster: RunningCluster, tenant: str, *manifests: dict[str, Any]) -> float:
     """Commit these objects as all that a tenant has, and have Flux fetch them; returns when."""
     files = {"staging/all.yaml": yaml.safe_dump_all(manifests)}

@@ -102,8 +102,10 @@ def test_what_needs_attention_comes_first_and_each_heading_sorts_both_ways(page)
     assert texts(page, ".note")[0].startswith("production Pulumi.production.yaml")
     assert texts(page, "td.clamp")[0].startswith("Refused by service-exposure: Service/shop/web")
 
+    # Unknown budgets are last, in the order of before.
     ends = {
         "Tenant": ("apps", "shop"),
+        "Budget": ("shop", "search"),
         "Fullest quota": ("old", "media"),
         "Violations": ("old", "shop"),
     }
@@ -193,6 +195,17 @@ def test_a_script_that_got_into_the_page_would_not_run(tab, tmp_path):
     page.value("document.body.append(Object.assign(document.createElement('script'), {text: 'window.ran = 2'}))")
 
     assert page.value("window.ran") is None and page.log != []
+
+
+def test_a_page_without_prometheus_has_no_budget(tab, tmp_path):
+    stacks, isolation = content()
+    for each in (each for stack in stacks for each in stack.get("tenants", ())):
+        each["budget"] = None
+    page = opened(tab, tmp_path, stacks, isolation)
+
+    assert "Budget" not in texts(page, "th")
+    page.go("#/tenant/staging/shop")
+    assert "budget" not in " ".join(texts(page, "main")).lower() and page.log == []
 
 
 def test_a_page_without_a_report_has_no_isolation(tab, tmp_path):

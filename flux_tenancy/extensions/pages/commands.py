@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from flux_tenancy.command.options import find_project, named_stacks, project_folder, stack_option
+from flux_tenancy.command.options import PrometheusOption, find_project, named_stacks, project_folder, stack_option
 
 app = typer.Typer()
 
@@ -35,6 +35,7 @@ def page(
     policies: Annotated[
         bool, typer.Option("--policies/--no-policies", help="List the objects that policies would refuse.")
     ] = True,
+    prometheus: PrometheusOption = None,
 ) -> None:
     """Write a page with all tenants: state, last commit, quotas, refused objects, people and the next step of each.
 
@@ -49,13 +50,15 @@ def page(
       flux-tenancy tenant page tenants.html -s staging --isolation isolation.json
     """
     from flux_tenancy.extensions.pages.content import as_html, read_isolation, read_stack
+    from flux_tenancy.operations.tenants.budgets import read_budgets
     from flux_tenancy.project.described_stack import described_stacks
     from flux_tenancy.project.errors import waiting, writing
 
     is_alone = isolation and not stack and find_project() is None
     names = [] if is_alone else stack or described_stacks(project_folder())
     report = read_isolation(isolation, names) if isolation else None
+    budgets = read_budgets(prometheus, names) if prometheus else {}
     with waiting(f"Reading the tenants of {', '.join(names)}"):
-        stacks = [read_stack(each, project_folder(), policies) for each in names]
+        stacks = [read_stack(each, project_folder(), policies, budgets) for each in names]
     with writing(file):
         file.write_text(as_html(stacks, report), encoding="utf-8")

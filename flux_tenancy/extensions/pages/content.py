@@ -13,7 +13,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -29,6 +29,7 @@ from flux_tenancy.isolation.report import FORMAT
 from flux_tenancy.operations.admission.findings import Violation
 from flux_tenancy.operations.admission.report import refused_objects
 from flux_tenancy.operations.stack.connected import connect_to_read, reaching
+from flux_tenancy.operations.tenants.budgets import ONE_CLUSTER
 from flux_tenancy.operations.tenants.details import TenantDetails, details_entry, live_details
 from flux_tenancy.operations.tenants.overview import Health, TenantLine, observe, said_of
 from flux_tenancy.project.described_stack import described_tenants
@@ -36,13 +37,14 @@ from flux_tenancy.project.errors import OperationError, invalid
 from flux_tenancy.version import VERSION
 
 
-def read_stack(stack: str, project: Path, policies: bool) -> dict[str, Any]:
+def read_stack(stack: str, project: Path, policies: bool, budgets: Mapping[str, float]) -> dict[str, Any]:
     """A stack and its tenants; why nothing is known of them is part of the answer.
 
     Args:
         stack: name of the stack.
         project: folder of the project.
         policies: whether to ask the policies, by dry runs, what they would refuse.
+        budgets: the share of its late minutes that each tenant has left, if it is known.
     """
     refused: list[Violation] = []
 
@@ -55,6 +57,7 @@ def read_stack(stack: str, project: Path, policies: bool) -> dict[str, Any]:
         with reaching(stack):
             api = connect_to_read(stack, project)
             found, unknown = observe(api, stack, violations if policies else None)
+            found = replace(found, budgets=budgets)
             tenants = []
             for name, merged in described.items():
                 if isinstance(merged, Problem):
@@ -76,6 +79,7 @@ def _tenant(details: TenantDetails, merged: MergedTenant | Problem, refused: lis
     return {
         "tenant": details.line.name,
         **details_entry(details),
+        "budget": details.line.budget,
         "violations": details.line.violations,
         "refused": [asdict(each) for each in refused],
         "people": [
@@ -94,8 +98,7 @@ def read_isolation(file: Path, stacks: Sequence[str]) -> dict[str, Any]:
         OperationError: the file cannot be read, or is none, or the page has several stacks.
     """
     if len(stacks) > 1:
-        said = f"{file} is about one cluster, and the page about {' and '.join(stacks)}"
-        raise OperationError(Message("FT-PAG-002", said, "name its stack with `--stack`"))
+        raise OperationError(ONE_CLUSTER(of=file, shown="page", stacks=" and ".join(stacks)))
     try:
         report = json.loads(file.read_text(encoding="utf-8"))
         if report["format"] == FORMAT:

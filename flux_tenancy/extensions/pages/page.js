@@ -136,6 +136,10 @@ function described(tenant) {
     fullest: quota && resource(quota.resource),
     fullestTitle: quota && `${quota.used} of ${quota.hard} in ${quota.namespace}`,
     count: tenant.violations ?? "–",
+    budgetKnown: tenant.budget !== null,
+    budgetText: tenant.budget === null ? "–" : `${Math.round(tenant.budget * 100)} %`,
+    // The order of text knows no sign, so all ranks are positive; an unknown budget is last.
+    budgetRank: String(tenant.budget === null ? 9e15 : Math.round(1e12 + tenant.budget * 1000)),
     // The message names the policy where the column has no more room.
     advice: (tenant.state === "failed" && policy && `Refused by ${policy}: ${tenant.message}`) || tenant.message || tenant.next[0]?.replaceAll("`", "") || "",
   };
@@ -144,15 +148,16 @@ const tenants = data.stacks.flatMap((stack) => stack.tenants ?? []);
 
 function overview() {
   if (!data.stacks.length) return isolation();
-  const several = data.stacks.length > 1;
+  const several = data.stacks.length > 1, budgets = tenants.some((each) => each.budget !== null);
   show("overview", {
     several,
+    budgets,
     isolation: data.isolation,
     unknown: data.stacks.filter((each) => each.error),
     notes: data.stacks.filter((each) => each.violationsError),
     names: data.stacks.map((each) => ({ name: each.stack })),
     states: choices("state", tenants.map((each) => each.state), ORDER, (state) => state),
-    tenants: tenants.map((each) => ({ ...described(each), several, isolation: data.isolation })),
+    tenants: tenants.map((each) => ({ ...described(each), several, budgets, isolation: data.isolation })),
   });
 }
 

@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -34,6 +34,7 @@ from flux_tenancy.components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION
 from flux_tenancy.operations.admission.report import count_violations
 from flux_tenancy.operations.files.described_flux import has_syncs
 from flux_tenancy.operations.stack.connected import connect_to_read, reaching
+from flux_tenancy.operations.tenants.budgets import read_budgets
 from flux_tenancy.project.described_stack import described_tenants, stack_path
 from flux_tenancy.project.errors import OperationError, invalid, run_all, waiting
 from flux_tenancy.review.words import WIDE, empty_table, report_console
@@ -84,6 +85,7 @@ class TenantLine:
         violations: number of its objects that policies would refuse; None if that is unknown.
         message: why it is not ready, on one line.
         lane: the lane whose controllers serve it; empty without lanes.
+        budget: share of its late minutes that is left, negative if there were more; None if that is unknown.
     """
 
     name: str
@@ -94,6 +96,7 @@ class TenantLine:
     violations: int | None = None
     message: str = ""
     lane: str = ""
+    budget: float | None = None
 
 
 @dataclass(frozen=True)
@@ -120,12 +123,14 @@ class Observed:
         objects: what Flux fetches and applies for it, sources first.
         violations: number of objects that policies would refuse; None if it is unknown.
         freezes: the freezes that hold tenants now.
+        budgets: share of the late minutes that is left; without the tenants of which it is unknown.
     """
 
     objects: Mapping[str, Sequence[Mapping[str, Any]]]
     quotas: Mapping[str, Sequence[Mapping[str, Any]]]
     violations: Counter[str] | None
     freezes: Mapping[str, InForce] = field(default_factory=dict)
+    budgets: Mapping[str, float] = field(default_factory=dict)
 
 
 Violations = Callable[[client.ApiClient, str], Counter[str]]
@@ -136,16 +141,19 @@ def read_overview(
     stack: str,
     project: Path,
     violations: Violations | None,
+    budgets: Mapping[str, float] | None = None,
 ) -> StackOverview:
     """The tenants of a stack; why nothing is known of them is part of the answer.
 
     Args:
         violations: how to count what policies would refuse; None leaves it out.
+        budgets: as `read_budgets` returns them.
     """
     try:
         described = described_tenants(stack, project)
         with reaching(stack):
             found, error = observe(connect_to_read(stack, project), stack, violations)
+        found = replace(found, budgets=budgets or {})
         lines = tuple(_line(name, merged, found) for name, merged in described.items())
     except OperationError as failure:
         return StackOverview(stack, error=said_of(failure))
@@ -168,9 +176,10 @@ def tenant_line(name: str, is_leaving: bool, found: Observed, *, syncs: bool = T
     sync = next((each for each in objects if (each["kind"], each["metadata"]["name"]) == first), None)
     quota = fullest(found.quotas.get(name, ()))
     violations = found.violations[name] if found.violations is not None else None
+    budget = found.budgets.get(name)
     if sync is None:
         health = Health.LEAVING if is_leaving else Health.ABSENT
-        return TenantLine(name, health, quota=quota, violations=violations)
+        return TenantLine(name, health, quota=quota, violations=violations, budget=budget)
     status = sync.get("status") or {}
     health, message = _health(sync, objects)
     if freeze := found.freezes.get(name):
@@ -185,6 +194,7 @@ def tenant_line(name: str, is_leaving: bool, found: Observed, *, syncs: bool = T
         violations,
         message,
         lane_of(sync),
+        budget,
     )
 
 
@@ -295,7 +305,7 @@ def observe(api: client.ApiClient, stack: str, violations: Violations | None) ->
     return Observed(by_tenant, quotas, counted, freezes), error
 
 
-LANE_HEADING = "lane"
+LANE_HEADING, BUDGET_HEADING = "lane", "budget"
 HEADINGS = ("stack", "tenant", "state", "revision", "last change", "fullest quota", "violations", "message")
 UNREACHABLE = "unknown"
 """The state of a stack of which nothing is known."""
@@ -312,9 +322,11 @@ STYLES: Mapping[str, str] = {
 
 
 def headings(overviews: Sequence[StackOverview]) -> list[str]:
-    """The columns: one more if a tenant has a lane."""
-    lanes = [LANE_HEADING] if any(line.lane for each in overviews for line in each.tenants) else []
-    return [*HEADINGS[:3], *lanes, *HEADINGS[3:]]
+    """The columns: one more if a tenant has a lane, and one if its budget is known."""
+    lines = [line for each in overviews for line in each.tenants]
+    lanes = [LANE_HEADING] if any(line.lane for line in lines) else []
+    budgets = [BUDGET_HEADING] if any(line.budget is not None for line in lines) else []
+    return [*HEADINGS[:3], *lanes, *HEADINGS[3:5], *budgets, *HEADINGS[5:]]
 
 
 def rows(overviews: Sequence[StackOverview]) -> list[tuple[str, ...]]:
@@ -343,7 +355,7 @@ def as_table(overviews: Sequence[StackOverview], width: int = WIDE) -> Renderabl
         width: columns of the terminal; messages follow the table where they have no room in it.
     """
     shown = headings(overviews)[: None if width >= WIDE else -1]
-    table = empty_table(shown, right=("violations",), whole=_WHOLE)
+    table = empty_table(shown, right=(BUDGET_HEADING, "violations"), whole=_WHOLE)
     below = []
     for row in rows(overviews):
         # As text, so that square brackets are not markup.
@@ -368,6 +380,7 @@ def as_json(overviews: Sequence[StackOverview]) -> str:
                     "lane": line.lane,
                     "revision": line.revision,
                     "changed": line.changed,
+                    "budget": line.budget,
                     "quota": asdict(line.quota) if line.quota else None,
                     "violations": line.violations,
                     "message": line.message,
@@ -402,13 +415,16 @@ def _cells(stack: str, line: TenantLine) -> Mapping[str, str]:
         LANE_HEADING: line.lane or UNKNOWN,
         "revision": short_revision(line.revision),
         "last change": line.changed or UNKNOWN,
+        BUDGET_HEADING: UNKNOWN if line.budget is None else f"{round(line.budget * 100)} %",
         "fullest quota": quota_text(line.quota),
         "violations": UNKNOWN if line.violations is None else str(line.violations),
         "message": line.message,
     }
 
 
-def show_tenants(stacks: Sequence[str], project: Path, programs: bool = False, policies: bool = True) -> bool:
+def show_tenants(
+    stacks: Sequence[str], project: Path, programs: bool = False, policies: bool = True, prometheus: str | None = None
+) -> bool:
     """Print all tenants of stacks; return whether one has failed or a stack cannot be read.
 
     A stack whose cluster does not answer is a row that says so. Changes nothing.
@@ -416,14 +432,16 @@ def show_tenants(stacks: Sequence[str], project: Path, programs: bool = False, p
     Args:
         programs: whether the list is for programs, as JSON, or for people, as a table.
         policies: whether to count, by dry runs, the objects that policies would refuse.
+        prometheus: URL of the Prometheus that knows the budgets; None leaves them out.
 
     Raises:
-        OperationError: a stack has no file.
+        OperationError: a stack has no file, or Prometheus does not know the budgets.
     """
     run_all(partial(stack_path, each, project) for each in stacks)
+    budgets = read_budgets(prometheus, stacks) if prometheus else None
     violations = partial(count_violations, project=project) if policies else None
     with waiting(f"Reading the tenants of {', '.join(stacks)}"):
-        found = [read_overview(each, project, violations) for each in stacks]
+        found = [read_overview(each, project, violations, budgets=budgets) for each in stacks]
     if programs:
         typer.echo(as_json(found))
     else:

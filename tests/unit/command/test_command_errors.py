@@ -60,6 +60,8 @@ CASES = {
     "ci stacks": Case(),
     "drift repair": Case(no_cluster="FT-CFG-020"),
     "drift show": Case(no_cluster="FT-CFG-020"),
+    "fleet matrix": Case(no_stack="", unknown_stack=""),
+    "fleet operator": Case(("--repository", URL), no_stack="", unknown_stack=""),
     "fleet up": Case(no_stack="", unknown_stack=""),
     "isolation": Case(no_stack="", no_cluster="FT-CFG-032"),
     "key deploy": Case((TENANT,), unknown_tenant="FT-OPS-004"),

@@ -13,6 +13,8 @@ import pytest
 import yaml
 from commands import invoke
 from fake_cluster import FakeCluster, served
+from loopback import serving
+from message_codes import code_of_refusal
 from rich.console import Console
 from sample_tenants import QUOTAS, RELEASES, REVISION, SOURCES, SYNCS, flux_object, quota, sources_and_syncs
 from tenants_project import TenantsProject, tenants_project
@@ -87,6 +89,7 @@ def test_each_tenant_of_each_stack_has_an_entry_for_programs(project, cluster):
                 "lane": "",
                 "revision": REVISION,
                 "changed": "2026-11-20T08:00:00Z",
+                "budget": None,
                 "quota": {"namespace": "apps", "resource": "cpu", "used": "500m", "hard": "1", "percent": 50},
                 "violations": 2,
                 "message": "",
@@ -97,6 +100,7 @@ def test_each_tenant_of_each_stack_has_an_entry_for_programs(project, cluster):
                 "lane": "",
                 "revision": REVISION,
                 "changed": "2026-11-20T08:00:00Z",
+                "budget": None,
                 "quota": None,
                 "violations": 0,
                 "message": "no such [31mbranch <b>now</b>",
@@ -137,6 +141,7 @@ def test_times_and_revisions_are_whole_and_messages_follow_a_narrow_table(width,
         QuotaUse("apps", "count/a.b", "1", "2", 50),
         1,
         message,
+        budget=-1.25,
     )
     out = io.StringIO()
 
@@ -146,6 +151,7 @@ def test_times_and_revisions_are_whole_and_messages_follow_a_narrow_table(width,
     text = out.getvalue()
     assert "2026-11-20T08:00:00Z" in text and short_revision(REVISION) in text
     assert max(map(len, text.splitlines())) <= width
+    assert "budget" in text and "-125 %" in text
     assert ("production payments: kustomize build failed" in text) is ("staging: no cluster" in text) is not is_wide
 
 
@@ -236,6 +242,63 @@ def test_a_tenant_whose_base_file_is_missing_is_a_row(project, cluster):
     [stack] = json.loads(run("--stack", "staging", "--output", "json")[1])["stacks"]
 
     assert stack["tenants"][1]["state"] == "failed" and "tenants/ops-team.yaml" in stack["tenants"][1]["message"]
+
+
+def prometheus(**shares: str) -> dict[str, bytes]:
+    """The answer of a Prometheus to any query, by path: a share for each tenant."""
+    result = [{"metric": {"tenant": name}, "value": [0, share]} for name, share in shares.items()]
+    return {"/api/v1/query": json.dumps({"status": "success", "data": {"result": result}}).encode()}
+
+
+def test_budgets_are_shown_if_prometheus_is_named(project, cluster):
+    asked: list[str] = []
+    with serving(prometheus(**{"dev-team": "0.29", "other": "1", "ops-team": "NaN"}), asked=asked) as url:
+        _, out = run("-s", "staging", "--prometheus", f"{url}/", "-o", "json")
+        _, table = run("-s", "staging", "--prometheus", url)
+    _, without = run("-s", "staging")
+
+    [stack] = json.loads(out)["stacks"]
+    assert {each["tenant"]: each["budget"] for each in stack["tenants"]} == {"dev-team": 0.29, "ops-team": None}
+    assert set(asked) == {"/api/v1/query?query=flux_tenancy%3Abudget%3Aratio"}
+    assert "budget" in table and " 29 % " in table and "budget" not in without
+
+
+TWICE = json.dumps({"data": {"result": [{"metric": {"tenant": "a"}, "value": [0, "1"]}] * 2}}).encode()
+
+
+@pytest.mark.parametrize(
+    ("answers", "status", "said"),
+    [
+        ({}, 200, "does not answer as Prometheus does"),
+        ({"/api/v1/query": b"<html>"}, 200, "does not answer as Prometheus does"),
+        ({"/api/v1/query": b"[]"}, 200, "does not answer as Prometheus does"),
+        (prometheus(a="much"), 200, "does not answer as Prometheus does"),
+        (prometheus(), 200, "has no series flux_tenancy:budget:ratio"),
+        ({"/api/v1/query": TWICE}, 200, "has several budgets of one tenant"),
+        ({}, 401, "answers with status 401"),
+    ],
+)
+def test_an_answer_without_budgets_is_one_error(project, cluster, answers, status, said):
+    with serving(answers, status=status) as url:
+        done = CliRunner().invoke(app, ["tenant", "list", "-s", "staging", "--prometheus", url])
+
+    assert code_of_refusal(done) == "FT-OPS-381"
+    assert said in done.stderr and done.stdout == ""
+
+
+@pytest.mark.parametrize("url", ["http://user:hidden@127.0.0.1:1", "127.0.0.1:9090", "http://[", "prometheus"])
+def test_a_prometheus_that_does_not_answer_is_one_error_without_its_password(project, cluster, url):
+    done = CliRunner().invoke(app, ["tenant", "list", "-s", "staging", "--prometheus", url])
+
+    assert code_of_refusal(done) == "FT-OPS-381"
+    assert "does not answer" in done.stderr and "hidden" not in done.stderr
+
+
+def test_one_prometheus_knows_one_stack(project, cluster):
+    for command in (["tenant", "list"], ["tenant", "page", "out.html"]):
+        done = CliRunner().invoke(app, [*command, "--prometheus", "http://127.0.0.1:1"])
+
+        assert code_of_refusal(done) == "FT-OPS-380"
 
 
 def test_lanes_are_shown_if_a_tenant_has_one(cluster):

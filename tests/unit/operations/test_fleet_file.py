@@ -1,12 +1,21 @@
-"""`fleet.yaml`: the waves of stacks, and what is wrong with them."""
+"""`fleet.yaml`, and the same order for CI and for the operator."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+import yaml
 
-from flux_tenancy.operations.fleet import FILE, read_fleet
+from flux_tenancy.operations.fleet import (
+    FILE,
+    OPERATOR_NAME_LIMIT,
+    Fleet,
+    ci_matrix,
+    operator_name,
+    operator_stacks,
+    read_fleet,
+)
 from flux_tenancy.project.errors import OperationError
 
 FLEET = """
@@ -78,7 +87,47 @@ def test_a_project_without_the_file_is_told_so(project):
         read_fleet(project)
 
 
+def test_a_workflow_has_a_matrix_for_each_wave(project):
+    assert ci_matrix(read_fleet(project)) == {
+        "staging": {"fail-fast": True, "max-parallel": 2, "matrix": {"stack": ["staging"]}},
+        "regions": {"fail-fast": True, "max-parallel": 2, "matrix": {"stack": ["eu-1", "us-1"]}},
+    }
+
+
+def test_the_operator_waits_for_the_wave_before(project):
+    first, second, third = operator_stacks(read_fleet(project), "platform", "acme", "https://git.example.com/p", "main")
+
+    assert first["metadata"]["name"] == "platform-staging"
+    assert (first["spec"]["stack"], "prerequisites" in first["spec"]) == ("acme/platform/staging", False)
+    assert [each["spec"]["prerequisites"] for each in (second, third)] == [[{"name": "platform-staging"}]] * 2
+    assert yaml.safe_load(yaml.safe_dump(second)) == second
+
+
 def test_a_stack_may_name_its_organization_and_project(project):
     (project / FILE).write_text(FLEET.replace("[staging]", "[acme/platform/staging]"))
 
-    assert read_fleet(project).waves[0].stacks == ("acme/platform/staging",)
+    fleet = read_fleet(project)
+    first, second, _ = operator_stacks(fleet, "platform", "others", "https://git.example.com/p", "main")
+
+    assert ci_matrix(fleet)["staging"]["matrix"] == {"stack": ["acme/platform/staging"]}
+    assert (first["metadata"]["name"], first["spec"]["stack"]) == ("platform-staging", "acme/platform/staging")
+    assert second["spec"]["stack"] == "others/platform/eu-1"
+    assert second["spec"]["prerequisites"] == [{"name": "platform-staging"}]
+
+
+@pytest.mark.parametrize("stack", ["production", "Production", "pro.duction", "p" * 60, "production-" + "x" * 40])
+def test_a_stack_has_a_name_that_the_operator_takes(stack):
+    name = operator_name("platform", stack)
+
+    assert len(name) <= OPERATOR_NAME_LIMIT and name == name.lower() and "." not in name
+    assert name != operator_name("platform", f"{stack}y")
+
+
+def test_names_that_differ_in_what_a_label_cannot_have_stay_different():
+    assert len({operator_name("p", stack) for stack in ("eu-1", "eu.1", "EU-1", "eu_1")}) == 4
+
+
+def test_a_fleet_of_one_wave_waits_for_nothing():
+    fleet = Fleet.model_validate({"waves": [{"name": "all", "stacks": ["a", "b"]}]})
+
+    assert all("prerequisites" not in each["spec"] for each in operator_stacks(fleet, "p", "o", "u", "main"))

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from fake_cluster import FakeCluster, served
+from loopback import serving
 from sample_tenants import QUOTAS, REVISION, SOURCES, SYNCS, flux_object, quota
 from tenants_project import TenantsProject, tenants_project
 from typer.testing import CliRunner
@@ -118,6 +119,14 @@ def test_policies_are_asked_only_if_wanted_and_their_failure_hides_nothing(proje
 
         assert stack["violationsError"] == reason
         assert [each["violations"] for each in stack["tenants"]] == [None, None]
+
+
+def test_budgets_are_those_of_prometheus(project, cluster):
+    answer = {"data": {"result": [{"metric": {"tenant": "dev-team"}, "value": [0, "0.5"]}]}}
+    with serving({"/api/v1/query": json.dumps(answer).encode()}) as url:
+        data, _ = written(project, "-s", "staging", "--prometheus", url)
+
+    assert [each["budget"] for each in data["stacks"][0]["tenants"]] == [0.5, None]
 
 
 def test_a_tenant_whose_base_file_is_missing_has_a_next_step(project, cluster):
