@@ -209,7 +209,7 @@ def test_a_report_about_one_cluster_is_shown_for_one_stack(project):
     said = project.refused("page", "tenants.html", "--isolation", "isolation.json")
 
     assert "isolation.json is about one cluster, and the page about production and staging" in said
-    assert "FT-PAG-002" in said
+    assert "FT-OPS-380" in said
 
 
 def test_a_file_that_cannot_be_written_is_named(project, cluster):
