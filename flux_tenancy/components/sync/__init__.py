@@ -2,7 +2,3 @@
 
 Put here what is the same for the sync of a tenant and of the platform.
 """
-
-from flux_tenancy.components.sync.kustomization import Reconciliation
-
-__all__ = ["Reconciliation"]

@@ -54,7 +54,6 @@ VIEWER, DEVELOPER, AUDITOR = "flux-tenancy-viewer", "flux-tenancy-developer", "f
 
 _SECRETS = ("", "secrets")
 _LOGS = ("", "pods/log")
-_EXEC: ResourceTable = (("", ("pods/exec", "pods/portforward")),)
 # What auditors read in addition to previewers and to viewers of every tenant. `nodes/proxy` is left out, with which a
 # reader runs commands in pods, and so are `pods/proxy` and `services/proxy`, which lead past network policies.
 _AUDITED: ResourceTable = table(
@@ -82,11 +81,12 @@ _AUDITED: ResourceTable = table(
 def people_roles(tenancy: TenancyConfig, people: Iterable[TenantPeople]) -> list[Manifest]:
     """The ClusterRoles that these people are bound to."""
     everybody = list(people)
+    viewed = [*_viewed(), *_extra(tenancy.extra_rules)]
     roles = []
     if any(each.viewers for each in everybody):
-        roles.append(_role(VIEWER, [*_viewed(), *_extra(tenancy.extra_rules)]))
+        roles.append(rbac_role("ClusterRole", {"name": VIEWER}, viewed))
     if any(each.developers for each in everybody):
-        roles.append(_role(DEVELOPER, [*_viewed(), *_extra(tenancy.extra_rules), *_developed(tenancy)]))
+        roles.append(rbac_role("ClusterRole", {"name": DEVELOPER}, [*viewed, *_developed(tenancy)]))
     return roles
 
 
@@ -110,7 +110,7 @@ def people_bindings(meta: ObjectMeta, people: TenantPeople) -> list[Manifest]:
     """The RoleBindings of a tenant's people in one of its namespaces."""
     lists = (("viewers", VIEWER, people.viewers), ("developers", DEVELOPER, people.developers))
     return [
-        _binding("RoleBinding", meta.metadata(f"{meta.name}-{name}"), role, subjects)
+        rbac_binding("RoleBinding", meta.metadata(f"{meta.name}-{name}"), role, map(rbac_subject, subjects))
         for name, role, subjects in lists
         if subjects
     ]
@@ -121,8 +121,8 @@ def auditor_access(auditors: Sequence[Subject], tenancy: TenancyConfig) -> list[
     if not auditors:
         return []
     tables = _merged(_without(_SECRETS, (*MANAGED, *READABLE, *PREVIEWED, *_AUDITED)))
-    rules = [*rules_for(tables, READ), *_extra(tenancy.extra_rules)]
-    return [_role(AUDITOR, rules), _binding("ClusterRoleBinding", {"name": AUDITOR}, AUDITOR, auditors)]
+    role = rbac_role("ClusterRole", {"name": AUDITOR}, [*rules_for(tables, READ), *_extra(tenancy.extra_rules)])
+    return [role, rbac_binding("ClusterRoleBinding", {"name": AUDITOR}, AUDITOR, map(rbac_subject, auditors))]
 
 
 def _viewed() -> list[Manifest]:
@@ -135,7 +135,7 @@ def _developed(tenancy: TenancyConfig) -> list[Manifest]:
     return [
         *rules_for([("", (_LOGS[1],))], ("get",)),
         *rules_for(flux, ("patch",)),
-        *(rules_for(_EXEC, ("create", "get")) if tenancy.people.exec else ()),
+        *(rules_for(table("core: pods/exec pods/portforward"), ("create", "get")) if tenancy.people.exec else ()),
     ]
 
 
@@ -161,11 +161,3 @@ def _merged(table: ResourceTable) -> ResourceTable:
     for group, names in table:
         by_group[group].update(names)
     return [(group, tuple(sorted(names))) for group, names in sorted(by_group.items()) if names]
-
-
-def _role(name: str, rules: Sequence[Manifest]) -> Manifest:
-    return rbac_role("ClusterRole", {"name": name}, rules)
-
-
-def _binding(kind: str, metadata: Manifest, name: str, subjects: Sequence[Person | Subject]) -> Manifest:
-    return rbac_binding(kind, metadata, name, map(rbac_subject, subjects))
