@@ -15,7 +15,7 @@ from flux_tenancy.components.tenant.role import resources_of
 from flux_tenancy.components.vocabulary.names import DEFAULT_LANE
 
 if TYPE_CHECKING:
-    from flux_tenancy.components.tenant.config import TenantConfig, TenantPolicies
+    from flux_tenancy.components.tenant.config import TenantConfig
 
 PREFIX = "flux-tenancy/"
 NAMESPACES = f"{PREFIX}namespaces"
@@ -46,36 +46,19 @@ WITHOUT_GRANTS = f"{PREFIX}without-grants"
 
 
 def namespace_lists(config: TenantConfig, grants: Sequence[Grant]) -> dict[str, Sequence[str]]:
-    """What policies need to know about a tenant in one of its namespaces, by annotation; empty lists left out."""
-    lists: dict[str, Sequence[str]] = {
-        NAMESPACES: config.namespace_names,
-        KINDS: tuple(dict.fromkeys((*resources_of(config.policies.kinds), *granted_resources(grants)))),
-        SOURCES: config.policies.sources,
-        IMAGES: config.policies.images,
-        VERIFIED: config.policies.verified,
-        NOTIFICATIONS: config.policies.notifications,
-        HOSTS: config.policies.hosts,
-        PRIORITY_CLASSES: config.policies.priority_classes,
-        TOLERATIONS: config.policies.tolerations,
-        STORAGE_CLASSES: config.policies.storage_classes,
-        CSI_DRIVERS: config.policies.csi_drivers,
-        SERVICE_TYPES: granted_service_types(grants),
-        EXCEPTIONS: granted_exceptions(grants),
-    }
-    return {key: entries for key, entries in lists.items() if entries} | _bounds(config.policies)
+    """What policies need to know about a tenant in one of its namespaces, by annotation; empty lists left out.
 
-
-def _bounds(policies: TenantPolicies) -> dict[str, Sequence[str]]:
-    """The bounds of the tenant that differ from those of the stack, each as a list of one."""
-    bounds = {
-        MINIMUM_INTERVAL: policies.minimum_interval,
-        MAXIMUM_TIMEOUT: policies.maximum_timeout,
-        MAXIMUM_RELEASE_SIZE: policies.maximum_release_size,
-        MAXIMUM_GRACE_PERIOD: policies.maximum_termination_grace_period,
-        MAXIMUM_TOKEN_LIFETIME: policies.maximum_token_lifetime,
-        BLOCKING_BUDGETS: policies.blocking_disruption_budgets,
-    }
-    return {key: (str(bound).lower(),) for key, bound in bounds.items() if bound is not None}
+    Each key of the tenant's `policies` has an annotation of its name; a bound is a list of one.
+    """
+    policies = config.policies
+    lists: dict[str, Sequence[str]] = {NAMESPACES: config.namespace_names}
+    for name in type(policies).model_fields:
+        value = getattr(policies, name)
+        bound = () if value is None else (str(value).lower(),)
+        lists[f"{PREFIX}{name.replace('_', '-')}"] = value if isinstance(value, tuple) else bound
+    lists[KINDS] = tuple(dict.fromkeys((*resources_of(policies.kinds), *granted_resources(grants))))
+    lists |= {SERVICE_TYPES: granted_service_types(grants), EXCEPTIONS: granted_exceptions(grants)}
+    return {key: entries for key, entries in lists.items() if entries}
 
 
 def namespace_annotations(config: TenantConfig, grants: Sequence[Grant]) -> dict[str, str]:

@@ -212,16 +212,8 @@ def test_without_a_timeout_the_status_is_read_once():
     assert clock.now == 100.0
 
 
-def test_other_syncs_are_not_waited_for():
-    assert wait([[sync("Unknown", where=OPS)]], [], 60, Clock()) == {}
-
-
 def test_a_sync_with_the_same_name_in_another_namespace_is_ignored():
     assert wait([ready_sync(("elsewhere", "dev-team"))], [DEV], 0, Clock()) == {DEV: Progress()}
-
-
-def test_a_sync_that_was_not_read_is_not_reconciled():
-    assert Progress() == Progress(NOT_RECONCILED, NOT_RECONCILED)
 
 
 def test_a_message_is_one_line_without_control_characters():
