@@ -19,8 +19,8 @@ from flux_tenancy.components.stack.files.project import read_project_file
 from flux_tenancy.components.stack.loading import read_stack, stack_file
 from flux_tenancy.components.stack.platform import register_platform
 from flux_tenancy.components.stack.report.outputs import Look, report
-from flux_tenancy.components.sync.changes import watch_changes
-from flux_tenancy.components.sync.flux_objects import flux_objects
+from flux_tenancy.components.sync.progress import watch_changes
+from flux_tenancy.components.sync.status import flux_objects
 from flux_tenancy.components.tenant.further_access import read_further_access, read_further_controller_access
 from flux_tenancy.components.tenant.leaving.remaining_objects import read_remains
 from flux_tenancy.review.approval.guard import refuse_unapproved

@@ -13,8 +13,7 @@ from flux_tenancy.components.cluster.client import ClusterUnavailable
 from flux_tenancy.components.cluster.config import ClusterConfig, connect
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.recovery.cluster import co_owners, relinquish
-from flux_tenancy.components.sync.flux_objects import read_syncs, request_reconciliation
-from flux_tenancy.components.sync.status import REQUESTED_AT
+from flux_tenancy.components.sync.status import REQUESTED_AT, read_syncs, request_reconciliation
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from tests.support.api_client import ApiClient
 from tests.support.api_server import ApiServer, api_server

@@ -14,8 +14,7 @@ from flux_tenancy.components.installs.flux.component import planned_platform_syn
 from flux_tenancy.components.installs.flux.release import provider_api
 from flux_tenancy.components.plan import Planned, Stage, of_stage
 from flux_tenancy.components.stack.config import StackConfig
-from flux_tenancy.components.sync.flux_objects import ALWAYS
-from flux_tenancy.components.sync.status import Sync, sync_of
+from flux_tenancy.components.sync.status import ALWAYS, Sync, sync_of
 from flux_tenancy.components.tenant.identity import impersonations, is_granted, planned_rights
 from flux_tenancy.components.tenant.plan import tenant_plan
 from flux_tenancy.components.tenant.scope import TenantScope

@@ -1,36 +1,47 @@
-"""The status of syncs, as Flux itself reports it."""
+"""Flux's objects in the cluster: their status as Flux itself reports it, reading them, requesting their reconciliation,
+and why Pods of a tenant do not start.
+"""
 
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import Any, TypeVar
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from flux_tenancy.components.cluster.client import ask, explaining, items, path_of
+from flux_tenancy.components.cluster.component import if_readable
 from flux_tenancy.components.config.messages import printable
-from flux_tenancy.components.vocabulary.names import EXTERNAL_ARTIFACT, HELM_CHART, HELM_RELEASE
+from flux_tenancy.components.config.yaml_files import data_of
+from flux_tenancy.components.vocabulary.manifests import plural_of
+from flux_tenancy.components.vocabulary.names import (
+    APPLIED_SOURCES,
+    GIT_REPOSITORY,
+    HELM_API,
+    HELM_CHART,
+    HELM_RELEASE,
+    KUSTOMIZATION,
+    KUSTOMIZE_API,
+    MANAGER,
+    PLATFORM_META,
+    SOURCE_API,
+    TENANT_LABEL,
+)
 
-POLL_SECONDS = 1.0
-# Flux answers within seconds, unless it waits for a Git host or for an application to become healthy.
-UNCONCERNED_SECONDS = 10.0
+if TYPE_CHECKING:
+    from kubernetes import client
+
+
 # Source: https://pkg.go.dev/github.com/fluxcd/pkg/apis/meta#pkg-constants
 HEALTH_CHECK_CANCELED = "HealthCheckCanceled"
-ARTIFACT_FAILED = "ArtifactFailed"
-DEPENDENCY_NOT_READY = "DependencyNotReady"
-# Source: reconcileRelease in internal/controller/helmrelease_controller.go of helm-controller 1.6
-SOURCE_NOT_READY = "SourceNotReady"
-# Source: checkHealth in internal/controller/kustomization_controller.go of kustomize-controller 1.9
-HEALTH_STAGE = "Running health checks"
 # Source: MkdirTempAbs of kustomize-controller, TempDirForObj of source-controller
 _SCRATCH_FOLDER = re.compile(r"(?<![\w./:-])(?:/[\w.-]+)*/(?:kustomization|gitrepository-[a-z0-9.-]+)-\d{4,}(?![\w.-])")
 REQUESTED_AT = "reconcile.fluxcd.io/requestedAt"
-
 ObjectName = tuple[str, str, str]
 """Kind, namespace and name of an object."""
-
-Key = TypeVar("Key", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -82,12 +93,6 @@ class SyncStatus:
 
 NOT_RECONCILED = SyncStatus("Unknown", "not reconciled yet")
 SUSPENDED = SyncStatus("Unknown", "suspended")
-# helm-controller creates the HelmChart, and others an ExternalArtifact, which has no label by which it is read. Until
-# one is found, only what is applied from it can say what is missing.
-_OF_OTHERS = (HELM_CHART, EXTERNAL_ARTIFACT)
-NOT_FOUND = SyncStatus("True", "")
-# It continues by itself as soon as what it waits for is ready.
-_WAITING = frozenset({DEPENDENCY_NOT_READY, SOURCE_NOT_READY})
 
 
 @dataclass(frozen=True)
@@ -110,177 +115,21 @@ class Progress:
         return self.applied if self.fetched.ready == "True" else self.fetched
 
 
-@dataclass(frozen=True)
-class ReconcileRequests:
-    """What decides whether to request a reconciliation of a sync.
-
-    Flux reconciles a failed object only after its `retryInterval`, and a ready one after its `interval`. So its status
-    may be older than the change that should fix it.
-
-    Attributes:
-        request: requests the reconciliation of an object; returns whether the request succeeded.
-        concerned: the keys of the syncs whose status may depend on what the update has changed.
-        renewed: whether this update created an object (kind, namespace, name) or changed its spec, so that Flux
-            reconciles it without a request.
-    """
-
-    request: Callable[[Mapping[str, Any]], bool]
-    concerned: Collection[Hashable] = ()
-    renewed: Callable[[str, str, str], bool] = lambda *name: False
-
-
 def status_of(found: Mapping[str, Any]) -> SyncStatus:
     """The status of a Flux object, as read from the API server. A status for an older generation does not count."""
     generation = found["metadata"].get("generation")
-    if (condition := _condition(found, "Ready")) is not None and condition.get(
+    if (condition := condition_of(found, "Ready")) is not None and condition.get(
         "observedGeneration", generation
     ) == generation:
         # A newer revision arrived during the health checks and is being applied.
         canceled = condition.get("reason") == HEALTH_CHECK_CANCELED
         ready = "Unknown" if canceled else condition["status"]
         # During a reconciliation, Flux reports its progress here.
-        stage = (_condition(found, "Reconciling") or {}).get("message") if ready == "Unknown" else None
+        stage = (condition_of(found, "Reconciling") or {}).get("message") if ready == "Unknown" else None
         message = stage or condition.get("message", "")
         message = "" if ready == "True" else _without_scratch_folders(printable(message))
         return SyncStatus(ready, message, _as_of(condition, found["status"]))
-    return SUSPENDED if _is_suspended(found) else NOT_RECONCILED
-
-
-def wait_until_settled(
-    read: Callable[[], Iterable[Mapping[str, Any]]],
-    syncs: Mapping[Key, Sync],
-    timeout_seconds: float,
-    requests: ReconcileRequests,
-    clock: Callable[[], float] = time.monotonic,
-    sleep: Callable[[float], None] = time.sleep,
-) -> dict[Key, Progress]:
-    """Wait until each sync has succeeded or failed with what the update has changed.
-
-    Syncs that the update concerns are waited for until `timeout_seconds` have passed, all others, which may never
-    settle, only for a few seconds: if they had failed, a reconciliation is requested to see whether they still do.
-
-    Args:
-        read: returns the sources and what applies them.
-        syncs: the syncs to wait for, by any key.
-        timeout_seconds: 0 reads the status once and requests nothing.
-    """
-    began = clock()
-    waits = {
-        key: _SyncWait(sync, requests, key in requests.concerned, asks=timeout_seconds > 0)
-        for key, sync in syncs.items()
-    }
-    by_name = {sync.applied: waits[key] for key, sync in syncs.items()}
-    while True:
-        found = {name_of_object(each): each for each in read()}
-        waiting = False
-        for key, sync in syncs.items():
-            patience = timeout_seconds if key in requests.concerned else UNCONCERNED_SECONDS
-            # Requests also take time if an admission webhook does not answer.
-            in_time = clock() - began < min(patience, timeout_seconds)
-            waits[key].look(found, in_time, [by_name[name] for name in sync.needed if name in by_name])
-            waiting |= in_time and not waits[key].settled
-        if not waiting:
-            return {key: each.last_known for key, each in waits.items()}
-        sleep(POLL_SECONDS)
-
-
-class _SyncWait:
-    """The wait for one sync: requests reconciliations if its status is out of date, of the source first.
-
-    Attributes:
-        progress: the progress of the sync.
-        settled: whether waiting longer would not change it.
-    """
-
-    def __init__(self, sync: Sync, requests: ReconcileRequests, concerned: bool, asks: bool) -> None:
-        self._sync, self._asks, self._concerned = sync, asks, concerned
-        self._source, self._applied = _ObjectWait(requests), _ObjectWait(requests)
-        self._before: Progress | None = None
-        self.progress = Progress()
-        self.settled = False
-
-    def look(self, objects: Mapping[ObjectName, Mapping[str, Any]], in_time: bool, needed: Iterable[_SyncWait]) -> None:
-        """Take in the current objects, and request reconciliations while there is time.
-
-        Args:
-            objects: the objects by their names.
-            in_time: whether there is time left to wait.
-        """
-        source, applied = objects.get(self._sync.source), objects.get(self._sync.applied)
-        if self._before is None:
-            fetched, status = (status_of(each) if each else NOT_RECONCILED for each in (source, applied))
-            self._before = Progress(fetched, status, _revision(applied))
-        # A fix, in Git or in the cluster, is noticed now and not at the next retry.
-        asks = self._asks and (self._concerned or self._before.overall.ready == "False")
-        if source is None and self._sync.source[0] in _OF_OTHERS:
-            fetched, settled = NOT_FOUND, True
-        else:
-            fetched, settled = self._source.look(source, asks, in_time)
-        needed = list(needed)
-        follows = settled and fetched.ready == "True" and all(each.is_ready for each in needed)
-        status, applied_settled = self._applied.look(applied, asks and follows, in_time)
-        if (_reason(applied) in _WAITING) and not any(each.has_failed for each in needed):
-            applied_settled = False
-        self.progress = Progress(fetched, status, _revision(applied))
-        self.settled = settled and (applied_settled or fetched.ready != "True")
-
-    @property
-    def is_ready(self) -> bool:
-        return self.settled and self.progress.overall.ready == "True"
-
-    @property
-    def has_failed(self) -> bool:
-        return self.settled and not self.is_ready
-
-    @property
-    def last_known(self) -> Progress:
-        """The progress, or the previous failure while there is no new result: it says more than "in progress".
-
-        Once everything is applied and the health checks run, the previous failure is out of date.
-        """
-        now = self.progress.overall
-        unanswered = not self.settled and now.ready != "False" and not now.message.startswith(HEALTH_STAGE)
-        if unanswered and self._before is not None and self._before.overall.ready == "False":
-            return self._before
-        return self.progress
-
-
-class _ObjectWait:
-    """One object of a sync, and whether a requested reconciliation of it is still to end."""
-
-    def __init__(self, requests: ReconcileRequests) -> None:
-        self._requests = requests
-        self._asked = self._waiting = False
-
-    def look(self, found: Mapping[str, Any] | None, asks: bool, in_time: bool) -> tuple[SyncStatus, bool]:
-        """Its status, and whether waiting longer would not change it.
-
-        Args:
-            found: the current object; None if it does not exist.
-            asks: whether its status must be newer than what the update has changed.
-            in_time: whether there is time left to wait for one.
-        """
-        if found is None:
-            return NOT_RECONCILED, False
-        status = status_of(found)
-        if asks and not self._asked and self._is_out_of_date(found, status):
-            self._asked = True
-            self._waiting = not in_time or self._requests.request(found)
-        elif self._waiting:
-            self._waiting = not _has_answered(found)
-        if not self._waiting:
-            return status, status.settled
-        # It was ready before the change; whether it still is, is not known.
-        return NOT_RECONCILED if status.ready == "True" else status, False
-
-    def _is_out_of_date(self, found: Mapping[str, Any], status: SyncStatus) -> bool:
-        if _is_suspended(found):
-            return False
-        if not self._requests.renewed(*name_of_object(found)):
-            return True
-        # It was reconciled before its source had an artifact, or what it depends on was ready, and may not have noticed
-        # that yet.
-        return status.ready == "False" and _reason(found) in (ARTIFACT_FAILED, DEPENDENCY_NOT_READY)
+    return SUSPENDED if is_suspended(found) else NOT_RECONCILED
 
 
 def name_of_object(found: Mapping[str, Any]) -> ObjectName:
@@ -288,25 +137,12 @@ def name_of_object(found: Mapping[str, Any]) -> ObjectName:
     return found["kind"], found["metadata"]["namespace"], found["metadata"]["name"]
 
 
-def _reason(found: Mapping[str, Any] | None) -> str:
-    """The reason of its `Ready` condition; empty if it has none."""
-    reason: str = (found and _condition(found, "Ready") or {}).get("reason", "")
-    return reason
-
-
-def _revision(found: Mapping[str, Any] | None) -> str:
-    """What a Kustomization or HelmRelease has applied last."""
-    status = (found or {}).get("status", {})
-    deployed = (each["chartVersion"] for each in status.get("history", ()) if each.get("status") == "deployed")
-    return printable(status.get("lastAppliedRevision") or next(deployed, ""))
-
-
-def _condition(found: Mapping[str, Any], kind: str) -> Mapping[str, Any] | None:
+def condition_of(found: Mapping[str, Any], kind: str) -> Mapping[str, Any] | None:
     conditions: Iterable[Mapping[str, Any]] = found.get("status", {}).get("conditions", ())
     return next((condition for condition in conditions if condition["type"] == kind), None)
 
 
-def _is_suspended(found: Mapping[str, Any]) -> bool:
+def is_suspended(found: Mapping[str, Any]) -> bool:
     return bool(found.get("spec", {}).get("suspend"))
 
 
@@ -317,12 +153,6 @@ def _without_scratch_folders(message: str) -> str:
     and would change the stack's outputs with each update.
     """
     return _SCRATCH_FOLDER.sub(".", message)
-
-
-def _has_answered(found: Mapping[str, Any]) -> bool:
-    """Whether Flux has handled the latest request, so that a reconciliation that began after it has ended."""
-    requested: str | None = found["metadata"].get("annotations", {}).get(REQUESTED_AT)
-    return requested is not None and requested == found.get("status", {}).get("lastHandledReconcileAt")
 
 
 def _as_of(condition: Mapping[str, Any], status: Mapping[str, Any]) -> datetime | None:
@@ -402,3 +232,163 @@ def fetch_remedy(message: str) -> str:
     """
     found = (remedy for why, remedy in _FETCH_REMEDIES.items() if re.search(why, message, re.IGNORECASE))
     return next(found, "")
+
+
+_LONGEST = 300
+
+
+class StartFailure(NamedTuple):
+    """Why a Pod or what creates Pods does not start, and what to write."""
+
+    problem: str
+    remedy: str
+
+
+_CAUSES: Sequence[Mapping[str, str]] = data_of(__file__, "start_failures.yaml")
+
+
+def read_start_failures(api: client.ApiClient, namespaces: Iterable[str]) -> list[StartFailure]:
+    """Why Pods of some namespaces do not start, by object and cause, the latest first. Raises ClusterUnavailable."""
+    with explaining(api):
+        found = [
+            event
+            for namespace in namespaces
+            # FailedBinding is no warning.
+            for selector in ("type=Warning", "reason=FailedBinding")
+            for event in items(api, f"/api/v1/namespaces/{namespace}/events", fieldSelector=selector)
+        ]
+    return list(dict.fromkeys(_failures(sorted(found, key=_time, reverse=True))))
+
+
+def _failures(events: Iterable[Mapping[str, Any]]) -> Iterator[StartFailure]:
+    told: set[tuple[str, str, str]] = set()
+    for event in events:
+        about, message = event.get("involvedObject") or {}, printable(str(event.get("message") or ""))
+        cause = next((each for each in _CAUSES if _tells(each, str(event.get("reason")), message)), None)
+        if cause is None:
+            continue
+        kind, namespace, name = (printable(str(about.get(key) or "")) for key in ("kind", "namespace", "name"))
+        # A Pod that is replaced has another suffix and the same cause.
+        known = (kind, namespace, cause["words"] + (message if kind == "Pod" else name))
+        if known not in told:
+            told.add(known)
+            shown = message if len(message) <= _LONGEST else f"{message[:_LONGEST]}…"
+            yield StartFailure(f"{kind} {namespace}/{name}: {cause['words']}: {shown}", cause["remedy"])
+
+
+def _tells(cause: Mapping[str, str], reason: str, message: str) -> bool:
+    return (
+        re.fullmatch(cause["reasons"], reason) is not None and re.search(cause.get("message", ""), message) is not None
+    )
+
+
+def _time(event: Mapping[str, Any]) -> str:
+    series = event.get("series") or {}
+    times = (series.get("lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime"))
+    return next((str(each) for each in times if each), "")
+
+
+ALWAYS = frozenset({GIT_REPOSITORY, KUSTOMIZATION})
+"""The kinds that are read of every stack."""
+_API_VERSIONS = {
+    **dict.fromkeys((*APPLIED_SOURCES, HELM_CHART), SOURCE_API),
+    KUSTOMIZATION: KUSTOMIZE_API,
+    HELM_RELEASE: HELM_API,
+}
+
+ALL = frozenset(_API_VERSIONS)
+"""The kinds that a tenant can be given by its configuration."""
+
+
+@dataclass(frozen=True)
+class FluxObjects:
+    """Access to Flux's objects in a cluster. Each function raises ClusterUnavailable if it does not answer.
+
+    Attributes:
+        read: reads what the platform and all tenants fetch and apply.
+        request: requests the reconciliation of an object, with the time of the request.
+        start_failures: reads why Pods of some namespaces do not start.
+        now: returns the current time.
+    """
+
+    read: Callable[[], Iterable[Mapping[str, Any]]]
+    request: Callable[[Mapping[str, Any], datetime], None]
+    start_failures: Callable[[Iterable[str]], Iterable[StartFailure]] = lambda namespaces: ()
+    now: Callable[[], datetime] = partial(datetime.now, UTC)
+
+
+def flux_objects(api: client.ApiClient, kinds: Iterable[str] = ALWAYS) -> FluxObjects:
+    """Access to the objects of a cluster."""
+    return FluxObjects(
+        partial(read_syncs, api, kinds),
+        partial(request_reconciliation, api),
+        partial(read_start_failures, api),
+    )
+
+
+def request_reconciliation(api: client.ApiClient, found: Mapping[str, Any], at: datetime) -> None:
+    """Request the reconciliation of an object, as `flux reconcile` does; does nothing if the object is gone.
+
+    The annotation has a field manager of its own, so that neither an update nor a refresh by Pulumi shows a change.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer, or not to this user.
+    """
+    from kubernetes.dynamic.exceptions import NotFoundError
+
+    request = {"metadata": {"annotations": {REQUESTED_AT: at.isoformat()}}}
+    with explaining(api), suppress(NotFoundError):
+        ask(api, "PATCH", path_of(found), request, fieldManager=MANAGER)
+
+
+def lasted(duration: timedelta) -> str:
+    """A duration in the largest unit that is at least two, e.g. `95 seconds` or `3 minutes`."""
+    seconds = max(0, int(duration.total_seconds()))
+    for unit, length in (("day", 86400), ("hour", 3600), ("minute", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds // length} {unit}s"
+    return f"{seconds} second{'' if seconds == 1 else 's'}"
+
+
+def read_syncs(api: client.ApiClient, kinds: Iterable[str] = ALWAYS) -> list[dict[str, Any]]:
+    """What the platform and all tenants fetch and apply, as the cluster has it.
+
+    The list is empty if Flux is not installed yet.
+
+    Args:
+        kinds: the kinds to read; only those of `ALWAYS` can be the platform's own.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer.
+    """
+    found: list[dict[str, Any]] = []
+    for kind in sorted(kinds, key=list(_API_VERSIONS).index):
+        read = partial(_read, api, kind)
+        # Who may preview stacks need not be allowed to read what only some of them have.
+        found += read() if kind in ALWAYS else if_readable(read, [])
+    return found
+
+
+def read_own_syncs(api: client.ApiClient, namespaces: Iterable[str]) -> list[dict[str, Any]]:
+    """What a tenant itself has Flux fetch and apply in its namespaces, sources first. Raises ClusterUnavailable."""
+
+    def read(path: str) -> list[dict[str, Any]]:
+        with explaining(api):
+            return list(items(api, path, labelSelector=f"!{TENANT_LABEL}"))
+
+    paths = [
+        f"/apis/{version}/namespaces/{namespace}/{plural_of(kind)}"
+        for kind, version in _API_VERSIONS.items()
+        for namespace in namespaces
+    ]
+    return [each for path in paths for each in if_readable(partial(read, path), [])]
+
+
+def _read(api: client.ApiClient, kind: str) -> list[dict[str, Any]]:
+    api_version, plural = _API_VERSIONS[kind], plural_of(kind)
+    with explaining(api):
+        found = items(api, f"/apis/{api_version}/{plural}", labelSelector=TENANT_LABEL)
+        if kind in ALWAYS:
+            path = f"/apis/{api_version}/namespaces/{PLATFORM_META.namespace}/{plural}"
+            found += items(api, path, fieldSelector=f"metadata.name={PLATFORM_META.name}")
+    return found

@@ -18,8 +18,7 @@ from rich.text import Text
 
 from flux_tenancy.components.config.messages import printable
 from flux_tenancy.components.stack.files.project import stack_file_name
-from flux_tenancy.components.sync.flux_objects import read_own_syncs, read_start_failures
-from flux_tenancy.components.sync.status import fetch_remedy, status_of
+from flux_tenancy.components.sync.status import fetch_remedy, read_own_syncs, read_start_failures, status_of
 from flux_tenancy.components.tenant.config import TenantState
 from flux_tenancy.components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION
 from flux_tenancy.operations.admission.answers import refusing_policy

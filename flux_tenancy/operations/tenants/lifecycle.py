@@ -25,7 +25,7 @@ from flux_tenancy.components.config.messages import Message, Wording, printable
 from flux_tenancy.components.config.yaml_files import Dumper
 from flux_tenancy.components.keys.ssh_keys import SshKey, generate
 from flux_tenancy.components.stack.files.project import stack_file_name, tenant_file_name
-from flux_tenancy.components.sync.flux_objects import read_syncs
+from flux_tenancy.components.sync.status import read_syncs
 from flux_tenancy.components.tenant.capsule.config import TenancyMode
 from flux_tenancy.components.tenant.config import TenantState
 from flux_tenancy.components.tenant.leaving.access import bindings_of

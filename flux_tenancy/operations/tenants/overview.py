@@ -25,8 +25,7 @@ from flux_tenancy.components.installs.flux.release import lane_of
 from flux_tenancy.components.policies.policy import PolicyName
 from flux_tenancy.components.policies.rendering import object_name
 from flux_tenancy.components.stack.files.tenant_files import MergedTenant
-from flux_tenancy.components.sync.flux_objects import ALL, read_syncs
-from flux_tenancy.components.sync.status import status_of
+from flux_tenancy.components.sync.status import ALL, read_syncs, status_of
 from flux_tenancy.components.tenant.config import TenantState
 from flux_tenancy.components.tenant.freezes import InForce, freeze_in_force
 from flux_tenancy.components.vocabulary.manifests import parse_quantity

@@ -32,10 +32,9 @@ from flux_tenancy.components.stack.report.progress import (
     report_leaving,
     settled,
 )
-from flux_tenancy.components.sync.changes import Changes
 from flux_tenancy.components.sync.decryption import Decryption, Environment, sops_config
-from flux_tenancy.components.sync.flux_objects import FluxObjects
-from flux_tenancy.components.sync.status import Progress, not_fetched
+from flux_tenancy.components.sync.progress import Changes
+from flux_tenancy.components.sync.status import FluxObjects, Progress, not_fetched
 from flux_tenancy.components.tenant.config import TenantConfig
 from flux_tenancy.components.tenant.further_access import FurtherBinding, TenantAccess
 from flux_tenancy.components.tenant.grants import Grant, in_words

@@ -21,15 +21,8 @@ from flux_tenancy.components.engine.pulumi_command import creates_nothing
 from flux_tenancy.components.plan import Stage, of_stage
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.platform import Platform
-from flux_tenancy.components.sync.changes import Changes
-from flux_tenancy.components.sync.flux_objects import FluxObjects, lasted
-from flux_tenancy.components.sync.status import (
-    Progress,
-    ReconcileRequests,
-    SyncStatus,
-    fetch_remedy,
-    wait_until_settled,
-)
+from flux_tenancy.components.sync.progress import Changes, ReconcileRequests, wait_until_settled
+from flux_tenancy.components.sync.status import FluxObjects, Progress, SyncStatus, fetch_remedy, lasted
 from flux_tenancy.components.tenant.config import TenantConfig
 from flux_tenancy.components.tenant.further_access import FurtherBinding, TenantAccess
 from flux_tenancy.components.tenant.leaving.remaining_objects import Remains

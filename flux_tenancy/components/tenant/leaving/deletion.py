@@ -37,7 +37,7 @@ from flux_tenancy.components.config.types import seconds
 from flux_tenancy.components.engine import log
 from flux_tenancy.components.installs.flux.release import instance_of, lane_of
 from flux_tenancy.components.plan import Deletion, Planned
-from flux_tenancy.components.sync.flux_objects import request_reconciliation
+from flux_tenancy.components.sync.status import request_reconciliation
 from flux_tenancy.components.tenant.capsule.config import CAPSULE_TENANT_LABEL, TENANT
 from flux_tenancy.components.tenant.leaving.access import remove_access
 from flux_tenancy.components.tenant.leaving.remaining_objects import Held, NamespaceHolds, read_namespace_holds

@@ -29,7 +29,7 @@ from flux_tenancy.components.cluster.client import (
 from flux_tenancy.components.cluster.config import ClusterConfig, connect
 from flux_tenancy.components.config.messages import code_of
 from flux_tenancy.components.plan import OWNERSHIP
-from flux_tenancy.components.sync.flux_objects import read_syncs
+from flux_tenancy.components.sync.status import read_syncs
 
 VERSION = {
     "major": "1",

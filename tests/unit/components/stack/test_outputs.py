@@ -32,9 +32,8 @@ from flux_tenancy.components.stack.plan import stack_plan
 from flux_tenancy.components.stack.platform import Platform
 from flux_tenancy.components.stack.report.outputs import Look, report, stack_outputs
 from flux_tenancy.components.stack.report.progress import settled
-from flux_tenancy.components.sync.changes import Changes
-from flux_tenancy.components.sync.flux_objects import FluxObjects, StartFailure
-from flux_tenancy.components.sync.status import REQUESTED_AT, Progress, SyncStatus
+from flux_tenancy.components.sync.progress import Changes
+from flux_tenancy.components.sync.status import REQUESTED_AT, FluxObjects, Progress, StartFailure, SyncStatus
 from flux_tenancy.components.tenant.component import Tenant
 from flux_tenancy.components.tenant.config import TenantConfig, TenantState
 from flux_tenancy.components.tenant.further_access import FurtherBinding
@@ -55,7 +54,7 @@ UNAUTHENTICATED = "unable to list remote for 'ssh://…': ssh: handshake failed:
 @pytest.fixture(autouse=True)
 def _stack(monkeypatch, caplog):
     """Waiting is short, only warnings are logged, and no preview here is the plan of an update."""
-    monkeypatch.setattr("flux_tenancy.components.sync.status.POLL_SECONDS", 0.001)
+    monkeypatch.setattr("flux_tenancy.components.sync.progress.POLL_SECONDS", 0.001)
     monkeypatch.setattr("flux_tenancy.components.engine.state.makes_plan", lambda: False)
     caplog.set_level(logging.WARNING)
 

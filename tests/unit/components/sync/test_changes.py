@@ -10,7 +10,7 @@ from sample_changes import changed
 
 from flux_tenancy.components.installs.flux.component import PlatformSync
 from flux_tenancy.components.plan import register
-from flux_tenancy.components.sync.changes import PLATFORM_TYPE, Changes, watch_changes
+from flux_tenancy.components.sync.progress import PLATFORM_TYPE, Changes, watch_changes
 from flux_tenancy.components.vocabulary.names import PLATFORM_META, TENANT_LABEL
 
 NAMES = {"dev-team", "ops-team", PLATFORM_META.name}

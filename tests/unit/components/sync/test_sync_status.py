@@ -1,23 +1,22 @@
 """The status of a sync, read from Flux's conditions, without waiting longer than the timeout."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from sample_text import ESCAPES, SHOWN
 
+from flux_tenancy.components.sync.progress import UNCONCERNED_SECONDS, ReconcileRequests, wait_until_settled
 from flux_tenancy.components.sync.status import (
     NOT_RECONCILED,
     REQUESTED_AT,
     SUSPENDED,
-    UNCONCERNED_SECONDS,
     Progress,
-    ReconcileRequests,
     Sync,
     SyncStatus,
+    lasted,
     status_of,
     sync_of,
-    wait_until_settled,
 )
 from flux_tenancy.components.vocabulary.names import GIT_REPOSITORY, KUSTOMIZATION
 
@@ -612,3 +611,19 @@ def test_a_sync_of_another_controllers_artifact_is_ready_as_soon_as_it_is_applie
     found = settle(lambda: [sync("True")], {"dev-team": built}, 60, renewed("dev-team"), clock)
 
     assert (found["dev-team"].overall.ready, clock.now) == ("True", 100.0)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (-3, "0 seconds"),
+        (1, "1 second"),
+        (119, "119 seconds"),
+        (120, "2 minutes"),
+        (7199, "119 minutes"),
+        (7200, "2 hours"),
+        (200000, "2 days"),
+    ],
+)
+def test_a_duration_is_formatted_for_people(seconds, text):
+    assert lasted(timedelta(seconds=seconds)) == text
