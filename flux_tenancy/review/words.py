@@ -84,6 +84,17 @@ def listed(names: Sequence[str], most: int = _NAMED) -> str:
     return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
 
 
+def counted(items: Iterable[str], noun: str = "", most: int = _NAMED) -> str:
+    """Items as a part of a sentence: `a, b and c`, or `a, b and 3 more namespaces`; empty if there are none.
+
+    A single one more than `most` is named, too.
+    """
+    each = list(items)
+    if len(each) <= most + 1:
+        return listed(each, most + 1) if each else ""
+    return f"{listed(each, most)} {noun}".rstrip()
+
+
 def fitting(lines: Sequence[str], room: int, more: str, order: Sequence[int] = ()) -> list[str]:
     """The lines that fit into this many bytes; if some do not, a line at the end says what is left out, in addition.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,7 +15,6 @@ from flux_tenancy.components.allowlists.entries import (
     SourcePatternText,
     VerifiedKind,
 )
-from flux_tenancy.components.config.allowances import Allows, SeenOtherwise
 from flux_tenancy.components.config.errors import BEYOND, TWICE, UNKNOWN, MisplacedValueError
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.section import Section
@@ -33,7 +31,6 @@ from flux_tenancy.components.git.config import GitSource
 from flux_tenancy.components.sources.config import Source
 from flux_tenancy.components.sync.kustomization import Reconciliation
 from flux_tenancy.components.sync.notifications import Notification
-from flux_tenancy.components.tenant.annotations import KINDS
 from flux_tenancy.components.tenant.capsule.config import CapsuleLimits, CapsuleTenancy, TenancyMode
 from flux_tenancy.components.tenant.freezes import Freeze, StackFreeze
 from flux_tenancy.components.tenant.grants import CustomGroup, Grant
@@ -43,14 +40,10 @@ from flux_tenancy.components.tenant.network import NetworkOpenings, TenantNetwor
 from flux_tenancy.components.tenant.people import TenancyPeople, TenantPeople
 from flux_tenancy.components.tenant.releases import ReleaseConfig, ReleaseName
 from flux_tenancy.components.tenant.role import (
-    OPENED_KINDS,
     OpenedKind,
     PolicyRule,
     Role,
     TenantRole,
-    open_resources,
-    resources_of,
-    resources_of_rules,
 )
 from flux_tenancy.components.tenant.syncs import FurtherSync, TenantSync
 from flux_tenancy.components.vocabulary.names import DEFAULT_LANE
@@ -76,24 +69,21 @@ def _token_lifetime(duration: str) -> str:
 
 
 TokenLifetime = Annotated[Duration, AfterValidator(_token_lifetime)]
-_OwnDuration = Annotated[Duration | None, SeenOtherwise()]
 
 
 class TenantBounds(Section):
     """Bounds of the policies for one tenant; those that are not set are those of the stack."""
 
-    minimum_interval: _OwnDuration = Field(None, description="Instead of `policies.minimumInterval`.")
-    maximum_timeout: _OwnDuration = Field(None, description="Instead of `policies.maximumTimeout`.")
-    maximum_release_size: Annotated[int | None, SeenOtherwise()] = Field(
-        None, ge=1, le=1024, description="Instead of the stack's, in KiB."
-    )
-    maximum_termination_grace_period: _OwnDuration = Field(
+    minimum_interval: Duration | None = Field(None, description="Instead of `policies.minimumInterval`.")
+    maximum_timeout: Duration | None = Field(None, description="Instead of `policies.maximumTimeout`.")
+    maximum_release_size: int | None = Field(None, ge=1, le=1024, description="Instead of the stack's, in KiB.")
+    maximum_termination_grace_period: Duration | None = Field(
         None, description="Instead of `policies.maximumTerminationGracePeriod`."
     )
-    maximum_token_lifetime: Annotated[TokenLifetime | None, SeenOtherwise()] = Field(
+    maximum_token_lifetime: TokenLifetime | None = Field(
         None, description="Instead of `policies.maximumTokenLifetime`."
     )
-    blocking_disruption_budgets: Annotated[bool | None, SeenOtherwise()] = Field(
+    blocking_disruption_budgets: bool | None = Field(
         None, description="Instead of `policies.blockingDisruptionBudgets`."
     )
 
@@ -305,17 +295,6 @@ class TenantConfig(Section):
         return self
 
 
-# HelmChart is open to all, and in the list it opens charts from Git and Buckets.
-_OPENS = Allows(
-    "write objects of the kind {}, if a role allows it,",
-    always=frozenset(open_resources()).difference(resources_of(OPENED_KINDS)),
-)
-
-
-def _resources_of_rules(rules: Any) -> tuple[str, ...]:
-    return resources_of_rules(map(PolicyRule.model_validate, rules))
-
-
 class TenancyConfig(Section):
     """Settings for all tenants of the stack."""
 
@@ -359,7 +338,7 @@ class TenancyConfig(Section):
             "link-local and metadata addresses (docs/grants.md#network)."
         ),
     )
-    extra_rules: Annotated[tuple[PolicyRule, ...], replace(_OPENS, read=_resources_of_rules)] = Field(
+    extra_rules: tuple[PolicyRule, ...] = Field(
         (),
         description="Additional rules of the tenant role; those that allow more than reading need `grantableGroups`.",
     )
@@ -369,7 +348,7 @@ class TenancyConfig(Section):
             "API groups that `grants` and `extraRules` may give rights over, e.g. `cert-manager.io` (docs/grants.md)."
         ),
     )
-    kinds: Annotated[tuple[OpenedKind, ...], replace(_OPENS, own=KINDS, read=resources_of)] = Field(
+    kinds: tuple[OpenedKind, ...] = Field(
         (),
         description=(
             "Further kinds that tenants may write, e.g. `Alert` or `certificates.cert-manager.io` "

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from ipaddress import ip_address, ip_network
 
 from flux_tenancy.components.installs.flux.lockdown_flags import DEFAULT_ACCOUNT, flags_for
-from flux_tenancy.components.installs.flux.release import lane_of, version_of
+from flux_tenancy.components.installs.flux.release import arguments_of, environment_of, lane_of, version_of
 from flux_tenancy.components.rbac.subjects import ALL_ACCOUNTS, Subject, SubjectKind, subjects_of
 from flux_tenancy.components.tenant.further_access import is_documented
 from flux_tenancy.components.tenant.role import FLUX_KINDS, group_resource
@@ -19,7 +19,6 @@ from flux_tenancy.components.vocabulary.manifests import DISK, Manifest, name_of
 from flux_tenancy.components.vocabulary.names import REQUIRED_CONTROLLERS, Controller
 from flux_tenancy.isolation.model import AccessReview, Finding, Layer, Proof, State
 from flux_tenancy.isolation.scene import RESOURCES, Scene
-from flux_tenancy.review.access.boundaries import arguments_of, environment_of
 
 GATES = "feature-gates"
 _CREDENTIALS = re.compile(r"//[^/@\s]*@")

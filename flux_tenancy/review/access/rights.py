@@ -21,8 +21,10 @@ from flux_tenancy.components.rbac.rights import (
 from flux_tenancy.components.rbac.subjects import Subject, SubjectKind
 from flux_tenancy.components.tenant.grants import Verb
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, LANED
-from flux_tenancy.review.access.rules import Access, Gain, gains
-from flux_tenancy.review.access.sentences import PLACE, AccessChange
+from flux_tenancy.review.access.rules import Access, Gain, gains, rbac_access
+from flux_tenancy.review.access.sentences import PLACE, AccessChange, join
+from flux_tenancy.review.render.rendered import Render
+from flux_tenancy.review.words import Statement
 
 _IMPERSONATE = "impersonate"
 # What of Kubernetes' roles is named; the rest is counted.
@@ -40,6 +42,24 @@ _TELLING = frozenset(
 # API groups whose resources are known by their names alone.
 _FAMILIAR, _FAMILIAR_DOMAINS = ("apps", "autoscaling", "batch", "policy"), (".k8s.io", ".fluxcd.io")
 _SECRETS = ("secrets", "serviceaccounts/token")
+
+
+def access_changes(before: Render | None, after: Render | None) -> tuple[Statement, ...]:
+    """What a stack's subjects may do after a change that they may not do before it, and the reverse, widest first.
+
+    Only objects of the render count: what others have bound in the cluster is not in it.
+
+    Args:
+        before: what the stack applies now; None for a new stack.
+        after: what it would apply; None for a stack that is removed.
+    """
+    old, new = (rbac_access(each.objects if each else ()) for each in (before, after))
+    statements = list(rights_statements(old, new))
+    staying = set(old.tenants.by_name) & set(new.tenants.by_name) or set(old.tenants.by_name)
+    return (
+        *join((each for each in statements if each.widened), new.tenants, set(new.tenants.by_name)),
+        *join((each for each in statements if not each.widened), old.tenants, staying),
+    )
 
 
 def rights_statements(old: Access, new: Access) -> Iterator[AccessChange]:

@@ -16,7 +16,7 @@ from flux_tenancy.components.rbac.subjects import Subject, SubjectKind
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE
 from flux_tenancy.review.access.rules import ANYWHERE, LABELED, Tenants
 from flux_tenancy.review.render.rendered import PLATFORM
-from flux_tenancy.review.words import listed
+from flux_tenancy.review.words import Statement, counted
 
 # All namespaces of a tenant, whichever they are.
 _OWN = frozenset({"(own)"})
@@ -33,9 +33,8 @@ class AccessChange:
     """One thing that one subject may do, or may no longer do.
 
     Attributes:
-        words: the sentence after its subject, e.g. `may now read Secrets`; without a subject the whole of it.
+        words: the sentence after its subject, e.g. `may now read Secrets`.
         widened: whether more is allowed than before.
-        subject: who; None if the words name it.
         place: the namespace; CLUSTER, or ANYWHERE if there is none.
         target: the object of the words, which names its place, e.g. `shop/dev-team` of `may now impersonate`.
     """
@@ -43,47 +42,9 @@ class AccessChange:
     words: str
     widened: bool
     high: bool
-    subject: Subject | None = None
+    subject: Subject
     place: str = ANYWHERE
     target: str = ""
-
-
-@dataclass(frozen=True)
-class AccessRow:
-    """What some may do, may do now, or may no longer do: statements with the same words, joined.
-
-    Attributes:
-        owner: the only tenant that it is about; PLATFORM if there are none or several.
-        who: the subjects; empty if the words name them.
-        may: what they may do, with its verb: `gains the role view`, `may now run any image`.
-        where: `in shop`, `in the whole cluster` and the like; empty if there is no place.
-        widened: whether more is allowed than before.
-        high: whether a reviewer has to look at it first. Of what is narrowed, nothing is.
-    """
-
-    owner: str
-    who: str
-    may: str
-    where: str
-    widened: bool
-    high: bool
-
-    @property
-    def risk(self) -> str:
-        """`high` or `normal`."""
-        return "high" if self.high else "normal"
-
-    @property
-    def text(self) -> str:
-        """The sentence as plain text without a period."""
-        is_within = PLACE in self.may
-        words = [self.may.replace(PLACE, f" {self.where}")] if is_within else [self.may, self.where]
-        return " ".join(filter(None, (self.who, *words))).removesuffix(",")
-
-    @property
-    def cells(self) -> tuple[str, str, str]:
-        """The cells of a table: who, what they may do, and where."""
-        return self.who, self.may.replace(PLACE, "").removesuffix(","), self.where
 
 
 @dataclass(frozen=True)
@@ -98,44 +59,74 @@ class _Said:
     targets: frozenset[str]
 
 
-def join(statements: Iterable[AccessChange], tenants: Tenants, everyone: Collection[str]) -> list[AccessRow]:
+def join(statements: Iterable[AccessChange], tenants: Tenants, everyone: Collection[str]) -> list[Statement]:
     """The statements, the same for many joined, what widens most first, and Flux's own accounts last.
+
+    Of what is narrowed, nothing is a risk.
 
     Args:
         statements: each about one subject in one place.
         tenants: the tenants with their namespaces.
         everyone: the names of the tenants whom `all tenants` stands for.
     """
-    by_subject: dict[tuple[str, bool, bool, Subject | None], set[tuple[str, str]]] = defaultdict(set)
+    by_subject: dict[tuple[str, bool, bool, Subject], set[tuple[str, str]]] = defaultdict(set)
     for each in statements:
         by_subject[each.words, each.widened, each.high, each.subject].add((each.place, each.target))
     subjects: dict[_Said, set[Subject]] = defaultdict(set)
     reach: dict[_Said, set[str]] = defaultdict(set)
     for (words, widened, high, subject), found in by_subject.items():
         places, targets = (frozenset(column) for column in zip(*found, strict=True))
-        tenant = subject.name if subject is not None and subject.kind is SubjectKind.TENANT else None
-        own = tenants.by_name.get(tenant) if tenant is not None else None
+        is_tenant = subject.kind is SubjectKind.TENANT
+        own = tenants.by_name.get(subject.name) if is_tenant else None
         told = _NOWHERE if targets != {""} else _OWN if places == own else places
-        said = _Said(words, widened, high, tenant is not None, told, targets - {""})
-        subjects[said] |= {subject} if subject is not None else set()
+        said = _Said(words, widened, high, is_tenant, told, targets - {""})
+        subjects[said].add(subject)
         reach[said] |= places
     ranked = [
         (
-            (
-                not said.widened,
-                _is_routine(said, subjects[said]),
-                not said.high,
-                said.places != {CLUSTER},
-                -len(subjects[said]),
-            ),
-            _joined(said, sorted(subjects[said]), reach[said], tenants, everyone),
+            not said.widened,
+            _is_routine(said, found),
+            not said.high,
+            said.places != {CLUSTER},
+            -len(found),
+            _joined(said, sorted(found), reach[said], tenants, everyone),
         )
-        for said in reach
+        for said, found in subjects.items()
     ]
-    return [each for _, each in sorted(ranked, key=lambda pair: (pair[0], pair[1].who, pair[1].may, pair[1].where))]
+    return [each for *_, each in sorted(ranked, key=lambda row: (*row[:-1], row[-1].access))]
 
 
-def name_of(subject: Subject) -> str:
+def _is_routine(said: _Said, subjects: Collection[Subject]) -> bool:
+    """Whether it is about what accounts of Flux's controllers have in the namespaces of every tenant."""
+    is_of_flux = all(each.namespace == FLUX_NAMESPACE for each in subjects)
+    return is_of_flux and said.places != {CLUSTER} and not (said.high and said.widened)
+
+
+def _joined(
+    said: _Said, subjects: Sequence[Subject], places: Collection[str], tenants: Tenants, everyone: Collection[str]
+) -> Statement:
+    named = {each.name for each in subjects if each.kind is SubjectKind.TENANT}
+    owners = named or {tenants.namespaces.get(place, PLATFORM) for place in places}
+    owner = next(iter(owners)) if len(owners) == 1 else PLATFORM
+    is_one = len(subjects) < 2 and LABELED not in named
+    words = said.words if is_one else re.sub("^(gain|lose|become)s ", r"\1 ", said.words)
+    who, where = _who(subjects, everyone), _where(said.places, subjects, tenants)
+    may = f"{words} {counted(sorted(said.targets), most=_MOST_TARGETS)}".rstrip()
+    if PLACE in may:
+        text, may = f"{who} {may.replace(PLACE, f' {where}')}", may.replace(PLACE, "")
+    else:
+        text = " ".join(filter(None, (who, may, where)))
+    return Statement(
+        PLATFORM if owner == LABELED else owner,
+        text.removesuffix(","),
+        said.widened and said.high,
+        names_owner=True,
+        matters="access",
+        access=(who, may.removesuffix(","), where),
+    )
+
+
+def _name_of(subject: Subject) -> str:
     """How a sentence names one subject."""
     match subject.kind:
         case SubjectKind.ACCOUNT:
@@ -147,43 +138,12 @@ def name_of(subject: Subject) -> str:
     return subject.name
 
 
-def _is_routine(said: _Said, subjects: Collection[Subject]) -> bool:
-    """Whether it is about what accounts of Flux's controllers have in the namespaces of every tenant."""
-    is_of_flux = bool(subjects) and all(each.namespace == FLUX_NAMESPACE for each in subjects)
-    return is_of_flux and said.places != {CLUSTER} and not (said.high and said.widened)
-
-
-def _joined(
-    said: _Said, subjects: Sequence[Subject], places: Collection[str], tenants: Tenants, everyone: Collection[str]
-) -> AccessRow:
-    named = {each.name for each in subjects if each.kind is SubjectKind.TENANT}
-    owners = named or {tenants.namespaces.get(place, PLATFORM) for place in places}
-    owner = next(iter(owners)) if len(owners) == 1 else PLATFORM
-    is_one = len(subjects) < 2 and LABELED not in named
-    words = said.words if is_one else _plural(said.words)
-    targets = counted(sorted(said.targets), "", most=_MOST_TARGETS)
-    return AccessRow(
-        PLATFORM if owner == LABELED else owner,
-        _who(subjects, everyone),
-        f"{words} {targets}".rstrip(),
-        _where(said.places, subjects, tenants),
-        said.widened,
-        said.widened and said.high,
-    )
-
-
-def _plural(words: str) -> str:
-    for one, many in (("has", "have"), ("uses", "use")):
-        words = re.sub(f"^(now|no longer) {one} ", rf"\1 {many} ", words)
-    return re.sub("^(gain|lose|become)s ", r"\1 ", words)
-
-
 def _who(subjects: Sequence[Subject], everyone: Collection[str]) -> str:
     names = sorted({each.name for each in subjects}, key=lambda name: (name == LABELED, name))
     if {each.kind for each in subjects} == {SubjectKind.ROLE}:
         return f"{_EVERYONE}{' or '.join(names)}"
     if {each.kind for each in subjects} != {SubjectKind.TENANT}:
-        return counted(map(name_of, subjects), "others", most=_MOST_SUBJECTS)
+        return counted(map(_name_of, subjects), "others", most=_MOST_SUBJECTS)
     if len(names) > 1 and set(names) == set(everyone):
         return _ALL if LABELED in names else _BOTH if len(names) == 2 else f"All {len(names)} tenants"
     return LABELED.capitalize() if names == [LABELED] else counted(names, "tenants")
@@ -202,20 +162,3 @@ def _where(places: frozenset[str], subjects: Sequence[Subject], tenants: Tenants
     if LABELED in places:
         names.append(f"the namespaces of {LABELED}")
     return f"in {counted(names, 'namespaces')}"
-
-
-MOST_ITEMS = 5
-"""How many items of a list are named; the rest is counted."""
-
-
-def counted(items: Iterable[str], noun: str, most: int = MOST_ITEMS) -> str:
-    """Items as a part of a sentence: `a, b and c`, or `a, b and 3 more namespaces`; empty if there are none."""
-    each = list(items)
-    if len(each) <= most + 1:
-        return all_of(each)
-    return f"{listed(each, most)} {noun}".rstrip()
-
-
-def all_of(items: Sequence[str]) -> str:
-    """All items as a part of a sentence, however many; empty if there are none."""
-    return listed(items, most=len(items)) if items else ""

@@ -12,12 +12,15 @@ from pydantic import TypeAdapter, ValidationError
 
 from flux_tenancy.components.allowlists.entries import canonical
 from flux_tenancy.components.config.types import seconds
+from flux_tenancy.components.policies.config import OWN_TAINTS
+from flux_tenancy.components.tenant.namespaces import PodSecurity
 from flux_tenancy.components.vocabulary.manifests import parse_quantity
-from flux_tenancy.review.access.policy_settings import FACTOR
 
 Compare = Callable[[Any, Any], bool]
 """Compares a value before a change with that after it; None stands for an absent one."""
 
+FACTOR = 4
+"""A limit that grows less than this is an adjustment."""
 _MANY_WORKERS = 100
 _RARE_SECONDS = 86_400.0
 """From this interval on, nobody can count on the correction of drift."""
@@ -25,6 +28,9 @@ _HASTY_SECONDS = 10.0
 """Below it, hardly any timeout is long enough for a fetch or an apply."""
 _ENDLESS = Decimal("Infinity")
 _ANY_VERSION = re.compile(r"\s*(\*|[xX]|>=?\s*v?[0-9][^<|,\s]*)\s*")
+# The priority classes and taints of the cluster's own components; `*` is every taint.
+_OF_CLUSTER = re.compile(rf"\*|system-.*|{OWN_TAINTS}.*")
+_LEVELS = (*(level.value for level in PodSecurity), "none")
 _TRUTH = TypeAdapter[bool | None](bool | None)
 
 
@@ -89,6 +95,31 @@ def narrows(before: Any, after: Any) -> bool:
     return opens(after, before)
 
 
+def is_unlimited(before: Any, after: Any) -> bool:
+    """Whether a list allows everything now, by its absence or by `*`."""
+    return (after is None or "*" in after) and not (before is None or "*" in before)
+
+
+def is_emptied(before: Any, after: Any) -> bool:
+    """Whether nothing is left in a list or a mapping."""
+    return bool(before) and not after
+
+
+def gains_of_cluster(before: Any, after: Any) -> bool:
+    """Whether a list has further entries that are for the cluster's own components."""
+    return any(_OF_CLUSTER.fullmatch(each) and each not in (before or ()) for each in after or ())
+
+
+def is_weaker_level(before: Any, after: Any) -> bool:
+    """Whether a level of Pod Security allows more Pods; of a new namespace, whether it allows privileged ones."""
+    return after is not None and _LEVELS.index(after) > _LEVELS.index("baseline" if before is None else before)
+
+
+def opens_further(before: Any, after: Any) -> bool:
+    """Whether there is an opening in a network that no earlier one includes."""
+    return any(not any(one.includes(each) for one in before or ()) for each in after or ())
+
+
 def leaves_out(before: Any, after: Any) -> bool:
     """Whether patterns of files may match further ones; each that begins with `!` takes files back in."""
     old, new = ((each or "").splitlines() for each in (before, after))
@@ -139,13 +170,23 @@ def shrinks(before: Any, after: Any) -> bool:
 
 
 def is_divided(before: Any, after: Any) -> bool:
-    """Whether a quantity has shrunk by a factor that a review names."""
+    """Whether a quantity has shrunk by FACTOR."""
     return is_replaced(before, after) and FACTOR * quantity(after) <= quantity(before)
 
 
 def is_multiplied(before: Any, after: Any) -> bool:
-    """Whether a quantity has grown by a factor that a review names."""
+    """Whether a quantity has grown by FACTOR."""
     return is_replaced(before, after) and quantity(after) >= FACTOR * quantity(before)
+
+
+def is_much_longer(before: Any, after: Any) -> bool:
+    """Whether a time has grown by FACTOR."""
+    return is_replaced(before, after) and seconds(after) >= FACTOR * seconds(before)
+
+
+def is_much_shorter(before: Any, after: Any) -> bool:
+    """Whether a time has shrunk by FACTOR."""
+    return is_much_longer(after, before)
 
 
 def is_rare(before: Any, after: Any) -> bool:

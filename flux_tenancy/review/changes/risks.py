@@ -1,4 +1,4 @@
-"""How a change matters that gives nobody a right, by the rows of `risks.yaml`."""
+"""How a change matters that changes no right by RBAC, by the rows of `risks.yaml`."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from flux_tenancy.components.vocabulary.names import (
     KUSTOMIZATION,
     OCI_REPOSITORY,
 )
-from flux_tenancy.review.access.sentences import counted
+from flux_tenancy.review.access.rules import tenants_of
 from flux_tenancy.review.changes import comparisons, values
 from flux_tenancy.review.changes.fields import label, shortened
 from flux_tenancy.review.changes.objects import Action, ObjectChange
 from flux_tenancy.review.render.rendered import PLATFORM, PROTECT, RenderedObject
-from flux_tenancy.review.words import Statement
+from flux_tenancy.review.words import Statement, counted
 
 _OTHERS = ("kinds", "immutable", "keys", "objects")
 _VALUE = 160
@@ -112,7 +112,7 @@ def _row(matters: str, kinds: Mapping[str, list[str]], of: Any, field: str, when
 def _read(field: str) -> values.Read:
     if found := _SOME.fullmatch(field):
         keys = found["keys"].split("|") if found["keys"] else ()
-        return values.of(tuple(found["path"].split(".")), *keys)
+        return values.of(tuple(found["path"].split(".")) if found["path"] else (), *keys)
     own: values.Read | None = getattr(values, field, None)
     return own or values.at(*field.split("."))
 
@@ -145,14 +145,15 @@ def risk_statements(before: Iterable[RenderedObject], after: Iterable[RenderedOb
             for name in sorted({*versions[0], *versions[1]}):
                 was, is_now = (version.get(name) for version in versions)
                 if was != is_now and row.when(was, is_now):
-                    shown = _shown(was, is_now) if "{before}" in row.says else ("", _shown(None, is_now)[1])
+                    was, is_now = _shown(was if "{before}" in row.says else None, is_now)
+                    shown = was if "{before}" in row.says else "", is_now if "{after}" in row.says else ""
                     then = _PRUNED if "{then}" in row.says and around.pruned.get(key) else ""
                     keys, labels = found.setdefault((each.owner, row, *shown, then), ([], []))
                     keys.append(name)
                     labels.append(label(each))
     order = {row: place for place, row in enumerate(risks())}
     for (owner, row, was, is_now, then), (keys, labels) in sorted(found.items(), key=lambda each: order[each[0][1]]):
-        words = {"keys": counted(dict.fromkeys(keys), ""), "labels": counted(dict.fromkeys(labels), "")}
+        words = {"keys": counted(dict.fromkeys(keys)), "labels": counted(dict.fromkeys(labels))}
         text = row.says.format(before=was, after=is_now, then=then, **words)
         yield Statement(owner, text, row.risk, matters=row.matters)
 
@@ -176,6 +177,7 @@ class _Around:
         pruned: each sync and each source that a sync applies, with whether Flux prunes.
         places: how many namespaces each owner has; a tenant of Capsule makes further ones.
         hosts: those to which Providers sent events before.
+        accounts: those of tenants, by namespace and name.
     """
 
     staying: frozenset[str]
@@ -183,6 +185,7 @@ class _Around:
     pruned: Mapping[_Key, bool]
     places: Mapping[str, int]
     hosts: frozenset[str]
+    accounts: frozenset[tuple[str, str]]
 
     @classmethod
     def of(cls, old: Mapping[_Key, RenderedObject], new: Mapping[_Key, RenderedObject]) -> _Around:
@@ -193,6 +196,7 @@ class _Around:
             _pruned(found),
             Counter(each.owner for each in found if each.kind in ("Namespace", TENANT)),
             frozenset(values.host_of(each.manifest) for each in old.values() if each.kind == "Provider"),
+            frozenset(tenants_of(each.manifest for each in found).accounts),
         )
 
     def concerns(self, row: Risk, earlier: RenderedObject | None, later: RenderedObject | None) -> bool:
@@ -211,6 +215,7 @@ class _Around:
             "synced": _key(each) in self.pruned,
             "home": each.namespace if is_sole else None,
             "hosts": self.hosts,
+            "accounts": self.accounts,
         }
         return {**each.manifest, PROTECT: each.protected, values.AROUND: around}
 

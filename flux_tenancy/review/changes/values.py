@@ -8,26 +8,48 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from flux_tenancy.components.installs.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS, PROXY_VARIABLES
+from flux_tenancy.components.installs.flux.lockdown_flags import (
+    DEFAULT_ACCOUNT,
+    FORBIDDEN_FLAGS,
+    LOCKDOWN_FLAGS,
+    PROXY_VARIABLES,
+    LockdownFlag,
+)
 from flux_tenancy.components.installs.flux.profile import FEATURE_GATES
-from flux_tenancy.components.installs.flux.release import SELECTOR, lane_of, selector_of
+from flux_tenancy.components.installs.flux.release import (
+    SELECTOR,
+    arguments_of,
+    component_of,
+    container_of,
+    environment_of,
+    lane_of,
+    selector_of,
+    version_of,
+)
+from flux_tenancy.components.sync.decryption import KEY_SERVICES
 from flux_tenancy.components.tenant.annotations import FREEZES
+from flux_tenancy.components.tenant.network import OPENINGS_SUFFIX
 from flux_tenancy.components.vocabulary.manifests import Manifest, value_at
 from flux_tenancy.components.vocabulary.names import (
     BUCKET,
+    FLUX_NAMESPACE,
     GIT_REPOSITORY,
     KUSTOMIZATION,
     LANE_LABEL,
     OCI_REPOSITORY,
+    POD_SECURITY_LABEL,
+    TENANT_LABEL,
     SecretPurpose,
 )
-from flux_tenancy.review.access.boundaries import IDENTITIES, arguments_of, container_of, environment_of
 from flux_tenancy.review.changes.fields import is_descriptive, is_meaningful
+from flux_tenancy.review.changes.openings import openings
 
 Read = Callable[[Manifest], Mapping[str, Any]]
 """Reads the values of an object."""
 
 _GATES = FEATURE_GATES.removesuffix("=")
+_IDENTITIES = tuple(annotation for service in KEY_SERVICES.values() for annotation in service.settings.values())
+_SIDES = (("egress", "to"), ("ingress", "from"))
 # Of where the controllers send events, no sentence about access tells.
 _TOLD = {
     "--concurrent",
@@ -41,7 +63,7 @@ AROUND = "around"
 """The key of what an object does not say itself.
 
 `synced` tells whether a sync applies it, `home` is its namespace if its owner has no other, `hosts` are those to which
-Providers sent events before.
+Providers sent events before, `accounts` those of tenants by namespace and name.
 """
 _CONTENT = {
     KUSTOMIZATION: ("path", "targetNamespace", "sourceRef"),
@@ -69,10 +91,8 @@ def of(path: tuple[str, ...], *keys: str) -> Read:
     """Some of the fields of a mapping; all without keys."""
 
     def read(manifest: Manifest) -> Mapping[str, Any]:
-        found = at(*path)(manifest).get(path[-1])
-        return (
-            {key: value for key, value in found.items() if key in keys or not keys} if isinstance(found, dict) else {}
-        )
+        found = value_at(manifest, path)
+        return {k: value for k, value in found.items() if k in keys or not keys} if isinstance(found, dict) else {}
 
     return read
 
@@ -98,7 +118,7 @@ def _entries(manifest: Manifest, field: str) -> Mapping[str, Any]:
     return {
         key: value
         for key, value in found.items()
-        if not is_descriptive(key, value) and not is_meaningful(key) and key not in IDENTITIES
+        if not is_descriptive(key, value) and not is_meaningful(key) and key not in _IDENTITIES
     }
 
 
@@ -296,3 +316,74 @@ def maximums(manifest: Manifest) -> Mapping[str, Any]:
         for each in manifest["spec"]["limits"]
         for key, value in (each.get("max") or {}).items()
     }
+
+
+def pod_security(manifest: Manifest) -> Mapping[str, Any]:
+    """The level of Pod Security that a namespace of a tenant enforces."""
+    labels = manifest["metadata"].get("labels") or {}
+    return {"level": labels.get(POD_SECURITY_LABEL, "none")} if TENANT_LABEL in labels else {}
+
+
+def cloud_identities(manifest: Manifest) -> Mapping[str, Any]:
+    """The cloud identities of a service account."""
+    found = manifest["metadata"].get("annotations") or {}
+    return {key: found[key] for key in _IDENTITIES if key in found}
+
+
+def foreign_account(manifest: Manifest) -> Mapping[str, Any]:
+    """The account with whose rights Flux applies a sync or a release, if it is not a tenant's own."""
+    namespace, account = manifest["metadata"].get("namespace"), manifest["spec"].get("serviceAccountName", "")
+    if (namespace, account) in manifest[AROUND]["accounts"]:
+        return {}
+    return {"account": f"{namespace}/{account}" if account else "the controller's default account"}
+
+
+def lockdown_flags(manifest: Manifest) -> Mapping[str, Any]:
+    """The flags of the lockdown that a controller has or does not need, with what a tenant could do without."""
+    if (controller := component_of(manifest)) is None:
+        return {}
+    given, version = arguments_of(manifest), version_of(manifest)
+    return {
+        each.argument: each.purpose
+        for each in LOCKDOWN_FLAGS
+        if controller in each.controllers and (not each.holds_for(version) or _is_set(each, given))
+    }
+
+
+def _is_set(flag: LockdownFlag, given: Mapping[str, str]) -> bool:
+    """Whether a flag has its value; any account is another default than the controller's own."""
+    value = given.get(flag.name)
+    if flag.name == DEFAULT_ACCOUNT:
+        return bool(value)
+    return value is not None and flag.value in (value.split(",") if f"--{flag.name}" == _GATES else [value])
+
+
+def forbidden_flags(manifest: Manifest) -> Mapping[str, Any]:
+    """The flags of a controller that undo the lockdown, with the reason."""
+    given = arguments_of(manifest) if component_of(manifest) else {}
+    return {f"--{name}": reason for name, reason in FORBIDDEN_FLAGS.items() if name in given}
+
+
+def isolates(manifest: Manifest) -> Mapping[str, Any]:
+    """Whether a NetworkPolicy isolates all Pods of a namespace, and does not only open what another one closes."""
+    spec = manifest["spec"]
+    is_opening = manifest["metadata"]["name"].endswith(OPENINGS_SUFFIX)
+    is_whole = not spec.get("podSelector") and "Egress" in spec.get("policyTypes", ())
+    return {"egress": True} if is_whole and not is_opening else {}
+
+
+def controller_egress(manifest: Manifest) -> Mapping[str, Any]:
+    """The addresses that a controller of Flux may connect to, by the name of the controller."""
+    metadata = manifest["metadata"]
+    found = tuple(openings(manifest["spec"].get("egress"), "to"))
+    return (
+        {metadata["name"].removesuffix("-egress"): found} if found and metadata["namespace"] == FLUX_NAMESPACE else {}
+    )
+
+
+def wide_openings(manifest: Manifest) -> Mapping[str, Any]:
+    """The openings of a tenant to or from networks that are wider than any private one."""
+    if not manifest["metadata"]["name"].endswith(OPENINGS_SUFFIX):
+        return {}
+    found = {f"{key} {side}": openings(manifest["spec"].get(key), side) for key, side in _SIDES}
+    return {key: wide for key, each in found.items() if (wide := tuple(one for one in each if one.is_wide))}

@@ -2,63 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
-
-from flux_tenancy.components.policies.config import PoliciesConfig
-from flux_tenancy.components.stack.platform import relaxed_by
-from flux_tenancy.components.tenant.annotations import NAMESPACES, namespace_lists
-from flux_tenancy.components.tenant.config import TenancyConfig, TenantConfig
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.review.render.facts import Facts, digest_of
-
-# The policies read these keys of `tenancy`; what else is in the section shows in other objects.
-_OF_TENANCY: Any = {"mode": True, "kinds": True, "extra_rules": True, "capsule": {"proxy"}}
-
-
-class AdmissionSettings(BaseModel):
-    """What decides about the admission policies.
-
-    Attributes:
-        stack: the sections `policies` and `tenancy` with their defaults; keys as in the stack file.
-        relaxed: names of the policies that exempt what the stack declares for its tenants.
-        namespaces: the lists of each tenant's namespace by annotation (`components.tenant.annotations`), except for
-            its other namespaces, which show in its access.
-    """
-
-    model_config = ConfigDict(frozen=True)
-
-    stack: Mapping[str, Any]
-    relaxed: tuple[str, ...]
-    namespaces: Mapping[str, Mapping[str, tuple[str, ...]]]
-
-    @classmethod
-    def of(
-        cls, policies: PoliciesConfig, tenancy: TenancyConfig, tenants: Mapping[str, TenantConfig]
-    ) -> AdmissionSettings:
-        """The settings of a stack with these sections."""
-        lists = {
-            namespace: namespace_lists(tenant, tenant.grants_in(namespace))
-            for tenant in tenants.values()
-            for namespace in tenant.namespace_names
-        }
-        return cls(
-            stack={
-                "policies": policies.model_dump(mode="json", by_alias=True),
-                "tenancy": tenancy.model_dump(mode="json", by_alias=True, include=_OF_TENANCY),
-            },
-            relaxed=tuple(sorted(relaxed_by(tenants.values(), policies))),
-            namespaces={
-                namespace: {key: tuple(entries) for key, entries in found.items() if key != NAMESPACES}
-                for namespace, found in lists.items()
-            },
-        )
-
 
 PLATFORM = "platform"
 """The owner of every object that belongs to no tenant."""
@@ -134,26 +85,18 @@ class Render:
     Attributes:
         objects: in the order of their paths.
         digest: `sha256:…` of all objects and facts; equal if and only if the same would be applied to the same cluster
-            by the same program. The settings are not in it: what they change in the cluster is in the objects.
-        settings: those of the admission policies; None if the program that rendered does not record them.
+            by the same program.
         facts: what else decides about an update (`review.render.facts`); None if that program does not record them.
     """
 
     stack: str
     objects: tuple[RenderedObject, ...]
     digest: str
-    settings: AdmissionSettings | None = None
     facts: Facts | None = None
 
     @classmethod
-    def of(
-        cls,
-        stack: str,
-        objects: Iterable[RenderedObject],
-        settings: AdmissionSettings | None = None,
-        facts: Facts | None = None,
-    ) -> Render:
+    def of(cls, stack: str, objects: Iterable[RenderedObject], facts: Facts | None = None) -> Render:
         """The render of a stack from its objects, in any order."""
         ordered = tuple(sorted(objects, key=lambda each: (each.path, each.key)))
         digests: list[Any] = [each.digest for each in ordered]
-        return cls(stack, ordered, digest_of([*digests, *([facts] if facts is not None else [])]), settings, facts)
+        return cls(stack, ordered, digest_of([*digests, *([facts] if facts is not None else [])]), facts)

@@ -22,7 +22,7 @@ from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from flux_tenancy.review.render.facts import stack_facts
 from flux_tenancy.review.render.recorder import GENERATED, Registered, record
-from flux_tenancy.review.render.rendered import PLATFORM, AdmissionSettings, Render, RenderedObject
+from flux_tenancy.review.render.rendered import PLATFORM, Render, RenderedObject
 from flux_tenancy.review.render.written import read_written
 
 TARGET = "pulumi:providers:kubernetes"
@@ -68,9 +68,8 @@ def _load_and_render(project: Path, stack: str, tenant: str = "") -> tuple[Rende
     charts = [found.chart, found.capsule.chart if found.capsule else None]
     chart = {each.path: f"sha256:{Path(each.path).stem}" for each in charts if each is not None}
     objects = [_rendered(each, chart) for each in resources if not each.type.startswith(_PROVIDERS)]
-    settings = AdmissionSettings.of(config.policies, config.tenancy, config.tenants)
     facts = stack_facts(config, read_written(stack, project), project)
-    return Render.of(stack, [_target(config.cluster), *objects], settings, facts), config
+    return Render.of(stack, [_target(config.cluster), *objects], facts), config
 
 
 def _target(cluster: ClusterConfig) -> RenderedObject:

@@ -19,8 +19,8 @@ from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import KUSTOMIZATION, POD_SECURITY_LABEL
 from flux_tenancy.project.described_stack import NO_STACKS, UNKNOWN_STACK, described_name, described_stacks
 from flux_tenancy.project.errors import OperationError
-from flux_tenancy.review.access.sentences import all_of, counted
-from flux_tenancy.review.access.summary import access_changes
+from flux_tenancy.review.access.policies import policy_documents
+from flux_tenancy.review.access.rights import access_changes
 from flux_tenancy.review.admission.check import NOT_CHECKED, admission_answers, refusals
 from flux_tenancy.review.admission.program import PROGRAM, VARIABLE, find_program
 from flux_tenancy.review.changes.configuration import configuration_documents, is_production_environment
@@ -38,7 +38,7 @@ from flux_tenancy.review.rules.stacks import read_stacks
 from flux_tenancy.review.rules.table import findings
 from flux_tenancy.review.versions.rendering import Version, rendering
 from flux_tenancy.review.versions.trees import merge_base
-from flux_tenancy.review.words import Statement, listed
+from flux_tenancy.review.words import Statement, counted, listed
 
 
 def compare(project: Path, base: str, only: Collection[str] = ()) -> Report:
@@ -174,7 +174,7 @@ def stack_report(
         onboarded=tuple(sorted(has - had)) if before else (),
         offboarded=tuple(sorted(had - has)),
         absent=absent,
-        onboardings=tuple(onboardings(sorted(has - had), after.render)) if before else (),
+        onboardings=tuple(onboardings(sorted(has - had), after)) if before else (),
         changes=found,
         keys=keys,
         facts=fact_changes(old, after.render) if old else (),
@@ -183,10 +183,7 @@ def stack_report(
         deletions=deleted,
         refusals=refusals,
         findings=findings,
-        access=tuple(
-            Statement(row.owner, row.text, row.high, names_owner=True, matters="access", access=row.cells)
-            for row in access_changes(old, after.render)
-        ),
+        access=access_changes(old, after.render),
         dangers=(*replacement_risks(found), *_risks(stack, before, after)),
         unused=tuple(sorted(set(acknowledged) - {each.token for each in deleted})),
         note=note,
@@ -217,9 +214,10 @@ def _risks(stack: str, before: Side | None, after: Side) -> Iterator[Statement]:
     """What the rows of `risks.yaml` say."""
     if before is None:
         return risk_statements((), after.render.objects)
-    facts = before.render.facts, after.render.facts
-    old, new = configuration_documents(stack, _sections(before), _sections(after), *facts)
-    return risk_statements([*before.render.objects, *old], [*after.render.objects, *new])
+    was, is_now = _sections(before), _sections(after)
+    old, new = configuration_documents(stack, was, is_now, before.render.facts, after.render.facts)
+    policies = policy_documents((was, before.render.objects), (is_now, after.render.objects))
+    return risk_statements([*before.render.objects, *old, *policies[0]], [*after.render.objects, *new, *policies[1]])
 
 
 def acknowledgements(file: StackFile) -> tuple[str, ...]:
@@ -250,12 +248,12 @@ def _tenants(render: Render | None) -> set[str]:
 _COMPUTE = re.compile(r"(requests\.|limits\.)?(cpu|memory|storage|ephemeral-storage)|pods")
 
 
-def onboardings(names: Collection[str], render: Render) -> Iterator[Statement]:
+def onboardings(names: Collection[str], side: Side) -> Iterator[Statement]:
     """Two sentences for each new tenant."""
-    policies = render.settings.stack.get("policies", {}) if render.settings else {}
-    of_all = tuple(policies.get("sources", {}).get("allowed", ()))
+    sources = (_sections(side).get("policies") or {}).get("sources") or {}
+    of_all = tuple(sources.get("allowed") or ())
     for name in names:
-        own = [each for each in render.objects if each.owner == name and each.is_kubernetes]
+        own = [each for each in side.render.objects if each.owner == name and each.is_kubernetes]
         namespaces = [each.manifest["metadata"] for each in own if each.kind == "Namespace"]
         homes = [
             f"{each['name']} (Pod Security {each['labels'].get(POD_SECURITY_LABEL, 'none')})" for each in namespaces
@@ -289,4 +287,4 @@ def _limits(objects: Iterable[RenderedObject]) -> str:
         each.name: each.manifest["spec"].get("hard", {}) for each in objects if each.kind == "ResourceQuota"
     }
     found = {f"{value} of {key}" for each in hard.values() for key, value in each.items() if _COMPUTE.fullmatch(key)}
-    return f"the limits {all_of(sorted(found))}" if found else "no limit of CPU and memory"
+    return f"the limits {counted(sorted(found), most=len(found))}" if found else "no limit of CPU and memory"

@@ -12,12 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from flux_tenancy.components.config.messages import Message, printable
 from flux_tenancy.components.installs.flux.lockdown_flags import FORBIDDEN_FLAGS, arguments_for, flags_for, unknown_to
 from flux_tenancy.components.installs.flux.profile import FEATURE_GATES
-from flux_tenancy.components.installs.flux.release import component_of, version_of
+from flux_tenancy.components.installs.flux.release import component_of, flags_in, version_of
 from flux_tenancy.components.policies.config import PolicyEngine
 from flux_tenancy.components.stack.cluster.deletions import TAKEN_ALONG
 from flux_tenancy.components.stack.config import RuleName
 from flux_tenancy.components.vocabulary.names import Controller
-from flux_tenancy.review.access.boundaries import flags_in
 from flux_tenancy.review.render.rendered import PLATFORM, RenderedObject
 from flux_tenancy.review.rules.access import admin_bindings, plain_secrets, reserved_namespaces, writable_deploy_keys
 from flux_tenancy.review.rules.findings import WAIVE, Finding, RuleSetting, resource_of, waived

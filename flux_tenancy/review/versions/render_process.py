@@ -29,13 +29,10 @@ def main(program: str, project: str, file: str, *stacks: str) -> None:
         except errors.ConfigurationError as error:
             found[stack] = {"problems": [str(problem) for problem in error.problems]}
         else:
-            # An earlier program has no settings, or no facts.
-            settings = getattr(rendered, "settings", None)
             found[stack] = {
                 "objects": [
                     [each.owner, each.type, each.resource, each.manifest, each.protected] for each in rendered.objects
                 ],
-                "settings": settings and settings.model_dump(mode="json"),
                 "facts": getattr(rendered, "facts", None),
             }
     Path(file).write_text(json.dumps(found), encoding="utf-8")

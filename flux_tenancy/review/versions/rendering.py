@@ -24,22 +24,16 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Protocol
 
-from pydantic import ValidationError
-
 from flux_tenancy.components.config.messages import printable
 from flux_tenancy.components.engine.code import PACKAGE, REQUIREMENTS, read_by_pip
 from flux_tenancy.review.admission.program import cache_folder
-from flux_tenancy.review.render.rendered import AdmissionSettings, Render, RenderedObject
+from flux_tenancy.review.render.rendered import Render, RenderedObject
 from flux_tenancy.review.versions import render_process
 from flux_tenancy.review.versions.trees import TODAY, Tree, pinned_version
 from flux_tenancy.version import VERSION
 
 _PROCESS = Path(render_process.__file__)
 _REASON_CHARACTERS = 200
-_WITHOUT_SETTINGS = (
-    "the settings of the admission policies could not be compared, since the program of the merge base does not record "
-    "them; the policies that change are below, as objects"
-)
 
 
 @dataclass(frozen=True)
@@ -129,12 +123,8 @@ class Rendering:
         if problems := found.get("problems"):
             return Version(None, f"the merge base cannot be rendered: {printable('; '.join(problems))}")
         objects = (RenderedObject(*each) for each in found["objects"])
-        try:
-            settings = AdmissionSettings.model_validate(found["settings"])
-        except ValidationError:
-            return Version(Render.of(stack, objects), _WITHOUT_SETTINGS)
         facts = found.get("facts")
-        return Version(Render.of(stack, objects, settings, facts if isinstance(facts, Mapping) else None), self._note)
+        return Version(Render.of(stack, objects, facts if isinstance(facts, Mapping) else None), self._note)
 
 
 class _Process(Protocol):

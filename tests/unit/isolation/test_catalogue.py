@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from sample_scene import deployment, placed, scene
 
+from flux_tenancy.components.installs.flux.release import arguments_of
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
 from flux_tenancy.components.policies.policy import THREATS, PolicyName
 from flux_tenancy.components.policies.rendering import POLICIES, object_name
@@ -20,7 +21,6 @@ from flux_tenancy.isolation.attempts.inspections import METADATA_ADDRESS, reache
 from flux_tenancy.isolation.model import AccessReview, Finding, Layer, Live, Request, State, Verdict
 from flux_tenancy.isolation.suite import judged
 from flux_tenancy.operations.admission.policies import PolicyInForce
-from flux_tenancy.review.access.boundaries import arguments_of
 from tests.support.policy_cases import CONFIGS, RELAXED
 
 SCENE = scene()

@@ -24,8 +24,11 @@ from flux_tenancy.components.tenant.identity import impersonations
 from flux_tenancy.components.tenant.people import people_roles
 from flux_tenancy.components.tenant.role import FLUX_GROUPS, MANAGED, tenant_role
 from flux_tenancy.components.vocabulary.manifests import Manifest, name_of, resource_type
-from flux_tenancy.review.access.summary import access_changes
-from flux_tenancy.review.render.rendered import PLATFORM, AdmissionSettings, Render, RenderedObject
+from flux_tenancy.review.access.policies import policy_documents
+from flux_tenancy.review.access.rights import access_changes
+from flux_tenancy.review.changes.risks import risk_statements
+from flux_tenancy.review.render.facts import configuration
+from flux_tenancy.review.render.rendered import PLATFORM, Render, RenderedObject
 
 STACK = "production"
 TENANTS: dict[str, dict[str, Any]] = {"dev-team": {}, "ops-team": {"namespaces": [{"name": "tools"}]}}
@@ -55,13 +58,13 @@ def render(
         stack: name of the stack.
     """
     sections = (TENANTS if tenants is None else tenants, policies or {}, tenancy or {}, flux or {}, list(more))
-    objects, settings = _rendered_stack(*(json.dumps(each) for each in sections))
-    return Render(stack, objects, "", settings)
+    facts = {"config/policies": policies or {}, "config/tenancy": tenancy or {}}
+    return Render(stack, _rendered_stack(*(json.dumps(each) for each in sections)), "", facts)
 
 
 @cache
-def _rendered_stack(*sections: str) -> tuple[tuple[RenderedObject, ...], AdmissionSettings]:
-    """The objects and the settings of a render; most tests compare with the same one."""
+def _rendered_stack(*sections: str) -> tuple[RenderedObject, ...]:
+    """The objects of a render; most tests compare with the same one."""
     tenants, policies, tenancy, flux, more = map(json.loads, sections)
     settings, own = PoliciesConfig.model_validate(policies), TenancyConfig.model_validate(tenancy)
     config = flux_config(**flux)
@@ -85,7 +88,7 @@ def _rendered_stack(*sections: str) -> tuple[tuple[RenderedObject, ...], Admissi
         manifests += [*found.decryption, *found.syncs]
         manifests += [each for namespace in team.namespace_names for each in roles.get(namespace, ())]
         objects += [_rendered(name, each) for each in manifests]
-    return tuple(objects), AdmissionSettings.of(settings, own, teams)
+    return tuple(objects)
 
 
 def of(*manifests: Manifest) -> Render:
@@ -99,15 +102,20 @@ def edited(before: Render, name: str, kind: str, edit: Callable[[Manifest], obje
     for each in objects:
         if (each.name, each.kind) == (f"flux-tenancy-{name}", kind):
             edit(each.manifest["spec"])
-    return Render(before.stack, objects, "", before.settings)
+    return Render(before.stack, objects, "", before.facts)
 
 
 def sentences(before: Render | None, after: Render | None) -> list[str]:
-    """The changes of access, one on a line: `+` if widened and `!` if the risk is high."""
-    return [
-        f"{'+' if change.widened else '-'}{'!' if change.risk == 'high' else ' '} {change.text} on production"
-        for change in access_changes(before, after)
-    ]
+    """The changes of rights by RBAC, one on a line: `!` if it is a risk."""
+    return [f"{'!' if each.risk else ' '} {each.text}" for each in access_changes(before, after)]
+
+
+def risks(before: Render, after: Render) -> list[str]:
+    """The risks of all other changes, with their owners."""
+    sides = [(configuration(each.facts or {}), each.objects) for each in (before, after)]
+    documents = policy_documents(sides[0], sides[1])
+    found = [(*each.objects, *more) for each, more in zip((before, after), documents, strict=True)]
+    return [f"{each.owner} {each.text}" for each in risk_statements(*found) if each.risk]
 
 
 def rule(verbs: str, resources: str, group: str = "", names: str = "") -> Manifest:

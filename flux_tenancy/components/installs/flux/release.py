@@ -214,6 +214,28 @@ def component_of(manifest: Manifest) -> Controller | None:
     return Controller(label) if label in list(Controller) else None
 
 
+def container_of(deployment: Manifest) -> Manifest:
+    """The container of a controller."""
+    containers: list[Manifest] = deployment["spec"]["template"]["spec"]["containers"]
+    return next((each for each in containers if each.get("name") == "manager"), containers[0] if containers else {})
+
+
+def arguments_of(deployment: Manifest) -> dict[str, str]:
+    """The flags of a controller."""
+    return flags_in(container_of(deployment).get("args") or ())
+
+
+def flags_in(arguments: Iterable[str]) -> dict[str, str]:
+    """Arguments as flags; the last value of a repeated flag counts, as it does for the controller."""
+    parts = (str(each).lstrip("-").partition("=") for each in arguments)
+    return {name: value if separator else "true" for name, separator, value in parts}
+
+
+def environment_of(deployment: Manifest) -> dict[str, str]:
+    """The environment of a controller, as far as the Deployment itself states it."""
+    return {each["name"]: each.get("value", "") for each in container_of(deployment).get("env") or ()}
+
+
 def controller_images(manifests: Iterable[Manifest]) -> list[str]:
     """The container images of a release, as its Deployments name them."""
     return [

@@ -44,8 +44,7 @@ from types import SimpleNamespace
 def render_stack(project, stack):
     manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": (project / "name").read_text()}}
     object = {"owner": "platform", "type": "kubernetes:v1:ConfigMap", "resource": "own", "manifest": manifest}
-    settings = SimpleNamespace(model_dump=lambda mode: {"stack": {}, "relaxed": [], "namespaces": {}})
-    return SimpleNamespace(objects=[SimpleNamespace(**object, protected=False)], settings=settings)
+    return SimpleNamespace(objects=[SimpleNamespace(**object, protected=False)], facts=None)
 """
 
 
@@ -159,24 +158,6 @@ def test_the_merge_base_is_rendered_by_its_own_program(clone, rendered):
 
 
 @pytest.mark.parametrize(
-    "settings", ["nothing=0", "settings=None", "settings=SimpleNamespace(model_dump=lambda mode: 5)"]
-)
-def test_a_merge_base_without_settings_is_told_and_compared_by_its_objects(clone, rendered, settings):
-    """Programs before this one record none, and a later one may record them otherwise."""
-    clone.stack()
-    clone.own_program(OWN_PROGRAM.replace("settings=settings", settings))
-    clone.commit()
-
-    report = compare(clone.folder, "main")
-
-    assert names(report.stacks[0].changes) == ["removed ConfigMap earlier"]
-    assert remarks(report)[-1] == (
-        "staging: the settings of the admission policies could not be compared, since the program of the merge base "
-        "does not record them; the policies that change are below, as objects"
-    )
-
-
-@pytest.mark.parametrize(
     ("facts", "said"),
     [('facts={"packages": {"pulumi": "==1"}}', ["the program differs: pulumi 1 -> 2"]), ("facts=5", [])],
 )
@@ -185,7 +166,7 @@ def test_the_program_of_the_merge_base_records_what_else_decided(clone, monkeypa
     read = {"staging": JudgedStack(after, RuleSetting())}
     monkeypatch.setattr(flux_tenancy.review.report.comparison, "read_stacks", lambda *_: (read, []))
     clone.stack()
-    clone.own_program(OWN_PROGRAM.replace("settings=settings", f"settings=settings, {facts}"))
+    clone.own_program(OWN_PROGRAM.replace("facts=None", facts))
     clone.commit()
 
     report = compare(clone.folder, "main")
