@@ -16,9 +16,8 @@ from flux_tenancy.components.policies.config import PolicyMode
 from flux_tenancy.components.rbac.rights import CLUSTER
 from flux_tenancy.components.rbac.subjects import Subject, SubjectKind
 from flux_tenancy.review.access.policies import policy_modes, policy_settings
-from flux_tenancy.review.access.rights import rights_in_words, rights_statements
+from flux_tenancy.review.access.rights import join, rights_in_words, rights_statements
 from flux_tenancy.review.access.rules import Access, gains, rbac_access
-from flux_tenancy.review.access.sentences import join
 from flux_tenancy.review.render.facts import configuration
 from flux_tenancy.review.render.rendered import Render
 from flux_tenancy.review.words import Statement, counted, table_of

@@ -3,23 +3,192 @@
 They are in `review`, since nothing that is applied depends on them; `flux-tenancy review policy` runs them over an
 offline render. What the configuration itself refuses (`components.stack.loading`) is held by a rule, too, where the
 damage would be great: rules see what the builders made of it.
+
+Source: https://kubernetes.io/docs/reference/access-authn-authz/rbac/
 """
 
 from __future__ import annotations
 
+import re
+from base64 import b64decode
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from flux_tenancy.components.config.messages import Message, printable
+from flux_tenancy.components.config.types import is_reserved
+from flux_tenancy.components.git.github import DEPLOY_KEY_TYPE
 from flux_tenancy.components.installs.flux.lockdown_flags import FORBIDDEN_FLAGS, arguments_for, flags_for, unknown_to
 from flux_tenancy.components.installs.flux.profile import FEATURE_GATES
 from flux_tenancy.components.installs.flux.release import component_of, flags_in, version_of
+from flux_tenancy.components.keys.armor import has_private_key, is_single_block
+from flux_tenancy.components.keys.signing_keys import PGP_SUFFIX, SSH_SUFFIX
 from flux_tenancy.components.policies.config import PolicyEngine
+from flux_tenancy.components.rbac.rights import (
+    BINDINGS,
+    ROLES,
+    KubernetesRole,
+    RoleReference,
+    Rules,
+    allows_everything,
+    permissions,
+    reference_of,
+    role_of,
+)
+from flux_tenancy.components.rbac.subjects import subjects_of
 from flux_tenancy.components.stack.cluster.deletions import TAKEN_ALONG
 from flux_tenancy.components.stack.config import RuleName
-from flux_tenancy.components.vocabulary.names import Controller
+from flux_tenancy.components.tenant.further_access import TenantAccess, further_access
+from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL, Controller
+from flux_tenancy.review.render.recorder import GENERATED
 from flux_tenancy.review.render.rendered import PLATFORM, RenderedObject
-from flux_tenancy.review.rules.access import admin_bindings, plain_secrets, reserved_namespaces, writable_deploy_keys
 from flux_tenancy.review.rules.findings import WAIVE, Finding, RuleSetting, resource_of, waived
+
+_ALL_RIGHTS: Rules = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]
+# As `components.config.types` writes it; a render has it as text.
+_SEALED = r"<encrypted \S+ [0-9a-f]{16}>"
+_STAND_IN = re.compile(f"{_SEALED}|{re.escape(GENERATED)}")
+# Entries of Flux's Secrets that are no secret. Source: https://fluxcd.io/flux/components/source/gitrepositories/
+_PUBLIC_ENTRIES = frozenset(
+    {
+        "ca.crt",
+        "githubAppBaseURL",
+        "githubAppID",
+        "githubAppInstallationID",
+        "githubAppInstallationOwner",
+        "identity.pub",
+        "known_hosts",
+        "username",
+    }
+)
+_PGP_PUBLIC_KEY = "-----BEGIN PGP PUBLIC KEY BLOCK-----"
+# As cosign writes it. Source: https://fluxcd.io/flux/components/source/ocirepositories/#public-keys-verification
+_COSIGN_SUFFIX = ".pub"
+
+
+def admin_bindings(objects: Sequence[RenderedObject], setting: RuleSetting) -> Iterator[Finding]:
+    """Bindings in tenants' namespaces, or of tenants' accounts, to a role that allows everything."""
+    tenants = _tenants(objects)
+    rules = {reference_of(each.manifest): each.manifest.get("rules") or () for each in objects if each.kind in ROLES}
+    rules["ClusterRole", "", KubernetesRole.CLUSTER_ADMIN] = _ALL_RIGHTS
+
+    def all_or_none(role: RoleReference) -> Rules:
+        return _ALL_RIGHTS if allows_everything(permissions(rules.get(role, ()))) else []
+
+    by_name = {(each.kind, each.namespace, each.name): each for each in objects if each.kind in BINDINGS}
+    within = {each.key for each in by_name.values() if each.kind == "RoleBinding" and each.namespace in tenants}
+    for binding in by_name.values():
+        role = role_of(binding.manifest)
+        if binding.key in within and all_or_none(role):
+            who = ", ".join(words for _, words in subjects_of(binding.manifest)) or "nobody yet"
+            through = f"{role[0]} {printable(role[2])}"
+            yield _all_rights(binding, tenants[binding.namespace], who, binding.namespace, through)
+    accesses = {name: TenantAccess(namespaces, ()) for name, namespaces in _by_tenant(tenants).items()}
+    manifests = [each.manifest for each in by_name.values()]
+    for tenant, further in further_access(accesses, manifests, all_or_none).items():
+        for found in further:
+            binding = by_name[found.kind, found.namespace, found.name]
+            if binding.key in within:
+                continue
+            yield _all_rights(binding, tenant, f"{found.subject} of the tenant", found.namespace, found.role)
+
+
+def writable_deploy_keys(objects: Sequence[RenderedObject], setting: RuleSetting) -> Iterator[Finding]:
+    """Deploy keys that are not read-only."""
+    for each in objects:
+        if each.type != DEPLOY_KEY_TYPE:
+            continue
+        properties = each.manifest["properties"]
+        if properties.get("readOnly") is not True:
+            message = Message(
+                "FT-REV-103",
+                f"is a deploy key that can write to the repository {printable(str(properties.get('repository')))}",
+                "set readOnly to true",
+            )
+            yield Finding(RuleName.WRITABLE_DEPLOY_KEY, each.owner, resource_of(each), message)
+
+
+def plain_secrets(objects: Sequence[RenderedObject], setting: RuleSetting) -> Iterator[Finding]:
+    """Secrets with content that is neither encrypted nor public."""
+    for each in objects:
+        if each.kind != "Secret" or not each.is_kubernetes:
+            continue
+        if exposed := [entry for entry, text in _entries(each.manifest) if not _may_be_read(entry, text)]:
+            message = Message(
+                "FT-REV-104",
+                f"has {printable(', '.join(sorted(exposed)))} in plain text, readable in previews and in the state",
+                "mark the data as secret (`pulumi.Output.secret`), and set the value with `pulumi config set --secret`",
+            )
+            yield Finding(RuleName.PLAIN_SECRET, each.owner, resource_of(each), message)
+
+
+def reserved_namespaces(objects: Sequence[RenderedObject], setting: RuleSetting) -> Iterator[Finding]:
+    """Namespaces of tenants whose names belong to the cluster's own components."""
+    for namespace, tenant in _tenants(objects).items():
+        if is_reserved(namespace):
+            message = Message(
+                "FT-REV-105",
+                f"puts tenant {printable(tenant)} into the namespace {printable(namespace)}, which belongs to "
+                "the cluster's own components",
+                "choose another namespace",
+            )
+            yield Finding(RuleName.RESERVED_NAMESPACE, tenant, printable(f"Namespace {namespace}"), message)
+
+
+def _tenants(objects: Iterable[RenderedObject]) -> dict[str, str]:
+    """The tenant of each namespace."""
+    found = {}
+    for each in objects:
+        if each.kind == "Namespace":
+            tenant = (each.manifest["metadata"].get("labels") or {}).get(TENANT_LABEL)
+            if tenant or each.owner != PLATFORM:
+                found[each.name] = tenant or each.owner
+    return found
+
+
+def _by_tenant(tenants: Mapping[str, str]) -> dict[str, list[str]]:
+    namespaces: dict[str, list[str]] = defaultdict(list)
+    for namespace, tenant in tenants.items():
+        namespaces[tenant].append(namespace)
+    return namespaces
+
+
+def _all_rights(binding: RenderedObject, tenant: str, who: str, namespace: str, role: str) -> Finding:
+    reach = f"in the namespace {printable(namespace)}" if namespace else "in the whole cluster"
+    message = Message(
+        "FT-REV-101",
+        f"grants {who} all rights {reach}, through {role}",
+        f"bind a role with fewer rights (tenants.{printable(tenant)}.role), {WAIVE} {RuleName.ADMIN_BINDING}",
+    )
+    return Finding(RuleName.ADMIN_BINDING, tenant, resource_of(binding), message)
+
+
+def _entries(secret: Manifest) -> Iterator[tuple[str, str]]:
+    """The entries of a Secret as text; none where its data is not known before an update."""
+    for key, is_encoded in (("data", True), ("stringData", False)):
+        data = secret.get(key)
+        if isinstance(data, Mapping):
+            yield from ((entry, _decoded(text) if is_encoded else str(text)) for entry, text in data.items())
+
+
+def _decoded(text: object) -> str:
+    try:
+        return b64decode(str(text), validate=True).decode(errors="replace")
+    except ValueError:  # a stand-in, not base64
+        return str(text)
+
+
+def _may_be_read(entry: str, text: str) -> bool:
+    if _STAND_IN.fullmatch(text.strip()):
+        return True
+    if has_private_key(text):
+        return False
+    if entry in _PUBLIC_ENTRIES or entry.endswith(SSH_SUFFIX):
+        return True
+    if entry.endswith(_COSIGN_SUFFIX):
+        return is_single_block(text, "PUBLIC KEY")
+    return entry.endswith(PGP_SUFFIX) and text.strip().startswith(_PGP_PUBLIC_KEY)
+
 
 _GATES = FEATURE_GATES.strip("-=")
 

@@ -13,9 +13,8 @@ from sample_access import TENANTS, binding, of, render, role, rule, user
 
 from flux_tenancy.components.rbac.rights import CLUSTER
 from flux_tenancy.components.rbac.subjects import Subject, SubjectKind
-from flux_tenancy.review.access.rights import access_changes
+from flux_tenancy.review.access.rights import AccessChange, access_changes, join
 from flux_tenancy.review.access.rules import ANYWHERE, LABELED, Tenants
-from flux_tenancy.review.access.sentences import AccessChange, join
 from flux_tenancy.review.access.summary import as_json, as_table, who_may_what
 from flux_tenancy.review.render.rendered import PLATFORM, Render, RenderedObject
 from flux_tenancy.review.words import counted

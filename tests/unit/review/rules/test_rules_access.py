@@ -8,13 +8,13 @@ import pytest
 from sample_rules import ACCOUNT, EVERYTHING, binding, cluster_object, deploy_key, namespace, rendered_object, role
 
 from flux_tenancy.review.render.recorder import GENERATED
-from flux_tenancy.review.rules.access import (
+from flux_tenancy.review.rules.findings import RuleSetting
+from flux_tenancy.review.rules.table import (
     admin_bindings,
     plain_secrets,
     reserved_namespaces,
     writable_deploy_keys,
 )
-from flux_tenancy.review.rules.findings import RuleSetting
 from tests.support.messages import values_of
 
 SETTING = RuleSetting()
