@@ -63,7 +63,7 @@ CASES = {
     "fleet matrix": Case(no_stack="", unknown_stack=""),
     "fleet operator": Case(("--repository", URL), no_stack="", unknown_stack=""),
     "fleet up": Case(no_stack="", unknown_stack=""),
-    "isolation": Case(no_stack="", no_cluster="FT-CFG-032"),
+    "isolation": Case(no_stack="", no_cluster="FT-CFG-020"),
     "key deploy": Case((TENANT,), unknown_tenant="FT-OPS-004"),
     "key sops": Case((TENANT,), unknown_tenant="FT-OPS-004"),
     "key sops-config": Case((TENANT,), unknown_tenant="FT-OPS-036"),
