@@ -65,7 +65,8 @@ def together(holes: Iterable[AnyHole]) -> list[list[AnyHole]]:
     for hole in holes:
         for group in groups:
             kinds = {hole.object["kind"], *(each.object["kind"] for each in group)}
-            if not kinds & _DISTURBING and hole.finding not in {each.finding for each in group}:
+            # A place may be found in two ways, such as an object that is gone, or changed.
+            if not kinds & _DISTURBING and hole.finding[-2:] not in {each.finding[-2:] for each in group}:
                 group.append(hole)
                 break
         else:
