@@ -368,8 +368,8 @@ def isolates(manifest: Manifest) -> Mapping[str, Any]:
     """Whether a NetworkPolicy isolates all Pods of a namespace, and does not only open what another one closes."""
     spec = manifest["spec"]
     is_opening = manifest["metadata"]["name"].endswith(OPENINGS_SUFFIX)
-    is_whole = not spec.get("podSelector") and "Egress" in spec.get("policyTypes", ())
-    return {"egress": True} if is_whole and not is_opening else {}
+    closes = "Egress" in spec.get("policyTypes", ()) and {} not in (spec.get("egress") or ())
+    return {"egress": True} if closes and not spec.get("podSelector") and not is_opening else {}
 
 
 def controller_egress(manifest: Manifest) -> Mapping[str, Any]:
@@ -379,6 +379,12 @@ def controller_egress(manifest: Manifest) -> Mapping[str, Any]:
     return (
         {metadata["name"].removesuffix("-egress"): found} if found and metadata["namespace"] == FLUX_NAMESPACE else {}
     )
+
+
+def open_egress(manifest: Manifest) -> Mapping[str, Any]:
+    """Whether a policy beside Flux's controllers lets them connect to anything; several policies open together."""
+    metadata, rules = manifest["metadata"], manifest["spec"].get("egress") or ()
+    return {metadata["name"]: True} if metadata["namespace"] == FLUX_NAMESPACE and {} in rules else {}
 
 
 def wide_openings(manifest: Manifest) -> Mapping[str, Any]:

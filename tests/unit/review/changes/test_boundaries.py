@@ -101,6 +101,21 @@ def test_openings_that_go_isolate_as_before():
     assert risks(opened, render(tenancy=CLOSED)) == risks(render(tenancy=CLOSED), opened) == []
 
 
+def test_a_further_policy_of_the_release_that_opens_everything_is_a_risk():
+    """Policies of one Pod open together: the closed one beside it does not hold any more."""
+    before = render()
+    spec = {"podSelector": {}, "policyTypes": ["Egress"], "egress": [{}]}
+    metadata = {"name": "allow-egress", "namespace": "flux-system"}
+    manifest = {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": metadata, "spec": spec}
+    like = next(each for each in before.objects if each.kind == "Deployment")
+    type_ = "kubernetes:networking.k8s.io/v1:NetworkPolicy"
+    further = replace(like, type=type_, resource="allow-egress", manifest=manifest)
+    after = replace(before, objects=(*before.objects, further))
+
+    assert risks(before, after) == ["platform lets Flux's controllers connect to anything: allow-egress"]
+    assert risks(after, before) == risks(after, after) == []
+
+
 @pytest.mark.parametrize("flag", LOCKDOWN_FLAGS, ids=lambda flag: f"{flag.argument} of {len(flag.controllers)}")
 def test_a_flag_of_the_lockdown_that_is_gone_is_a_risk_with_what_a_tenant_may_do(flag):
     version = "2.9.6" if flag.holds_for("2.9.6") else "2.10.1"
