@@ -486,7 +486,6 @@ class TestDeployKey:
 
         said = stack.offboard(*leaving) + stack.up()
 
-        assert re.search(r"github\.owners\.shop-team: .* \(FT-GIT-01[23]\)", said)
         assert re.search(r"tenants\.rotating\.source\.github: .* \(FT-GIT-014\)", said)
         gone = r"the (deploy key|webhook) \S.* of (\w+): .* \(FT-GIT-015\)"
         assert set(re.findall(gone, said)) == {
