@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from http import HTTPStatus
 from itertools import groupby
 from typing import Any
 
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
-from flux_tenancy.components.cluster.client import answer_of, ask, path_of, refusal
+from flux_tenancy.components.cluster.client import answer_of, ask, get, path_of, refusal
 from flux_tenancy.components.config.errors import dotted
 from flux_tenancy.components.config.messages import Message, printable
 from flux_tenancy.components.installs.capsule import DRY_RUNS as CAPSULE_DRY_RUNS
@@ -167,7 +168,17 @@ class StackInventory:
             for each in lists[NAMESPACE]
             if name_of(each) not in self._listed and _tenant(each) == tenant.name and self._made.allows(each)
         }
-        differing = [each for each in drift.differences if self._concerns(tenant, each, lists)]
+        # Kyverno binds Flux's controllers there, which is a foreign binding to a drift.
+        provisioned = {
+            (one["kind"], one["metadata"].get("namespace"), one["metadata"]["name"])
+            for each in made.values()
+            for one in self._made.contents(each)
+        }
+        differing = [
+            each
+            for each in drift.differences
+            if self._concerns(tenant, each, lists) and (each.kind, each.namespace, each.name) not in provisioned
+        ]
         differing += self._in_made(made, lists)
         found = [
             *self._told(each for each in differing if not self._is_expected(tenant, each, lists)),
@@ -188,8 +199,10 @@ class StackInventory:
         place = _place(each)
         owner = self._listed.get(place)
         if place not in self._listed:
-            label = next((_tenant(found) for found in lists[NAMESPACE] if name_of(found) == place), None)
-            owner = label if label in self._config.tenants else None
+            labelled = {name_of(found): found for found in lists[NAMESPACE] if _tenant(found) is not None}
+            found = labelled.get(place)
+            is_known = found is not None and (_tenant(found) in self._config.tenants or self._made.allows(found))
+            owner = _tenant(found) if found is not None and is_known else None
         return owner in (None, tenant.name)
 
     def _told(self, found: Iterable[Difference]) -> Iterator[Discrepancy]:
@@ -261,8 +274,7 @@ class StackInventory:
             metadata = intended["metadata"]
             place = metadata.get("namespace") or metadata["name"]
             target = f"{intended['kind']} {metadata['name']}"
-            there = lists.get(resource_type(intended), ())
-            now = next((each for each in there if name_of(each) == name_of(intended)), None)
+            now = self._now(intended, lists)
             if now is None or "deletionTimestamp" in now["metadata"]:
                 yield Discrepancy.of(ABSENT, place, target, NOTHING, "the object as in the stack")
                 continue
@@ -277,6 +289,18 @@ class StackInventory:
                 continue
             if differing:
                 yield Discrepancy.of(DIFFERS, place, target, *described(differing))
+
+    def _now(self, intended: Manifest, lists: Lists) -> Manifest | None:
+        """The object as it is; that of a type of which the stack itself has none is not in the lists."""
+        type_ = resource_type(intended)
+        if type_ in lists:
+            return next((each for each in lists[type_] if name_of(each) == name_of(intended)), None)
+        try:
+            return get(self._api, path_of(intended))
+        except ApiException as error:
+            if error.status != HTTPStatus.NOT_FOUND:
+                raise
+            return None
 
     def _content(self, intended: Manifest, now: Manifest) -> Iterator[_Field]:
         """The fields that differ from what the API server would store."""

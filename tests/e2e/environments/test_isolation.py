@@ -388,5 +388,4 @@ def test_flux_refuses_references_to_other_namespaces_alone(staging_stack: Enviro
 
 
 def test_what_is_in_force_is_as_intended(staging_stack: Environment) -> None:
-    for found in run_stack(staging_stack.project, staging_stack.cluster.name, "--only", "inventory"):
-        assert_safe(found)
+    assert_safe(*run_stack(staging_stack.project, staging_stack.cluster.name, "--only", "inventory"))
