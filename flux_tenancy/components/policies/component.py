@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pulumi
 
-from flux_tenancy.components.cluster.client import refusal
+from flux_tenancy.components.cluster.client import ClusterUnavailable, ask, explaining, refusal
 from flux_tenancy.components.cluster.hooks import NotReady, after_changes, before_changes, ready_hook, wait_for
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.plan import register
@@ -123,6 +124,23 @@ def wait_until_in_force(
         )
 
 
+# The namespace that has the events of cluster-scoped objects.
+EVENTS_PATH = "/api/v1/namespaces/default/events"
+# The provider has the events from a watch, and learns of their deletion a moment later.
+_WATCH_SECONDS = 2.0
+
+
+def forget_refusals(api: client.ApiClient, sleep: Callable[[float], None] = time.sleep) -> None:
+    """Delete the events of earlier updates' probes, and wait until the provider's watch has seen that.
+
+    If they cannot be deleted, Pulumi shows the warning and goes on.
+    """
+    with suppress(ClusterUnavailable), explaining(api):
+        deleted = ask(api, "DELETE", EVENTS_PATH, fieldSelector=f"involvedObject.name={PROBE_NAME}")
+        if json.loads(deleted.data).get("items"):
+            sleep(_WATCH_SECONDS)
+
+
 @dataclass(frozen=True)
 class PoliciesArgs:
     """Arguments of the policies of one engine.
@@ -164,7 +182,12 @@ class _Policies(pulumi.ComponentResource):
         policy, *bindings = args.policies.probe
         for manifest in bindings:
             registered.append(self._register(manifest, pulumi.ResourceOptions(depends_on=[*registered])))
-        opts = pulumi.ResourceOptions(depends_on=registered, hooks=after_changes(self.in_force))
+        hooks = after_changes(self.in_force)
+        if self.ENGINE is PolicyEngine.KYVERNO:
+            # Pulumi would show earlier refusals of the probe as a warning when it changes.
+            forget = partial(forget_refusals, args.api)
+            hooks.before_update = [ready_hook(f"{self.ENGINE.value}-probe-refusals-forgotten", forget)]
+        opts = pulumi.ResourceOptions(depends_on=registered, hooks=hooks)
         # Only the last: else each tenant would list every policy as a dependency in the state.
         self.last = self._register(policy, opts)
         self.register_outputs({})

@@ -96,6 +96,11 @@ def test_guarded_resources_depend_on_the_last_policy_whose_change_waits_until_al
     assert not any(resources[name].hooks for name in OBJECTS | {"MutatingPolicy probe"})
 
 
+def test_events_of_kyvernos_probe_are_deleted_before_it_changes():
+    assert "before_update" not in registered(PolicyEngine.NATIVE)[LAST].hooks
+    assert registered(PolicyEngine.KYVERNO)[LAST].hooks["before_update"] == ["kyverno-probe-refusals-forgotten"]
+
+
 @ENGINES
 def test_the_probe_is_created_in_fluxs_namespace(monkeypatch, engine):
     asked = []
