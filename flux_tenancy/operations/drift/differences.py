@@ -63,6 +63,7 @@ _EXPECTED_KEYS = (
     "capsule.clastix.io/managed-by",
     "projectcapsule.dev/tenant",
     "projectcapsule.dev/managed-by",
+    "projectcapsule.dev/admission-state-hash",  # in the webhooks that it writes itself
     "openshift.io/sa.scc.*",  # OpenShift allocates ranges of IDs to namespaces
     "openshift.io/description",  # OpenShift's projects
     "openshift.io/display-name",
@@ -85,6 +86,7 @@ _EXPECTED_FINALIZERS = (
     "finalizers.kubesphere.io/*",
     "capsule.clastix.io/*",
     "projectcapsule.dev/*",
+    "controller.projectcapsule.dev/*",
 )
 _EXPECTED_OWNERS = ("capsule.clastix.io/*",)
 # OpenShift's and older clusters' token controllers list Secrets of their own in accounts.
