@@ -311,7 +311,7 @@ def test_the_definitions_of_prometheus_operator_accept_what_the_stack_applies(
     [monitor] = [each for (_, name), each in intended.items() if name == "flux-tenancy-kyverno"]
     unknown = monitor | {"spec": monitor["spec"] | {"selectors": {}}}
     assert 'unknown field "spec.selectors"' in stack.cluster.create(unknown, "--dry-run=server", "--validate=strict")
-    stack.project.up(NAME)
+    stack.up()
 
     # The definition of PodMonitors has defaults, which the live ones have in addition.
     for name in ("flux-tenancy-flux", "flux-tenancy-kyverno"):
