@@ -17,14 +17,12 @@ from typing import Any
 import pytest
 import yaml
 
-from flux_tenancy.components.cluster.config import ClusterConfig, connect
 from flux_tenancy.components.keys import age_keys, openpgp_keys
 from flux_tenancy.components.sync.decryption import Environment as Folder
 from flux_tenancy.components.sync.decryption import sops_config as sops_rules
 from tests.support import post_quantum_key
 from tests.support.environment import Environment
 from tests.support.lab import Lab, Reconciling, eventually
-from tests.support.mutations import Mutation, made
 from tests.support.project import flux_tenancy
 from tests.support.sops import changed, encrypt, public_ring, sops
 
@@ -331,13 +329,11 @@ def test_an_openpgp_key_decrypts(teams: Teams, staging_stack: Environment) -> No
 def test_a_deleted_key_affects_only_its_tenant(teams: Teams, staging_stack: Environment) -> None:
     name = teams.lost.sync(staging_stack)["spec"]["decryption"]["secretRef"]["name"]
 
-    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": "lost"}}
-    api = connect(ClusterConfig(kubeconfig=str(staging_stack.cluster.kubeconfig)), staging_stack.project.folder)
-    with made(api, Mutation("its key is deleted", secret, None, "FT-ISO-101")):
-        staging_stack.cluster.reconcile("kustomization", "lost", "lost")
+    staging_stack.cluster.kubectl("delete", "secret", name, "-n", "lost")
+    staging_stack.cluster.reconcile("kustomization", "lost", "lost")
 
-        teams.lost.refusal(staging_stack, saying=f'secrets "{name}" not found')
-        assert unharmed(teams, staging_stack)
+    teams.lost.refusal(staging_stack, saying=f'secrets "{name}" not found')
+    assert unharmed(teams, staging_stack)
 
 
 def test_a_changed_file_is_refused(teams: Teams, staging_stack: Environment) -> None:
