@@ -168,42 +168,37 @@ class StackInventory:
             for each in lists[NAMESPACE]
             if name_of(each) not in self._listed and _tenant(each) == tenant.name and self._made.allows(each)
         }
+        provisioned = [one for each in made.values() for one in self._made.contents(each)]
         # Kyverno binds Flux's controllers there, which is a foreign binding to a drift.
-        provisioned = {
-            (one["kind"], one["metadata"].get("namespace"), one["metadata"]["name"])
-            for each in made.values()
-            for one in self._made.contents(each)
-        }
+        intended = {(one["kind"], one["metadata"].get("namespace"), one["metadata"]["name"]) for one in provisioned}
+        owners = self._owners(lists)
         differing = [
             each
             for each in drift.differences
-            if self._concerns(tenant, each, lists) and (each.kind, each.namespace, each.name) not in provisioned
+            if owners.get(_place(each)) in (None, tenant.name)
+            and not is_former_manager(each)
+            and (each.kind, each.namespace, each.name) not in intended
         ]
-        differing += self._in_made(made, lists)
+        differing += self._in_made(made, provisioned, lists)
         found = [
             *self._told(each for each in differing if not self._is_expected(tenant, each, lists)),
             *self._unlisted(tenant, lists),
             *self._uncalled([name for name, owner in self._listed.items() if owner == tenant.name] + [*made], lists),
             *self._engines(),
         ]
-        for each in made.values():
-            found += self._contents(each, lists)
+        found += self._contents(provisioned, lists)
         return tuple(sorted(dict.fromkeys(found), key=lambda each: (each.namespace, each.target, each.code)))
 
     # ---- what drift shows ----
 
-    def _concerns(self, tenant: Tenancy, each: Difference, lists: Lists) -> bool:
-        """Whether a difference is not in a namespace of another tenant."""
-        if is_former_manager(each):
-            return False
-        place = _place(each)
-        owner = self._listed.get(place)
-        if place not in self._listed:
-            labelled = {name_of(found): found for found in lists[NAMESPACE] if _tenant(found) is not None}
-            found = labelled.get(place)
-            is_known = found is not None and (_tenant(found) in self._config.tenants or self._made.allows(found))
-            owner = _tenant(found) if found is not None and is_known else None
-        return owner in (None, tenant.name)
+    def _owners(self, lists: Lists) -> dict[str, str | None]:
+        """The tenant of each namespace with a label that the stack, Capsule or Kyverno explains, or that it lists."""
+        labelled = {
+            name_of(each): label
+            for each in lists[NAMESPACE]
+            if (label := _tenant(each)) is not None and (label in self._config.tenants or self._made.allows(each))
+        }
+        return {**labelled, **self._listed}
 
     def _told(self, found: Iterable[Difference]) -> Iterator[Discrepancy]:
         """One discrepancy for each object, whose fields are listed."""
@@ -256,10 +251,12 @@ class StackInventory:
                 owner = self._listed.get(name) or "of no tenant"
                 yield Discrepancy.of(UNLISTED, name, f"Namespace {name}", f"{TENANT_LABEL}: {label}", owner)
 
-    def _in_made(self, made: Mapping[str, Manifest], lists: Lists) -> Iterator[Difference]:
+    def _in_made(
+        self, made: Mapping[str, Manifest], provisioned: Iterable[Manifest], lists: Lists
+    ) -> Iterator[Difference]:
         """Bindings and network policies of nobody there, and bindings elsewhere of their accounts."""
         known = {(each.type, name_of(each.inputs)) for each in self._recorded.objects}
-        known |= {_key(each) for namespace in made.values() for each in self._made.contents(namespace)}
+        known |= {_key(each) for each in provisioned}
         reach = Reach({name: each["metadata"]["labels"] for name, each in made.items()}, (), (), ())
         looked = {type_: lists.get(type_, ()) for type_ in (ROLE_BINDING, NETWORK_POLICY, *APPLIERS)}
         applied = applied_by_stack(looked, known)
@@ -268,9 +265,9 @@ class StackInventory:
             if (CLUSTER_ROLE_BINDING, name_of(each)) not in known and subjects_within(each, made):
                 yield grant_of(CLUSTER_ROLE_BINDING, each)
 
-    def _contents(self, namespace: Manifest, lists: Lists) -> Iterator[Discrepancy]:
-        """What is missing or different of what Capsule or Kyverno puts into a namespace."""
-        for intended in self._made.contents(namespace):
+    def _contents(self, provisioned: Iterable[Manifest], lists: Lists) -> Iterator[Discrepancy]:
+        """What is missing or different of what Capsule or Kyverno puts into namespaces."""
+        for intended in provisioned:
             metadata = intended["metadata"]
             place = metadata.get("namespace") or metadata["name"]
             target = f"{intended['kind']} {metadata['name']}"
