@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+
+from flux_tenancy.components.allowlists.entries import (
+    ANYTHING,
+    COMPARABLE_IMAGE,
+    canonical,
+    is_comparable,
+    read_image_pattern,
+    read_pattern,
+    repository_of,
+)
 
 DIGEST = f"@sha256:{'0' * 64}"
 
@@ -17,6 +28,28 @@ _CHARTS_BELOW = "https://charts.example.com/*"
 _AZURE = "https://dev.azure.com/org/My%20Project/*"
 _DOT = "https://git.example.com/org/.github"
 _BUCKET = "bucket://storage.example.com:9000/charts"
+
+
+def is_source_allowed(url: str, entry: str) -> bool:
+    """Whether an entry allows the URL of a source."""
+    if not is_comparable(url):
+        return False
+    allowed = read_pattern(entry)
+    if allowed.authority == ANYTHING:
+        return True
+    scheme, _, rest = canonical(url).partition("://")
+    host, *path = rest.split("/")
+    if f"{scheme}://{host}" != allowed.authority:
+        return False
+    return tuple(path[: len(allowed.path)] if allowed.below else path) == allowed.path
+
+
+def is_image_allowed(image: str, entry: str) -> bool:
+    """Whether an entry allows an image, as a container names it."""
+    if not re.fullmatch(COMPARABLE_IMAGE, image):
+        return False
+    allowed, repository = read_image_pattern(entry), repository_of(image)
+    return repository.startswith(f"{allowed.repository}/") if allowed.below else repository == allowed.repository
 
 
 def is_host_allowed(host: str, entries: Iterable[str]) -> bool:

@@ -63,19 +63,6 @@ class SourcePattern:
     path: tuple[str, ...]
     below: bool
 
-    def allows(self, url: str) -> bool:
-        """Whether the entry allows the URL of a source."""
-        if not is_comparable(url):
-            return False
-        if self.authority == ANYTHING:
-            return True
-        authority, path = _split(url)
-        if authority != self.authority:
-            return False
-        if self.below:
-            return path[: len(self.path)] == self.path
-        return path == self.path
-
 
 def canonical(url: str) -> str:
     """The canonical spelling of a URL: no slash at the end, then no `.git` at the end of a path."""
@@ -145,15 +132,6 @@ class ImagePattern:
 
     repository: str
     below: bool
-
-    def allows(self, image: str) -> bool:
-        """Whether the entry allows an image, as a container names it."""
-        if not re.fullmatch(COMPARABLE_IMAGE, image):
-            return False
-        repository = repository_of(image)
-        if self.below:
-            return repository.startswith(f"{self.repository}/")
-        return repository == self.repository
 
 
 def read_image_pattern(text: str) -> ImagePattern:
