@@ -17,6 +17,7 @@ from flux_tenancy.components.cluster.config import ClusterConfig, connect
 from flux_tenancy.components.cluster.hooks import wait_for
 from flux_tenancy.components.plan import applying_managers
 from flux_tenancy.components.stack.loading import load_offline
+from flux_tenancy.components.tenant.capsule.config import CAPSULE_API, TENANT, TENANT_OWNER
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 from flux_tenancy.isolation.inventory import StackInventory
@@ -37,13 +38,17 @@ _JSON_PATCH = "application/json-patch+json"
 _DISTURBING = {
     "APIService",
     "CustomResourceDefinition",
+    "GeneratingPolicy",
     "MutatingAdmissionPolicy",
     "MutatingWebhookConfiguration",
     "Namespace",
     "ResourceQuota",
     "ValidatingWebhookConfiguration",
 }
-"""Kinds of objects whose holes change what is found, or can be made, beside them."""
+"""Kinds of objects whose holes change what is found, or can be made, beside them.
+
+Kyverno deletes what a changed GeneratingPolicy has generated and generates it again, unless it is restarted meanwhile.
+"""
 
 
 class Hole(Protocol):
@@ -129,7 +134,8 @@ def _restore(api: client.ApiClient, path: str, named: Manifest, before: Manifest
     with suppress(ApiException):
         version = get(api, path)["metadata"]["resourceVersion"]
     if version is not None:
-        ask(api, "PUT", path, before | {"metadata": before["metadata"] | {"resourceVersion": version}})
+        # A controller may have created it anew, with another uid.
+        ask(api, "PUT", path, before | {"metadata": before["metadata"] | {"resourceVersion": version, "uid": None}})
     else:
         again = before | {"metadata": {key: each for key, each in before["metadata"].items() if key not in _OF_SERVER}}
         if managers := applying_managers(before["metadata"]):
@@ -167,9 +173,12 @@ class Inventories:
 
     def assert_settled(self, tenant: str) -> None:
         """The inventory has nothing to say, once the cluster's controllers have had their time."""
-        wait_for(lambda: "less to be found" if self.of(tenant) else None, _SETTLED_SECONDS)
-        found = self.of(tenant)
-        assert not found, "\n".join(map(str, found))
+        left = self._left(tenant)
+        assert left is None, left
+
+    def _left(self, tenant: str) -> str | None:
+        """What the inventory still says after that time."""
+        return wait_for(lambda: "\n".join(map(str, self.of(tenant))) or None, _SETTLED_SECONDS)
 
     def missed(self, tenant: str, mutations: Sequence[Mutation]) -> list[str]:
         """The holes that are not found, and what remains after they were undone; empty if all is well."""
@@ -182,7 +191,7 @@ class Inventories:
             findings = {(each.code, each.namespace, each.target) for each in found}
             missing = [each for each in group if each.finding not in findings]
             wrong += [f"{each.name}: {each.finding} is not in {found}" for each in missing]
-            if left := self.of(tenant):
+            if left := self._left(tenant):
                 wrong.append(f"{[each.name for each in group]}: undone, but {left}")
         return wrong
 
@@ -462,11 +471,10 @@ def kyverno_holes(namespace: str) -> list[Mutation]:
 
 
 def capsule_holes(tenant: str) -> list[Mutation]:
-    """Holes in what Capsule judges."""
-    webhook = _named(ADMISSION, "ValidatingWebhookConfiguration", "capsule-dynamic-webhook")
-    own = _named("capsule.clastix.io/v1beta2", "Tenant", tenant)
-    more = {"spec": {"namespaceOptions": {"quota": 1000}}}
-    return [
-        Mutation("more namespaces for a tenant", own, more, "FT-ISO-100"),
-        Mutation("no webhook of Capsule", webhook, None, "FT-ISO-101"),
-    ]
+    """Holes in what the stack tells Capsule, which restores its webhooks by itself."""
+
+    def told(kind: str, spec: Mapping[str, Any]) -> Mutation:
+        object_ = _named(CAPSULE_API, kind, tenant)
+        return Mutation(f"{kind} {tenant} with {dict(spec)}", object_, {"spec": spec}, "FT-ISO-100")
+
+    return [told(TENANT, {"namespaceOptions": {"quota": 1000}}), told(TENANT_OWNER, {"clusterRoles": ["admin"]})]
