@@ -18,7 +18,7 @@ from tests.support.project import Project
 
 FOLDERS = {"engine": pytest.mark.engine, "e2e": pytest.mark.e2e}
 KEY_MATERIAL = re.compile(r"[A-Za-z0-9+/]{28}")
-E2E = PurePosixPath("tests/e2e")
+SHARING = (PurePosixPath("tests/engine"), PurePosixPath("tests/e2e"))
 ALL, SHUFFLE = "--all", "--shuffle"
 
 
@@ -32,11 +32,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class LabScheduling(LoadScopeScheduling):
-    """A module to a process, and the modules of a folder of tests/e2e together: they share clusters."""
+    """A module to a process, and the modules of a folder below `SHARING` together: they share clusters."""
 
     def _split_scope(self, nodeid: str) -> str:
         module = PurePosixPath(nodeid.partition("::")[0])
-        return str(module if module.parent == E2E or E2E not in module.parents else module.parent)
+        shares = any(folder in module.parent.parents for folder in SHARING)
+        return str(module.parent if shares else module)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LabScheduling:

@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
-import pytest
-
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.stack.platform_objects import FLOW_CONTROL, request_priority
 from tests.support.api_client import ApiClient
-from tests.support.api_server import api_server
 from tests.support.lab import eventually
 from tests.support.releases import FLUX_VERSION
 
 CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "any", "namespace": "default"}}
 SHARES = 4
-
-
-@pytest.fixture
-def api(tmp_path: Any) -> Iterator[ApiClient]:
-    with api_server(tmp_path) as server:
-        yield server.client
 
 
 def schema_of(api: ApiClient, user: str) -> str:
@@ -32,9 +20,9 @@ def schema_of(api: ApiClient, user: str) -> str:
     return str(next(each["metadata"]["name"] for each in schemas if each["metadata"]["uid"] == uid))
 
 
-def test_requests_of_a_tenants_accounts_are_one_flow_and_those_of_flux_are_not(api: ApiClient) -> None:
+def test_requests_of_a_tenants_accounts_are_one_flow_and_those_of_flux_are_not(server: ApiClient) -> None:
     accounts = [f"system:serviceaccount:{name}" for name in ("apps:dev-team", "apps:other", "flux-system:flux")]
-    assert {schema_of(api, each) for each in accounts} == {"service-accounts"}
+    assert {schema_of(server, each) for each in accounts} == {"service-accounts"}
 
     config = StackConfig.model_validate(
         {
@@ -45,11 +33,11 @@ def test_requests_of_a_tenants_accounts_are_one_flow_and_those_of_flux_are_not(a
         }
     )
     for each in request_priority(config):
-        api.apply(each)
+        server.apply(each)
 
     own = "flux-tenancy-tenants-dev-team"
-    eventually(lambda: schema_of(api, accounts[0]) == own)
-    assert [schema_of(api, each) for each in accounts] == [own, own, "service-accounts"]
+    eventually(lambda: schema_of(server, accounts[0]) == own)
+    assert [schema_of(server, each) for each in accounts] == [own, own, "service-accounts"]
     # Of the default of 400 reading and 200 writing requests; Kubernetes' own levels have 245 shares.
     seats = 'apiserver_flowcontrol_nominal_limit_seats{priority_level="flux-tenancy-tenants"} 10'
-    eventually(lambda: seats in api.text("/metrics"))
+    eventually(lambda: seats in server.text("/metrics"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -14,9 +13,7 @@ from flux_tenancy.components.policies.native_only import mutation
 from flux_tenancy.components.vocabulary.manifests import merge_patch
 from flux_tenancy.components.vocabulary.names import LANE_LABEL, Controller, account_of
 from tests.support.api_client import ApiClient
-from tests.support.api_server import api_server
 from tests.support.lab import eventually
-from tests.support.offline_requests import definitions
 from tests.support.policy_cases import (
     APPS,
     IMPLIED,
@@ -44,28 +41,25 @@ USER = f"system:serviceaccount:flux-system:{ACCOUNT}"
 
 
 @pytest.fixture(scope="module")
-def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiClient]:
-    """An API server with two namespaces of tenants in different lanes, and a controller of one of these lanes."""
-    with api_server(tmp_path_factory.mktemp("api")) as server:
-        api = server.client
-        for manifest in definitions():
-            api.apply(manifest)
-        rules = [
-            {"apiGroups": [group], "resources": [*names, *(f"{name}/status" for name in names)], "verbs": ["*"]}
-            for group, names in LANED_RESOURCES.items()
-        ]
-        api.apply(RBAC | {"kind": "ClusterRole", "metadata": {"name": "lane"}, "rules": rules})
-        api.apply(bound("ClusterRoleBinding", {"name": "lane"}, "lane", {"kind": "User", "name": USER}))
-        plain = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "flux-system"}}
-        for manifest in (plain, NAMESPACE_OBJECTS[APPS], NAMESPACE_OBJECTS[LANED], NAMESPACE_OBJECTS[IMPLIED]):
-            api.apply(manifest)
-        api.apply(moved(kustomization(name="older"), LANED))
-        api.apply(moved(kustomization(name="platform"), "flux-system"))
-        for manifest in (*mutation("set-lanes"), *mutation("set-accounts"), *own_objects_only(CONFIG)):
-            api.apply(manifest)
-        for each in (git(), nameless(kustomization()), nameless(release())):
-            eventually(partial(is_changed, api, each), what="the policies in force")
-        yield api
+def api(server: ApiClient) -> ApiClient:
+    """The API server with two namespaces of tenants in different lanes, and a controller of one of these lanes."""
+    rules = [
+        {"apiGroups": [group], "resources": [*names, *(f"{name}/status" for name in names)], "verbs": ["*"]}
+        for group, names in LANED_RESOURCES.items()
+    ]
+    plain = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "flux-system"}}
+    for manifest in (
+        RBAC | {"kind": "ClusterRole", "metadata": {"name": "lane"}, "rules": rules},
+        bound("ClusterRoleBinding", {"name": "lane"}, "lane", {"kind": "User", "name": USER}),
+        *(plain, NAMESPACE_OBJECTS[APPS], NAMESPACE_OBJECTS[LANED], NAMESPACE_OBJECTS[IMPLIED]),
+        moved(kustomization(name="older"), LANED),
+        moved(kustomization(name="platform"), "flux-system"),
+        *(*mutation("set-lanes"), *mutation("set-accounts"), *own_objects_only(CONFIG)),
+    ):
+        server.apply(manifest)
+    for each in (git(), nameless(kustomization()), nameless(release())):
+        eventually(partial(is_changed, server, each), what="the policies in force")
+    return server
 
 
 def created(api: ApiClient, manifest: dict[str, Any]) -> dict[str, Any]:

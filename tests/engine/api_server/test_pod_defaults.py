@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -15,7 +15,6 @@ from flux_tenancy.components.tenant.namespaces import PodSecurity, pod_security_
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from flux_tenancy.review.admission.program import POD_SECURITY, Request, Surroundings, ask
 from tests.support.api_client import ApiClient
-from tests.support.api_server import api_server
 from tests.support.lab import eventually
 from tests.support.offline_requests import PROGRAM, tool
 
@@ -42,19 +41,17 @@ def pod(case: Mapping[str, Any], name: str = "app") -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiClient]:
-    """An API server with the policy in force."""
-    with api_server(tmp_path_factory.mktemp("api")) as server:
-        api = server.client
-        for manifest in NAMESPACES:
-            api.apply(manifest)
-            account = {"name": "default", "namespace": manifest["metadata"]["name"]}
-            api.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account})
-        assert not api.request("POST", pod(CASES[0]), dry_run=True).is_success
-        for manifest in mutation("pod-defaults"):
-            api.apply(manifest)
-        eventually(lambda: api.request("POST", pod(CASES[0]), dry_run=True).is_success, what="the policy in force")
-        yield api
+def api(server: ApiClient) -> ApiClient:
+    """The API server with the policy in force."""
+    for manifest in NAMESPACES:
+        server.apply(manifest)
+        account = {"name": "default", "namespace": manifest["metadata"]["name"]}
+        server.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account})
+    assert not server.request("POST", pod(CASES[0]), dry_run=True).is_success
+    for manifest in mutation("pod-defaults"):
+        server.apply(manifest)
+    eventually(lambda: server.request("POST", pod(CASES[0]), dry_run=True).is_success, what="the policy in force")
+    return server
 
 
 @parametrized
