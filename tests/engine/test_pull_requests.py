@@ -211,7 +211,7 @@ class TestPullRequests:
         repository.commit(**sections)
         repository.check_out("rotated-key")
         # A state that is written again is encrypted anew.
-        before = repository.project.state(NAME, "--show-secrets")
+        before = repository.project.exported(NAME)
 
         refused = repository.up(self.approved["rotated-key"], monkeypatch)
         monkeypatch.chdir(repository.project.folder)
@@ -220,7 +220,7 @@ class TestPullRequests:
         for text in (refused.text, repaired.output):
             assert "FT-REV-501" in text and self.approved["rotated-key"] in text
         assert (refused.succeeded, repaired.exit_code) == (False, 2)
-        assert repository.project.state(NAME, "--show-secrets") == before
+        assert repository.project.exported(NAME) == before
 
     def test_no_output_has_a_secret(
         self, repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

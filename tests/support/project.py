@@ -137,17 +137,23 @@ class Project:
         return [step for step in json.loads(done.stdout)["steps"] if step["op"] != "same"]
 
     def outputs(self, stack: str) -> dict[str, Any]:
-        done = self._run(["stack", "output", "--json", "--stack", stack], capture_output=True)
-        outputs: dict[str, Any] = json.loads(done.stdout)
+        found = next(each for each in self.state(stack) if each["type"] == "pulumi:pulumi:Stack")
+        outputs: dict[str, Any] = found.get("outputs", {})
         return outputs
 
     def resources(self, stack: str) -> list[str]:
         """The resources in the state, as `Kind name`."""
         return [_short(entry["urn"]) for entry in self.state(stack)]
 
-    def state(self, stack: str, *options: str) -> list[dict[str, Any]]:
-        """The resources of the state, as Pulumi exports it."""
-        done = self._run(["stack", "export", *options, "--stack", stack], capture_output=True)
+    def state(self, stack: str) -> list[dict[str, Any]]:
+        """The resources of the state as the backend's file has them, with encrypted secrets."""
+        file = self._pulumi.folder / "backend" / ".pulumi" / "stacks" / self.name / f"{stack}.json"
+        latest: dict[str, Any] = json.loads(file.read_text())["checkpoint"]["latest"] or {}
+        return latest.get("resources") or []
+
+    def exported(self, stack: str) -> list[dict[str, Any]]:
+        """The resources of the state as Pulumi exports them, with their secrets in plain text."""
+        done = self._run(["stack", "export", "--show-secrets", "--stack", stack], capture_output=True)
         resources: list[dict[str, Any]] = json.loads(done.stdout)["deployment"].get("resources", [])
         return resources
 

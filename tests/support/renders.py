@@ -35,7 +35,7 @@ def differences(project: Project, stack: str) -> list[str]:
     }
     applied = {
         (each["type"], _known(each["type"], each["urn"].rpartition("::")[2])): _shown(each["inputs"])
-        for each in project.state(stack, "--show-secrets")
+        for each in project.exported(stack)
         if not each["type"].startswith(_NOT_RENDERED)
     }
     found = [f"{key} is only rendered" for key in rendered.keys() - applied.keys()]
