@@ -5,6 +5,7 @@ Source: https://prometheus.io/docs/prometheus/latest/configuration/unit_testing_
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -112,17 +113,18 @@ def promtool() -> Path:
     return tool(ensure(settings, named), "promtool")
 
 
-@pytest.fixture
-def exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    project = write_project(tmp_path / "project")
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("monitoring")
+    project = write_project(folder / "project")
     shop = tenant("shop", "shop")
     shop["namespaces"][0]["annotations"] = {"contact": "shop@example.com"}
     (project / "tenants" / "shop.yaml").touch()
     write_stack(project, tenants={"shop": shop})
-    monkeypatch.chdir(project)
-    done = CliRunner().invoke(app, ["monitoring", "export", str(tmp_path / "out")])
+    with contextlib.chdir(project):
+        done = CliRunner().invoke(app, ["monitoring", "export", str(folder / "out")])
     assert done.exit_code == 0, done.output
-    return tmp_path / "out"
+    return folder / "out"
 
 
 def run(*command: str | Path) -> str:

@@ -1,4 +1,4 @@
-"""The native policies in a real API server: every request of the table, as the user who makes it."""
+"""The native policies in a real API server: requests of the table, as the user who makes each."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.api_server import api_server
 from tests.support.example_fleet import WAYS_OUT, manifests
 from tests.support.isolation import suite_tenant
 from tests.support.lab import eventually
-from tests.support.offline_requests import definitions
+from tests.support.offline_requests import OFFLINE_CASES, definitions
 from tests.support.policy_cases import CASES, CLOCK, CONFIGS, NAMESPACE_OBJECTS, Case, User
 from tests.support.policy_requests import CUSTOM_KINDS, KYVERNO_KINDS, RBAC, USERS, access, ask, bound
 from tests.support.releases import OLDER_KUBERNETES
@@ -32,8 +32,15 @@ CLUSTER_POLICY = {"apiVersion": "policies.kyverno.io/v1", "kind": "ValidatingPol
 # Another policy refuses this one, too, and the API server reports any one of them.
 TWICE = "no-kubeconfig: as the platform by a tenant"
 ALL_CASES = (*CASES, *(case for case in capsule_cases.CASES if case.id != TWICE))
+OFFLINE = {case.id for case in OFFLINE_CASES}
+SAMPLE = {
+    (case.policy, case.config, case.operation, case.refused is None): case.id
+    for case in reversed(ALL_CASES)
+    if case.id in OFFLINE
+}.values()
+"""The first good and bad request of each kind; `tests/engine/policies` asks all by the API server's own library."""
 BY_CONFIG = [
-    pytest.param(name, case, id=case.id)
+    pytest.param(name, case, id=case.id, marks=pytest.mark.exhaustive if case.id in OFFLINE - {*SAMPLE} else ())
     for name in (*CONFIGS, capsule_cases.CONFIG)
     for case in ALL_CASES
     if case.config == name

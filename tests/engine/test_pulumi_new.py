@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.support.lab import Lab, RunningCluster
+from dev.lab.control_plane import NODE_NAME
+from tests.support.api_server import ApiServer, api_server
+from tests.support.lab import Lab
 from tests.support.project import CHECKOUT
 
 TEMPLATE = CHECKOUT / "flux_tenancy" / "template"
@@ -19,8 +21,8 @@ STACK = "dev"
 
 
 @pytest.fixture(scope="module")
-def cluster(lab: Lab) -> Iterator[RunningCluster]:
-    with lab.cluster(STACK) as running:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    with api_server(tmp_path_factory.mktemp("api")) as running:
         yield running
 
 
@@ -56,7 +58,7 @@ def test_the_stack_configures_its_providers_itself(project: Path) -> None:
 
 
 def test_the_next_steps_of_the_template_lead_to_a_stack_that_can_be_applied(
-    lab: Lab, project: Path, cluster: RunningCluster
+    lab: Lab, project: Path, server: ApiServer
 ) -> None:
     stack_file = project / f"Pulumi.{STACK}.yaml"
     content = yaml.safe_load(stack_file.read_text())
@@ -69,14 +71,14 @@ def test_the_next_steps_of_the_template_lead_to_a_stack_that_can_be_applied(
     tenant.write_text(yaml.safe_dump(yaml.safe_load(tenant.read_text()) | {"source": source, "policies": policies}))
     release = lab.bundle()
     settings = {
-        "cluster.kubeconfig": str(cluster.kubeconfig),
-        "cluster.context": cluster.name,
+        "cluster.kubeconfig": str(server.kubeconfig),
+        "cluster.context": NODE_NAME,
         "flux.version": release["version"],
         "flux.sha256": release["sha256"],
         "flux.manifests.bundle": release["manifests"]["bundle"],
     }
-    for key, value in settings.items():
-        pulumi(lab, project, "config", "set", "--path", key, value)
+    entries = (part for key, value in settings.items() for part in ("--plaintext", f"{key}={value}"))
+    pulumi(lab, project, "config", "set-all", "--path", *entries)
 
     steps = json.loads(pulumi(lab, project, "preview", "--json"))["steps"]
 

@@ -1,24 +1,19 @@
-"""`flux-tenancy check` says what the API server says: for the policies' cases and for the shapes of repositories."""
+"""`flux-tenancy check` says what the API server says for the policies' cases, and what to change."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
-from typing import Any
 
 import pytest
 from sample_project import rendered, tenant
 from typer.testing import CliRunner
 
-from dev.reference.moving_in import Shape, read_shapes
 from flux_tenancy.command.app import app
 from flux_tenancy.extensions.tenant_check.envelope import FORMAT, Envelope, envelope_of
 from flux_tenancy.extensions.tenant_check.judge import Verdict, judge
 from flux_tenancy.extensions.tenant_check.manifests import Found
 from flux_tenancy.review.admission.program import VARIABLE
 from flux_tenancy.review.render.stack import load_and_render
-from tests.support.compatibility import Platform
 from tests.support.offline_requests import OFFLINE_CASES, PROGRAM, definitions, surroundings, tool
 from tests.support.policy_cases import APPS, TENANT, Case, User
 from tests.support.policy_requests import USERS
@@ -69,47 +64,6 @@ def test_a_case_of_a_policy_ends_as_at_the_api_server(case: Case) -> None:
 
     assert verdict.is_refused is (case.refused is not None), verdict
     assert (case.refused or "") in verdict.message
-
-
-# Objects that the shape's opening accepts, and which `check` tells the tenant to change.
-CHANGED = {
-    # What suffices for all that quotas refuse is in the report.
-    "monorepo": {"Kustomization/storefront"},
-    # Whose namespace it is, only the platform team knows.
-    "environments": {"Kustomization/shop-staging", "ConfigMap/team-staging/settings"},
-}
-# The kind Provider is only valid with hosts, which are for the platform team to choose.
-SHAPES = [
-    shape
-    for shape in read_shapes()
-    if shape.opened and not any(each["kind"] == "Provider" for each in shape.objects.values())
-]
-
-
-@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
-def test_what_the_platform_team_is_told_to_write_accepts_the_objects(shape: Shape, tmp_path: Path) -> None:
-    opening: dict[str, Any] = {}
-    # An object that is accepted by one rule may be refused by the next one.
-    for number in range(3):
-        said = Platform(tmp_path / str(number), opening).verdicts(shape)
-        refused = {name for name in shape.opened if said[name].is_refused}
-        if refused == CHANGED.get(shape.name, set()):
-            break
-        for each in said.values():
-            if each.opening:
-                opening = added(opening, {"tenant": dict(each.opening.tenant), "stack": dict(each.opening.stack)})
-
-    assert refused == CHANGED.get(shape.name, set())
-    assert {name for name, each in said.items() if each.is_refused} <= {*shape.refused, *refused}
-
-
-def added(value: Any, more: Any) -> Any:
-    """A configuration with further entries of lists."""
-    if isinstance(value, list) and isinstance(more, list):
-        return [*value, *(each for each in more if each not in value)]
-    if isinstance(value, Mapping) and isinstance(more, Mapping):
-        return {**value, **{key: added(value[key], more[key]) if key in value else more[key] for key in more}}
-    return more
 
 
 @pytest.fixture

@@ -53,13 +53,16 @@ class Platform:
         tenants = {TEAM: merge_patch(_TENANT, opening.get("tenant", {}))}
         rendered(folder, **stack, tenants=tenants)
         self._rendered = load_and_render(folder, "staging", TEAM)
+        self._verdicts: dict[str, dict[str, Verdict]] = {}
 
     def verdicts(self, shape: Shape) -> dict[str, Verdict]:
         """The verdict on each object of a shape."""
-        kinds = [*definitions(), *_custom_kinds(shape.objects.values())]
-        envelope = envelope_of(*self._rendered, TEAM, definitions=kinds)
-        found = judge(tool(PROGRAM), envelope, [Found(each) for each in shape.objects.values()])
-        return dict(zip(shape.objects, found, strict=True))
+        if shape.name not in self._verdicts:
+            kinds = [*definitions(), *_custom_kinds(shape.objects.values())]
+            envelope = envelope_of(*self._rendered, TEAM, definitions=kinds)
+            found = judge(tool(PROGRAM), envelope, [Found(each) for each in shape.objects.values()])
+            self._verdicts[shape.name] = dict(zip(shape.objects, found, strict=True))
+        return self._verdicts[shape.name]
 
     def refusals(self, shape: Shape) -> dict[str, str]:
         """The first message about each object that is refused, in the order in which the API server asks."""
