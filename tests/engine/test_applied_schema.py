@@ -9,22 +9,20 @@ import pytest
 import yaml
 from sample_plan import tenant_objects
 
-from dev.lab.build import ensure
-from dev.lab.settings import Settings
 from dev.reference.flux_releases import FIELDS
 from flux_tenancy.components.config.yaml_files import FastLoader
+from flux_tenancy.components.keys import age_keys, openpgp_keys
 from flux_tenancy.components.policies.config import PolicyEngine
 from flux_tenancy.components.policies.policy import PolicyName
 from flux_tenancy.components.policies.rendering import object_name
 from flux_tenancy.components.policies.table import policy_set
 from flux_tenancy.components.tenant.config import TenancyConfig, TenantConfig
 from flux_tenancy.review.admission.program import Answer, Request, Surroundings, ask
-from tests.support.offline_requests import ACCESS, PROGRAM
+from tests.support.offline_requests import ACCESS, PROGRAM, tool
 from tests.support.policy_cases import APPS, CONFIGS, NAMESPACE_OBJECTS, TENANT, kustomization
 from tests.support.policy_requests import KYVERNO_KINDS
 from tests.support.releases import FLUX_BUNDLE
 
-FLUX = FLUX_BUNDLE
 SELECTOR = {"group": "apps", "version": "v1", "kind": "Deployment", "name": "web", "labelSelector": "app=web"}
 OPERATIONS = [{"op": "add", "path": "/data/a", "value": None}, {"op": "copy", "path": "/data/b", "from": "/data/a"}]
 OPTIONS: dict[str, Any] = {
@@ -49,6 +47,11 @@ CHECKED = {
     "healthCheckExprs": [
         {"apiVersion": "example.com/v1", "kind": "A", "current": "a", "inProgress": "b", "failed": "c"}
     ],
+}
+DECRYPTION = {
+    "age": {"identities": age_keys.generate().private},
+    "openpgp": {"privateKeys": openpgp_keys.generate("of a test").private},
+    "workloadIdentity": {"provider": "vault"},
 }
 PARTS = ("patches", "images", "commonMetadata")
 FULL: dict[str, Any] = {
@@ -77,7 +80,7 @@ CONFIG = TenantConfig.model_validate(
             "charts": {"kind": "HelmRepository", "url": "https://charts.example.com"},
             "artifact": {"kind": "OCIRepository", "url": "oci://registry.example.com/charts/web"},
         },
-        "sync": {"dependsOn": ["checked"], "targetNamespace": APPS},
+        "sync": {"dependsOn": ["checked"], "targetNamespace": APPS, "decryption": DECRYPTION},
         "syncs": {"options": OPTIONS, "checked": CHECKED, "artifact": {"source": "artifact"}},
         "releases": {
             "full": FULL,
@@ -104,7 +107,7 @@ CLOSED: dict[str, dict[str, str]] = {
 @pytest.fixture(scope="module")
 def definitions() -> list[dict[str, Any]]:
     """The CustomResourceDefinitions of the release."""
-    manifests = yaml.load_all(ensure(Settings.load(), [FLUX])[FLUX].read_text(), FastLoader)
+    manifests = yaml.load_all(tool(FLUX_BUNDLE).read_text(), FastLoader)
     return [each for each in manifests if each["kind"] == "CustomResourceDefinition"]
 
 
@@ -123,8 +126,7 @@ def creations(definitions: list[dict[str, Any]], objects: list[dict[str, Any]]) 
         namespaces=list(NAMESPACE_OBJECTS.values()),
         access=ACCESS,
     )
-    tools = ensure(Settings.load(), [PROGRAM])
-    return ask(tools[PROGRAM], surroundings, [Request("CREATE", each) for each in objects])
+    return ask(tool(PROGRAM), surroundings, [Request("CREATE", each) for each in objects])
 
 
 @pytest.fixture(scope="module")

@@ -14,15 +14,14 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from jsonschema import Draft202012Validator
 
-from dev.lab.build import ensure
 from dev.lab.go_command import Go
-from dev.lab.settings import Settings
 from flux_tenancy.components.installs.flux.config import FluxConfig
 from flux_tenancy.components.installs.flux.release import controller_images
 from flux_tenancy.components.policies.config import ImageSignature, PolicyMode, RegistryAccess
 from flux_tenancy.components.policies.kyverno_only import FLUX_SIGNER, flux_images, onboarding, tenant_images
 from flux_tenancy.components.tenant.config import TenancyConfig
 from flux_tenancy.components.vocabulary.names import Controller
+from tests.support.offline_requests import tool
 from tests.support.releases import FLUX_BUNDLE, FLUX_VERSION
 from tests.support.schemas import kyverno_policies
 
@@ -31,7 +30,6 @@ KEY = ec.generate_private_key(ec.SECP256R1()).public_key()
 PUBLIC_KEY = KEY.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
 KEYLESS = {"issuer": "https://accounts.example.com", "subject": "a@example.com"}
 IMAGES = ["registry.example.com/org/*"]
-RELEASE = FLUX_BUNDLE
 
 
 @pytest.fixture(scope="module")
@@ -42,8 +40,7 @@ def policies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Draft202012V
 @pytest.fixture(scope="module")
 def images() -> list[str]:
     """The images of all of Flux's controllers, as the release names them."""
-    bundle = ensure(Settings.load(), [RELEASE])[RELEASE]
-    return controller_images(yaml.load_all(bundle.read_text(), yaml.CSafeLoader))
+    return controller_images(yaml.load_all(tool(FLUX_BUNDLE).read_text(), yaml.CSafeLoader))
 
 
 def test_the_policy_for_tenants_images_matches_the_releases_schema(policies: dict[str, Draft202012Validator]) -> None:

@@ -12,13 +12,11 @@ from typing import Any
 
 import pytest
 
-from dev.lab.build import ensure
-from dev.lab.settings import Settings
 from flux_tenancy.review.admission.check import Answers, admission_answers, refusals, schema_errors
 from flux_tenancy.review.admission.program import Answer
 from flux_tenancy.review.render.rendered import Render, RenderedObject
 from flux_tenancy.review.render.stack import render_stack
-from tests.support.offline_requests import PROGRAM
+from tests.support.offline_requests import PROGRAM, tool
 from tests.support.releases import FLUX_BUNDLE, FLUX_VERSION
 
 CHECKOUT = Path(__file__).parents[2]
@@ -38,11 +36,10 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for file in CHECKOUT.glob("Pulumi*.yaml"):
         shutil.copy(file, folder)
     shutil.copytree(CHECKOUT / "tenants", folder / "tenants")
-    tools = ensure(Settings.load(), FILES)
     for name, path in FILES.items():
         target = folder / path
         target.parent.mkdir(parents=True)
-        shutil.copy(tools[name], target)
+        shutil.copy(tool(name), target)
     known_hosts = folder / ".lab" / "git-host" / "known_hosts"
     known_hosts.parent.mkdir()
     known_hosts.write_text(KNOWN_HOST)
@@ -56,8 +53,7 @@ def renders(project: Path) -> dict[str, Render]:
 
 @pytest.fixture(scope="module")
 def answers(project: Path) -> Callable[[Render], Answers]:
-    program = ensure(Settings.load(), [PROGRAM])[PROGRAM]
-    return lambda render: admission_answers(program, render, project)
+    return lambda render: admission_answers(tool(PROGRAM), render, project)
 
 
 @pytest.mark.parametrize("stack", STACKS)

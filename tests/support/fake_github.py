@@ -5,14 +5,14 @@ from __future__ import annotations
 import io
 import json
 import re
-import threading
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
+
+from tests.support.http_double import Answer, Asked, serving, stop
 
 TOKEN = "ghs_the-job's-own"
 REPOSITORY = "acme/platform"
@@ -198,45 +198,32 @@ def github() -> Iterator[FakeGitHub]:
     """A server that refuses whoever has another token."""
     fake = FakeGitHub()
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            length = int(self.headers.get("Content-Length", 0))
-            sent = json.loads(self.rfile.read(length)) if length else None
-            status, content = self._answer(sent)
-            body = content if isinstance(content, bytes) else json.dumps(content).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body[:-1] if self.path.startswith(fake.cut_off) else body)
+    def answer(asked: Asked) -> Answer:
+        status, content = found(asked)
+        body = content if isinstance(content, bytes) else json.dumps(content).encode()
+        headers = {"Content-Type": "application/json"}
+        if not asked.path.startswith(fake.cut_off):
+            return Answer(status, body, headers)
+        return Answer(status, body[:-1], headers | {"Content-Length": str(len(body)), "Connection": "close"})
 
-        do_POST = do_PATCH = do_PUT = do_DELETE = do_GET
+    def found(asked: Asked) -> tuple[int, Any]:
+        if asked.headers.get("Authorization", "").partition(" ")[2] != TOKEN:
+            return 401, {"message": "Bad credentials"}
+        url = urlsplit(asked.path)
+        own = url.path.startswith(("/archives/", f"/repos/{REPOSITORY}/actions/"))
+        if fake.upstream is not None and not own:
+            return fake.upstream(asked.method, asked.path, asked.json)
+        if url.path == "/user":
+            return (200, {"login": fake.user}) if fake.user else (403, {"message": "Resource not accessible"})
+        if url.path.startswith("/archives/"):
+            _, _, run, name = url.path.split("/")
+            return 200, fake.artifacts[int(run), name]
+        path = unquote(url.path).removeprefix(f"/repos/{REPOSITORY}")
+        return fake.answer(asked.method, path, url.query, asked.json)
 
-        def _answer(self, sent: Any) -> tuple[int, Any]:
-            if self.headers.get("Authorization", "").partition(" ")[2] != TOKEN:
-                return 401, {"message": "Bad credentials"}
-            url = urlsplit(self.path)
-            own = url.path.startswith(("/archives/", f"/repos/{REPOSITORY}/actions/"))
-            if fake.upstream is not None and not own:
-                return fake.upstream(self.command, self.path, sent)
-            if url.path == "/user":
-                return (200, {"login": fake.user}) if fake.user else (403, {"message": "Resource not accessible"})
-            if url.path.startswith("/archives/"):
-                _, _, run, name = url.path.split("/")
-                return 200, fake.artifacts[int(run), name]
-            path = unquote(url.path).removeprefix(f"/repos/{REPOSITORY}")
-            return fake.answer(self.command, path, url.query, sent)
-
-        def log_message(self, *_: object) -> None:
-            """Nothing: the test tells what matters."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
+    server = serving(answer)
     fake.url = f"http://127.0.0.1:{server.server_port}"
     try:
         yield fake
     finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+        stop(server)

@@ -225,21 +225,19 @@ class Lab:
 
     def bundle(self, version: str = FLUX_VERSION) -> dict[str, Any]:
         """The keys of the `flux` section that name a release; the newest that the lab builds by default."""
-        path = self.tools[f"flux-bundle-{version}"]
-        digest = sha256(path.read_bytes()).hexdigest()
-        return {"version": version, "sha256": digest, "manifests": {"bundle": str(path)}}
+        return self._release("flux-bundle", version, "manifests")
 
     def kyverno_chart(self, version: str) -> dict[str, Any]:
         """The keys of the `kyverno` section that name a release."""
-        path = self.tools[f"kyverno-chart-{version}"]
-        digest = sha256(path.read_bytes()).hexdigest()
-        return {"version": version, "sha256": digest, "chart": {"bundle": str(path)}}
+        return self._release("kyverno-chart", version, "chart")
 
     def capsule_chart(self, version: str) -> dict[str, Any]:
         """The keys of the `capsule` section that name a release."""
-        path = self.tools[f"capsule-chart-{version}"]
-        digest = sha256(path.read_bytes()).hexdigest()
-        return {"version": version, "sha256": digest, "chart": {"bundle": str(path)}}
+        return self._release("capsule-chart", version, "chart")
+
+    def _release(self, tool: str, version: str, key: str) -> dict[str, Any]:
+        path = self.tools[f"{tool}-{version}"]
+        return {"version": version, "sha256": sha256(path.read_bytes()).hexdigest(), key: {"bundle": str(path)}}
 
     def repository(
         self, organization: str, name: str, files: dict[str, str], folder: Path, private: bool = False

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import ssl
-import threading
 import time
 from dataclasses import dataclass
 from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import trustme
 
 from dev.lab.processes import LOOPBACK
+from tests.support.http_double import Answer, Asked, serving
 
 
 @dataclass(frozen=True)
@@ -43,23 +41,13 @@ class MessageReceiver:
         authority = trustme.CA()
         self.authority = authority.cert_pem.bytes().decode()
         self.messages: list[Posted] = []
-        messages = self.messages
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                messages.append(Posted(self.path, json.loads(body), time.monotonic()))
-                self.send_response(200)
-                self.end_headers()
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer((LOOPBACK, 0), Handler)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         authority.issue_cert(LOOPBACK).configure_cert(context)
-        self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        self._server = serving(self._keep, context)
+
+    def _keep(self, asked: Asked) -> Answer:
+        self.messages.append(Posted(asked.path, asked.json, time.monotonic()))
+        return Answer()
 
     @property
     def host(self) -> str:

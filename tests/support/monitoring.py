@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import base64
-import json
 import subprocess
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,6 +17,7 @@ import yaml
 
 from dev.lab.free_ports import free_port_base
 from dev.lab.processes import LOOPBACK
+from tests.support.http_double import Answer, Asked, serving
 from tests.support.lab import eventually
 
 INTERVAL = "2s"
@@ -92,21 +90,11 @@ class AlertReceiver:
 
     def __init__(self) -> None:
         self.alerts: list[tuple[float, dict[str, Any]]] = []
-        alerts = self.alerts
+        self.url = f"http://{LOOPBACK}:{serving(self._keep).server_port}"
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                posted = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                alerts.extend((time.time(), each) for each in posted["alerts"])
-                self.send_response(200)
-                self.end_headers()
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        server = ThreadingHTTPServer((LOOPBACK, 0), Handler)
-        self.url = f"http://{LOOPBACK}:{server.server_port}"
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    def _keep(self, asked: Asked) -> Answer:
+        self.alerts.extend((time.time(), each) for each in asked.json["alerts"])
+        return Answer()
 
     def states(self, **labels: str) -> list[str]:
         """The states of the alert with these labels, in the order in which they came."""

@@ -9,14 +9,13 @@ import hashlib
 import ssl
 import tempfile
 from email.utils import formatdate
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
-from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
 
 import trustme
+
+from tests.support.http_double import Answer, Asked, serving
 
 _NAMESPACE = "http://s3.amazonaws.com/doc/2006-03-01/"
 _MODIFIED = "2026-01-01T00:00:00.000Z"
@@ -41,17 +40,19 @@ class ObjectStore:
         self.used: list[str] = []
         authority = trustme.CA()
         self.authority = authority.cert_pem.bytes().decode()
-        server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         with tempfile.TemporaryDirectory() as folder:
             chain = Path(folder) / "server.pem"
             chain.write_bytes(authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.bytes())
             context.load_cert_chain(chain)
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-        self.endpoint = f"127.0.0.1:{server.server_port}"
-        Thread(target=server.serve_forever, daemon=True).start()
+        self.endpoint = f"127.0.0.1:{serving(self._answer, context).server_port}"
 
-    def answer(self, target: str, authorization: str) -> tuple[int, str, str]:
+    def _answer(self, asked: Asked) -> Answer:
+        status, text, tag = self._found(asked.path, asked.headers.get("Authorization", ""))
+        headers = {"Last-Modified": formatdate(usegmt=True)} | ({"ETag": tag} if tag else {})
+        return Answer(status, text.encode(), headers)
+
+    def _found(self, target: str, authorization: str) -> tuple[int, str, str]:
         """Status, content and entity tag of the answer to a request for a path with its query."""
         url = urlsplit(target)
         bucket, _, name = unquote(url.path).strip("/").partition("/")
@@ -80,31 +81,6 @@ class ObjectStore:
             f"<KeyCount>{len(found)}</KeyCount><MaxKeys>1000</MaxKeys><IsTruncated>false</IsTruncated>{entries}"
             "</ListBucketResult>"
         )
-
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        store = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_GET(self) -> None:
-                status, text, tag = store.answer(self.path, self.headers.get("Authorization", ""))
-                content = text.encode()
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(content)))
-                self.send_header("Last-Modified", formatdate(usegmt=True))
-                if tag:
-                    self.send_header("ETag", tag)
-                self.end_headers()
-                if self.command == "GET":
-                    self.wfile.write(content)
-
-            do_HEAD = do_GET
-
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        return Handler
 
 
 def _tag(text: str) -> str:

@@ -82,27 +82,15 @@ GIT, SLACK, SENTRY = "apps-git", "apps-slack", "apps-hosts"
 _ENFORCE = "pod-security.kubernetes.io/enforce"
 _LABELS: dict[str, dict[str, str]] = {
     # Without Pod Security's label, so that it is the policies alone that refuse a pod.
-    APPS: {TENANT_LABEL: TENANT},
-    LISTED: {TENANT_LABEL: TENANT},
+    **dict.fromkeys(
+        (
+            *(APPS, LISTED, MANY, NAMED, IMPLIED, CLOSED, OPENED, EXAMPLE, LANED, GRANTED, NAMED_GRANTS, WIDER),
+            *(NARROWER, FROZEN, FROZEN_GRANTS, THAWED, GIT, SLACK, SENTRY),
+        ),
+        {TENANT_LABEL: TENANT},
+    ),
     BASELINE: {TENANT_LABEL: TENANT, _ENFORCE: "baseline"},
     PRIVILEGED: {TENANT_LABEL: TENANT, _ENFORCE: "privileged"},
-    MANY: {TENANT_LABEL: TENANT},
-    NAMED: {TENANT_LABEL: TENANT},
-    IMPLIED: {TENANT_LABEL: TENANT},
-    CLOSED: {TENANT_LABEL: TENANT},
-    OPENED: {TENANT_LABEL: TENANT},
-    EXAMPLE: {TENANT_LABEL: TENANT},
-    LANED: {TENANT_LABEL: TENANT},
-    GRANTED: {TENANT_LABEL: TENANT},
-    NAMED_GRANTS: {TENANT_LABEL: TENANT},
-    WIDER: {TENANT_LABEL: TENANT},
-    NARROWER: {TENANT_LABEL: TENANT},
-    FROZEN: {TENANT_LABEL: TENANT},
-    FROZEN_GRANTS: {TENANT_LABEL: TENANT},
-    THAWED: {TENANT_LABEL: TENANT},
-    GIT: {TENANT_LABEL: TENANT},
-    SLACK: {TENANT_LABEL: TENANT},
-    SENTRY: {TENANT_LABEL: TENANT},
     FOREIGN: {TENANT_LABEL: FOREIGN},
     "default-apps": {},
 }

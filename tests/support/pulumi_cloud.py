@@ -22,14 +22,14 @@ import uuid
 from base64 import b64decode, b64encode
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Lock, Thread
+from threading import Lock
 from typing import Any
 
 from cryptography.fernet import Fernet, InvalidToken
 
+from tests.support.http_double import Answer, Asked, serving, stop
 from tests.support.pulumi_journal import Journal, Json
 
 LEASE_SECONDS = 300.0
@@ -145,10 +145,8 @@ class PulumiCloud:
         self.stacks: dict[tuple[str, str, str], Stack] = {}
         self.seen = Counter[str]()
         self._lock = Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._server.daemon_threads = True
+        self._server = serving(self._answer)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
-        Thread(target=self._server.serve_forever, daemon=True).start()
 
     def environment(self, user: str = "alice") -> dict[str, str]:
         """The variables by which `pulumi` logs a user in."""
@@ -156,10 +154,17 @@ class PulumiCloud:
         return {"PULUMI_BACKEND_URL": self.url, "PULUMI_ACCESS_TOKEN": token}
 
     def stop(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        stop(self._server)
 
-    def answer(self, method: str, path: str, text: bytes, credentials: tuple[str, str]) -> Any:
+    def _answer(self, asked: Asked) -> Answer:
+        text = gzip.decompress(asked.body) if asked.headers.get("Content-Encoding") == "gzip" else asked.body
+        kind, _, token = asked.headers.get("Authorization", "").partition(" ")
+        try:
+            return Answer.of_json(200, self._found(asked.method, asked.path, text, (kind, token)) or {})
+        except Refused as refused:
+            return Answer.of_json(refused.code, {"code": refused.code, "message": refused.message})
+
+    def _found(self, method: str, path: str, text: bytes, credentials: tuple[str, str]) -> Any:
         """The content of an answer; the lock is held, so that one request comes after the other.
 
         Raises:
@@ -345,35 +350,6 @@ _ROUTES = [
     (method, re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/?]+)", path) + r"(?P<query>\?.*)?"), act)
     for method, path, act in _PATHS
 ]
-
-
-def _handler(cloud: PulumiCloud) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def _do(self) -> None:
-            text = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            if self.headers.get("Content-Encoding") == "gzip":
-                text = gzip.decompress(text)
-            kind, _, token = self.headers.get("Authorization", "").partition(" ")
-            try:
-                status, found = 200, cloud.answer(self.command, self.path, text, (kind, token))
-            except Refused as refused:
-                status, found = refused.code, {"code": refused.code, "message": refused.message}
-            content = json.dumps({} if found is None else found).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            with suppress(ConnectionError):  # A client may have been killed.
-                self.wfile.write(content)
-
-        do_GET = do_POST = do_PATCH = do_DELETE = _do
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    return Handler
 
 
 @contextmanager
