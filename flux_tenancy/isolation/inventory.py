@@ -30,7 +30,6 @@ from flux_tenancy.components.tenant.role import Role
 from flux_tenancy.components.vocabulary.manifests import Manifest, name_of, resource_type, selects
 from flux_tenancy.components.vocabulary.names import POD_SECURITY_LABEL, TENANT_LABEL
 from flux_tenancy.isolation.asking import Asker
-from flux_tenancy.isolation.made_namespaces import MadeNamespaces
 from flux_tenancy.isolation.model import NAME, Discrepancy, Request
 from flux_tenancy.isolation.scene import Tenancy, served
 from flux_tenancy.operations.admission.answers import MAY_NOT
@@ -44,6 +43,7 @@ from flux_tenancy.operations.drift.foreign_grants import (
     foreign_objects,
     grant_of,
 )
+from flux_tenancy.operations.drift.generated import Generated, tenant_of, tenants_by_namespace
 from flux_tenancy.operations.drift.kyverno_settings import RESTORE_KYVERNO
 from flux_tenancy.operations.drift.lists import NAMESPACE, NATIVE_POLICY, NETWORK_POLICY, Lists
 from flux_tenancy.operations.drift.managed_fields import MISSING, shown
@@ -136,10 +136,8 @@ class StackInventory:
     def __init__(self, api: client.ApiClient, config: StackConfig, recorded: RecordedState) -> None:
         self._api, self._config, self._recorded = api, config, recorded
         self._asker = Asker(api, served(api))
-        self._made = MadeNamespaces(config, [each.inputs for each in recorded.objects])
-        self._listed = {
-            name_of(each.inputs): _tenant(each.inputs) for each in recorded.objects if each.type == NAMESPACE
-        }
+        self._generated = Generated(recorded)
+        self._listed = tenants_by_namespace(each.inputs for each in recorded.objects if each.type == NAMESPACE)
 
     def read(self) -> Drift:
         """What differs from the last update now, with the cluster as it was read.
@@ -166,18 +164,14 @@ class StackInventory:
         made = {
             each["metadata"]["name"]: each
             for each in lists[NAMESPACE]
-            if name_of(each) not in self._listed and _tenant(each) == tenant.name and self._made.allows(each)
+            if tenant_of(each) == tenant.name and self._generated.allows(each)
         }
-        provisioned = [one for each in made.values() for one in self._made.contents(each)]
-        # Kyverno binds Flux's controllers there, which is a foreign binding to a drift.
-        intended = {(one["kind"], one["metadata"].get("namespace"), one["metadata"]["name"]) for one in provisioned}
+        provisioned = [one for each in made.values() for one in self._generated.contents(each)]
         owners = self._owners(lists)
         differing = [
             each
             for each in drift.differences
-            if owners.get(_place(each)) in (None, tenant.name)
-            and not is_former_manager(each)
-            and (each.kind, each.namespace, each.name) not in intended
+            if owners.get(_place(each)) in (None, tenant.name) and not is_former_manager(each)
         ]
         differing += self._in_made(made, provisioned, lists)
         found = [
@@ -193,12 +187,10 @@ class StackInventory:
 
     def _owners(self, lists: Lists) -> dict[str, str | None]:
         """The tenant of each namespace with a label that the stack, Capsule or Kyverno explains, or that it lists."""
-        labelled = {
-            name_of(each): label
-            for each in lists[NAMESPACE]
-            if (label := _tenant(each)) is not None and (label in self._config.tenants or self._made.allows(each))
-        }
-        return {**labelled, **self._listed}
+        explained = (
+            each for each in lists[NAMESPACE] if tenant_of(each) in self._config.tenants or self._generated.allows(each)
+        )
+        return tenants_by_namespace(explained) | self._listed
 
     def _told(self, found: Iterable[Difference]) -> Iterator[Discrepancy]:
         """One discrepancy for each object, whose fields are listed."""
@@ -216,12 +208,11 @@ class StackInventory:
             )
 
     def _is_expected(self, tenant: Tenancy, each: Difference, lists: Lists) -> bool:
-        """Whether Capsule, or the tenant itself, writes such a binding as this one of nobody."""
+        """Whether the tenant itself may have written this binding of nobody."""
         if each.what is not What.FOREIGN or each.kind != "RoleBinding":
             return False
         binding = next(one for one in lists[ROLE_BINDING] if _is(one, each))
-        account = {"kind": "ServiceAccount", "name": tenant.account, "namespace": tenant.home}
-        return self._made.binds(tenant.name, account, binding) or self._may_write_itself(tenant, binding)
+        return self._may_write_itself(tenant, binding)
 
     def _may_write_itself(self, tenant: Tenancy, found: Manifest) -> bool:
         """Whether a tenant that is meant to write bindings could have written this one, for others than itself."""
@@ -244,8 +235,8 @@ class StackInventory:
     def _unlisted(self, tenant: Tenancy, lists: Lists) -> Iterator[Discrepancy]:
         """Namespaces with the label of this tenant, or of one that the stack does not know."""
         for each in lists[NAMESPACE]:
-            label, name = _tenant(each), name_of(each)
-            if label in (None, self._listed.get(name)) or self._made.allows(each):
+            label, name = tenant_of(each), name_of(each)
+            if label in (None, self._listed.get(name)) or self._generated.allows(each):
                 continue
             if label == tenant.name or label not in self._config.tenants:
                 owner = self._listed.get(name) or "of no tenant"
@@ -256,7 +247,7 @@ class StackInventory:
     ) -> Iterator[Difference]:
         """Bindings and network policies of nobody there, and bindings elsewhere of their accounts."""
         known = {(each.type, name_of(each.inputs)) for each in self._recorded.objects}
-        known |= {_key(each) for each in provisioned}
+        known |= self._generated.bindings(lists) | {_key(each) for each in provisioned}
         reach = Reach({name: each["metadata"]["labels"] for name, each in made.items()}, (), (), ())
         looked = {type_: lists.get(type_, ()) for type_ in (ROLE_BINDING, NETWORK_POLICY, *APPLIERS)}
         applied = applied_by_stack(looked, known)
@@ -395,11 +386,6 @@ def _message(each: Difference) -> Message:
 
 def _place(each: Difference) -> str:
     return each.name if each.kind == "Namespace" else each.namespace
-
-
-def _tenant(namespace: Manifest) -> str | None:
-    label: str | None = (namespace["metadata"].get("labels") or {}).get(TENANT_LABEL)
-    return label
 
 
 def _key(manifest: Manifest) -> tuple[str, str]:

@@ -4,6 +4,7 @@ Values that decide how safe the platform is cannot be configured."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -320,6 +321,19 @@ def _resources(
     if largest_object is not None:
         given["limits"] = {"memory": admission_memory(largest_object)} | given.get("limits", {})
     return {"resources": given} if given else {}
+
+
+TENANT_PLACEHOLDER, NAMESPACE_PLACEHOLDER = "(( variables.tenant ))", "(( object.metadata.name ))"
+"""What stands for the tenant and the namespace in the templates of the platform's GeneratingPolicy."""
+
+
+def generated_by(policy: Manifest, tenant: str, namespace: str) -> list[Manifest]:
+    """What the platform's GeneratingPolicy generates in a namespace."""
+    templates = (each["template"]["value"] for each in policy["spec"]["generate"])
+    return [
+        json.loads(each.replace(TENANT_PLACEHOLDER, tenant).replace(NAMESPACE_PLACEHOLDER, namespace))
+        for each in templates
+    ]
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from flux_tenancy.components.allowlists.cel import text
 from flux_tenancy.components.allowlists.entries import DEFAULT_REGISTRY, read_image_pattern, repository_of
 from flux_tenancy.components.installs.flux.controller_rights import SHARED_IMPERSONATION, serving_roles, shared_bindings
 from flux_tenancy.components.installs.flux.release import controller_images
+from flux_tenancy.components.installs.kyverno import NAMESPACE_PLACEHOLDER, TENANT_PLACEHOLDER
 from flux_tenancy.components.keys.signing_keys import KeylessSigner
 from flux_tenancy.components.policies.config import (
     ImageSignature,
@@ -252,8 +253,6 @@ def onboards(config: PoliciesConfig) -> bool:
     return config.onboarding and config.mode_of(PolicyName.ONBOARDING) is not PolicyMode.OFF
 
 
-_TENANT = "(( variables.tenant ))"
-_NAMESPACE = "(( object.metadata.name ))"
 _NAMESPACES: Manifest = {
     "resourceRules": [
         {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["namespaces"], "operations": ["CREATE", "UPDATE"]}
@@ -336,16 +335,15 @@ def _objects(tenancy: TenancyConfig, flux: FluxConfig) -> Manifest:
             "variables": [{"name": "tenant", "expression": TENANT_NAME}],
             "generate": [
                 {"template": {"interpolate": "cel", "value": json.dumps(manifest, indent=2)}}
-                for manifest in tenant_template(tenancy, flux)
+                for manifest in _tenant_template(tenancy, flux)
             ],
         },
     )
 
 
-def tenant_template(
-    tenancy: TenancyConfig, flux: FluxConfig, tenant: str = _TENANT, namespace: str = _NAMESPACE
-) -> list[Manifest]:
+def _tenant_template(tenancy: TenancyConfig, flux: FluxConfig) -> list[Manifest]:
     """What a labelled namespace gets; its service account has rights in this namespace only."""
+    tenant, namespace = TENANT_PLACEHOLDER, NAMESPACE_PLACEHOLDER
     meta, account = tenant_meta(tenant, namespace), service_account_name(tenant, tenancy)
     return [
         service_account(tenant, namespace, account),

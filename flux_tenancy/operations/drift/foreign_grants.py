@@ -222,7 +222,7 @@ def applied_by_charts(releases: Iterable[Mapping[str, Any]]) -> frozenset[str]:
     """The objects of RBAC and the network policies of the stack's own charts, as `applied_by_flux` has them.
 
     Args:
-        releases: the outputs of their releases. Source: `resourceNames` of Pulumi's resource Release
+        releases: their releases. Source: `resourceNames` of Pulumi's resource Release
     """
     return frozenset(
         _entry(namespace, name, *reversed(kind.partition("/")[0].partition(".")[::2]))

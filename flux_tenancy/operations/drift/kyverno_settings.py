@@ -54,7 +54,7 @@ def left_out(
     """What Kyverno leaves out that concerns tenants. It belongs to no resource of the stack but Kyverno's release.
 
     Args:
-        releases: the outputs of the stack's releases; the Deployments of Kyverno's must be there.
+        releases: the stack's releases; the Deployments of Kyverno's must be there.
         unread: gets the types that this user may not list; without it, they are an error.
 
     Raises:

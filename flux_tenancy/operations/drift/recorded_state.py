@@ -54,7 +54,7 @@ class RecordedState:
     Attributes:
         cluster: the identity of the cluster; empty before the first update.
         pending: type and `namespace/name` of the objects that wait for their deletion.
-        releases: the outputs of the releases of Helm.
+        releases: the releases of Helm, each with its values and what it has created.
         at_github: the resources of deploy keys and webhooks, and of the providers that register them.
     """
 
@@ -118,7 +118,9 @@ def recorded_state(resources: Iterable[Mapping[str, Any]]) -> RecordedState:
             if not each.get("delete")
         ),
         frozenset((each["type"], each["id"]) for each in of_cluster if each.get("delete")),
-        tuple(each.get("outputs", {}) for each in resources if each["type"] == RELEASE_TYPE),
+        tuple(
+            {**each.get("outputs", {}), **each.get("inputs", {})} for each in resources if each["type"] == RELEASE_TYPE
+        ),
         tuple(each for each in resources if each["type"] in _AT_GITHUB and not each.get("delete")),
     )
 

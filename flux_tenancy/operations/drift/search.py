@@ -6,7 +6,7 @@ delete them there, register the key again with write access, or lead the webhook
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -26,7 +26,6 @@ from flux_tenancy.components.rbac.rights import role_of
 from flux_tenancy.components.rbac.subjects import subjects_of
 from flux_tenancy.components.tenant.further_access import TenantAccess, read_further_access, tenants_of
 from flux_tenancy.components.vocabulary.manifests import Manifest, name_of
-from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from flux_tenancy.operations.drift.differences import SECRET_VALUE, Difference, What, differences, missing, unowned
 from flux_tenancy.operations.drift.foreign_grants import (
     CLUSTER_ROLE,
@@ -42,6 +41,7 @@ from flux_tenancy.operations.drift.foreign_grants import (
     foreign_objects,
     grant_of,
 )
+from flux_tenancy.operations.drift.generated import Generated, tenant_of, tenants_by_namespace
 from flux_tenancy.operations.drift.kyverno_settings import left_out
 from flux_tenancy.operations.drift.lists import NAMESPACE, NATIVE_POLICY, Lists, read_lists
 from flux_tenancy.operations.drift.managed_fields import MISSING
@@ -92,16 +92,16 @@ def drift_of(api: client.ApiClient, recorded: RecordedState) -> Drift:
     with explaining(api):
         lists = dict(read_lists(api, types, unread))
         platform = [
-            name
-            for name, tenant in _tenant_of(lists.get(NAMESPACE, ())).items()
-            if tenant is None and name in recorded.names(NAMESPACE)
+            name_of(each)
+            for each in lists.get(NAMESPACE, ())
+            if tenant_of(each) is None and name_of(each) in recorded.names(NAMESPACE)
         ]
         if platform:
             lists |= read_lists(api, OF_PLATFORM - types, unread, platform)
     unknown = _unknown(recorded, lists)
     found = [*_compared(recorded, lists), *_left(unknown), *_foreign(api, recorded, unknown, lists)]
     if KYVERNO.namespace in platform:
-        tenants = [name for name, tenant in _tenant_of(lists.get(NAMESPACE, ())).items() if tenant is not None]
+        tenants = [name_of(each) for each in lists.get(NAMESPACE, ()) if tenant_of(each) is not None]
         with explaining(api):
             found += left_out(api, tenants, unread, recorded.releases)
     found.sort(key=lambda each: (list(What).index(each.what), each.namespace, each.kind, each.name, each.field))
@@ -132,10 +132,10 @@ def _left(unknown: Lists) -> Iterator[Difference]:
 def _foreign(api: client.ApiClient, recorded: RecordedState, unknown: Lists, lists: Lists) -> Iterator[Difference]:
     """Objects of nobody that reach a tenant or the platform, and rights that others have added."""
     of_tenants = [each.manifest for each in recorded.objects if each.manifest["kind"] == "RoleBinding"]
-    tenant_of = _tenant_of(each.manifest for each in recorded.objects if each.type == NAMESPACE)
+    tenant_of = tenants_by_namespace(each.manifest for each in recorded.objects if each.type == NAMESPACE)
     of_platform = [name for name, tenant in tenant_of.items() if tenant is None]
     # What a tenant's Flux has applied is no reason to give it rights in the whole cluster.
-    places = tenant_of | _tenant_of(lists.get(NAMESPACE, ()))
+    places = tenant_of | tenants_by_namespace(lists.get(NAMESPACE, ()))
     known, of_charts = _known(recorded), applied_by_charts(recorded.releases)
     of_others = {name for name, tenant in places.items() if tenant is not None}
     applied = of_charts | applied_by_stack(lists, known, apart=of_others)
@@ -144,7 +144,7 @@ def _foreign(api: client.ApiClient, recorded: RecordedState, unknown: Lists, lis
     reach = Reach(
         {name: labels.get(name, {}) for name in tenant_of}, of_platform, recorded.names(NATIVE_POLICY), groups
     )
-    explained = known | recorded.pending
+    explained = known | recorded.pending | Generated(recorded).bindings(lists)
     yield from foreign_objects(lists, explained, reach, of_charts | applied_by_stack(lists, known), applied)
     others = {name_of(each): each for each in unknown.get(CLUSTER_ROLE_BINDING, ())}
     tenants = tenants_of(of_tenants, {name: tenant for name, tenant in tenant_of.items() if tenant is not None})
@@ -164,10 +164,6 @@ def _foreign(api: client.ApiClient, recorded: RecordedState, unknown: Lists, lis
     bound = {role_of(each)[2] for each in (*here, *lists.get(CLUSTER_ROLE_BINDING, ()))}
     own = {role_of(each)[2] for each in of_tenants if each["metadata"]["namespace"] in of_others}
     yield from added_rights(unknown.get(CLUSTER_ROLE, ()), bound, own, applied)
-
-
-def _tenant_of(namespaces: Iterable[Manifest]) -> dict[str, str | None]:
-    return {name_of(each): each["metadata"].get("labels", {}).get(TENANT_LABEL) for each in namespaces}
 
 
 def _known(recorded: RecordedState) -> set[tuple[str, str]]:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from flux_tenancy.components.installs.flux.config import FluxConfig
-from flux_tenancy.components.policies.kyverno_only import tenant_template
+from flux_tenancy.components.installs.kyverno import generated_by
+from flux_tenancy.components.policies.kyverno_only import onboarding
 from flux_tenancy.components.tenant.config import TenancyConfig
 from tests.e2e.manifests import git_repository, kustomization, namespace
 from tests.e2e.policies.given import OLDER, TENANCY
@@ -36,7 +37,8 @@ def named(cluster: RunningCluster, place: str) -> set[tuple[str, str]]:
 
 def template(tenant: str, place: str) -> list[dict[str, Any]]:
     flux = FluxConfig(version=FLUX_VERSION, sha256="0" * 64)
-    return tenant_template(TenancyConfig.model_validate(TENANCY), flux, tenant, place)
+    _, policy = onboarding(TenancyConfig.model_validate(TENANCY), flux)
+    return generated_by(policy, tenant, place)
 
 
 def expected(tenant: str, place: str) -> set[tuple[str, str]]:

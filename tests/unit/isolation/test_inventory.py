@@ -9,18 +9,21 @@ from typing import Any, cast
 
 import pytest
 from kubernetes.client.exceptions import ApiException
+from sample_stack import flux_config
 
+from flux_tenancy.components.policies import kyverno_only
 from flux_tenancy.components.stack.config import StackConfig
+from flux_tenancy.components.tenant.config import TenancyConfig
 from flux_tenancy.components.vocabulary.manifests import resource_type
 from flux_tenancy.components.vocabulary.names import MANAGED_BY_LABEL, TENANT_LABEL
 from flux_tenancy.isolation import inventory
 from flux_tenancy.isolation.inventory import KYVERNO_POLICY, StackInventory, described
-from flux_tenancy.isolation.made_namespaces import MadeNamespaces
 from flux_tenancy.isolation.model import TenantProfile
 from flux_tenancy.isolation.profile import NATIVE_BINDING, READ, against_profile
 from flux_tenancy.isolation.scene import Tenancy
 from flux_tenancy.operations.drift.differences import Difference, What
 from flux_tenancy.operations.drift.foreign_grants import CLUSTER_ROLE_BINDING, ROLE_BINDING
+from flux_tenancy.operations.drift.generated import Generated
 from flux_tenancy.operations.drift.kyverno_settings import by_configuration, by_flags, by_replicas
 from flux_tenancy.operations.drift.lists import NAMESPACE, NETWORK_POLICY, QUOTA
 from flux_tenancy.operations.drift.managed_fields import MISSING
@@ -144,21 +147,30 @@ def test_documented_features_and_others_rights_are_no_findings(manifest):
 @pytest.mark.parametrize(
     ("name", "labels", "onboarding", "allowed"),
     [
-        ("shop", {TENANT_LABEL: "blue-team"}, True, True),
-        ("shop", {TENANT_LABEL: "blue-team"}, False, False),
-        ("shop", {TENANT_LABEL: "dev-team"}, True, False),
-        ("shop", {TENANT_LABEL: "kube-fans"}, True, False),
+        ("web", {TENANT_LABEL: "blue-team"}, True, True),
+        ("web", {TENANT_LABEL: "blue-team"}, False, False),
+        ("web", {TENANT_LABEL: "dev-team"}, True, False),
+        ("web", {TENANT_LABEL: "kube-fans"}, True, False),
+        ("shop", {TENANT_LABEL: "blue-team"}, True, False),
         ("kube-system", {TENANT_LABEL: "blue-team"}, True, False),
-        ("shop", {TENANT_LABEL: "blue-team", MANAGED_BY_LABEL: "flux-tenancy"}, True, False),
+        ("web", {TENANT_LABEL: "blue-team", MANAGED_BY_LABEL: "flux-tenancy"}, True, False),
     ],
-    ids=["by label", "without onboarding", "a listed tenant", "a reserved name", "of the cluster", "as of the stack"],
+    ids=[
+        "by label",
+        "without onboarding",
+        "a listed tenant",
+        "a reserved name",
+        "of the stack",
+        "of the cluster",
+        "as of the stack",
+    ],
 )
 def test_a_namespace_that_the_stack_does_not_list_is_intended_only_if_kyverno_provisions_it(
     name, labels, onboarding, allowed
 ):
     namespace = {"metadata": {"name": name, "labels": labels}}
 
-    assert MadeNamespaces(stack(onboarding=onboarding), ()).allows(namespace) is allowed
+    assert Generated(recorded(onboarding=onboarding)).allows(namespace) is allowed
 
 
 def stack(**policies: Any) -> StackConfig:
@@ -183,16 +195,24 @@ def labelled(name: str, tenant: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
 
 
+def recorded(*, onboarding: bool = False, **_: Any) -> RecordedState:
+    """The state of that stack: the tenants' namespaces, and the policies that provision others."""
+    policies = kyverno_only.onboarding(TenancyConfig(), flux_config()) if onboarding else []
+    applied = [labelled("apps", "dev-team"), labelled("shop", "shop"), *policies]
+    objects = tuple(Recorded("urn", resource_type(each), each, "pulumi", each) for each in applied)
+    return RecordedState("uid", objects, frozenset())
+
+
 class Held(StackInventory):
     """The inventory of a stack that was applied, in a cluster that the test makes up."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, **policies: Any) -> None:
         monkeypatch.setattr(inventory, "served", lambda api: {})
         monkeypatch.setattr(inventory, "refusal", lambda *_: None)
-        own = [labelled("apps", "dev-team"), labelled("shop", "shop")]
-        applied = tuple(Recorded("urn", NAMESPACE, each, "pulumi", each) for each in own)
-        super().__init__(cast(Any, None), stack(**policies), RecordedState("uid", applied, frozenset()))
-        self.lists: Lists = {type_: [] for type_ in READ} | {NAMESPACE: own}
+        state = recorded(**policies)
+        super().__init__(cast(Any, None), stack(**policies), state)
+        self.lists: Lists = {type_: [] for type_ in READ}
+        self.lists[NAMESPACE] = [each.manifest for each in state.objects if each.type == NAMESPACE]
 
     def found(self, *drift: Difference, tenant: Tenancy = TENANT) -> list[tuple[str, str, str]]:
         found = self.of(tenant, Drift(drift, 1, (), self.lists))
@@ -284,7 +304,7 @@ class Provisioned(Held):
         namespace = labelled("green", "green-team")
         namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] = "restricted"
         self.lists[NAMESPACE].append(namespace)
-        for each in list(self._made.contents(namespace))[1:]:
+        for each in list(self._generated.contents(namespace))[1:]:
             self.lists.setdefault(resource_type(each), []).append(json.loads(json.dumps(each)))
 
     def ask(self, _: object, method: str, path: str, body: dict[str, Any], **query: str) -> object:
@@ -323,6 +343,17 @@ def test_what_is_missing_changed_or_added_in_a_provisioned_namespace_is_found(mo
         ("FT-ISO-102", "RoleBinding"),
         ("FT-ISO-103", "NetworkPolicy"),
     }
+
+
+def test_a_binding_that_only_has_the_name_of_one_that_kyverno_generates_is_found(monkeypatch):
+    held = Provisioned(monkeypatch)
+    forged = next(each for each in held.lists[ROLE_BINDING] if each["metadata"]["name"] == "flux-impersonation")
+    forged["roleRef"]["name"] = "cluster-admin"
+
+    assert held.found(foreign("RoleBinding", "green", "flux-impersonation"), tenant=GREEN) == [
+        ("FT-ISO-100", "green", "RoleBinding flux-impersonation"),
+        ("FT-ISO-102", "green", "RoleBinding flux-impersonation"),
+    ]
 
 
 def test_an_object_that_nobody_may_change_is_asked_for_under_another_name(monkeypatch):

@@ -5,12 +5,15 @@ from __future__ import annotations
 import copy
 import json
 import subprocess
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from commands import Ran, invoke, refusal, told
 from fake_cluster import FakeCluster, served
+from sample_plan import tenant_objects
+from sample_stack import flux_config, tenant_config
 from sample_state import (
     APPLIED,
     BINDING,
@@ -31,6 +34,11 @@ from sample_state import (
 
 from flux_tenancy.components.cluster.component import CLUSTER_TYPE
 from flux_tenancy.components.config.messages import Message
+from flux_tenancy.components.installs.flux.controller_rights import SHARED_IMPERSONATION
+from flux_tenancy.components.policies.kyverno_only import onboarding
+from flux_tenancy.components.tenant.config import TenancyConfig
+from flux_tenancy.components.vocabulary.manifests import resource_type
+from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from flux_tenancy.operations.drift import recorded_state, repair
 from flux_tenancy.operations.stack import pulumi_cli
 from flux_tenancy.operations.stack.pulumi_cli import UNKNOWN_TO_PULUMI
@@ -974,3 +982,161 @@ def test_a_pod_is_explained_only_by_a_controller_that_is_explained_itself(stack,
 
     pod = [("foreign", "Pod", "pod")] if is_shown else []
     assert found == [*pod, ("foreign", "ReplicaSet", "planted")]
+
+
+def generated(cluster: Stack, manifests: Iterable[dict[str, Any]], paths: Mapping[str, str]) -> None:
+    """Add objects of the stack that tell Kyverno or Capsule what to make."""
+    for manifest in manifests:
+        cluster.resources.append(resource(resource_type(manifest), each := stored(manifest, {})))
+        cluster.cluster.objects.setdefault(paths[manifest["kind"]], []).append(each)
+
+
+def place(cluster: Stack, name: str, tenant: str, **labels: str) -> None:
+    metadata = {"name": name, "labels": {TENANT_LABEL: tenant, **labels}}
+    cluster.cluster.objects["/api/v1/namespaces"].append({"metadata": metadata})
+
+
+def account(name: str, namespace: str) -> dict[str, str]:
+    return {"kind": "ServiceAccount", "name": name, "namespace": namespace}
+
+
+def bound(cluster: Stack, namespace: str, role: str, *subjects: dict[str, str], name: str = "bound") -> None:
+    """Add a role binding with the labels of what Kyverno and Capsule make."""
+    labels = {
+        "generate.kyverno.io/policy-name": "flux-tenancy-onboarding",
+        "projectcapsule.dev/managed-by": "controller",
+    }
+    binding = role_binding(name, namespace, labels=labels)
+    binding |= {"roleRef": {"kind": "ClusterRole", "name": role}, "subjects": list(subjects)}
+    cluster.cluster.objects[f"{RBAC}/rolebindings"].append(binding)
+
+
+def shown(cluster: Stack) -> list[tuple[str, str, str]]:
+    return [(each["what"], each["namespace"], each["name"]) for each in cluster.found()]
+
+
+KUSTOMIZE, HELM = (account(f"{name}-controller-impersonator", "flux-system") for name in ("kustomize", "helm"))
+FORGED = ("foreign", "green", "flux-impersonation")
+
+
+@pytest.fixture
+def onboarding_stack(stack: Stack) -> Stack:
+    """A stack whose policy provisions labelled namespaces, with one."""
+    stack.platform_namespace("flux-system")
+    policies = onboarding(TenancyConfig(), flux_config())
+    paths = {each["kind"]: f"/apis/policies.kyverno.io/v1/{each['kind'].lower()[:-1]}ies" for each in policies}
+    generated(stack, policies, paths)
+    place(stack, "green", "green-team")
+    return stack
+
+
+def test_what_kyverno_generates_in_a_labelled_namespace_is_explained(onboarding_stack):
+    bound(onboarding_stack, "green", SHARED_IMPERSONATION, KUSTOMIZE, HELM, name="flux-impersonation")
+
+    assert shown(onboarding_stack) == []
+
+
+@pytest.mark.parametrize(
+    ("role", "subjects"),
+    [
+        ("cluster-admin", (KUSTOMIZE, HELM)),
+        (SHARED_IMPERSONATION, (KUSTOMIZE, HELM, account("default", "apps"))),
+        (SHARED_IMPERSONATION, (account("source-controller", "flux-system"),)),
+    ],
+    ids=["another role", "one more subject", "another subject"],
+)
+def test_what_only_looks_like_generated_by_kyverno_is_shown(onboarding_stack, role, subjects):
+    bound(onboarding_stack, "green", role, *subjects, name="flux-impersonation")
+
+    assert shown(onboarding_stack) == [FORGED]
+
+
+@pytest.mark.parametrize(
+    ("name", "labels"),
+    [
+        ("green", {}),
+        ("green", {TENANT_LABEL: "dev-team"}),
+        ("green", {TENANT_LABEL: "flux-team"}),
+        ("green", {TENANT_LABEL: "green-team", "app.kubernetes.io/managed-by": "flux-tenancy"}),
+        ("kube-system", {TENANT_LABEL: "green-team"}),
+    ],
+    ids=["no label", "a tenant of the stack", "a reserved tenant", "marked as the stack's", "of the cluster"],
+)
+def test_kyverno_explains_nothing_in_namespaces_that_it_does_not_provision(onboarding_stack, name, labels):
+    namespaces = onboarding_stack.cluster.objects["/api/v1/namespaces"]
+    namespaces[:] = [each for each in namespaces if each["metadata"]["name"] != name]
+    namespaces.append({"metadata": {"name": name, "labels": labels, "uid": CLUSTER_UID}})
+    bound(onboarding_stack, name, SHARED_IMPERSONATION, KUSTOMIZE, HELM, name="flux-impersonation")
+
+    assert shown(onboarding_stack) == [("foreign", name, "flux-impersonation")]
+
+
+def test_kyverno_explains_nothing_that_the_stacks_own_policy_does_not_generate(stack):
+    stack.platform_namespace("flux-system")
+    place(stack, "green", "green-team")
+    bound(stack, "green", SHARED_IMPERSONATION, KUSTOMIZE, HELM, name="flux-impersonation")
+
+    assert shown(stack) == [FORGED]
+
+
+OWNER = account("dev-team", "apps")
+ADMINISTRATOR = {"kind": "Group", "name": "platform"}
+
+
+@pytest.fixture
+def capsule_stack(stack: Stack) -> Stack:
+    """A stack with a tenant of Capsule: its home, a namespace of the stack, and one that the tenant has made."""
+    config = tenant_config(namespaces=[{"name": "apps"}, {"name": "apps-data"}])
+    found = tenant_objects("dev-team", config, TenancyConfig.model_validate({"mode": "capsule"}))
+    owners = [each for each in found.access if each["kind"] == "TenantOwner"]
+    paths = {
+        kind: f"/apis/capsule.clastix.io/v1beta2/{kind.lower()}s"
+        for kind in ("Tenant", "TenantOwner", "GlobalTenantResource")
+    }
+    further = next(each for each in found.namespaces if each["metadata"]["name"] == "apps-data")
+    generated(stack, [*found.capsule, *owners, further], {**paths, "Namespace": "/api/v1/namespaces"})
+    values = {"manager": {"options": {"administrators": [ADMINISTRATOR]}}}
+    stack.resources.append(chart() | {"inputs": {"namespace": "capsule-system", "values": values}})
+    place(stack, "dev-team-web", "dev-team", **{"app.kubernetes.io/managed-by": "capsule"})
+    return stack
+
+
+MADE_BY_CAPSULE = [
+    ("dev-team-web", "flux-tenancy-tenant", OWNER),
+    ("dev-team-web", "capsule-namespace-deleter", OWNER),
+    ("dev-team-web", "flux-tenancy-own-namespace", OWNER),
+    ("apps-data", "flux-tenancy-own-namespace", OWNER),
+    ("apps-data", "capsule-namespace-deleter", ADMINISTRATOR),
+]
+
+
+def test_what_capsule_binds_in_the_namespaces_of_its_tenant_is_explained(capsule_stack):
+    for number, (namespace, role, subject) in enumerate(MADE_BY_CAPSULE):
+        bound(capsule_stack, namespace, role, subject, name=f"capsule-{number}")
+
+    assert shown(capsule_stack) == []
+
+
+@pytest.mark.parametrize(
+    ("namespace", "role", "subject"),
+    [
+        ("dev-team-web", "cluster-admin", OWNER),
+        ("dev-team-web", "flux-tenancy-tenant", account("default", "apps")),
+        ("apps-data", "flux-tenancy-tenant", OWNER),
+        ("apps-data", "capsule-namespace-deleter", {"kind": "Group", "name": "others"}),
+        ("apps", "flux-tenancy-own-namespace", OWNER),
+        ("default", "flux-tenancy-tenant", OWNER),
+    ],
+    ids=[
+        "another role",
+        "another account",
+        "a rule for other namespaces",
+        "another administrator",
+        "in the home",
+        "elsewhere",
+    ],
+)
+def test_what_only_looks_like_made_by_capsule_is_shown(capsule_stack, namespace, role, subject):
+    bound(capsule_stack, namespace, role, subject)
+
+    assert shown(capsule_stack) == [("foreign", namespace, "bound")]

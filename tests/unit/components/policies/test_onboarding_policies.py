@@ -8,8 +8,9 @@ from sample_release import one
 from sample_stack import flux_config, tenant_config
 
 from flux_tenancy.components.installs.flux.controller_rights import SHARED_IMPERSONATION, impersonation_objects
+from flux_tenancy.components.installs.kyverno import generated_by
 from flux_tenancy.components.policies.config import PolicyMode
-from flux_tenancy.components.policies.kyverno_only import background_rules, onboarding, tenant_template
+from flux_tenancy.components.policies.kyverno_only import background_rules, onboarding
 from flux_tenancy.components.policies.native_only import TENANT_NAME, is_free, tenant_labels
 from flux_tenancy.components.tenant.config import TenancyConfig
 from flux_tenancy.components.tenant.role import TENANT_ROLE
@@ -36,7 +37,7 @@ def test_a_labelled_namespace_gets_the_objects_of_a_listed_tenant(kinds):
     listed = tenant_objects("dev-team", tenant_config(namespaces=[{"name": "apps"}]), TENANCY)
 
     tenancy = TENANCY.model_copy(update={"kinds": kinds})
-    labelled = tenant_template(tenancy, FLUX, "dev-team", "apps")
+    labelled = generated_by(one(onboarding(tenancy, FLUX), "GeneratingPolicy", NAME), "dev-team", "apps")
 
     def by_name(manifests):
         return {(each["kind"], each["metadata"]["name"]): each for each in manifests}

@@ -10,7 +10,8 @@ from sample_release import arguments, release
 from sample_stack import FLUX, flux_config, load, problems, tenant_config
 
 from flux_tenancy.components.installs.flux.profile import configured
-from flux_tenancy.components.policies.kyverno_only import onboarding, tenant_template
+from flux_tenancy.components.installs.kyverno import generated_by
+from flux_tenancy.components.policies.kyverno_only import onboarding
 from flux_tenancy.components.tenant.config import TenancyConfig
 from flux_tenancy.components.vocabulary.names import Controller
 from tests.support.messages import said
@@ -76,7 +77,7 @@ def test_a_labelled_namespace_has_the_name_for_all_tenants():
     tenancy = TenancyConfig.model_validate(EVERYWHERE)
     flux = flux_config(defaultServiceAccount="flux")
 
-    identity, binding, *_ = tenant_template(tenancy, flux, "dev-team", "apps")
+    identity, binding, *_ = generated_by(onboarding(tenancy, flux)[1], "dev-team", "apps")
 
     assert identity["metadata"]["name"] == binding["subjects"][0]["name"] == "flux"
     text = json.dumps(onboarding(tenancy, flux))
