@@ -22,7 +22,7 @@ from flux_tenancy.components.config.networks import NetworkRange
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import RESERVED_PREFIXES, DnsLabel, Network, RepositoryPath, Sha256, WebUrl
 from flux_tenancy.components.git.config import GitSource
-from flux_tenancy.components.installs.flux.lockdown_flags import SECRETS_CACHE, caches_secrets, refusal
+from flux_tenancy.components.installs.flux.lockdown_flags import SECRETS_CACHE, enables, refusal
 from flux_tenancy.components.installs.flux.release import (
     FLUX,
     SELECTOR,
@@ -431,7 +431,7 @@ class FluxConfig(Section):
                 raise MisplacedValueError(("extraArgs",), joined(reasons))
         if self.impersonates:
             for controller, more in self.extra_args.items():
-                if any(map(caches_secrets, more)):
+                if any(enables(SECRETS_CACHE, each) for each in more):
                     raise MisplacedValueError(
                         ("extraArgs",),
                         NOT_ALLOWED(

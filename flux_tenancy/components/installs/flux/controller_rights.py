@@ -21,14 +21,14 @@ https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-pol
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from flux_tenancy.components.allowlists.cel import mapping, text, unchanged
 from flux_tenancy.components.config.yaml_files import data_of
-from flux_tenancy.components.installs.flux.release import COMPONENT_LABEL, lease_of
+from flux_tenancy.components.installs.flux.release import COMPONENT_LABEL, lease_of, without_subjects
 from flux_tenancy.components.rbac.subjects import rbac_binding, rbac_role, rbac_rule, rules_for, user_of
 from flux_tenancy.components.sync.decryption import decryption_account
 from flux_tenancy.components.vocabulary.manifests import Manifest
@@ -38,7 +38,6 @@ from flux_tenancy.components.vocabulary.names import (
     LANED,
     PLATFORM_META,
     RECONCILERS,
-    SOURCE_API,
     Controller,
     ObjectMeta,
     account_of,
@@ -61,13 +60,9 @@ IMPERSONATION = "flux-impersonation"
 SHARED_IMPERSONATION = "flux-tenancy-impersonation"
 """The ClusterRole that does so in namespaces onboarded by label, whose accounts are not known in advance."""
 
-_SOURCE_GROUP = SOURCE_API.partition("/")[0]
 WEBHOOKS = "flux-webhooks"
 """The Role that lets notification-controller annotate sources with a webhook of the stack, and its RoleBinding."""
 
-_SECRET_READERS = (Controller.SOURCE, Controller.NOTIFICATION, Controller.IMAGE_REFLECTOR, Controller.IMAGE_AUTOMATION)
-
-_TOKENS, _RECEIVERS = "tokens", "receivers"
 TOKENS = "flux-tokens"
 """The Role, or the RoleBinding alone, that lets controllers create tokens of service accounts of its namespace."""
 
@@ -76,12 +71,26 @@ _CHANGE = ("get", "list", "patch", "update", "watch")
 _CREATE = ("create", "delete", *_CHANGE)
 
 _FILE: Mapping[str, Any] = data_of(__file__, "controller_rights.yaml")
+_ROLES: Mapping[str, Mapping[str, Any]] = _FILE["roles"]
 NOTIFYING: Mapping[str, Sequence[str]] = _FILE["notifying"]
 """The kinds that an Alert or a Receiver may name, by their API group."""
 LANED_RESOURCES: Mapping[str, tuple[str, ...]] = {
     group: tuple(kinds) for each in LANED for group, kinds in _FILE["controllers"][each]["reconciles"].items()
 }
 """What the controllers of lanes reconcile, by API group."""
+
+
+def _rules(role: str, names: Collection[str] = ()) -> list[Manifest]:
+    """The rules of a role of the file.
+
+    Args:
+        names: the objects that its rules with `named` are for; all if empty.
+    """
+    return [
+        rbac_rule(group, resources, row["verbs"], names if row.get("named") else ())
+        for row in _ROLES[role]["rules"]
+        for group, resources in row["resources"].items()
+    ]
 
 
 def _own_rules(controller: Controller) -> Iterator[Manifest]:
@@ -92,8 +101,7 @@ def _own_rules(controller: Controller) -> Iterator[Manifest]:
         yield rbac_rule(group, [f"{kind}/finalizers" for kind in kinds], ("update",))
     yield from rules_for(own.get("creates", {}).items(), _CREATE)
     yield from rules_for(own.get("reads", {}).items(), _READ)
-    yield rbac_rule("", ("serviceaccounts",), _READ)
-    yield rbac_rule("", ("events",), ("create", "patch"))
+    yield from _rules("everywhere")
 
 
 def vault_config_map(servers: Sequence[VaultServer]) -> Manifest:
@@ -111,12 +119,13 @@ def vault_config_map(servers: Sequence[VaultServer]) -> Manifest:
 
 
 def restricted(manifests: Iterable[Manifest], config: FluxConfig) -> list[Manifest]:
-    """The release with restricted rights. The manifests are changed in place."""
+    """The release with restricted rights."""
     powerful = _cluster_admins(config)
     kept = []
     for manifest in manifests:
         if manifest["kind"] == "ClusterRoleBinding":
-            _remove_subjects(manifest, powerful if is_powerful(manifest) else ())
+            gone = {each.value for each in Controller} - set(powerful if is_powerful(manifest) else ())
+            manifest = without_subjects(manifest, gone)
             if not manifest["subjects"]:
                 continue
         kept.append(manifest)
@@ -167,16 +176,15 @@ def token_objects(meta: ObjectMeta, accounts: Sequence[str], config: FluxConfig,
     """
     if not (accounts and config.grants_named_tokens):
         return []
-    role = rbac_role("Role", meta.metadata(TOKENS), [_token_rule(list(dict.fromkeys(accounts)))])
-    controllers = (*RECONCILERS, *_SECRET_READERS)
-    return [role, _bound(meta.metadata(TOKENS), {"kind": "Role", "name": TOKENS}, controllers, config, lane)]
+    role = rbac_role("Role", meta.metadata(TOKENS), _rules("tokens", list(dict.fromkeys(accounts))))
+    return [role, _bound(meta, TOKENS, ("impersonation", "tokens"), config, lane)]
 
 
 def shared_bindings(meta: ObjectMeta, config: FluxConfig, *, receivers: bool = False) -> list[Manifest]:
     """What lets the controllers do so in a namespace whose accounts are not known in advance."""
-    role, lane = {"kind": "ClusterRole", "name": SHARED_IMPERSONATION}, config.lane_of(None)
+    lane = config.lane_of(None)
     served = _serving_bindings(meta, config, lane, receivers=receivers, any_token=True)
-    return [_impersonation_binding(meta, role, config, lane), *served]
+    return [_bound(meta, IMPERSONATION, ("impersonation",), config, lane, SHARED_IMPERSONATION), *served]
 
 
 def shared_impersonation(config: FluxConfig) -> Manifest:
@@ -189,18 +197,21 @@ def _impersonation(meta: ObjectMeta, accounts: Sequence[str], config: FluxConfig
     accounts = list(dict.fromkeys([*accounts, config.default_service_account]))
     rules = _impersonation_rules(config, accounts, any_token=not config.grants_named_tokens)
     role = rbac_role("Role", meta.metadata(IMPERSONATION), rules)
-    return [role, _impersonation_binding(meta, {"kind": "Role", "name": IMPERSONATION}, config, lane)]
-
-
-def _impersonation_binding(meta: ObjectMeta, role: Mapping[str, str], config: FluxConfig, lane: str) -> Manifest:
-    return _bound(meta.metadata(IMPERSONATION), role, RECONCILERS, config, lane)
+    return [role, _bound(meta, IMPERSONATION, ("impersonation",), config, lane)]
 
 
 def serving_roles(config: FluxConfig) -> list[Manifest]:
     """The ClusterRoles of the controllers that impersonate nobody, bound in each namespace with Flux objects."""
-    return [
-        rbac_role("ClusterRole", {"name": f"flux-tenancy-{key}"}, rules) for key, (_, rules) in _serving(config).items()
-    ]
+    return [rbac_role("ClusterRole", {"name": f"flux-tenancy-{role}"}, _rules(role)) for role in _serving(config)]
+
+
+def _serving(config: FluxConfig) -> list[str]:
+    needed = {
+        "secrets": True,
+        "receivers": Controller.NOTIFICATION in config.components,
+        "tokens": config.workload_identity,
+    }
+    return [role for role, is_needed in needed.items() if is_needed]
 
 
 def _serving_bindings(
@@ -213,51 +224,38 @@ def _serving_bindings(
         receivers: whether others than the stack may write Receivers there.
         any_token: whether tokens are created for any account, though others are granted by name.
     """
-    return [
-        _bound(
-            meta.metadata(f"flux-{key}"),
-            {"kind": "ClusterRole", "name": f"flux-tenancy-{key}"},
-            controllers,
-            config,
-            lane,
-        )
-        for key, (controllers, _) in _serving(config).items()
+    left_out = {
         # An account of Flux's own namespace may be cluster-admin.
-        if (key, meta.namespace) != (_TOKENS, FLUX_NAMESPACE)
-        and (receivers or key != _RECEIVERS)
-        and (any_token or key != _TOKENS or not config.grants_named_tokens)
+        "tokens": meta.namespace == FLUX_NAMESPACE or (config.grants_named_tokens and not any_token),
+        "receivers": not receivers,
+    }
+    return [
+        _bound(meta, f"flux-{role}", (role,), config, lane, f"flux-tenancy-{role}")
+        for role in _serving(config)
+        if not left_out.get(role)
     ]
 
 
 def _webhook_objects(meta: ObjectMeta, sources: Sequence[str]) -> list[Manifest]:
     """The Role and RoleBinding to annotate these GitRepositories of a namespace, and nothing else there."""
     return [
-        rbac_role(
-            "Role", meta.metadata(WEBHOOKS), [rbac_rule(_SOURCE_GROUP, ("gitrepositories",), ("patch",), sources)]
-        ),
+        rbac_role("Role", meta.metadata(WEBHOOKS), _rules("webhooks", sources)),
         _binding("RoleBinding", meta.metadata(WEBHOOKS), "Role", account_of(Controller.NOTIFICATION)),
     ]
 
 
-def _serving(config: FluxConfig) -> Mapping[str, tuple[Sequence[Controller], list[Manifest]]]:
-    """By role, the controllers that have it, and its rules."""
-    found: dict[str, tuple[Sequence[Controller], list[Manifest]]]
-    found = {"secrets": (_SECRET_READERS, [rbac_rule("", ("secrets",), ("get",))])}
-    if Controller.NOTIFICATION in config.components:
-        # To annotate what a Receiver names, which requests its reconciliation.
-        named = [rbac_rule(group, kinds, ("patch",)) for group, kinds in NOTIFYING.items()]
-        found[_RECEIVERS] = ((Controller.NOTIFICATION,), named)
-    if config.workload_identity:
-        found[_TOKENS] = (_SECRET_READERS, [_token_rule()])
-    return found
-
-
 def _bound(
-    metadata: Manifest, role: Mapping[str, str], controllers: Iterable[Controller], config: FluxConfig, lane: str
+    meta: ObjectMeta, name: str, roles: Iterable[str], config: FluxConfig, lane: str, cluster_role: str = ""
 ) -> Manifest:
-    """A RoleBinding of those of these controllers that are installed."""
+    """A RoleBinding for the controllers of these roles of the file that are installed.
+
+    Args:
+        cluster_role: the ClusterRole that it binds; by default, it binds the Role of its own name.
+    """
+    controllers = (Controller(each) for role in roles for each in _ROLES[role]["controllers"])
     accounts = (_subject(_account(each, config, lane)) for each in controllers if each in config.components)
-    return rbac_binding("RoleBinding", metadata, role["name"], accounts, role["kind"])
+    kind = "ClusterRole" if cluster_role else "Role"
+    return rbac_binding("RoleBinding", meta.metadata(name), cluster_role or name, accounts, kind)
 
 
 def _account(controller: Controller, config: FluxConfig, lane: str) -> str:
@@ -301,16 +299,13 @@ def _home_rules(controller: Controller, config: FluxConfig, lane: str) -> list[M
     # Until the platform's pod is replaced by one with a selector, it has the lease of the release.
     leases = [] if lane else [f"{controller.value}-leader-election"]
     leases += [lease_of(controller, lane)] if config.lanes and controller in LANED else []
-    rules = [
-        rbac_rule("coordination.k8s.io", ("leases",), ("create",)),
-        rbac_rule("coordination.k8s.io", ("leases",), ("get", "patch", "update"), leases),
-    ]
+    rules = _rules("leases", leases)
     if controller is Controller.KUSTOMIZE and config.vaults:
-        rules.append(rbac_rule("", ("configmaps",), ("get",), (CONFIG_MAP,)))
+        rules += _rules("vaults", (CONFIG_MAP,))
     if controller is Controller.KUSTOMIZE and config.sync is not None and not lane:
         accounts = (Controller.KUSTOMIZE.value, config.default_service_account)
         rules += _impersonation_rules(config, accounts)
-        rules += [_token_rule((decryption_account(PLATFORM_META.name),))] if config.workload_identity else []
+        rules += _rules("tokens", (decryption_account(PLATFORM_META.name),)) if config.workload_identity else []
     return rules
 
 
@@ -321,15 +316,8 @@ def _impersonation_rules(config: FluxConfig, accounts: Sequence[str], *, any_tok
         accounts: the accounts to impersonate; any account of the namespace if empty.
         any_token: whether to create tokens for any account.
     """
-    return [
-        rbac_rule("", ("serviceaccounts",), ("impersonate",), accounts),
-        rbac_rule("", ("configmaps", "secrets"), ("get",)),
-        *([_token_rule()] if any_token and config.workload_identity else []),
-    ]
-
-
-def _token_rule(accounts: Sequence[str] = ()) -> Manifest:
-    return rbac_rule("", ("serviceaccounts/token",), ("create",), accounts)
+    tokens = _rules("tokens") if any_token and config.workload_identity else []
+    return [*_rules("impersonation", accounts), *tokens]
 
 
 def _cluster_admins(config: FluxConfig) -> tuple[str, ...]:
@@ -343,12 +331,6 @@ def _cluster_admins(config: FluxConfig) -> tuple[str, ...]:
 def _platform_entries(config: FluxConfig) -> list[Impersonation]:
     """Entries of `flux.impersonate` for Flux's own namespace, which exists before the controllers."""
     return [entry for entry in config.impersonate if entry.namespace == FLUX_NAMESPACE]
-
-
-def _remove_subjects(binding: Manifest, kept: Sequence[str]) -> None:
-    """Remove upstream's accounts from a binding, except those to keep."""
-    gone = {each.value for each in Controller} - set(kept)
-    binding["subjects"] = [subject for subject in binding.get("subjects", ()) if subject["name"] not in gone]
 
 
 def _binding(kind: str, metadata: Manifest, role_kind: str, *accounts: str) -> Manifest:

@@ -38,7 +38,7 @@ from flux_tenancy.components.cluster.client import explaining, items
 from flux_tenancy.components.cluster.component import if_readable
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.installs.flux.lockdown_flags import PROXY_VARIABLES
-from flux_tenancy.components.installs.flux.release import ADVERTISED, component_of, instance_of, lane_of
+from flux_tenancy.components.installs.flux.release import ADVERTISED, container_of, deployments_of, instance_of, lane_of
 from flux_tenancy.components.vocabulary.names import FLUX_NAMESPACE, HELM_API, KUSTOMIZE_API, LANED, Controller
 
 if TYPE_CHECKING:
@@ -128,11 +128,9 @@ class ArtifactHost:
 def artifact_hosts(manifests: Iterable[Manifest]) -> list[ArtifactHost]:
     """A host for each artifact server of a release."""
     return [
-        ArtifactHost(server, _domain(_arguments(manifest)), lane_of(manifest))
-        for manifest in manifests
-        if manifest["kind"] == "Deployment"
-        and (server := component_of(manifest)) is not None
-        and server in _HOST_VARIABLES
+        ArtifactHost(server, _domain(container_of(deployment).get("args", ())), lane_of(deployment))
+        for server, deployment in deployments_of(manifests)
+        if server in _HOST_VARIABLES
     ]
 
 
@@ -168,7 +166,7 @@ def egress_variables(
     exempt = [
         _API_SERVER,
         *(host_and_port(f"$({host.variable})") for host in hosts),
-        *_events_hosts(_arguments(deployment)),
+        *_events_hosts(deployment),
         *(decrypting if controller is Controller.KUSTOMIZE else ()),
         *config.egress.hosts,
     ]
@@ -187,7 +185,7 @@ def plain_http_variables(
         controller: any that does not apply.
         plain_http: the hosts to which the stack lets it connect without TLS; `*` for all.
     """
-    return _exemptions([*_artifact_servers(controller, hosts), *_events_hosts(_arguments(deployment)), *plain_http])
+    return _exemptions([*_artifact_servers(controller, hosts), *_events_hosts(deployment), *plain_http])
 
 
 def proxied(
@@ -205,7 +203,7 @@ def proxied(
         variables: the entries that the controller has without the proxy; exemptions among them stay.
     """
     given = {each["name"]: each for each in variables}
-    exempt = _exemptions([_API_SERVER, *_artifact_servers(controller, hosts), *_events_hosts(_arguments(deployment))])
+    exempt = _exemptions([_API_SERVER, *_artifact_servers(controller, hosts), *_events_hosts(deployment)])
     values = [{"name": name, "value": proxy} for name in PROXY_VARIABLES]
     values += [each for each in exempt if each["name"] not in given]
     return list((given | {each["name"]: each for each in values}).values())
@@ -232,11 +230,6 @@ def _artifact_servers(controller: Controller, hosts: Iterable[ArtifactHost]) -> 
     return [f"{host.name}.{host.domain}" for host in hosts] if controller in _ARTIFACT_READERS else []
 
 
-def _arguments(deployment: Manifest) -> list[str]:
-    arguments: list[str] = deployment["spec"]["template"]["spec"]["containers"][0].get("args", [])
-    return arguments
-
-
 def _domain(arguments: Iterable[str]) -> str:
     """The DNS suffix of Services, taken from the advertised artifact address: a cluster may have its own domain."""
     advertised = next((each.removeprefix(ADVERTISED) for each in arguments if each.startswith(ADVERTISED)), "")
@@ -244,8 +237,9 @@ def _domain(arguments: Iterable[str]) -> str:
     return f"{FLUX_NAMESPACE}.svc.{own or _CLUSTER_DOMAIN}"
 
 
-def _events_hosts(arguments: Iterable[str]) -> list[str]:
-    """The hosts to which the release sends events."""
+def _events_hosts(deployment: Manifest) -> list[str]:
+    """The hosts to which a controller sends events."""
+    arguments = container_of(deployment).get("args", ())
     return [_host_of(each.partition("=")[2]) for each in arguments if each.startswith(_EVENTS)]
 
 

@@ -17,8 +17,8 @@ POD_ADDRESS = "POD_IP"
 # The feature gate with which a controller uses the cloud identity of an object instead of its own.
 OBJECT_IDENTITY = "ObjectLevelWorkloadIdentity"
 EXTERNAL_ARTIFACT = "ExternalArtifact"
-# The feature gate with which a controller keeps all Secrets and ConfigMaps of the cluster in its memory.
 SECRETS_CACHE = "CacheSecretsAndConfigMaps"
+"""The feature gate with which a controller watches all Secrets, and keeps them in its memory."""
 # The flag, on the controllers that apply, for which `flux.defaultServiceAccount` has the value.
 DEFAULT_ACCOUNT = "default-service-account"
 # Where notification-controller listens for events; on the other controllers, the URL that they send events to.
@@ -146,11 +146,6 @@ def has_object_identity(arguments: Iterable[str], version: str) -> bool:
     """Whether a controller with these arguments uses the cloud identity of an object."""
     gate = next(flag for flag in LOCKDOWN_FLAGS if flag.value == f"{OBJECT_IDENTITY}=true")
     return not gate.holds_for(version) or any(enables(OBJECT_IDENTITY, argument) for argument in arguments)
-
-
-def caches_secrets(argument: str) -> bool:
-    """Whether an argument from the configuration enables the feature gate that makes a controller watch all Secrets."""
-    return enables(SECRETS_CACHE, argument)
 
 
 def enables(gate: str, argument: str) -> bool:

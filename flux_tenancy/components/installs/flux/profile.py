@@ -33,7 +33,14 @@ from flux_tenancy.components.installs.flux.lockdown_flags import (
     arguments_for,
     variables_for,
 )
-from flux_tenancy.components.installs.flux.release import APP_LABEL, component_of, instances_of, lane_of, with_lanes
+from flux_tenancy.components.installs.flux.release import (
+    APP_LABEL,
+    container_of,
+    deployments_of,
+    instances_of,
+    lane_of,
+    with_lanes,
+)
 from flux_tenancy.components.sync.decryption import decryption_account
 from flux_tenancy.components.vocabulary.manifests import DISK, Manifest, parse_quantity
 from flux_tenancy.components.vocabulary.names import (
@@ -109,12 +116,7 @@ def _in(key: str, values: Sequence[str]) -> Manifest:
 
 
 def _ingress(name: str, pods: Manifest, sender: Manifest) -> Manifest:
-    return {
-        "apiVersion": "networking.k8s.io/v1",
-        "kind": "NetworkPolicy",
-        "metadata": {"name": name, "namespace": FLUX_NAMESPACE},
-        "spec": {"podSelector": pods, "policyTypes": ["Ingress"], "ingress": [{"from": [sender]}]},
-    }
+    return _network_policy(name, pods, ingress=[{"from": [sender]}])
 
 
 def _policy(controller: Controller, rules: Sequence[Manifest], lanes: Collection[str]) -> Manifest:
@@ -123,16 +125,17 @@ def _policy(controller: Controller, rules: Sequence[Manifest], lanes: Collection
     pods: Manifest = (
         {"matchExpressions": [_in(APP_LABEL, names)]} if lanes else {"matchLabels": {APP_LABEL: controller.value}}
     )
+    egress = [{"to": flux}, {"ports": _DNS}, *rules]
+    return _network_policy(f"{controller}-egress", pods, ingress=[{"from": flux}], egress=egress)
+
+
+def _network_policy(name: str, pods: Manifest, **rules: list[Manifest]) -> Manifest:
+    """A NetworkPolicy of the directions that it has rules for."""
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
-        "metadata": {"name": f"{controller}-egress", "namespace": FLUX_NAMESPACE},
-        "spec": {
-            "podSelector": pods,
-            "policyTypes": ["Ingress", "Egress"],
-            "ingress": [{"from": flux}],
-            "egress": [{"to": flux}, {"ports": _DNS}, *rules],
-        },
+        "metadata": {"name": name, "namespace": FLUX_NAMESPACE},
+        "spec": {"podSelector": pods, "policyTypes": [each.capitalize() for each in rules], **rules},
     }
 
 
@@ -203,10 +206,8 @@ NO_TENANTS = StackFacts()
 def configured(manifests: Iterable[Manifest], config: FluxConfig, facts: StackFacts = NO_TENANTS) -> list[Manifest]:
     """The release's manifests with this configuration applied; the manifests passed in are not changed."""
     result = with_lanes([deepcopy(manifest) for manifest in manifests], config.lanes)
-    for manifest in result:
-        controller = component_of(manifest)
-        if manifest["kind"] == "Deployment" and controller is not None:
-            _apply_user_settings(manifest, controller, config)
+    for controller, deployment in deployments_of(result):
+        _apply_user_settings(deployment, controller, config)
     if config.vaults:
         result.append(vault_config_map(config.vaults))
     if config.profile is Profile.MULTI_TENANT:
@@ -225,26 +226,24 @@ def lock_down(manifests: list[Manifest], config: FluxConfig, facts: StackFacts =
     all_hosts = artifact_hosts(manifests)
     restrict_egress(manifests, config.egress, config.lanes)
     separate_lanes(manifests, config.lanes)
+    for controller, deployment in deployments_of(manifests):
+        lane = lane_of(deployment)
+        hosts = [each for each in all_hosts if each.serves(controller, lane)]
+        _add_arguments(deployment, arguments_for(controller, config.default_service_account, config.version))
+        if config.impersonates:
+            _add_arguments(deployment, [CONFIG_WATCHERS_OFF] if controller in CONFIG_WATCHERS else [])
+            deployment["spec"]["template"]["spec"]["serviceAccountName"] = account_of(controller, lane)
+        _add_arguments(deployment, _default_arguments(controller, config.arguments_of(controller, lane), facts))
+        variables: list[Manifest] = [{"name": each.name, "value": each.value} for each in variables_for(controller)]
+        if controller in RECONCILERS:
+            variables += egress_variables(controller, deployment, hosts, config, facts.key_services)
+        elif config.egress.proxy is None:
+            variables += plain_http_variables(controller, deployment, hosts, facts.plain_http.get(controller, ()))
+        if (proxy := config.egress.proxy) is not None:
+            variables = proxied(controller, variables, deployment, hosts, proxy)
+        _set_variables(deployment, [_POD_ADDRESS, *variables])
+        _bound_disk(deployment["spec"]["template"]["spec"], _DISK_OF_SERVERS if controller in _SERVERS else _DISK)
     for manifest in manifests:
-        controller = component_of(manifest)
-        if manifest["kind"] == "Deployment" and controller is not None:
-            lane = lane_of(manifest)
-            hosts = [each for each in all_hosts if each.serves(controller, lane)]
-            _add_arguments(manifest, arguments_for(controller, config.default_service_account, config.version))
-            if config.impersonates:
-                _add_arguments(manifest, [CONFIG_WATCHERS_OFF] if controller in CONFIG_WATCHERS else [])
-                manifest["spec"]["template"]["spec"]["serviceAccountName"] = account_of(controller, lane)
-            _add_arguments(manifest, _default_arguments(controller, config.arguments_of(controller, lane), facts))
-            variables: list[Manifest]
-            variables = [{"name": each.name, "value": each.value} for each in variables_for(controller)]
-            if controller in RECONCILERS:
-                variables += egress_variables(controller, manifest, hosts, config, facts.key_services)
-            elif config.egress.proxy is None:
-                variables += plain_http_variables(controller, manifest, hosts, facts.plain_http.get(controller, ()))
-            if (proxy := config.egress.proxy) is not None:
-                variables = proxied(controller, variables, manifest, hosts, proxy)
-            _set_variables(manifest, [_POD_ADDRESS, *variables])
-            _bound_disk(manifest["spec"]["template"]["spec"], _DISK_OF_SERVERS if controller in _SERVERS else _DISK)
         if manifest["kind"] in ("ClusterRole", "Role") and not config.workload_identity:
             _forbid_token_minting(manifest)
     return manifests
@@ -256,7 +255,7 @@ def _apply_user_settings(deployment: Manifest, controller: Controller, config: F
     _add_arguments(deployment, config.arguments_of(controller, lane))
     if controller is Controller.KUSTOMIZE and config.vaults:
         _add_arguments(deployment, [VAULT_ARGUMENT])
-    container = _container(deployment)
+    container = container_of(deployment)
     for resources in config.resources_of(controller, lane):
         for part in ("requests", "limits"):
             container.setdefault("resources", {}).setdefault(part, {}).update(getattr(resources, part))
@@ -276,16 +275,11 @@ def _default_arguments(controller: Controller, given: Sequence[str], facts: Stac
     return [argument for argument in defaults if argument.partition("=")[0] not in own]
 
 
-def _container(deployment: Manifest) -> Manifest:
-    container: Manifest = deployment["spec"]["template"]["spec"]["containers"][0]
-    return container
-
-
 def _add_arguments(deployment: Manifest, arguments: Sequence[str]) -> None:
     """Append arguments. Feature gates are joined into one flag, since the controllers read only the last one."""
     if not arguments:
         return
-    container = _container(deployment)
+    container = container_of(deployment)
     everything = [*container.get("args", ()), *arguments]
     gates = [argument.removeprefix(FEATURE_GATES) for argument in everything if argument.startswith(FEATURE_GATES)]
     container["args"] = [argument for argument in everything if not argument.startswith(FEATURE_GATES)]
@@ -296,7 +290,7 @@ def _add_arguments(deployment: Manifest, arguments: Sequence[str]) -> None:
 def _set_variables(deployment: Manifest, variables: Sequence[Manifest]) -> None:
     """Set environment variables; they replace existing ones with the same names."""
     if variables:
-        container = _container(deployment)
+        container = container_of(deployment)
         names = {variable["name"] for variable in variables}
         kept = [variable for variable in container.get("env", ()) if variable["name"] not in names]
         container["env"] = [*kept, *variables]

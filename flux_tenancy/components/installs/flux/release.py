@@ -11,7 +11,7 @@ Source: https://fluxcd.io/flux/installation/configuration/sharding/
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from copy import deepcopy
 from difflib import get_close_matches
 from functools import cached_property
@@ -201,8 +201,12 @@ def select_components(manifests: list[Manifest], config: FluxConfig) -> list[Man
             ),
         )
     wanted = {None, *config.components}
+    # Whoever creates an account that nothing needs gets no rights by that.
+    absent = {controller.value for controller in Controller} - {component.value for component in config.components}
     return [
-        labelled(_without_absent_subjects(manifest, config), config.version)
+        labelled(
+            without_subjects(manifest, absent) if manifest["kind"] == "ClusterRoleBinding" else manifest, config.version
+        )
         for manifest in manifests
         if component_of(manifest) in wanted
     ]
@@ -212,6 +216,13 @@ def component_of(manifest: Manifest) -> Controller | None:
     """The controller that an object of the release belongs to, or None if all controllers share it."""
     label = manifest["metadata"].get("labels", {}).get(COMPONENT_LABEL)
     return Controller(label) if label in list(Controller) else None
+
+
+def deployments_of(manifests: Iterable[Manifest]) -> Iterator[tuple[Controller, Manifest]]:
+    """The Deployments of a release, each with its controller."""
+    for manifest in manifests:
+        if manifest["kind"] == "Deployment" and (controller := component_of(manifest)) is not None:
+            yield controller, manifest
 
 
 def container_of(deployment: Manifest) -> Manifest:
@@ -250,13 +261,9 @@ def _is_object(document: Any) -> bool:
     return isinstance(document, dict) and "kind" in document and isinstance(document.get("metadata"), dict)
 
 
-def _without_absent_subjects(manifest: Manifest, config: FluxConfig) -> Manifest:
-    """A binding without the accounts of controllers that are not installed, so creating one gives no rights."""
-    if manifest["kind"] != "ClusterRoleBinding":
-        return manifest
-    absent = {controller.value for controller in Controller} - {component.value for component in config.components}
-    subjects = [subject for subject in manifest.get("subjects", ()) if subject["name"] not in absent]
-    return manifest | {"subjects": subjects}
+def without_subjects(binding: Manifest, names: Container[str]) -> Manifest:
+    """A binding without the accounts of these names."""
+    return binding | {"subjects": [each for each in binding.get("subjects", ()) if each["name"] not in names]}
 
 
 _TYPES = {
@@ -355,16 +362,16 @@ def with_lanes(manifests: list[Manifest], lanes: Collection[str]) -> list[Manife
         for manifest in manifests
         if (controller := component_of(manifest)) in LANED and manifest["kind"] in ("Deployment", "Service")
     ]
-    for manifest in manifests:
-        if manifest["kind"] == "Deployment" and component_of(manifest) in RECONCILERS:
+    for controller, deployment in deployments_of(manifests):
+        if controller in RECONCILERS:
             # Another selector is another lease: the pods before and after a change would both be leaders. Recreate
             # cannot be applied on the server's side over the defaults of a rolling update.
-            manifest["spec"]["strategy"] = {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
+            deployment["spec"]["strategy"] = {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
     result = [*manifests, *copies]
-    for manifest in result:
-        if manifest["kind"] == "Deployment" and component_of(manifest) in LANED:
-            container = manifest["spec"]["template"]["spec"]["containers"][0]
-            container["args"] = [*container.get("args", ()), SELECTOR + selector_of(lane_of(manifest))]
+    for controller, deployment in deployments_of(result):
+        if controller in LANED:
+            container = container_of(deployment)
+            container["args"] = [*container.get("args", ()), SELECTOR + selector_of(lane_of(deployment))]
     return result
 
 
@@ -407,7 +414,7 @@ def _of_lane(manifest: Manifest, controller: Controller, lane: str) -> Manifest:
         return copy
     spec["selector"]["matchLabels"][APP_LABEL] = name
     spec["template"]["metadata"]["labels"] |= {APP_LABEL: name, LANE_LABEL: lane}
-    container = spec["template"]["spec"]["containers"][0]
+    container = container_of(copy)
     own, others = f"{ADVERTISED}{name}.", f"{ADVERTISED}{controller.value}."
     container["args"] = [each.replace(others, own) for each in container.get("args", ())]
     return copy
