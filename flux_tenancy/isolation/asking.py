@@ -5,20 +5,18 @@ Source: the admission plugins of k8s.io/kubernetes 1.36, `pkg/webhooks` of Kyver
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kubernetes import client
-from kubernetes.client.exceptions import ApiException
 
-from flux_tenancy.components.cluster.client import answer_of, ask, explaining
+from flux_tenancy.components.cluster.client import explaining
 from flux_tenancy.components.config.messages import printable
 from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.isolation.model import AccessReview, Layer, Request
 from flux_tenancy.operations.admission.answers import MAY_NOT, Response
-from flux_tenancy.operations.admission.dry_run import Kind
+from flux_tenancy.operations.admission.dry_run import Kind, answered
 from flux_tenancy.project.errors import OperationError
 
 _METHODS = {"create": "POST", "patch": "PATCH", "delete": "DELETE"}
@@ -57,38 +55,20 @@ class Asker:
         named = request.verb != "create" or bool(request.subresource)
         path = self.path(request.object, named=named)
         body = request.change if request.verb == "patch" or request.subresource else request.object
+        at = f"{path}/{request.subresource}" if request.subresource else path
+        given = None if request.verb == "delete" else body
         with explaining(self._api):
-            try:
-                response = ask(
-                    self._as(user),
-                    _METHODS[request.verb],
-                    f"{path}/{request.subresource}" if request.subresource else path,
-                    None if request.verb == "delete" else body,
-                    **query,
-                )
-            except ApiException as error:
-                if not error.status:
-                    raise
-                return self._refused(error, user)
+            answer = answered(self._as(user), _METHODS[request.verb], at, given, **query)
+        message = printable(answer.message)
+        if answer.refused and is_about_impersonation(message):
+            raise OperationError(MAY_NOT(action=f"impersonate {user}", message=message))
         created = request.verb == "create" and not request.subresource
-        return Response(response.status, stored=json.loads(response.data) if created else {})
-
-    def _refused(self, error: ApiException, user: str) -> Response:
-        message = printable(answer_of(error))
-        if is_about_impersonation(message):
-            raise OperationError(MAY_NOT(action=f"impersonate {user}", message=message)) from None
-        return Response(error.status, (), message)
+        return Response(answer.status, message=message, stored=answer.stored if created else {})
 
     def has(self, manifest: Manifest) -> bool:
         """Whether the cluster has an object."""
         with explaining(self._api):
-            try:
-                ask(self._api, "GET", self.path(manifest, named=True))
-            except ApiException as error:
-                if not error.status:
-                    raise
-                return bool(error.status != 404)
-        return True
+            return answered(self._api, "GET", self.path(manifest, named=True)).status != 404
 
     def path(self, manifest: Manifest, *, named: bool) -> str:
         """The path of an object, or of its collection."""
@@ -117,14 +97,10 @@ class Asker:
             "spec": {"user": user, "groups": groups_of(user), "resourceAttributes": attributes},
         }
         with explaining(self._api):
-            try:
-                response = ask(self._api, "POST", _REVIEWS, review)
-            except ApiException as error:
-                if not error.status:
-                    raise
-                message = printable(answer_of(error))
-                raise OperationError(MAY_NOT(action="create SubjectAccessReviews", message=message)) from None
-            return bool(json.loads(response.data)["status"]["allowed"])
+            answer = answered(self._api, "POST", _REVIEWS, review)
+        if answer.refused:
+            raise OperationError(MAY_NOT(action="create SubjectAccessReviews", message=printable(answer.message)))
+        return bool(answer.stored["status"]["allowed"])
 
     def _as(self, user: str) -> client.ApiClient:
         if not user:

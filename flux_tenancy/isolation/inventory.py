@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from http import HTTPStatus
 from itertools import groupby
 from typing import Any
 
 from kubernetes import client
-from kubernetes.client.exceptions import ApiException
 
-from flux_tenancy.components.cluster.client import answer_of, ask, get, path_of, refusal
+from flux_tenancy.components.cluster.client import find_object, path_of, refusal
 from flux_tenancy.components.config.errors import dotted
 from flux_tenancy.components.config.messages import Message, printable
 from flux_tenancy.components.installs.capsule import DRY_RUNS as CAPSULE_DRY_RUNS
@@ -27,12 +25,14 @@ from flux_tenancy.components.rbac.subjects import SubjectKind, subjects_of, subj
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.tenant.annotations import EXCEPTIONS, SERVICE_TYPES
 from flux_tenancy.components.tenant.role import Role
-from flux_tenancy.components.vocabulary.manifests import Manifest, name_of, resource_type, selects
+from flux_tenancy.components.vocabulary.manifests import Manifest, name_of, resource_type
 from flux_tenancy.components.vocabulary.names import POD_SECURITY_LABEL, TENANT_LABEL
 from flux_tenancy.isolation.asking import Asker
 from flux_tenancy.isolation.model import NAME, Discrepancy, Request
 from flux_tenancy.isolation.scene import Tenancy, served
-from flux_tenancy.operations.admission.answers import MAY_NOT
+from flux_tenancy.operations.admission.answers import MAY_NOT, Response
+from flux_tenancy.operations.admission.dry_run import answered
+from flux_tenancy.operations.admission.policies import failing_open, webhooks_for
 from flux_tenancy.operations.drift.differences import Difference, What, content_changes, is_former_manager
 from flux_tenancy.operations.drift.foreign_grants import (
     APPLIERS,
@@ -246,8 +246,8 @@ class StackInventory:
         self, made: Mapping[str, Manifest], provisioned: Iterable[Manifest], lists: Lists
     ) -> Iterator[Difference]:
         """Bindings and network policies of nobody there, and bindings elsewhere of their accounts."""
-        known = {(each.type, name_of(each.inputs)) for each in self._recorded.objects}
-        known |= self._generated.bindings(lists) | {_key(each) for each in provisioned}
+        provided = {(resource_type(each), name_of(each)) for each in provisioned}
+        known = self._recorded.keys | self._generated.bindings(lists) | provided
         reach = Reach({name: each["metadata"]["labels"] for name, each in made.items()}, (), (), ())
         looked = {type_: lists.get(type_, ()) for type_ in (ROLE_BINDING, NETWORK_POLICY, *APPLIERS)}
         applied = applied_by_stack(looked, known)
@@ -266,15 +266,14 @@ class StackInventory:
             if now is None or "deletionTimestamp" in now["metadata"]:
                 yield Discrepancy.of(ABSENT, place, target, NOTHING, "the object as in the stack")
                 continue
-            try:
-                differing = list(
-                    _marked(intended, now) if intended["kind"] == "Namespace" else self._content(intended, now)
-                )
-            except ApiException as error:
-                if not error.status:
-                    raise
-                yield Discrepancy.of(NOT_COMPARED, place, target, answer_of(error), "an answer to a dry run")
+            if intended["kind"] == "Namespace":
+                differing = list(_marked(intended, now))
+            elif (answer := self._as_stored(intended)).refused:
+                yield Discrepancy.of(NOT_COMPARED, place, target, answer.message, "an answer to a dry run")
                 continue
+            else:
+                changed = content_changes(dict(answer.stored), now)
+                differing = [(shown(each.path), each.before, each.now) for each in changed]
             if differing:
                 yield Discrepancy.of(DIFFERS, place, target, *described(differing))
 
@@ -283,26 +282,17 @@ class StackInventory:
         type_ = resource_type(intended)
         if type_ in lists:
             return next((each for each in lists[type_] if name_of(each) == name_of(intended)), None)
-        try:
-            return get(self._api, path_of(intended))
-        except ApiException as error:
-            if error.status != HTTPStatus.NOT_FOUND:
-                raise
-            return None
+        return find_object(self._api, intended)
 
-    def _content(self, intended: Manifest, now: Manifest) -> Iterator[_Field]:
-        """The fields that differ from what the API server would store."""
+    def _as_stored(self, intended: Manifest) -> Response:
+        """The object as the API server would store it."""
         path = path_of(intended)
-        try:
-            answer = ask(self._api, "PUT", path, intended, dryRun="All")
-        except ApiException as error:
-            if not error.status:
-                raise
+        answer = answered(self._api, "PUT", path, intended, dryRun="All")
+        if answer.refused:
             # Capsule refuses that anybody else changes what it has written, and some fields nobody can change.
             renamed = intended | {"metadata": intended["metadata"] | {"name": NAME}}
-            answer = ask(self._api, "POST", path.rpartition("/")[0], renamed, dryRun="All")
-        for each in content_changes(json.loads(answer.data), now):
-            yield shown(each.path), each.before, each.now
+            answer = answered(self._api, "POST", path.rpartition("/")[0], renamed, dryRun="All")
+        return answer
 
     # ---- who judges ----
 
@@ -326,20 +316,14 @@ class StackInventory:
         """Namespaces that Kyverno's webhooks leave out, or where they need not answer."""
         if not self._config.policies.engine.kyverno:
             return
-        webhooks = [
-            each
-            for configuration in lists[_WEBHOOKS]
-            for each in configuration.get("webhooks") or ()
-            if each["name"].startswith(_KYVERNO_WEBHOOK)
-        ]
         for namespace in lists[NAMESPACE]:
             if (name := name_of(namespace)) not in namespaces:
                 continue
-            labels = namespace["metadata"].get("labels", {})
-            asked = [each for each in webhooks if selects(each.get("namespaceSelector", {}), labels)]
-            open_ones = [each["name"] for each in asked if each.get("failurePolicy") == "Ignore"]
-            if not asked or open_ones:
-                found = f"{', '.join(sorted(open_ones))} fails open" if open_ones else "no webhook selects it"
+            called = webhooks_for(namespace["metadata"].get("labels", {}), lists[_WEBHOOKS])
+            asked = [each for each in called if each["name"].startswith(_KYVERNO_WEBHOOK)]
+            said = failing_open(asked)
+            if said or not asked:
+                found = said or "no webhook selects it"
                 intended = f"{_KYVERNO_WEBHOOK} selects it and fails closed"
                 yield Discrepancy.of(UNCALLED, name, f"Namespace {name}", found, intended)
 
@@ -386,10 +370,6 @@ def _message(each: Difference) -> Message:
 
 def _place(each: Difference) -> str:
     return each.name if each.kind == "Namespace" else each.namespace
-
-
-def _key(manifest: Manifest) -> tuple[str, str]:
-    return resource_type(manifest), name_of(manifest)
 
 
 def _is(found: Manifest, each: Difference) -> bool:

@@ -14,6 +14,7 @@ from flux_tenancy.components.installs.flux.egress import ARTIFACT_NAME
 from flux_tenancy.components.installs.flux.release import component_of, lane_of
 from flux_tenancy.components.policies.config import PolicyMode
 from flux_tenancy.components.policies.policy import PolicyName
+from flux_tenancy.components.rbac.subjects import user_of
 from flux_tenancy.components.stack.config import StackConfig
 from flux_tenancy.components.tenant.annotations import LANE
 from flux_tenancy.components.tenant.role import FLUX_KINDS
@@ -74,7 +75,7 @@ class Tenancy:
     @property
     def user(self) -> str:
         """The account's user name in Kubernetes; empty without an account."""
-        return self.account and f"system:serviceaccount:{self.home}:{self.account}"
+        return self.account and user_of(self.home, self.account)
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ class Scene:
     bindings: Sequence[Manifest] = ()
     storage_classes: Sequence[Manifest] = ()
     allowed_classes: Sequence[str] | None = None
-    image: str = "registry.example.com/isolation:1"
+    image: str = _DEFAULT_IMAGE
     alone: bool = False
     artifact_names: Sequence[str] = ()
 
@@ -138,7 +139,7 @@ class Scene:
         deployments = self.controllers.get(controller, ())
         for deployment in sorted(deployments, key=lambda each: lane_of(each) != self.lane):
             account = deployment["spec"]["template"]["spec"].get("serviceAccountName", "default")
-            return f"system:serviceaccount:{deployment['metadata']['namespace']}:{account}"
+            return user_of(deployment["metadata"]["namespace"], account)
         return ""
 
 
@@ -154,8 +155,7 @@ def tenants(api: client.ApiClient) -> list[str]:
     Raises:
         ApiException: the API server does not let the user see them.
     """
-    found = items(api, "/api/v1/namespaces", labelSelector=TENANT_LABEL)
-    return sorted({each["metadata"]["labels"][TENANT_LABEL] for each in found})
+    return sorted(set(_labelled(api).values()))
 
 
 def has_account(api: client.ApiClient, name: str) -> bool:
@@ -173,8 +173,12 @@ def labelled_namespaces(api: client.ApiClient, name: str) -> list[str]:
     Raises:
         ApiException: the API server does not let the user see them.
     """
+    return [namespace for namespace, tenant in _labelled(api).items() if tenant == name]
+
+
+def _labelled(api: client.ApiClient) -> dict[str, str]:
     found = items(api, "/api/v1/namespaces", labelSelector=TENANT_LABEL)
-    return [each["metadata"]["name"] for each in found if each["metadata"]["labels"][TENANT_LABEL] == name]
+    return {each["metadata"]["name"]: each["metadata"]["labels"][TENANT_LABEL] for each in found}
 
 
 def tenancy(api: client.ApiClient, name: str, namespaces: Sequence[str] = (), account: str = "") -> Tenancy:

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Sequence
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
 from flux_tenancy.components.policies.policy import PolicyName
 from flux_tenancy.components.policies.table import policies
-from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest, selects
+from flux_tenancy.components.rbac.subjects import user_of
+from flux_tenancy.components.vocabulary.manifests import RBAC, Manifest
 from flux_tenancy.components.vocabulary.names import Controller
 from flux_tenancy.isolation.attempts.rows import bound_role, made, named, platforms_bindings
 from flux_tenancy.isolation.model import NAME, AccessReview, Attempt, Control, Finding, Layer, Request, State
 from flux_tenancy.isolation.scene import RESOURCES, Scene
-from flux_tenancy.operations.admission.policies import PolicyInForce
+from flux_tenancy.operations.admission.policies import PolicyInForce, failing_open, webhooks_for
 
 _EVERYTHING = "cluster-admin"
 # What a controller that runs a tenant's content must not be able to do.
@@ -105,7 +106,7 @@ def volumes(scene: Scene) -> Iterator[Attempt]:
         )
 
 
-_REPLICASETS = "system:serviceaccount:kube-system:replicaset-controller"
+_REPLICASETS = user_of("kube-system", "replicaset-controller")
 
 
 def running_controls(scene: Scene) -> Iterator[Control]:
@@ -280,14 +281,11 @@ def _while_down(scene: Scene) -> Finding:
     labels = scene.namespace["metadata"].get("labels", {})
     asked = [
         webhook
-        for configuration in scene.webhooks
-        for webhook in configuration.get("webhooks", ())
-        if selects(webhook.get("namespaceSelector", {}), labels)
-        and any(set(rule.get("apiGroups", ())) & {"*", *_GROUPS} for rule in webhook.get("rules", ()))
+        for webhook in webhooks_for(labels, scene.webhooks)
+        if any(set(rule.get("apiGroups", ())) & {"*", *_GROUPS} for rule in webhook.get("rules", ()))
     ]
-    open_ones = [webhook["name"] for webhook in asked if webhook.get("failurePolicy") == "Ignore"]
-    if open_ones:
-        return Finding(Layer.ADMISSION, State.OPEN, f"{', '.join(sorted(open_ones))} fails open")
+    if said := failing_open(asked):
+        return Finding(Layer.ADMISSION, State.OPEN, said)
     if asked:
         return Finding(Layer.ADMISSION, State.HOLDS, f"{asked[0]['name']} fails closed", asked[0]["name"])
     if scene.admission_policies:

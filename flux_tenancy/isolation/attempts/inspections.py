@@ -12,7 +12,7 @@ from ipaddress import ip_address, ip_network
 
 from flux_tenancy.components.installs.flux.lockdown_flags import DEFAULT_ACCOUNT, flags_for
 from flux_tenancy.components.installs.flux.release import arguments_of, environment_of, lane_of, version_of
-from flux_tenancy.components.rbac.subjects import ALL_ACCOUNTS, Subject, SubjectKind, subjects_of
+from flux_tenancy.components.rbac.subjects import ALL_ACCOUNTS, Subject, SubjectKind, subjects_of, user_of
 from flux_tenancy.components.tenant.further_access import is_documented
 from flux_tenancy.components.tenant.role import FLUX_KINDS, group_resource
 from flux_tenancy.components.vocabulary.manifests import DISK, Manifest, name_of, parse_quantity, selects
@@ -295,7 +295,7 @@ def _powerless_default(scene: Scene, controller: str) -> Iterator[AccessReview |
     """The default account must have no rights."""
     for deployment in scene.controllers.get(Controller(controller), ())[:1]:
         if name := arguments_of(deployment).get(DEFAULT_ACCOUNT):
-            user = f"system:serviceaccount:{scene.tenancy.home}:{name}"
+            user = user_of(scene.tenancy.home, name)
             if user == scene.tenancy.user:
                 yield Finding(Layer.FLUX, State.HOLDS, f"the default account {name} is the tenant's account")
             else:

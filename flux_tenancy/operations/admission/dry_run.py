@@ -5,6 +5,7 @@ Source: https://kubernetes.io/docs/reference/using-api/api-concepts/#dry-run
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
@@ -75,14 +76,20 @@ def objects(api: client.ApiClient, kind: Kind, namespaces: Mapping[str, str]) ->
 
 def would_be_created(api: client.ApiClient, kind: Kind, manifest: Manifest) -> Response:
     """The API server's answer to the creation of a copy of an object, as a dry run."""
-    path = kind.path(manifest["metadata"]["namespace"])
+    return answered(api, "POST", kind.path(manifest["metadata"]["namespace"]), copy_of(manifest), dryRun="All")
+
+
+def answered(
+    api: client.ApiClient, method: str, path: str, body: Mapping[str, Any] | None = None, **query: str
+) -> Response:
+    """The API server's answer to a request, which may be a refusal. Raises ApiException: there is no answer."""
     try:
-        response = ask(api, "POST", path, copy_of(manifest), dryRun="All")
+        response = ask(api, method, path, body, **query)
     except ApiException as error:
-        if error.headers is None:  # no answer
+        if not error.status:
             raise
-        return Response(error.status, error.headers.getlist("Warning"), answer_of(error))
-    return Response(response.status, response.headers.getlist("Warning"))
+        return Response(error.status, error.headers.getlist("Warning") if error.headers else (), answer_of(error))
+    return Response(response.status, response.headers.getlist("Warning"), stored=json.loads(response.data))
 
 
 def _versions(api: client.ApiClient, group: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,7 @@ from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine
 from flux_tenancy.components.policies.policy import Policy, PolicyName
 from flux_tenancy.components.policies.rendering import KYVERNO_API, POLICIES
 from flux_tenancy.components.policies.table import is_of
-from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.manifests import Manifest, selects
 from flux_tenancy.project.errors import OperationError
 
 _ADMISSION = "/apis/admissionregistration.k8s.io/v1"
@@ -44,6 +44,22 @@ def policies_in_force(api: client.ApiClient) -> list[PolicyInForce]:
         ApiException: the API server refuses to list them.
     """
     return sorted([*_native(api), *_kyverno(api)])
+
+
+def webhooks_for(labels: Mapping[str, str], configurations: Iterable[Manifest]) -> list[Manifest]:
+    """The webhooks that select a namespace with these labels."""
+    return [
+        webhook
+        for configuration in configurations
+        for webhook in configuration.get("webhooks") or ()
+        if selects(webhook.get("namespaceSelector", {}), labels)
+    ]
+
+
+def failing_open(webhooks: Iterable[Manifest]) -> str:
+    """Says which webhooks need not answer; empty if all must."""
+    names = sorted(each["name"] for each in webhooks if each.get("failurePolicy") == "Ignore")
+    return f"{', '.join(names)} fails open" if names else ""
 
 
 def check_in_force(

@@ -19,10 +19,11 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Any
 
+from flux_tenancy.components.config.messages import printable
 from flux_tenancy.components.installs.capsule import CREATED_BY_LABEL
 from flux_tenancy.components.installs.kyverno import WEBHOOK_LABEL
 from flux_tenancy.components.plan import FIELD_MANAGER, applying_managers
-from flux_tenancy.components.vocabulary.manifests import Manifest
+from flux_tenancy.components.vocabulary.manifests import Manifest, qualified
 from flux_tenancy.operations.drift.managed_fields import (
     MISSING,
     FieldPath,
@@ -138,6 +139,11 @@ class Difference:
     by: str = ""
     since: str = ""
     urn: str = ""
+
+    @property
+    def label(self) -> str:
+        """Kind, namespace and name of the object, as people read them."""
+        return f"{self.kind} {printable(qualified(self.namespace, self.name))}"
 
 
 @dataclass(frozen=True)

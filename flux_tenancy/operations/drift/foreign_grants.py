@@ -218,28 +218,15 @@ def applied_by_stack(
     return applied
 
 
-def applied_by_charts(releases: Iterable[Mapping[str, Any]]) -> frozenset[str]:
-    """The objects of RBAC and the network policies of the stack's own charts, as `applied_by_flux` has them.
-
-    Args:
-        releases: their releases. Source: `resourceNames` of Pulumi's resource Release
-    """
-    return frozenset(
-        _entry(namespace, name, *reversed(kind.partition("/")[0].partition(".")[::2]))
-        for release in releases
-        for kind, names in (release.get("resourceNames") or {}).items()
-        for namespace, _, name in (each.rpartition("/") for each in names)
-    )
-
-
 def entry_of(type_: str, found: Manifest) -> str:
     """What an object of a type is called in an inventory."""
     _, api, kind = type_.split(":")
     metadata = found["metadata"]
-    return _entry(metadata.get("namespace", ""), metadata["name"], api.partition("/")[0].replace("core", ""), kind)
+    return entry_for(metadata.get("namespace", ""), metadata["name"], api.partition("/")[0].replace("core", ""), kind)
 
 
-def _entry(namespace: str, name: str, group: str, kind: str) -> str:
+def entry_for(namespace: str, name: str, group: str, kind: str) -> str:
+    """What an object is called in an inventory."""
     return f"{namespace}_{name.replace(':', '__')}_{group}_{kind}"
 
 

@@ -8,14 +8,14 @@ exceptions count. Both come from the chart, so they are compared with its values
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
 from kubernetes import client
 
 from flux_tenancy.components.installs.kyverno import KYVERNO
-from flux_tenancy.components.vocabulary.manifests import Manifest, name_of
+from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.operations.drift.differences import Difference, What
 from flux_tenancy.operations.drift.lists import read_lists
 from flux_tenancy.operations.drift.managed_fields import MISSING
@@ -49,12 +49,12 @@ def left_out(
     api: client.ApiClient,
     namespaces: Collection[str],
     unread: list[str] | None = None,
-    releases: Iterable[Mapping[str, Any]] = (),
+    installed: Collection[str] = (),
 ) -> Iterator[Difference]:
     """What Kyverno leaves out that concerns tenants. It belongs to no resource of the stack but Kyverno's release.
 
     Args:
-        releases: the stack's releases; the Deployments of Kyverno's must be there.
+        installed: the Deployments that the chart has created.
         unread: gets the types that this user may not list; without it, they are an error.
 
     Raises:
@@ -65,7 +65,7 @@ def left_out(
         if each["metadata"]["name"] == _CONFIG_MAP:
             yield from by_configuration(each.get("data") or {}, namespaces)
     if (deployments := lists.get(_DEPLOYMENTS)) is not None:
-        yield from (*by_flags(deployments), *by_replicas(deployments), *missing_deployments(deployments, releases))
+        yield from (*by_flags(deployments), *by_replicas(deployments), *missing_deployments(deployments, installed))
 
 
 def by_configuration(data: Mapping[str, str], namespaces: Collection[str]) -> Iterator[Difference]:
@@ -103,22 +103,11 @@ def by_replicas(deployments: Sequence[Manifest]) -> Iterator[Difference]:
             yield _difference("Deployment", each["metadata"]["name"], "spec.replicas", 0, "at least 1")
 
 
-def missing_deployments(deployments: Sequence[Manifest], releases: Iterable[Mapping[str, Any]]) -> Iterator[Difference]:
-    """Kyverno's controllers that the stack's release has created and somebody has deleted.
-
-    Source: `resourceNames` of Pulumi's resource Release
-    """
-    there = {name_of(each) for each in deployments if "deletionTimestamp" not in each["metadata"]}
-    applied = {
-        name
-        for release in releases
-        for kind, names in (release.get("resourceNames") or {}).items()
-        if re.match(r"Deployment\b", kind)
-        for name in names
-        if name.startswith(f"{KYVERNO.namespace}/")
-    }
-    for each in sorted(applied - there):
-        yield Difference(What.MISSING, "Deployment", KYVERNO.namespace, each.partition("/")[2])
+def missing_deployments(deployments: Sequence[Manifest], installed: Collection[str]) -> Iterator[Difference]:
+    """Kyverno's controllers that the chart has created and somebody has deleted."""
+    there = {each["metadata"]["name"] for each in deployments if "deletionTimestamp" not in each["metadata"]}
+    for each in sorted(set(installed) - there):
+        yield Difference(What.MISSING, "Deployment", KYVERNO.namespace, each)
 
 
 def _concerns(entry: str, namespaces: Collection[str]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -66,7 +66,24 @@ class RecordedState:
 
     def names(self, type_: str) -> set[str]:
         """The names of its objects of a type."""
-        return {name_of(each.manifest) for each in self.objects if each.type == type_}
+        return {name for own, name in self.keys if own == type_}
+
+    @property
+    def keys(self) -> set[tuple[str, str]]:
+        """Type and `namespace/name` of its objects."""
+        return {(each.type, name_of(each.manifest)) for each in self.objects}
+
+    def created_by_charts(self) -> Iterator[tuple[str, str, str, str]]:
+        """API group, kind, namespace and name of what its releases have created.
+
+        Source: `resourceNames` of Pulumi's resource Release, by keys like `Role.rbac.authorization.k8s.io/…`
+        """
+        for release in self.releases:
+            for key, names in (release.get("resourceNames") or {}).items():
+                kind, _, group = key.partition("/")[0].partition(".")
+                for each in names:
+                    namespace, _, name = each.rpartition("/")
+                    yield group, kind, namespace, name
 
 
 def read_recorded(stack: str, project: Path, *options: str) -> RecordedState:

@@ -30,7 +30,7 @@ from kubernetes.utils import DEFAULT_BACKOFF, retry_on_conflict
 from flux_tenancy.components.cluster.client import APPLY_PATCH, ClusterUnavailable, ask, explaining, get, path_of
 from flux_tenancy.components.config.messages import Message, printable
 from flux_tenancy.components.recovery.cluster import relinquish
-from flux_tenancy.components.vocabulary.manifests import Manifest, qualified
+from flux_tenancy.components.vocabulary.manifests import Manifest
 from flux_tenancy.operations.drift.differences import (
     MANAGERS,
     SECRET_VALUE,
@@ -128,7 +128,7 @@ def repair(stack: str, project: Path, *, update_follows: bool = False) -> Earlie
             Message(
                 "FT-OPS-345",
                 f"objects of stack {stack} are still being deleted after {DELETION_SECONDS} s: "
-                f"{', '.join(map(_label, left))}",
+                f"{', '.join(each.label for each in left)}",
                 f"run the command again once they are gone; `pulumi up --stack {stack}` names the finalizers that "
                 "block a namespace",
             )
@@ -163,7 +163,7 @@ def _refreshed(urns: Set[str], deferred: Container[str], stack: str, project: Pa
         if not _is_going(left):
             return left
         if deadline is None:
-            typer.echo(f"Waiting until objects are deleted: {', '.join(map(_label, left))}", err=True)
+            typer.echo(f"Waiting until objects are deleted: {', '.join(each.label for each in left)}", err=True)
             deadline = time.monotonic() + DELETION_SECONDS
         elif time.monotonic() > deadline:
             return left
@@ -289,9 +289,5 @@ def _left(differences: Iterable[Difference], reasons: Mapping[str, str]) -> Iter
     fields: dict[str, list[str]] = defaultdict(list)
     for each in differences:
         reason = f" ({reasons[each.urn]})" if each.urn in reasons else ""
-        fields[f"{_label(each)}{reason}"].append(printable(each.field) or "missing")
+        fields[f"{each.label}{reason}"].append(printable(each.field) or "missing")
     yield from (f"{name}: {', '.join(listed)}" for name, listed in fields.items())
-
-
-def _label(difference: Difference) -> str:
-    return f"{difference.kind} {printable(qualified(difference.namespace, difference.name))}"

@@ -35,8 +35,8 @@ from flux_tenancy.operations.drift.foreign_grants import (
     ROLE_BINDING,
     Reach,
     added_rights,
-    applied_by_charts,
     applied_by_stack,
+    entry_for,
     entry_of,
     foreign_objects,
     grant_of,
@@ -103,7 +103,12 @@ def drift_of(api: client.ApiClient, recorded: RecordedState) -> Drift:
     if KYVERNO.namespace in platform:
         tenants = [name_of(each) for each in lists.get(NAMESPACE, ()) if tenant_of(each) is not None]
         with explaining(api):
-            found += left_out(api, tenants, unread, recorded.releases)
+            deployments = {
+                name
+                for _, kind, namespace, name in recorded.created_by_charts()
+                if (kind, namespace) == ("Deployment", KYVERNO.namespace)
+            }
+            found += left_out(api, tenants, unread, deployments)
     found.sort(key=lambda each: (list(What).index(each.what), each.namespace, each.kind, each.name, each.field))
     compared = sum(each.type in lists for each in recorded.objects)
     return Drift(tuple(found), compared, tuple(sorted({each.rpartition(":")[2] for each in unread})), lists)
@@ -136,7 +141,8 @@ def _foreign(api: client.ApiClient, recorded: RecordedState, unknown: Lists, lis
     of_platform = [name for name, tenant in tenant_of.items() if tenant is None]
     # What a tenant's Flux has applied is no reason to give it rights in the whole cluster.
     places = tenant_of | tenants_by_namespace(lists.get(NAMESPACE, ()))
-    known, of_charts = _known(recorded), applied_by_charts(recorded.releases)
+    known = recorded.keys
+    of_charts = {entry_for(place, name, group, kind) for group, kind, place, name in recorded.created_by_charts()}
     of_others = {name for name, tenant in places.items() if tenant is not None}
     applied = of_charts | applied_by_stack(lists, known, apart=of_others)
     labels = {name_of(each): each["metadata"].get("labels") or {} for each in lists.get(NAMESPACE, ())}
@@ -166,12 +172,8 @@ def _foreign(api: client.ApiClient, recorded: RecordedState, unknown: Lists, lis
     yield from added_rights(unknown.get(CLUSTER_ROLE, ()), bound, own, applied)
 
 
-def _known(recorded: RecordedState) -> set[tuple[str, str]]:
-    return {(each.type, name_of(each.manifest)) for each in recorded.objects}
-
-
 def _unknown(recorded: RecordedState, lists: Lists) -> dict[str, list[Manifest]]:
-    known = _known(recorded) | recorded.pending
+    known = recorded.keys | recorded.pending
     return {type_: [each for each in listed if (type_, name_of(each)) not in known] for type_, listed in lists.items()}
 
 

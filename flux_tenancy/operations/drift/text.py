@@ -18,7 +18,6 @@ from typing import Any
 import typer
 
 from flux_tenancy.components.config.messages import printable, without_passwords
-from flux_tenancy.components.vocabulary.manifests import qualified
 from flux_tenancy.operations.drift.differences import Difference, What, is_former_manager
 from flux_tenancy.operations.drift.kyverno_settings import CREATE_KYVERNO, RESTORE_KYVERNO
 from flux_tenancy.operations.drift.managed_fields import MISSING
@@ -75,7 +74,7 @@ def to_json(drift: Drift) -> str:
 
 
 def _paragraph(each: Difference) -> Iterator[str]:
-    yield f"{_HEADINGS[each.what]}: {each.kind} {printable(qualified(each.namespace, each.name))}"
+    yield f"{_HEADINGS[each.what]}: {each.label}"
     if each.field:
         yield f"  {printable(each.field)}"
     for sign, values in zip("-+", _values(each), strict=True):
@@ -111,7 +110,7 @@ def _unowned(found: Iterable[Difference]) -> Iterator[str]:
         yield "Leftovers are not in the state. Run `pulumi up` first: it takes over those that the stack describes."
     if containers := [each for each in unowned if each.kind in _DELETING]:
         yield "No command is shown for these, because their deletion also deletes their content or what they applied:"
-        yield from (f"  {each.kind} {printable(qualified(each.namespace, each.name))}" for each in containers)
+        yield from (f"  {each.label}" for each in containers)
     if deletable := [each for each in unowned if each.kind not in _DELETING]:
         yield "Leftovers and objects that are not part of the stack are not deleted. To delete them:"
         yield from (f"  {_deletion(each)}" for each in deletable)

@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 from kubernetes.client.exceptions import ApiException
 from sample_stack import flux_config
+from urllib3 import HTTPHeaderDict
 
 from flux_tenancy.components.policies import kyverno_only
 from flux_tenancy.components.stack.config import StackConfig
@@ -21,6 +22,7 @@ from flux_tenancy.isolation.inventory import KYVERNO_POLICY, StackInventory, des
 from flux_tenancy.isolation.model import TenantProfile
 from flux_tenancy.isolation.profile import NATIVE_BINDING, READ, against_profile
 from flux_tenancy.isolation.scene import Tenancy
+from flux_tenancy.operations.admission import dry_run
 from flux_tenancy.operations.drift.differences import Difference, What
 from flux_tenancy.operations.drift.foreign_grants import CLUSTER_ROLE_BINDING, ROLE_BINDING
 from flux_tenancy.operations.drift.generated import Generated
@@ -300,7 +302,7 @@ class Provisioned(Held):
         super().__init__(monkeypatch, onboarding=True)
         self.asked: list[tuple[str, str]] = []
         self.statuses: list[int] = []
-        monkeypatch.setattr(inventory, "ask", self.ask)
+        monkeypatch.setattr(dry_run, "ask", self.ask)
         namespace = labelled("green", "green-team")
         namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] = "restricted"
         self.lists[NAMESPACE].append(namespace)
@@ -314,7 +316,7 @@ class Provisioned(Held):
             error = ApiException(status=self.statuses.pop(0))
             error.body = json.dumps({"message": "no\x1b[2J"})
             raise error
-        return SimpleNamespace(data=json.dumps(body))
+        return SimpleNamespace(status=200, headers=HTTPHeaderDict(), data=json.dumps(body))
 
 
 def test_what_kyverno_provisions_is_as_intended(monkeypatch):
