@@ -1,4 +1,4 @@
-"""Before the first resource: GitHub is asked only about what is new there, and each refusal is explained."""
+"""Before the first resource: GitHub is asked only about what is new there and credentials; refusals are explained."""
 
 import json
 import re
@@ -10,7 +10,12 @@ from sample_sources import app_key, private_key, stack, with_deploy_key
 
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE, deploy_key_name
-from flux_tenancy.components.git.github_preflight import lost_repositories, repository_problems, unregistered
+from flux_tenancy.components.git.github_preflight import (
+    identity_problems,
+    lost_repositories,
+    repository_problems,
+    unregistered,
+)
 from flux_tenancy.components.keys.ssh_keys import read_private_key
 
 NOTHING = State({})
@@ -19,6 +24,7 @@ TENANT = "tenants.dev-team.source.github"
 TOKENS = ("gh-t0ken", "env-t0ken", "installation-t0ken")
 APP = {"appId": 17, "installationId": 4711, "privateKey": app_key()}
 INSTALLATION = "/api/v3/app/installations/4711/access_tokens"
+INSTALLATION_TOKEN = b'{"token": "installation-t0ken", "expires_at": "2036-01-01T00:00:00Z", "permissions": {}}'
 
 
 @pytest.fixture(autouse=True)
@@ -40,17 +46,28 @@ def github(server, **owners):
     return {"baseUrl": f"{server}/", "owners": owners or {"acme": {"token": "gh-t0ken"}}}
 
 
+def found_problems(config, recorded=NOTHING):
+    new = unregistered(config.git_sources, recorded)
+    found = repository_problems(config.git_sources, new, "Pulumi.staging.yaml")
+    assert not any(token in str(problem) for token in TOKENS for problem in found)
+    return found
+
+
 def problems(config, recorded=NOTHING):
     """The path and the code of each problem."""
-    found = repository_problems(config.git_sources, unregistered(config.git_sources, recorded), "Pulumi.staging.yaml")
-    assert not any(token in str(problem) for token in TOKENS for problem in found)
-    return [(problem.path, problem.code) for problem in found]
+    return [(problem.path, problem.code) for problem in found_problems(config, recorded)]
 
 
-def refused(status, body=b"{}", headers=None):
-    """The problems if GitHub gives this answer about the repository of the tenant dev-team."""
-    with serving({APPS: body}, status, headers) as server:
-        return problems(stack({"dev-team": with_deploy_key()}, github=github(server)))
+def refused(status, body=b"{}"):
+    """The problems if GitHub gives this answer about the repository of the tenant dev-team, and is asked once.
+
+    The operator decides whether to retry; nothing has been applied yet.
+    """
+    paths: list[Any] = []
+    with serving({APPS: body}, status, asked=paths) as server:
+        found = problems(stack({"dev-team": with_deploy_key()}, github=github(server)))
+    assert paths == [APPS]
+    return found
 
 
 def recorded(*resources):
@@ -91,9 +108,7 @@ def test_a_repository_that_cannot_be_managed_is_an_error(status, body, code):
 def test_any_other_refusal_is_an_error_with_the_words_of_github(status):
     with serving({APPS: message("API rate limit exceeded\x1b for user ID 17.")}, status) as server:
         config = stack({"dev-team": with_deploy_key()}, github=github(server))
-        [problem] = repository_problems(
-            config.git_sources, unregistered(config.git_sources, NOTHING), "Pulumi.staging.yaml"
-        )
+        [problem] = found_problems(config)
 
     assert problem.code == "FT-GIT-007"
     assert f"{status} for acme/apps: API rate limit exceeded for user ID 17." in problem.message
@@ -105,16 +120,6 @@ def test_an_outage_is_an_error(status, body):
     assert refused(status, body) == [(TENANT, "FT-GIT-007")]
 
 
-def test_a_request_is_not_repeated_during_an_outage():
-    """The operator decides whether to retry; nothing has been applied yet."""
-    paths: list[Any] = []
-
-    with serving({}, 503, asked=paths) as server:
-        problems(stack({"dev-team": with_deploy_key()}, github=github(server)))
-
-    assert paths == [APPS]
-
-
 def test_a_server_that_cannot_be_reached_is_an_error():
     server = f"http://127.0.0.1:{closed_port()}"
 
@@ -124,25 +129,6 @@ def test_a_server_that_cannot_be_reached_is_an_error():
 @pytest.mark.parametrize("body", [b"<html>Welcome</html>", b"{", b"{}", b"[]", b'{"permissions": null}', b""])
 def test_a_server_that_is_not_github_is_an_error(body):
     assert refused(200, body) == [(TENANT, "FT-GIT-003")]
-
-
-def test_the_token_is_read_from_the_configuration_or_else_from_the_environment(monkeypatch):
-    seen = []
-
-    def client(_, found):
-        seen.append(found.token)
-        raise ZeroDivisionError
-
-    def auth(identity):
-        monkeypatch.setattr("flux_tenancy.components.git.github_access._client", client)
-        with pytest.raises(ZeroDivisionError):
-            problems(stack({"dev-team": with_deploy_key()}, github=github("http://127.0.0.1:1", acme=identity)))
-        return seen[-1]
-
-    monkeypatch.setenv("GITHUB_TOKEN", "env-t0ken")
-
-    assert auth({"token": "gh-t0ken"}) == "gh-t0ken"
-    assert auth({}) == "env-t0ken"
 
 
 @pytest.mark.parametrize("environment", [None, ""])
@@ -160,8 +146,7 @@ def test_without_any_token_no_request_is_sent(monkeypatch, environment):
 
 def test_an_app_uses_a_token_of_its_installation_and_its_user_permissions_are_ignored():
     """GitHub reports what a user may do in a repository; for an App, every permission is `false`."""
-    token = {"token": "installation-t0ken", "expires_at": "2036-01-01T00:00:00Z", "permissions": {}}
-    answers = {INSTALLATION: json.dumps(token).encode(), APPS: repository(admin=False)}
+    answers = {INSTALLATION: INSTALLATION_TOKEN, APPS: repository(admin=False)}
     paths: list[Any] = []
 
     with serving(answers, asked=paths) as server:
@@ -201,27 +186,25 @@ def test_each_repository_is_a_separate_error():
 
 
 @pytest.mark.parametrize(
-    ("identity", "setting"),
+    ("identity", "setting", "token"),
     [
-        ({}, "GITHUB_TOKEN"),
-        ({"token": "gh-t0ken"}, "github.owners.acme.token"),
-        ({"app": APP}, "github.owners.acme.app"),
+        ({}, "GITHUB_TOKEN", "env-t0ken"),
+        ({"token": "gh-t0ken"}, "github.owners.acme.token", "gh-t0ken"),
+        ({"app": APP}, "github.owners.acme.app", "installation-t0ken"),
     ],
 )
 @pytest.mark.parametrize("status", [401, 404])
-def test_a_refusal_names_the_setting_whose_credentials_were_refused(monkeypatch, identity, setting, status):
+def test_a_refusal_names_the_setting_whose_credentials_were_refused(monkeypatch, identity, setting, token, status):
     monkeypatch.setenv("GITHUB_TOKEN", "env-t0ken")
-    token = {"token": "installation-t0ken", "expires_at": "2036-01-01T00:00:00Z", "permissions": {}}
-    answers = {INSTALLATION: json.dumps(token).encode()}
+    used: list[str] = []
 
-    with serving(answers, status, statuses={INSTALLATION: 201}) as server:
-        config = stack({"dev-team": with_deploy_key()}, github=github(server, acme=identity))
-        [problem] = repository_problems(
-            config.git_sources, unregistered(config.git_sources, NOTHING), "Pulumi.staging.yaml"
-        )
+    answers, statuses = {INSTALLATION: INSTALLATION_TOKEN}, {INSTALLATION: 201}
+    with serving(answers, status, statuses=statuses, authorizations=used) as server:
+        [problem] = found_problems(stack({"dev-team": with_deploy_key()}, github=github(server, acme=identity)))
 
     named = re.findall(r"GITHUB_TOKEN|github\.owners[.\w]+", problem.message)
     assert set(named) == {setting}, problem.message
+    assert used[-1].split()[-1] == token
 
 
 def test_an_error_about_the_platforms_own_repository_names_its_key():
@@ -263,14 +246,6 @@ def test_only_keys_and_webhooks_that_are_not_registered_yet_need_a_request(sourc
         return stack({"dev-team": source}, github=github(server))
 
     assert asked(config, recorded(*state)) == (["acme/apps"] if new else [])
-
-
-def test_an_outage_does_not_stop_a_stack_with_everything_registered():
-    tenants = {"dev-team": with_deploy_key(webhook={}), "ops-team": with_deploy_key("second")}
-    server = f"http://127.0.0.1:{closed_port()}"
-
-    state = recorded(("dev-team", "first"), ("dev-team",), ("ops-team", "second"))
-    assert problems(stack(tenants, github=github(server)), state) == []
 
 
 def test_the_public_api_has_no_path_prefix(monkeypatch):
@@ -327,3 +302,80 @@ def test_only_a_repository_that_is_gone_or_archived_and_was_there_before_is_no_e
     warnings = lost_repositories(config.git_sources, new, found, state)
     assert list(warnings) == lost
     assert {each.code for each in warnings.values()} <= {"FT-GIT-014"}
+
+
+# If nothing new has to be registered, only the credentials are checked.
+LIMIT = "/api/v3/rate_limit"
+REGISTERED = recorded(("dev-team", "first"))
+
+
+def refused_owners(server, *, state=REGISTERED, **owners):
+    """The path and the code of each problem with the credentials of owners."""
+    config = stack({"dev-team": with_deploy_key()}, github={"baseUrl": f"{server}/", "owners": owners})
+    found = identity_problems(config.git_sources, unregistered(config.git_sources, state), "Pulumi.staging.yaml")
+    assert not any("t0ken" in str(problem) for problem in found)
+    return [(problem.path, problem.code) for problem in found]
+
+
+@pytest.mark.parametrize("owners", [{}, {"acme": {}}, {"other": {"token": "other-t0ken"}}])
+@pytest.mark.parametrize("token", [None, ""])
+def test_missing_credentials_are_an_error_even_if_nothing_is_to_be_registered(monkeypatch, owners, token):
+    if token is not None:
+        monkeypatch.setenv("GITHUB_TOKEN", token)
+    paths: list[Any] = []
+
+    with serving({}, asked=paths) as server:
+        found = refused_owners(server, **owners)
+
+    assert found == [("github.owners.acme", "FT-GIT-001")]
+    assert paths == []
+
+
+def test_owners_of_repositories_that_the_preflight_checks_are_not_checked_again():
+    assert refused_owners(f"http://127.0.0.1:{closed_port()}", state=State({})) == []
+
+
+def test_a_stack_without_github_sends_no_request():
+    sources = stack({"dev-team": {}}).git_sources
+
+    assert identity_problems(sources, unregistered(sources, REGISTERED), "Pulumi.staging.yaml") == []
+
+
+def test_credentials_that_github_accepts_cost_one_request_that_its_limit_does_not_count(monkeypatch):
+    monkeypatch.setenv("GITHUB_TOKEN", "env-t0ken")
+    paths: list[Any] = []
+
+    with serving({LIMIT: json.dumps({"resources": {}, "rate": {}}).encode()}, asked=paths) as server:
+        assert refused_owners(server) == []
+
+    assert paths == [LIMIT]
+
+
+@pytest.mark.parametrize(
+    ("owners", "statuses"),
+    [
+        ({}, {}),
+        ({"acme": {"token": "gh-t0ken"}}, {}),
+        ({"acme": {"app": APP}}, {}),
+        ({"acme": {"app": APP}}, {INSTALLATION: 201}),
+    ],
+    ids=["environment", "token", "app", "token of the app"],
+)
+def test_rejected_credentials_are_an_error_that_names_them(monkeypatch, owners, statuses):
+    monkeypatch.setenv("GITHUB_TOKEN", "env-t0ken")
+
+    with serving({INSTALLATION: INSTALLATION_TOKEN}, 401, statuses=statuses) as server:
+        assert refused_owners(server, **owners) == [("github.owners.acme", "FT-GIT-004")]
+
+
+@pytest.mark.parametrize("status", [403, 404, 429, 500, 503])
+def test_other_answers_do_not_stop_the_update(status):
+    """A GitHub Enterprise Server without rate limits answers 404."""
+    with serving({}, status) as server:
+        assert refused_owners(server, acme={"token": "gh-t0ken"}) == []
+
+
+def test_an_outage_does_not_stop_the_update():
+    assert refused_owners(f"http://127.0.0.1:{closed_port()}", acme={"token": "gh-t0ken"}) == []
+    with serving({LIMIT: b"<html>Unicorn!</html>"}) as server:
+        assert refused_owners(server, acme={"token": "gh-t0ken"}) == []

@@ -10,7 +10,6 @@ from sample_stack import git_source
 
 from flux_tenancy.components.git.source import (
     GitAccess,
-    credentials_of,
     planned_source,
     source_objects,
     webhook_path,
@@ -27,8 +26,8 @@ APP = {"appId": 17, "installationId": 4711, "privateKey": app_key()}
 VERIFY = {"keys": {"alice": signing_key("first"), "bob": signing_key("second")}}
 
 
-def objects(known_hosts=(), place=PLACE, **keys):
-    *secrets, source = source_objects(place, git_source(**keys), known_hosts)
+def objects(known_hosts=(), **keys):
+    *secrets, source = source_objects(PLACE, git_source(**keys), known_hosts)
     return SimpleNamespace(secrets=secrets, source=source)
 
 
@@ -124,20 +123,10 @@ def test_credentials_for_https_are_a_password_or_a_token(https, expected):
 )
 def test_the_secret_of_a_github_app_has_its_installation_and_key(installation, expected):
     app = APP | installation
+    always = {"githubAppID": "17", "githubAppPrivateKey": app_key()}
 
-    assert (
-        credentials(githubApp=app)
-        == {
-            "githubAppID": "17",
-            "githubAppPrivateKey": app_key(),
-        }
-        | expected
-    )
-
-
-def test_only_sources_with_a_github_app_use_the_github_provider():
-    assert objects(githubApp=APP).source["spec"]["provider"] == "github"
-    assert "provider" not in objects(https={"password": "pa55word"}).source["spec"]
+    assert credentials(githubApp=app) == always | expected
+    assert objects(githubApp=app).source["spec"]["provider"] == "github"
 
 
 @pytest.mark.parametrize(
@@ -147,10 +136,6 @@ def test_a_certificate_authority_can_be_set_with_all_https_credentials(keys):
     without = credentials(**keys) if keys else {}
 
     assert credentials(certificateAuthority=authority(), **keys) == without | {"ca.crt": authority()}
-
-
-def test_a_public_repository_has_no_credentials():
-    assert credentials_of(git_source(), []) == {}
 
 
 SOURCES_WITH_SECRETS = [
@@ -192,14 +177,6 @@ def test_every_secret_is_immutable_and_in_the_namespace_of_its_source(keys):
     assert secret["metadata"] == {"generateName": f"dev-team-{purpose}-", "namespace": "apps", "labels": LABELS}
 
 
-def test_two_sources_have_separate_secrets():
-    other = ObjectMeta(name="ops-team", namespace="tools", labels={})
-
-    [mine], [theirs] = (objects(place=place, https={"password": "pa55word"}).secrets for place in (PLACE, other))
-
-    assert (reference_to(mine), reference_to(theirs)) == ("dev-team-git", "ops-team-git")
-
-
 def test_metadata_without_labels_sets_none():
     assert ObjectMeta("flux-system", "flux-system", {}).metadata("any") == {"name": "any", "namespace": "flux-system"}
 
@@ -220,10 +197,6 @@ def test_ssh_signing_keys_are_recognized_by_their_file_suffix():
     [secret] = objects(verify={"keys": {"alice": line}}).secrets
 
     assert decoded(secret) == {"alice.sshpub": line}
-
-
-def test_without_keys_nothing_is_verified():
-    assert "verify" not in objects().source["spec"]
 
 
 def test_credentials_and_signing_keys_are_separate_secrets():
