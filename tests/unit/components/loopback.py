@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from kubernetes.client import ApiClient, Configuration
 
 
 def closed_port() -> int:
@@ -70,3 +74,10 @@ def serving(
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+@contextmanager
+def api_client(answers: Mapping[str, object], status: int = 200, **options: Any) -> Iterator[ApiClient]:
+    """A client of an API server that answers with these objects, otherwise as `serving` does."""
+    with serving({path: json.dumps(each).encode() for path, each in answers.items()}, status, **options) as server:
+        yield ApiClient(Configuration(host=server))

@@ -138,6 +138,14 @@ def problems(project: Path, **stack: Any) -> list[str]:
     return [": ".join(filter(None, (problem.file, problem.path, problem.message))) for problem in found]
 
 
+def refusals(project: Path, **stack: Any) -> list[str]:
+    """The path and the code of each problem of such a stack, as `path code`; none repeats the secret `s3cret`."""
+    with pytest.raises(ConfigurationError) as refused:
+        load(project, **stack)
+    assert "s3cret" not in str(refused.value)
+    return [f"{problem.path} {problem.code}" for problem in refused.value.problems]
+
+
 def flux_config(**keys: Any) -> FluxConfig:
     return FluxConfig.model_validate(FLUX | keys)
 

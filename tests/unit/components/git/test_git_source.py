@@ -251,7 +251,7 @@ def test_the_resources_of_a_source_are_attributes():
 
 
 def test_a_source_without_a_webhook_has_no_url():
-    found = []
+    found: list[Any] = []
 
     run_source(stack({"dev-team": with_deploy_key()}), found.append)
 
@@ -265,7 +265,7 @@ def accessed(config):
 
 
 def test_a_stack_without_repositories_at_github_has_no_provider_for_it():
-    tenants = {"dev-team": {}, "ops-team": {"webhook": {"type": "gitlab"}}, "qa-team": ELSEWHERE}
+    tenants: dict[str, Any] = {"dev-team": {}, "ops-team": {"webhook": {"type": "gitlab"}}, "qa-team": ELSEWHERE}
 
     access, registrations = accessed(stack(tenants))
 

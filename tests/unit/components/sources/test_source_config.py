@@ -7,9 +7,8 @@ import trustme
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from sample_sources import authority
-from sample_stack import FLUX, Secret, load
+from sample_stack import FLUX, Secret, load, refusals
 
-from flux_tenancy.components.config.errors import ConfigurationError
 from flux_tenancy.components.policies.config import PoliciesConfig
 from flux_tenancy.components.stack.platform import relaxed_by
 from flux_tenancy.components.tenant.config import TenantConfig
@@ -24,12 +23,8 @@ BUCKET: dict[str, Any] = {
     "credentials": {"accessKey": "id", "secretKey": Secret("s3cret")},
 }
 GIT: dict[str, Any] = {"kind": "GitRepository", "url": "https://git.example.com/shop/apps"}
-KEY = (
-    ec.generate_private_key(ec.SECP256R1())
-    .public_key()
-    .public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
-    .decode()
-)
+PUBLIC = ec.generate_private_key(ec.SECP256R1()).public_key()
+KEY = PUBLIC.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
 CLOUDS: dict[str, Any] = {"sources": {"providers": ["aws", "gcp", "azure"]}}
 TOKENS: dict[str, Any] = FLUX | {"workloadIdentity": True}
 """The policies of a stack that lets sources log in to clouds."""
@@ -47,12 +42,10 @@ def tenant(sources: dict[str, Any], **keys: Any) -> dict[str, Any]:
 
 def refused(tmp_path: Any, source: Any, **sections: Any) -> list[str]:
     """The key below the source and the code of each problem that a stack has with it."""
-    with pytest.raises(ConfigurationError) as raised:
-        load(tmp_path, tenants=tenant({"it": source}), **sections)
+    found = refusals(tmp_path, tenants=tenant({"it": source}), **sections)
     prefix = "tenants.dev-team.sources.it"
-    assert [each.path for each in raised.value.problems if not each.path.startswith(prefix)] == []
-    assert "s3cret" not in str(raised.value)
-    return [f"{each.path.removeprefix(prefix)} {each.code}".strip() for each in raised.value.problems]
+    assert [each for each in found if not each.startswith(prefix)] == []
+    return [each.removeprefix(prefix).strip() for each in found]
 
 
 @pytest.mark.parametrize(
@@ -112,10 +105,7 @@ def test_a_source_of_any_kind_is_taken(tmp_path, source, sections):
         (HELM | {"credentials": {"username": "shop"}}, [".credentials.password FT-CFG-605"]),
         (HELM | {"credentials": {"username": "shop", "password": "s3cret"}}, [".credentials.password FT-CFG-640"]),
         (HELM | {"certificateAuthority": "none"}, [".certificateAuthority FT-CFG-135"]),
-        (
-            HELM | {"clientCertificate": {"certificate": authority()}},
-            [".clientCertificate.privateKey FT-CFG-605"],
-        ),
+        (HELM | {"clientCertificate": {"certificate": authority()}}, [".clientCertificate.privateKey FT-CFG-605"]),
         (
             HELM | {"clientCertificate": {"certificate": authority(), "privateKey": Secret("none")}},
             [".clientCertificate.privateKey FT-CFG-135"],
@@ -135,17 +125,11 @@ def test_a_source_of_any_kind_is_taken(tmp_path, source, sections):
         (OCI | {"serviceAccountName": "puller"}, [".serviceAccountName FT-CFG-820"]),
         (OCI | {"proxy": {"address": "proxy"}}, [".proxy.address FT-CFG-006"]),
         (OCI | {"proxy": {"address": "http://proxy.example.com"}}, [".proxy FT-SRC-049"]),
-        (
-            OCI | {"proxy": {"address": "http://proxy.example.com", "username": "me"}},
-            [".proxy.password FT-CFG-605"],
-        ),
+        (OCI | {"proxy": {"address": "http://proxy.example.com", "username": "me"}}, [".proxy.password FT-CFG-605"]),
         (BUCKET | {"bucketName": "a/../b"}, [".endpoint FT-CFG-150"]),
         (BUCKET | {"bucketName": ""}, [".bucketName FT-CFG-010"]),
         (BUCKET | {"endpoint": "s3.example.com/path"}, [".endpoint FT-CFG-006"]),
-        (
-            BUCKET | {"provider": "aws", "serviceAccountName": "reader"},
-            [".credentials FT-CFG-273"],
-        ),
+        (BUCKET | {"provider": "aws", "serviceAccountName": "reader"}, [".credentials FT-CFG-273"]),
         (BUCKET | {"serviceAccountName": "reader"}, [".serviceAccountName FT-CFG-820"]),
         (BUCKET | {"provider": "aws"}, [".provider FT-SRC-050"]),
         (BUCKET | {"insecure": True}, [".insecure FT-CFG-674"]),
@@ -169,16 +153,20 @@ def test_a_source_that_flux_or_admission_would_refuse_is_reported_with_its_key(t
     assert refused(tmp_path, source) == expected
 
 
-def test_a_bucket_in_a_region_that_admission_would_refuse_is_reported(tmp_path):
-    policies = {"sources": {"bucketRegions": ["eu-1"]}}
-
-    assert refused(tmp_path, BUCKET | {"region": "us-1"}, policies=policies) == [".region FT-CFG-404"]
+ANONYMOUS = {key: value for key, value in BUCKET.items() if key != "credentials"}
 
 
-def test_a_bucket_of_a_cloud_needs_a_login(tmp_path):
-    anonymous = {key: value for key, value in BUCKET.items() if key != "credentials"}
-
-    assert refused(tmp_path, anonymous | {"provider": "aws"}, policies=CLOUDS) == [".provider FT-SRC-026"]
+@pytest.mark.parametrize(
+    ("source", "policies", "expected"),
+    [
+        (BUCKET | {"region": "us-1"}, {"sources": {"bucketRegions": ["eu-1"]}}, ".region FT-CFG-404"),
+        (ANONYMOUS | {"provider": "aws"}, CLOUDS, ".provider FT-SRC-026"),
+        (OCI, {"sources": {"verified": ["OCIRepository"]}}, "FT-CFG-676"),
+    ],
+    ids=["region of a bucket", "bucket of a cloud without a login", "artifact without a signature"],
+)
+def test_a_source_that_the_policies_of_the_stack_refuse_is_reported(tmp_path, source, policies, expected):
+    assert refused(tmp_path, source, policies=policies) == [expected]
 
 
 @pytest.mark.parametrize(
@@ -198,12 +186,6 @@ def test_a_bucket_of_a_cloud_may_log_in_with_a_key(tmp_path, provider, endpoint,
 @pytest.mark.parametrize("source", [HELM, CHARTS, OCI, BUCKET, GIT])
 def test_a_source_of_any_kind_needs_no_entry_of_the_lists(tmp_path, source):
     load(tmp_path, tenants=tenant({"it": source}), policies={"sources": {"allowed": ["https://elsewhere.example.com"]}})
-
-
-def test_an_artifact_without_verify_is_refused_where_its_kind_must_be_signed(tmp_path):
-    policies = {"sources": {"verified": ["OCIRepository"]}}
-
-    assert refused(tmp_path, OCI, policies=policies) == ["FT-CFG-676"]
 
 
 @pytest.mark.parametrize(
