@@ -8,16 +8,15 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from importlib.metadata import entry_points
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import EntryPoint, entry_points
 from operator import attrgetter
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from flux_tenancy.command import drift, fleet, isolation, key, releases, review, tenant
-from flux_tenancy.command.program import MEANINGS, ExitCode, Group, Program
-from flux_tenancy.command.root import new, schemas, up
+from flux_tenancy.command.program import MEANINGS, ExitCode, Group, Program, prepare
 from flux_tenancy.version import VERSION
 
 NAME = "flux-tenancy"
@@ -28,42 +27,81 @@ EXTENSIONS = "flux_tenancy.commands"
 
 Source: https://packaging.python.org/en/latest/guides/creating-and-discovering-plugins/#using-package-metadata
 """
+_OWN = {
+    "new": "root:new",
+    "schemas": "root:schemas",
+    "up": "root:up",
+    "isolation": "isolation:isolation",
+    **{group: f"{group}:app" for group in ("tenant", "key", "review", "drift", "fleet", "releases")},
+}
 _CWD_VARIABLE = "PULUMI_OPTION_CWD"
+
+
+class _Commands(Mapping[str, Any]):
+    """All commands by name, those of extensions, too. Each is imported when it is first asked for."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, Any] = {}
+        self._sources = {
+            name: [EntryPoint(name, f"flux_tenancy.command.{value}", EXTENSIONS)] for name, value in _OWN.items()
+        }
+        for extension in sorted(entry_points(group=EXTENSIONS), key=attrgetter("name")):
+            of = extension.name.partition(".")[0]
+            self._sources.setdefault(of if of in self._sources else extension.name, []).append(extension)
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._found:
+            self._found[name] = _command(name, self._sources[name])
+        return self._found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._sources)
+
+    def __len__(self) -> int:
+        return len(self._sources)
+
+
+def _command(name: str, sources: Sequence[EntryPoint]) -> Any:
+    """A command, or a group with the commands that extensions add to it; None if it cannot be imported."""
+    program = typer.Typer(rich_markup_mode="rich")
+    group = typer.Typer()
+    for each in sources:
+        try:
+            loaded = each.load()
+            if each.name != name:
+                group.registered_commands += loaded.registered_commands
+            elif isinstance(loaded, typer.Typer):
+                group = loaded
+                program.add_typer(group, name=name, cls=Group)
+            else:
+                program.command(name)(loaded)
+        except Exception as error:
+            typer.echo(f"warning: the extension {each.name} ({each.value}) cannot be used: {error}", err=True)
+    if (found := typer.main.get_group(program).commands.get(name)) is not None:
+        prepare(found)
+    return found
+
+
+_COMMANDS = _Commands()
+
+
+class _Program(Program):
+    """The program with all commands."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands: Any = _COMMANDS
+
 
 app = typer.Typer(
     name=NAME,
-    cls=Program,
+    cls=_Program,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     epilog="Exit codes: " + "; ".join(f"{code.value}: {meaning}" for code, meaning in MEANINGS.items()) + ".",
 )
-app.command()(new)
-app.command()(schemas)
-app.command()(up)
-_groups = {
-    "tenant": tenant.app,
-    "key": key.app,
-    "review": review.app,
-    "drift": drift.app,
-    "fleet": fleet.app,
-    "releases": releases.app,
-}
-for _name, _group in _groups.items():
-    app.add_typer(_group, name=_name, cls=Group)
-for _extension in sorted(entry_points(group=EXTENSIONS), key=attrgetter("name")):
-    try:
-        _loaded = _extension.load()
-        if (_of := _extension.name.partition(".")[0]) in _groups:
-            _groups[_of].registered_commands += _loaded.registered_commands
-        elif isinstance(_loaded, typer.Typer):
-            app.add_typer(_loaded, name=_extension.name, cls=Group)
-        else:
-            app.command(_extension.name)(_loaded)
-    except Exception as error:
-        typer.echo(f"warning: the extension {_extension.name} ({_extension.value}) cannot be used: {error}", err=True)
-app.command()(isolation.isolation)
 
 
 def _print_version(given: bool | None) -> None:

@@ -63,7 +63,7 @@ class Program(Group):
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        _prepare(self)
+        prepare(self)
 
     def main(self, *args: Any, **options: Any) -> Any:
         """Run a command as typer does, and end the process with its exit code unless `standalone_mode` is off.
@@ -91,7 +91,7 @@ class Program(Group):
         return ended
 
 
-def _prepare(command: Any) -> None:
+def prepare(command: Any) -> None:
     """Prepare a command, and all below it.
 
     Joins the lines of each paragraph of its help: typer keeps those of the docstring. Completion calls no callback of
@@ -103,7 +103,7 @@ def _prepare(command: Any) -> None:
         if each.callback is not None:
             each.callback = _unless_completing(each.callback)
     for each in getattr(command, "commands", {}).values():
-        _prepare(each)
+        prepare(each)
 
 
 def _unless_completing(callback: Callable[[Any, Any, Any], Any]) -> Callable[[Any, Any, Any], Any]:

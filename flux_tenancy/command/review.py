@@ -54,8 +54,7 @@ def render(
     from flux_tenancy.project.described_stack import NO_STACKS, described_file
     from flux_tenancy.project.errors import OperationError
     from flux_tenancy.review.admission.check import check_admission
-    from flux_tenancy.review.render.files import write_render
-    from flux_tenancy.review.render.rendered import Render
+    from flux_tenancy.review.render.rendered import Render, write_render
     from flux_tenancy.review.render.stack import render_stack
 
     project = project_folder()
@@ -177,8 +176,8 @@ def policy(
       flux-tenancy review policy --stack production --base origin/main --output json
     """
     from flux_tenancy.components.config.errors import ConfigurationError
-    from flux_tenancy.review.rules.findings import as_json, as_text
     from flux_tenancy.review.rules.stacks import check_stacks
+    from flux_tenancy.review.rules.table import as_json, as_text
 
     checked = check_stacks(project_folder(), stack, base)
     for warning in checked.warnings:

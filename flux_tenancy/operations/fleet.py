@@ -35,7 +35,7 @@ from flux_tenancy.operations.stack.connected import connect_to
 from flux_tenancy.operations.tenants.overview import Health, read_overview, said_of
 from flux_tenancy.project.described_stack import described_stacks
 from flux_tenancy.project.errors import OperationError, invalid, reading_files, run_all
-from flux_tenancy.review.render.files import DIGESTS
+from flux_tenancy.review.render.rendered import DIGESTS
 
 FILE = "fleet.yaml"
 FOLDER = ".fleet"

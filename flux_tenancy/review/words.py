@@ -25,10 +25,13 @@ from rich.text import Text
 
 from flux_tenancy.components.config.messages import printable
 
+PLATFORM = "platform"
+"""The owner of every object that belongs to no tenant."""
+
 
 @dataclass(frozen=True)
 class Statement:
-    """Something that a change means, as a sentence about an owner.
+    """Something that a change means, as a sentence about an owner; in a report, with everyone that it holds for.
 
     Attributes:
         owner: the tenant that it is about, or PLATFORM.
@@ -37,6 +40,8 @@ class Statement:
         names_owner: whether the sentence has its own subject, so that it needs no owner in front.
         matters: the way in which the change matters, as `review/changes/risks.yaml` has them; empty for none of these.
         access: of a sentence about access who, what and where, as the cells of a table; empty for any other.
+        others: further tenants that it is about in a report.
+        stacks: the stacks that it holds for in a report.
     """
 
     owner: str
@@ -45,6 +50,23 @@ class Statement:
     names_owner: bool = False
     matters: str = ""
     access: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    stacks: tuple[str, ...] = ()
+
+    @property
+    def owners(self) -> tuple[str, ...]:
+        """All that it is about."""
+        return (self.owner, *self.others)
+
+    @property
+    def sentence(self) -> str:
+        """The sentence with its subject."""
+        if self.names_owner:
+            return self.text
+        if self.owners == (PLATFORM,):
+            return f"the platform {self.text}"
+        each_of = "each of " if self.others else ""
+        return f"{each_of}{listed(self.owners)} {self.text}"
 
 
 _WORD = re.compile(r"\S*[^\x00-\x7f]\S*")

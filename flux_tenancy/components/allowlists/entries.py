@@ -1,4 +1,4 @@
-"""Entries of allow-lists: what they look like and what they allow.
+"""Entries of allow-lists: what they look like and what they allow; and values and small expressions in CEL.
 
 An entry for sources is compared part by part: scheme, user, host and port must be the same, and the path the same or,
 where the entry ends in `/*`, the same or below it. So `https://git.example.com/team/*` allows
@@ -7,7 +7,10 @@ where the entry ends in `/*`, the same or below it. So `https://git.example.com/
 their canonical spelling.
 
 An image is read as container runtimes read it: without a host it is on Docker Hub, and there without a user it is
-one of `library`. Source: https://pkg.go.dev/github.com/distribution/reference
+one of `library`.
+
+Source: https://pkg.go.dev/github.com/distribution/reference and
+https://github.com/google/cel-spec/blob/master/doc/langdef.md
 
 An entry for hosts that Flux's controllers post to is a host as in a URL, with its port unless that is the scheme's
 default: `hooks.slack.com`, `alerts.example.com:8443`; `*.example.com` is every host below a domain, but not the domain.
@@ -17,8 +20,9 @@ The admission policies compare in the same way (`components/policies`); one tabl
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -248,3 +252,54 @@ IngressHost = Annotated[
         NOT_A(what="a lowercase host name", example="shop.example.com, or *.example.com for all names below"),
     ),
 ]
+
+
+def text(value: str) -> str:
+    """A string literal."""
+    # JSON writes a character beyond U+FFFF as two surrogates, which CEL refuses.
+    written = (json.dumps(each)[1:-1] if each <= "\uffff" else f"\\U{ord(each):08x}" for each in value)
+    return f'"{"".join(written)}"'
+
+
+def texts(values: Iterable[str]) -> str:
+    """A list of string literals."""
+    return f"[{', '.join(map(text, values))}]"
+
+
+def mapping(entries: Mapping[str, str]) -> str:
+    """A map of string literals."""
+    return f"{{{', '.join(f'{text(key)}: {text(value)}' for key, value in entries.items())}}}"
+
+
+def boolean(value: bool) -> str:
+    """A boolean literal."""
+    return "true" if value else "false"
+
+
+def field_of(parent: str, path: str) -> str:
+    """A field as an optional value, for a path any part of which may be missing.
+
+    Args:
+        path: names of fields, joined by dots.
+    """
+    return "".join([parent, *(f".?{name}" for name in path.split("."))])
+
+
+def unchanged(metadata: str) -> str:
+    """CEL for whether an update leaves everything of a Flux object but its status and annotations as it is.
+
+    Args:
+        metadata: the field as an expression selects it, `metadata` or `?metadata`.
+    """
+    fields = ("?spec", *(f"{metadata}.?{each}" for each in ("labels", "finalizers", "ownerReferences")))
+    return " && ".join(f"object.{each} == oldObject.{each}" for each in fields)
+
+
+def joined(items: str) -> str:
+    """The items of a list of strings, joined for a message."""
+    return f"({items}).join(', ')"
+
+
+def concatenated(*parts: str) -> str:
+    """Expressions for strings, concatenated."""
+    return " + ".join(parts)

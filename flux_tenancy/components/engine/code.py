@@ -2,7 +2,8 @@
 
 Python looks into the project's folder before it looks anywhere else. Whatever is there by the name of another module,
 in any form that Python loads, runs in its place, with the credentials of the update. So nothing may hide there, and all
-code that Git tracks in the project is part of what reviewers approve.
+code that Git tracks in the project is part of what reviewers approve. Every part of the program runs Git as here: in a
+folder, and in no repository but the one that the folder is in.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import hashlib
 import os
 import pkgutil
 import re
+import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -19,9 +21,8 @@ from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from flux_tenancy.components.config.errors import Problem
+from flux_tenancy.components.config.errors import ConfigurationError, Problem
 from flux_tenancy.components.config.messages import Message, printable
-from flux_tenancy.components.engine.git import tracked
 
 PACKAGE = Path(__file__).resolve().parents[2]
 """The folder of the product."""
@@ -301,3 +302,52 @@ def text_of(file: Path) -> str:
 
 def _digest(lines: Iterable[str]) -> str:
     return f"sha256:{hashlib.sha256(chr(10).join(lines).encode()).hexdigest()[:12]}…"
+
+
+_ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
+"""Variables that lead Git to another repository, such as those of a hook."""
+
+
+def git(
+    folder: Path, *arguments: str, stdin: bytes | None = None, at: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    """Run Git in a folder; a caller looks at the exit code.
+
+    Args:
+        at: what leads Git to another index or work tree than those of the folder.
+
+    Raises:
+        FileNotFoundError: there is no Git.
+    """
+    environ = {name: value for name, value in os.environ.items() if name not in _ELSEWHERE} | dict(at or {})
+    return subprocess.run(
+        ["git", "-C", str(folder), *arguments], capture_output=True, check=False, input=stdin, env=environ
+    )
+
+
+def repository(folder: Path) -> Path | None:
+    """The top of the Git repository that a folder is in."""
+    return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), None)
+
+
+def tracked(folder: Path, *paths: str) -> list[str] | None:
+    """The files that Git tracks below a folder, relative to it; None without Git, or outside of a repository.
+
+    Raises:
+        ConfigurationError: Git fails, e.g. because the repository is another user's.
+    """
+    top = repository(folder)
+    inside = [each for each in paths if top and (folder / each).resolve().is_relative_to(top.resolve())]
+    if top is None or paths and not inside:
+        return None if top is None else []
+    try:
+        done = git(folder, "ls-files", "-z", "--", *inside)
+    except FileNotFoundError:
+        return None
+    if done.returncode:
+        reason = printable((os.fsdecode(done.stderr).strip().splitlines() or [f"exit code {done.returncode}"])[0])
+        message = Message(
+            "FT-CFG-636", f"Git cannot list the files of the project: {reason}", "correct it, and try again"
+        )
+        raise ConfigurationError([Problem(".git", "", message)])
+    return [each for each in os.fsdecode(done.stdout).split("\0") if each]

@@ -5,16 +5,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pulumi
 
+from flux_tenancy.components.git.config import GitHubConfig
 from flux_tenancy.components.keys.ssh_keys import SshKey, read_private_key
 
 if TYPE_CHECKING:
     from flux_tenancy.components.engine.state import State
-    from flux_tenancy.components.git.config import GitHubConfig, GitHubRepository, GitSource
+    from flux_tenancy.components.git.config import GitHubRepository, GitSource
 
 DEPLOY_KEY_TYPE = "github:index/repositoryDeployKey:RepositoryDeployKey"
 WEBHOOK_TYPE = "github:index/repositoryWebhook:RepositoryWebhook"
@@ -64,6 +65,23 @@ class RegisteredKey:
     repository: str
     title: str
     public: str
+
+
+@dataclass(frozen=True)
+class Gone:
+    """What GitHub does not have any more.
+
+    Attributes:
+        urns: the URN of each deploy key and webhook in the state.
+        github: GitHub with the credentials of all owners that something was registered for.
+    """
+
+    urns: Mapping[Registration, str] = field(default_factory=dict)
+    github: GitHubConfig = field(default_factory=GitHubConfig)
+    owners: frozenset[str] = frozenset()
+
+
+NOTHING = Gone()
 
 
 class GitHub(pulumi.ComponentResource):

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -33,8 +32,10 @@ from flux_tenancy.components.git.config import (
 from flux_tenancy.components.git.github import (
     DEPLOY_KEY_TYPE,
     FORGOTTEN,
+    NOTHING,
     PROVIDER_TYPE,
     WEBHOOK_TYPE,
+    Gone,
     Registration,
     answers,
     registrations,
@@ -127,23 +128,6 @@ def identity_problems(sources: Sources, new: Mapping[str, GitSource], stack_file
 
 
 _PATHS = {DEPLOY_KEY_TYPE: "keys", WEBHOOK_TYPE: "hooks"}
-
-
-@dataclass(frozen=True)
-class Gone:
-    """What GitHub does not have any more.
-
-    Attributes:
-        urns: the URN of each deploy key and webhook in the state.
-        github: GitHub with the credentials of all owners that something was registered for.
-    """
-
-    urns: Mapping[Registration, str] = field(default_factory=dict)
-    github: GitHubConfig = field(default_factory=GitHubConfig)
-    owners: frozenset[str] = frozenset()
-
-
-NOTHING = Gone()
 
 
 def gone_registrations(sources: Sources, previous: PreviousKeys, state: State) -> Gone:

@@ -22,14 +22,15 @@ from flux_tenancy.components.git.config import WEBHOOK_ROOT
 from flux_tenancy.components.git.github import (
     ALL,
     DEPLOY_KEY_TYPE,
+    NOTHING,
     WEBHOOK_TYPE,
     GitHub,
+    Gone,
     RegisteredKey,
     Registration,
     new_key,
     registered_key,
 )
-from flux_tenancy.components.git.github_preflight import NOTHING, Gone
 from flux_tenancy.components.keys.known_hosts import lines_for
 from flux_tenancy.components.keys.signing_keys import suffix_of
 from flux_tenancy.components.keys.ssh_keys import read_private_key

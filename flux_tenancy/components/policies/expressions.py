@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from string import ascii_lowercase
 
-from flux_tenancy.components.allowlists.cel import text
+from flux_tenancy.components.allowlists.entries import text
 
 LONGEST_EXPRESSION = 512
 """In characters; the expressions of Flux's own library of health checks have fewer than 300."""

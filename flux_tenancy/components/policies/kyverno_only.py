@@ -19,8 +19,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from flux_tenancy.components.allowlists.cel import text
-from flux_tenancy.components.allowlists.entries import DEFAULT_REGISTRY, read_image_pattern, repository_of
+from flux_tenancy.components.allowlists.entries import DEFAULT_REGISTRY, read_image_pattern, repository_of, text
 from flux_tenancy.components.installs.flux.controller_rights import SHARED_IMPERSONATION, serving_roles, shared_bindings
 from flux_tenancy.components.installs.flux.release import controller_images
 from flux_tenancy.components.installs.kyverno import NAMESPACE_PLACEHOLDER, TENANT_PLACEHOLDER

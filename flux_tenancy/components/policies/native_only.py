@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from flux_tenancy.components.allowlists.cel import concatenated, text, texts
+from flux_tenancy.components.allowlists.entries import concatenated, text, texts
 from flux_tenancy.components.cluster.component import read_access
 from flux_tenancy.components.cluster.config import Subject
 from flux_tenancy.components.config.types import DNS_LABEL, RESERVED_NAMES, RESERVED_PREFIXES

@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from flux_tenancy.components.allowlists.cel import text, texts
-from flux_tenancy.components.allowlists.entries import origin_of
+from flux_tenancy.components.allowlists.entries import origin_of, text, texts
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.sync.notifications import (
     DEFAULT_ADDRESSES,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from flux_tenancy.components.allowlists.cel import text, texts
+from flux_tenancy.components.allowlists.entries import text, texts
 from flux_tenancy.components.config.yaml_files import data_of
 from flux_tenancy.components.tenant.annotations import NAMESPACES, SERVICE_ACCOUNT, WITHOUT_GRANTS
 from flux_tenancy.components.tenant.role import MANAGED

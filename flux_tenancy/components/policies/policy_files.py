@@ -22,7 +22,7 @@ from typing import Any, Literal
 import yaml
 from pydantic import Field
 
-from flux_tenancy.components.allowlists.cel import boolean, text
+from flux_tenancy.components.allowlists.entries import boolean, text
 from flux_tenancy.components.config.errors import Problem
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.yaml_files import FastLoader, read_mapping

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from flux_tenancy.components.allowlists.cel import text
+from flux_tenancy.components.allowlists.entries import text
 from flux_tenancy.components.policies.component import digest_of, probe_policy
 from flux_tenancy.components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
 from flux_tenancy.components.policies.policy import NAME, WITH_GRANTS, Need, Policy, PolicyName, listed

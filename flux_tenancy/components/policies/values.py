@@ -10,7 +10,6 @@ from enum import StrEnum
 from functools import cache
 from typing import Any, TypeAlias
 
-from flux_tenancy.components.allowlists.cel import field_of, text, unchanged
 from flux_tenancy.components.allowlists.entries import (
     ADDRESS,
     BY_DIGEST,
@@ -21,8 +20,11 @@ from flux_tenancy.components.allowlists.entries import (
     PROBLEMS,
     URL_PATTERN,
     canonical_expression,
+    field_of,
     origins_expression,
     repository_expression,
+    text,
+    unchanged,
 )
 from flux_tenancy.components.config.section import Section
 from flux_tenancy.components.config.types import RESERVED_PREFIXES

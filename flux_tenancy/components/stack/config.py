@@ -10,11 +10,10 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, PrivateAttr, WithJsonSchema, field_validator
 
 from flux_tenancy.components.cluster.config import ClusterConfig
-from flux_tenancy.components.config.decisions import EXPIRED, LastDay, Reason, today
 from flux_tenancy.components.config.errors import UNKNOWN, KeyPath, Problem, dotted
 from flux_tenancy.components.config.messages import Message
 from flux_tenancy.components.config.section import Section
-from flux_tenancy.components.config.types import DnsLabel, Duration, TenantName, WebUrl
+from flux_tenancy.components.config.types import EXPIRED, DnsLabel, Duration, LastDay, Reason, TenantName, WebUrl, today
 from flux_tenancy.components.git.config import GitConfig, GitHubConfig, GitSource, Sources
 from flux_tenancy.components.installs.capsule import CapsuleConfig
 from flux_tenancy.components.installs.flux.config import FluxConfig

@@ -13,8 +13,8 @@ from flux_tenancy.components.cluster.client import refusal
 from flux_tenancy.components.cluster.component import Cluster, ClusterArgs, protect
 from flux_tenancy.components.cluster.hooks import HooksFor, before_changes, hooked, in_thread, ready_hook
 from flux_tenancy.components.config.errors import present
-from flux_tenancy.components.git import git_access
-from flux_tenancy.components.git.github_preflight import NOTHING, Gone
+from flux_tenancy.components.git.github import NOTHING, Gone
+from flux_tenancy.components.git.source import git_access
 from flux_tenancy.components.installs.capsule import CapsuleInstall, CapsuleInstallArgs, wait_until_admitted
 from flux_tenancy.components.installs.flux.component import FluxInstall, FluxInstallArgs, PlatformSync, PlatformSyncArgs
 from flux_tenancy.components.installs.kyverno import KyvernoInstall, KyvernoInstallArgs

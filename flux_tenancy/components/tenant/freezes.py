@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from flux_tenancy.components.config.decisions import Reason
 from flux_tenancy.components.config.errors import NOT_A, MisplacedValueError
 from flux_tenancy.components.config.messages import Message, printable
 from flux_tenancy.components.config.section import Section
-from flux_tenancy.components.config.types import TenantName
+from flux_tenancy.components.config.types import Reason, TenantName
 from flux_tenancy.components.tenant.annotations import EXCEPTIONS, FREEZES
 from flux_tenancy.components.tenant.grants import ExceptedPolicy
 

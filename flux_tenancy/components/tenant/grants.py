@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from flux_tenancy.components.allowlists.entries import ServiceType
-from flux_tenancy.components.config.decisions import LastDay, Reason
 from flux_tenancy.components.config.errors import NOT_A, MisplacedValueError
 from flux_tenancy.components.config.messages import Message, Wording
 from flux_tenancy.components.config.section import Section
-from flux_tenancy.components.config.types import matching
+from flux_tenancy.components.config.types import LastDay, Reason, matching
 from flux_tenancy.components.plan import Planned, Stage
 from flux_tenancy.components.rbac.subjects import rbac_binding, rbac_role, rbac_rule
 from flux_tenancy.components.tenant.role import as_rule, group_resource, owner_of, why_withheld

@@ -34,7 +34,7 @@ from flux_tenancy.extensions.github_bot.report_comment import (
     tip_of,
 )
 from flux_tenancy.project.errors import OperationError, writing
-from flux_tenancy.review.render.files import DIGESTS, Digests
+from flux_tenancy.review.render.rendered import DIGESTS, Digests
 
 WORKFLOW = "review.yaml"
 

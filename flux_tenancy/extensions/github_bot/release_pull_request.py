@@ -17,7 +17,7 @@ from flux_tenancy.extensions.github_bot.report_comment import read_body
 from flux_tenancy.extensions.github_bot.untrusted_markdown import neutralized
 from flux_tenancy.project.described_stack import described_project
 from flux_tenancy.project.errors import OperationError
-from flux_tenancy.review.versions.trees import NOT_A_CLONE, run_git
+from flux_tenancy.review.versions import NOT_A_CLONE, run_git
 
 BRANCH = "flux-tenancy/releases"
 TITLE = "Update the releases of the stacks"

@@ -22,7 +22,7 @@ from flux_tenancy.components.stack.files.project import is_stack_name
 from flux_tenancy.extensions.github_bot.connection import FORGED_ARTIFACT, Host, connected, read_artifact
 from flux_tenancy.extensions.github_bot.untrusted_markdown import code, cut, neutralized, with_previews
 from flux_tenancy.project.errors import OperationError
-from flux_tenancy.review.render.files import DIGESTS, Digests
+from flux_tenancy.review.render.rendered import DIGESTS, Digests
 
 NO_REPORT = "has no report, or digests that are not those of a render"
 

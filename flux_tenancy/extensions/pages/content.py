@@ -20,9 +20,9 @@ from typing import Any
 
 from kubernetes import client
 
-from flux_tenancy.components.config.decisions import now
 from flux_tenancy.components.config.errors import Problem
 from flux_tenancy.components.config.messages import Message, printable
+from flux_tenancy.components.config.types import now
 from flux_tenancy.components.policies.policy import THREATS
 from flux_tenancy.components.stack.files.tenant_files import MergedTenant
 from flux_tenancy.isolation.report import FORMAT

@@ -18,8 +18,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from flux_tenancy.components.cluster.client import explaining
-from flux_tenancy.components.config.decisions import today
 from flux_tenancy.components.config.messages import printable
+from flux_tenancy.components.config.types import today
 from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
 from flux_tenancy.components.policies.policy import Policy, PolicyName, Requester
 from flux_tenancy.components.policies.table import is_needed, policies

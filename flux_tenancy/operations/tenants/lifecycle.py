@@ -28,7 +28,7 @@ from flux_tenancy.components.stack.files.project import stack_file_name, tenant_
 from flux_tenancy.components.sync.status import read_syncs
 from flux_tenancy.components.tenant.capsule.config import TenancyMode
 from flux_tenancy.components.tenant.config import TenantState
-from flux_tenancy.components.tenant.leaving.access import bindings_of
+from flux_tenancy.components.tenant.leaving.deletion import bindings_of
 from flux_tenancy.components.vocabulary.manifests import name_of, value_at
 from flux_tenancy.components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION, TENANT_LABEL
 from flux_tenancy.operations.files.described_flux import tenant_source

@@ -18,9 +18,9 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from flux_tenancy.components.cluster.client import ClusterUnavailable, explaining, items
-from flux_tenancy.components.config.decisions import now
 from flux_tenancy.components.config.errors import Problem, coded
 from flux_tenancy.components.config.messages import printable
+from flux_tenancy.components.config.types import now
 from flux_tenancy.components.installs.flux.release import lane_of
 from flux_tenancy.components.policies.policy import PolicyName
 from flux_tenancy.components.policies.rendering import object_name

@@ -37,8 +37,7 @@ from flux_tenancy.review.admission.program import (
     ask,
     find_program,
 )
-from flux_tenancy.review.render.recorder import GENERATED
-from flux_tenancy.review.render.rendered import Render, RenderedObject
+from flux_tenancy.review.render.rendered import GENERATED, Render, RenderedObject
 from flux_tenancy.review.words import Statement
 
 Answers = Mapping[tuple[str, str], Answer]

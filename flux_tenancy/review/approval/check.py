@@ -14,7 +14,7 @@ from flux_tenancy.components.config.errors import ConfigurationError
 from flux_tenancy.components.config.messages import Message, Wording, printable
 from flux_tenancy.components.stack.files.project import StackName
 from flux_tenancy.project.errors import OperationError
-from flux_tenancy.review.render.files import Digests, differences, is_digest
+from flux_tenancy.review.render.rendered import Digests, differences, is_digest
 from flux_tenancy.review.render.stack import render_stack
 
 NO_APPROVAL = Wording(

@@ -19,8 +19,7 @@ from flux_tenancy.components.tenant.annotations import PREFIX
 from flux_tenancy.components.vocabulary.manifests import Manifest, qualified
 from flux_tenancy.components.vocabulary.names import LANE_LABEL, TENANT_LABEL
 from flux_tenancy.review.changes.objects import ABSENT, FieldChange, ObjectChange
-from flux_tenancy.review.render.files import as_yaml
-from flux_tenancy.review.render.rendered import PLATFORM, PROTECT, RenderedObject
+from flux_tenancy.review.render.rendered import PLATFORM, PROTECT, RenderedObject, as_yaml
 
 Lines = tuple[str, ...]
 _VALUE = 240
@@ -35,7 +34,7 @@ _DESCRIPTIVE_PREFIXES = ("app.kubernetes.io/", "helm.sh/chart")
 _DESCRIPTIVE = ("app", "contact", "cost-center", "description", "kubernetes.io/description", "owner", "team")
 # A text that nobody takes for a number or a truth value, so that it needs no quotes.
 _PLAIN = re.compile(r"(?!(?:true|false|null|yes|no|on|off)$)[A-Za-z/_.<(-][^\n\"]*", re.IGNORECASE)
-# Stand-ins for secrets (`components.config.types`, `review.render.recorder`).
+# Stand-ins for secrets (`components.config.types`, `review.render.stack`).
 _STAND_IN = re.compile(r"<(?:encrypted|public half of encrypted|generated)[^<>]*>")
 # The digest in a stand-in, which tells a reader nothing.
 _SEALED = re.compile(r"(<(?:encrypted|public half of encrypted) [^<>]*) [0-9a-f]{8,}>")

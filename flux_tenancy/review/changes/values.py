@@ -41,8 +41,8 @@ from flux_tenancy.components.vocabulary.names import (
     TENANT_LABEL,
     SecretPurpose,
 )
+from flux_tenancy.review.changes.comparisons import openings
 from flux_tenancy.review.changes.fields import is_descriptive, is_meaningful
-from flux_tenancy.review.changes.openings import openings
 
 Read = Callable[[Manifest], Mapping[str, Any]]
 """Reads the values of an object."""

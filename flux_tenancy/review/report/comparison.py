@@ -23,21 +23,20 @@ from flux_tenancy.review.access.policies import policy_documents
 from flux_tenancy.review.access.rights import access_changes
 from flux_tenancy.review.admission.check import NOT_CHECKED, admission_answers, refusals
 from flux_tenancy.review.admission.program import PROGRAM, VARIABLE, find_program
-from flux_tenancy.review.changes.configuration import configuration_documents, is_production_environment
-from flux_tenancy.review.changes.deletions import deletions
-from flux_tenancy.review.changes.keys import KeyChange, key_changes, secret_changes
-from flux_tenancy.review.changes.objects import changes, fact_changes
-from flux_tenancy.review.changes.releases import release_changes
-from flux_tenancy.review.changes.risks import replacement_risks, risk_statements
-from flux_tenancy.review.render.facts import configuration
+from flux_tenancy.review.changes.keys import KeyChange, key_changes, release_changes, secret_changes
+from flux_tenancy.review.changes.objects import changes, deletions, fact_changes
+from flux_tenancy.review.changes.risks import (
+    configuration_documents,
+    is_production_environment,
+    replacement_risks,
+    risk_statements,
+)
+from flux_tenancy.review.render.facts import configuration, read_written
 from flux_tenancy.review.render.rendered import PLATFORM, Render, RenderedObject
-from flux_tenancy.review.render.written import read_written
 from flux_tenancy.review.report.model import Report, StackReport
-from flux_tenancy.review.rules.findings import Finding
 from flux_tenancy.review.rules.stacks import read_stacks
-from flux_tenancy.review.rules.table import findings
-from flux_tenancy.review.versions.rendering import Version, rendering
-from flux_tenancy.review.versions.trees import merge_base
+from flux_tenancy.review.rules.table import Finding, findings
+from flux_tenancy.review.versions import Version, merge_base, rendering
 from flux_tenancy.review.words import Statement, counted, listed
 
 
@@ -75,14 +74,14 @@ def compare(project: Path, base: str, only: Collection[str] = ()) -> Report:
             after = Side(_file(project, stack), read[stack].render)
             found = findings(after.render.objects, read[stack].setting, before.render.objects if before else ())
         is_compared = bool(before) or stack not in earlier
-        refused = refusals_of(program, version.render, after.render, project) if program and after else ()
-        changed = keys.get(stack, ())
-        report = stack_report(stack, before, after, refused, found, version.note, is_compared, changed)
+        first = refusals_of(program, version.render, after.render, project) if program and after else ()
         if after and stack not in earlier:
             others = {name: each.render for name, each in read.items() if name != stack}
             if shared := same_cluster(after, others):
                 text = f"is for the cluster of {listed(shared)}, too: each of them would undo what the other applies"
-                report = replace(report, access=(Statement(PLATFORM, text, risk=True), *report.access))
+                first = (*first, Statement(PLATFORM, text, risk=True))
+        changed = keys.get(stack, ())
+        report = stack_report(stack, before, after, first, found, version.note, is_compared, changed)
         reports.append(replace(report, warnings=read[stack].warnings if stack in read else ()))
     notes = () if program else (NOT_CHECKED(program=PROGRAM, variable=VARIABLE),)
     return Report(base, tree.commit, tuple(reports), notes)
@@ -138,7 +137,7 @@ def stack_report(
     stack: str,
     before: Side | None,
     after: Side | None,
-    refusals: tuple[Statement, ...] = (),
+    first: tuple[Statement, ...] = (),
     findings: tuple[Finding, ...] = (),
     note: str = "",
     is_compared: bool = True,
@@ -149,7 +148,7 @@ def stack_report(
     Args:
         before: the stack at the merge base; None for a new one.
         after: the stack now; None for one that the change no longer describes.
-        refusals: what this program's own policies newly refuse.
+        first: what is said before everything else, such as what this program's own policies newly refuse.
         findings: what in the stack breaks the rules, now or before.
         is_compared: whether the stack at the merge base can be rendered; otherwise its keys are compared alone.
         keys: the keys that differ in the stack's files.
@@ -158,33 +157,37 @@ def stack_report(
         # Its objects stay in the cluster, so that nothing of it is deleted.
         was_production = before is not None and is_production_environment(stack, _sections(before))
         gone = (Statement(PLATFORM, _GONE, risk=True),) if was_production else ()
-        return StackReport(stack, "", is_gone=True, is_compared=is_compared, note=note, dangers=gone)
+        return StackReport(stack, "", is_gone=True, is_compared=is_compared, note=note, said=gone)
     if not is_compared:
         return StackReport(stack, after.render.digest, findings=findings, is_compared=False, note=note, keys=keys)
     old = before.render if before else None
     found = changes(old, after.render)
     acknowledged = acknowledgements(after.file)
     had, has = _tenants(old), _tenants(after.render)
+    onboarded = tuple(sorted(has - had)) if before else ()
     absent = _absent(old, after.render) if old else ()
     deleted = tuple(each for each in deletions(stack, found, acknowledged) if each.owner not in absent)
     return StackReport(
         stack,
         after.render.digest,
         is_new=before is None,
-        onboarded=tuple(sorted(has - had)) if before else (),
+        onboarded=onboarded,
         offboarded=tuple(sorted(had - has)),
         absent=absent,
-        onboardings=tuple(onboardings(sorted(has - had), after)) if before else (),
         changes=found,
         keys=keys,
         facts=fact_changes(old, after.render) if old else (),
         releases=release_changes(before.file if before else None, after.file),
         secrets=secret_changes(before.file, after.file) if before else (),
         deletions=deleted,
-        refusals=refusals,
+        said=(
+            *first,
+            *onboardings(onboarded, after),
+            *access_changes(old, after.render),
+            *replacement_risks(found),
+            *_risks(stack, before, after),
+        ),
         findings=findings,
-        access=access_changes(old, after.render),
-        dangers=(*replacement_risks(found), *_risks(stack, before, after)),
         unused=tuple(sorted(set(acknowledged) - {each.token for each in deleted})),
         note=note,
     )

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from flux_tenancy.review.changes.deletions import OwnerDeletion
 from flux_tenancy.review.changes.fields import is_noise, shown_manifest, shown_value
-from flux_tenancy.review.changes.keys import KeyChange
-from flux_tenancy.review.changes.objects import ABSENT, Action, FieldChange, ObjectChange, is_of_project
-from flux_tenancy.review.changes.releases import ReleaseChange
+from flux_tenancy.review.changes.keys import KeyChange, ReleaseChange
+from flux_tenancy.review.changes.objects import ABSENT, Action, FieldChange, ObjectChange, OwnerDeletion, is_of_project
 from flux_tenancy.review.changes.risks import immutable_fields, matters_of_key, matters_of_kind
 from flux_tenancy.review.report.model import Report, StackReport
-from flux_tenancy.review.rules.findings import record
+from flux_tenancy.review.rules.table import record
 from flux_tenancy.review.words import Statement
 
 

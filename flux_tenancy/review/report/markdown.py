@@ -14,7 +14,7 @@ from itertools import chain
 
 from flux_tenancy.review.changes.fields import masked_names
 from flux_tenancy.review.changes.objects import Action
-from flux_tenancy.review.report.model import Entry, JoinedStatement, Report, ReportSection, StackGroup
+from flux_tenancy.review.report.model import Entry, Report, ReportSection, StackGroup
 from flux_tenancy.review.report.phrases import (
     NOISE,
     compared,
@@ -30,7 +30,7 @@ from flux_tenancy.review.report.phrases import (
     violation,
     waiver,
 )
-from flux_tenancy.review.words import code, fenced, fitting, inline, listed, size_of
+from flux_tenancy.review.words import Statement, code, fenced, fitting, inline, listed, size_of
 
 LIMIT = 60_000
 """Bytes of a comment. GitHub takes 65,536 characters, of which whoever posts it needs some for a marker and links."""
@@ -135,7 +135,7 @@ def _items(before: str, items: Sequence[str], prefix: str = "", order: Sequence[
         yield _List(before, lines, f"{prefix}- … and {{}} more", order=order)
 
 
-def _distinct_first(found: Sequence[JoinedStatement]) -> list[int]:
+def _distinct_first(found: Sequence[Statement]) -> list[int]:
     """The order in which sentences are kept: one of each first, whatever names are in it."""
     seen, places = Counter[str](), []
     for index, each in enumerate(found):

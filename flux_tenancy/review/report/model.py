@@ -17,14 +17,19 @@ from flux_tenancy.components.config.messages import printable, without_passwords
 from flux_tenancy.components.stack.cluster.deletions import ABSENT_TENANT
 from flux_tenancy.components.stack.files.project import stack_file_name
 from flux_tenancy.components.vocabulary.manifests import qualified
-from flux_tenancy.review.changes.deletions import OwnerDeletion
 from flux_tenancy.review.changes.fields import TENANT, Lines, as_yaml_lines, diff, is_noise, masked, without_digests
-from flux_tenancy.review.changes.keys import KeyChange, SecretChange, shared_keys
-from flux_tenancy.review.changes.objects import Action, FieldChange, ObjectChange, fact_statements, is_of_project
-from flux_tenancy.review.changes.releases import ReleaseChange
+from flux_tenancy.review.changes.keys import KeyChange, ReleaseChange, SecretChange, shared_keys
+from flux_tenancy.review.changes.objects import (
+    Action,
+    FieldChange,
+    ObjectChange,
+    OwnerDeletion,
+    fact_statements,
+    is_of_project,
+)
 from flux_tenancy.review.changes.risks import immutable_fields, matters_of_key
 from flux_tenancy.review.render.rendered import PLATFORM
-from flux_tenancy.review.rules.findings import Finding
+from flux_tenancy.review.rules.table import Finding
 from flux_tenancy.review.words import Statement, listed, with_letters_named
 
 _T = TypeVar("_T")
@@ -49,14 +54,12 @@ class StackReport:
         onboarded: tenants that are new in it.
         offboarded: tenants that it had.
         absent: those of them that were not leaving, so that the update refuses to delete them.
-        onboardings: what the new tenants are.
         keys: the keys of its files that differ.
         facts: what else decides about an update and differs (`review.changes.objects`).
         deletions: what is deleted, by owner.
-        access: who may do more or less than before.
-        refusals: what this program's own policies newly refuse.
+        said: what policies newly refuse, what new tenants are, who may do more or less than before, and what else is
+            dangerous, in this order.
         findings: what in it breaks the rules, whether that is new or not.
-        dangers: what else is dangerous.
         unused: entries of `review.acknowledge` that fit no deletion.
         warnings: what will soon stop updates.
         is_compared: whether there is anything to compare with; False if the merge base cannot be rendered.
@@ -70,17 +73,14 @@ class StackReport:
     onboarded: tuple[str, ...] = ()
     offboarded: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
-    onboardings: tuple[Statement, ...] = ()
     changes: tuple[ObjectChange, ...] = ()
     keys: tuple[KeyChange, ...] = ()
     facts: tuple[FieldChange, ...] = ()
     releases: tuple[ReleaseChange, ...] = ()
     secrets: tuple[SecretChange, ...] = ()
     deletions: tuple[OwnerDeletion, ...] = ()
-    access: tuple[Statement, ...] = ()
-    refusals: tuple[Statement, ...] = ()
+    said: tuple[Statement, ...] = ()
     findings: tuple[Finding, ...] = ()
-    dangers: tuple[Statement, ...] = ()
     unused: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     is_compared: bool = True
@@ -113,10 +113,7 @@ class StackReport:
     def _statements(self) -> Iterator[Statement]:
         for name in self.absent:
             yield Statement(name, f"tenants.{name} {ABSENT_TENANT()}", risk=True, names_owner=True)
-        yield from self.refusals
-        yield from self.onboardings
-        yield from self.access
-        yield from self.dangers
+        yield from self.said
         yield from fact_statements(each for each in self.facts if not is_of_project(each))
         # The keys of a tenant that comes or goes are listed as a whole.
         shown = (each for each in self.secrets if each.copied or self.of_owner(each.owner) is Action.CHANGED)
@@ -125,35 +122,6 @@ class StackReport:
             if not each.is_missing_acknowledgement:
                 for text, deletes_more in each.effects():
                     yield Statement(each.owner, text, deletes_more and not each.acknowledged, names_owner=True)
-
-
-@dataclass(frozen=True)
-class JoinedStatement:
-    """A statement with everyone that it holds for.
-
-    Attributes:
-        owners: the tenants, or PLATFORM.
-        risk: whether reviewers have to look at it first.
-        names_owner: whether the sentence has its own subject.
-        access: of a sentence about access who, what and where; empty for any other.
-    """
-
-    owners: tuple[str, ...]
-    stacks: tuple[str, ...]
-    text: str
-    risk: bool
-    names_owner: bool
-    access: tuple[str, ...] = ()
-
-    @property
-    def sentence(self) -> str:
-        """The sentence with its subject, without a period."""
-        if self.names_owner:
-            return self.text
-        if self.owners == (PLATFORM,):
-            return f"the platform {self.text}"
-        each_of = "each of " if len(self.owners) > 1 else ""
-        return f"{each_of}{listed(self.owners)} {self.text}"
 
 
 @dataclass(frozen=True)
@@ -195,7 +163,7 @@ class StackGroup:
     """
 
     stacks: tuple[str, ...]
-    said: list[JoinedStatement] = field(default_factory=list)
+    said: list[Statement] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
     keys: list[Entry] = field(default_factory=list)
 
@@ -237,7 +205,7 @@ class Report:
     notes: tuple[str, ...] = ()
 
     @cached_property
-    def risks(self) -> tuple[JoinedStatement, ...]:
+    def risks(self) -> tuple[Statement, ...]:
         """What reviewers have to look at first; refusals before everything else."""
         return (*_said(self._statements(risk=True)), *self._release_risks())
 
@@ -360,10 +328,10 @@ class Report:
     def _findings(self) -> dict[Finding, tuple[str, ...]]:
         return _with_stacks((each, stack.stack) for stack in self.stacks for each in stack.findings)
 
-    def _release_risks(self) -> Iterator[JoinedStatement]:
+    def _release_risks(self) -> Iterator[Statement]:
         for each, stacks in self.releases.items():
             if each.danger:
-                yield JoinedStatement((PLATFORM,), stacks, f"{each.title} {each.danger}", True, True)
+                yield Statement(PLATFORM, f"{each.title} {each.danger}", risk=True, names_owner=True, stacks=stacks)
 
     def _statements(self, *, risk: bool) -> Iterator[tuple[Statement, str]]:
         """The statements with their stacks; what holds for the project is said once."""
@@ -384,7 +352,7 @@ def _with_stacks(found: Iterable[tuple[_T, str]]) -> dict[_T, tuple[str, ...]]:
     return {each: tuple(names) for each, names in stacks.items()}
 
 
-def _said(statements: Iterable[tuple[Statement, str]]) -> Iterator[JoinedStatement]:
+def _said(statements: Iterable[tuple[Statement, str]]) -> Iterator[Statement]:
     """Each sentence once, with the owners and stacks that it holds for."""
     places: dict[Statement, dict[str, list[str]]] = {}
     for each, stack in statements:
@@ -395,14 +363,14 @@ def _said(statements: Iterable[tuple[Statement, str]]) -> Iterator[JoinedStateme
         for name, stacks in by_owner.items():
             by_stacks[tuple(dict.fromkeys(stacks))].append(name)
         for stacks_of, owners in by_stacks.items():
-            yield JoinedStatement(tuple(owners), stacks_of, each.text, each.risk, each.names_owner, each.access)
+            yield replace(each, owner=owners[0], others=tuple(owners[1:]), stacks=stacks_of)
 
 
-def _alike(statements: Iterable[tuple[Statement, str]]) -> Iterator[JoinedStatement]:
+def _alike(statements: Iterable[tuple[Statement, str]]) -> Iterator[Statement]:
     """Statements that differ in the names of their tenants alone as one, with a placeholder for the name."""
-    found: dict[object, list[JoinedStatement]] = defaultdict(list)
+    found: dict[object, list[Statement]] = defaultdict(list)
     for each in _said(statements):
-        owner = each.owners[0] if len(each.owners) == 1 and each.names_owner else PLATFORM
+        owner = PLATFORM if each.others or not each.names_owner else each.owner
         text = each.text if owner == PLATFORM else _masked(each.text, owner)
         is_own = each.text != text
         found[each.stacks, text, each.names_owner, is_own or each.owners].append(each)
@@ -410,9 +378,10 @@ def _alike(statements: Iterable[tuple[Statement, str]]) -> Iterator[JoinedStatem
         if len(same) == 1:
             yield same[0]
         else:
-            owners = tuple(owner for each in same for owner in each.owners)
-            access = tuple(_masked(each, owners[0]) for each in same[0].access)
-            yield replace(same[0], owners=owners, text=_masked(same[0].text, owners[0]), access=access)
+            first, *others = (owner for each in same for owner in each.owners)
+            access = tuple(_masked(each, first) for each in same[0].access)
+            text = _masked(same[0].text, first)
+            yield replace(same[0], owner=first, others=tuple(others), text=text, access=access)
 
 
 def _masked(text: str, owner: str) -> str:

@@ -7,12 +7,11 @@ from itertools import chain
 
 from flux_tenancy.components.config.errors import present
 from flux_tenancy.components.stack.files.project import stack_file_name
-from flux_tenancy.review.changes.deletions import OwnerDeletion
-from flux_tenancy.review.changes.objects import Action
-from flux_tenancy.review.changes.releases import Release
+from flux_tenancy.review.changes.keys import Release
+from flux_tenancy.review.changes.objects import Action, OwnerDeletion
 from flux_tenancy.review.render.rendered import PLATFORM
 from flux_tenancy.review.report.model import Entry, Report, StackGroup, StackReport
-from flux_tenancy.review.rules.findings import Finding, described, waiver_text
+from flux_tenancy.review.rules.table import Finding, described, waiver_text
 from flux_tenancy.review.words import listed
 
 _DIGITS = 12

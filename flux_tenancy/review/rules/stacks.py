@@ -18,10 +18,8 @@ from flux_tenancy.project.described_stack import NO_STACKS, described_file, desc
 from flux_tenancy.project.errors import OperationError
 from flux_tenancy.review.render.rendered import Render
 from flux_tenancy.review.render.stack import load_and_render
-from flux_tenancy.review.rules.findings import Finding, RuleSetting
-from flux_tenancy.review.rules.table import findings
-from flux_tenancy.review.versions.rendering import rendering
-from flux_tenancy.review.versions.trees import merge_base
+from flux_tenancy.review.rules.table import Finding, RuleSetting, findings
+from flux_tenancy.review.versions import merge_base, rendering
 
 
 class JudgedStack(NamedTuple):

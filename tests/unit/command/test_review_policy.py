@@ -10,7 +10,7 @@ from sample_project import tenant, write_project, write_stack
 from typer.testing import CliRunner
 
 from flux_tenancy.command.app import app
-from flux_tenancy.components.config.decisions import today
+from flux_tenancy.components.config.types import today
 
 EXPIRES = today() + timedelta(days=30)
 ADMIN = {"dev-team": tenant("dev-team", "apps") | {"role": "cluster-admin"}}

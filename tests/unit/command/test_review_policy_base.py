@@ -12,10 +12,10 @@ from sample_project import tenant, write_project, write_stack
 from typer.testing import CliRunner
 
 from flux_tenancy.command.app import app
-from flux_tenancy.components.config.decisions import today
+from flux_tenancy.components.config.types import today
 from flux_tenancy.review.render.stack import render_stack
 from flux_tenancy.review.rules import stacks
-from flux_tenancy.review.versions.rendering import Version
+from flux_tenancy.review.versions import Version
 
 TENANTS = {name: tenant(name, namespace) for name, namespace in (("dev-team", "apps"), ("ops-team", "tools"))}
 WITHOUT_OPS = {"dev-team": TENANTS["dev-team"]}

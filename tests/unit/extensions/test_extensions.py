@@ -59,7 +59,7 @@ BROKEN = """
 import importlib.metadata, sys
 importlib.metadata.entry_points = lambda group: [importlib.metadata.EntryPoint("gone", "no_such_module:app", group)]
 from flux_tenancy.command.app import main
-sys.argv = ["flux-tenancy", "--version"]
+sys.argv = ["flux-tenancy", "--help"]
 main()
 """
 
@@ -67,7 +67,7 @@ main()
 def test_an_extension_that_cannot_be_loaded_stops_no_other_command():
     done = subprocess.run([sys.executable, "-c", BROKEN], capture_output=True, text=True)
 
-    assert done.returncode == 0 and done.stdout.startswith("0.")
+    assert done.returncode == 0 and "releases" in done.stdout
     assert (
         done.stderr
         == "warning: the extension gone (no_such_module:app) cannot be used: No module named 'no_such_module'\n"

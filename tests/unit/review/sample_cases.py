@@ -29,13 +29,13 @@ import yaml
 from sample_keys import certificate
 from sample_project import encrypted, write_project, write_stack
 
-from flux_tenancy.components.config.decisions import today
+from flux_tenancy.components.config.types import today
 from flux_tenancy.components.stack.files.project import read_project_file
 from flux_tenancy.components.stack.files.stack_file import read_stack_file
 from flux_tenancy.review.changes.keys import key_changes
+from flux_tenancy.review.render.facts import Written, read_written
 from flux_tenancy.review.render.rendered import RenderedObject
 from flux_tenancy.review.render.stack import render_stack
-from flux_tenancy.review.render.written import Written, read_written
 from flux_tenancy.review.report.comparison import Side, stack_report
 from flux_tenancy.review.report.model import Report
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from markdown_it import MarkdownIt
 from sample_objects import render_of
 
-from flux_tenancy.components.config.decisions import today
+from flux_tenancy.components.config.types import today
 from flux_tenancy.components.stack.config import RuleName, Waiver
 from flux_tenancy.components.stack.files.stack_file import StackFile
 from flux_tenancy.review.render.rendered import PLATFORM, RenderedObject
 from flux_tenancy.review.report.comparison import Side, stack_report
 from flux_tenancy.review.report.model import Report, StackReport
-from flux_tenancy.review.rules.findings import Finding
+from flux_tenancy.review.rules.table import Finding
 from tests.support.messages import said
 
 

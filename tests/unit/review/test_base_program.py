@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from flux_tenancy.review.versions import rendering
-from flux_tenancy.review.versions.rendering import installed_python
+from flux_tenancy.review import versions
 
 
 def test_other_constraints_are_another_environment(tmp_path, monkeypatch):
     commands: list[list[str]] = []
-    monkeypatch.setattr(rendering, "_run", lambda command, *_: commands.append(command))
+    monkeypatch.setattr(versions, "_run", lambda command, *_: commands.append(command))
     (tmp_path / "requirements.txt").write_text("flux-tenancy==0.0.9\n--constraint constraints.txt\n")
     found = set()
     for pinned in ("pulumi==3.259.0", "pulumi==3.260.0"):
         (tmp_path / "constraints.txt").write_text(pinned)
-        found.add(installed_python(tmp_path, {"FLUX_TENANCY_CACHE": str(tmp_path / "cache")}))
+        found.add(versions.installed_python(tmp_path, {"FLUX_TENANCY_CACHE": str(tmp_path / "cache")}))
 
     assert len(found) == 2
     assert [command[-2:] for command in commands if "pip" in command] == [["-r", "requirements.txt"]] * 2

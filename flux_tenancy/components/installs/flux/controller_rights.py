@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from flux_tenancy.components.allowlists.cel import mapping, text, unchanged
+from flux_tenancy.components.allowlists.entries import mapping, text, unchanged
 from flux_tenancy.components.config.yaml_files import data_of
 from flux_tenancy.components.installs.flux.release import COMPONENT_LABEL, lease_of, without_subjects
 from flux_tenancy.components.rbac.subjects import rbac_binding, rbac_role, rbac_rule, rules_for, user_of

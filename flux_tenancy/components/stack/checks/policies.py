@@ -7,10 +7,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from flux_tenancy.components.allowlists.entries import NOT_COMPARABLE, is_comparable, problem_of
-from flux_tenancy.components.config.decisions import EXPIRED, now, today
 from flux_tenancy.components.config.errors import BEYOND, NO_EFFECT, NOT_ALLOWED, UNKNOWN, KeyPath, Problem, dotted
 from flux_tenancy.components.config.messages import Message, Wording, printable
-from flux_tenancy.components.config.types import seconds
+from flux_tenancy.components.config.types import EXPIRED, now, seconds, today
 from flux_tenancy.components.git.config import NO_PROVIDER_ACCOUNT, GitSource
 from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
 from flux_tenancy.components.policies.policy import PolicyName

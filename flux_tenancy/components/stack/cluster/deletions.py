@@ -39,7 +39,7 @@ from flux_tenancy.components.cluster.component import (
 from flux_tenancy.components.config.errors import Problem
 from flux_tenancy.components.config.messages import Message, Wording, printable
 from flux_tenancy.components.engine import PROJECT_FILE
-from flux_tenancy.components.engine.git import git
+from flux_tenancy.components.engine.code import git
 from flux_tenancy.components.engine.state import State
 from flux_tenancy.components.installs.capsule import CAPSULE_GROUP
 from flux_tenancy.components.installs.kyverno import KYVERNO

@@ -94,8 +94,7 @@ from flux_tenancy.components.stack.files.tenant_files import unlisted_tenants
 from flux_tenancy.components.stack.plan import stack_plan
 from flux_tenancy.components.stack.platform_objects import MONITORING_API, POD_MONITOR, PROMETHEUS_RULE
 from flux_tenancy.components.sync.status import read_syncs
-from flux_tenancy.components.tenant.leaving.access import end_team_access
-from flux_tenancy.components.tenant.leaving.deletion import held_message
+from flux_tenancy.components.tenant.leaving.deletion import end_team_access, held_message
 from flux_tenancy.components.tenant.leaving.remaining_objects import read_namespace_holds
 from flux_tenancy.components.vocabulary.manifests import Find, Manifest, plural_of
 

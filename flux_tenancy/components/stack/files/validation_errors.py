@@ -11,7 +11,6 @@ from typing import Any
 
 from pydantic_core import ErrorDetails
 
-from flux_tenancy.components.config.decisions import as_written
 from flux_tenancy.components.config.errors import (
     MISSING,
     UNKNOWN_KEY,
@@ -23,7 +22,7 @@ from flux_tenancy.components.config.errors import (
 )
 from flux_tenancy.components.config.messages import Message, message_of
 from flux_tenancy.components.config.section import KIND, Section, kind_of, section_of_kind, sections_in
-from flux_tenancy.components.config.types import EMPTY
+from flux_tenancy.components.config.types import EMPTY, as_written
 
 _EXPECTED = {
     "string_type": "a string",

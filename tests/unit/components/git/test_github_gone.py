@@ -18,10 +18,11 @@ from flux_tenancy.components.git.github import (
     FORGOTTEN,
     PROVIDER_TYPE,
     WEBHOOK_TYPE,
+    Gone,
     RegisteredKey,
     deploy_key_name,
 )
-from flux_tenancy.components.git.github_preflight import Gone, gone_registrations
+from flux_tenancy.components.git.github_preflight import gone_registrations
 from flux_tenancy.components.git.source import git_access
 from flux_tenancy.components.keys.ssh_keys import read_private_key
 

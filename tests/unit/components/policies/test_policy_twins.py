@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 from sample_stack import tenant_config
 
-from flux_tenancy.components.allowlists.cel import mapping, text, texts
 from flux_tenancy.components.allowlists.entries import (
     ADDRESS,
     COMPARABLE_URL,
@@ -19,11 +18,14 @@ from flux_tenancy.components.allowlists.entries import (
     URL_PATTERN,
     canonical,
     is_comparable,
+    mapping,
     origin_of,
     origins_expression,
     read_host_pattern,
     read_image_pattern,
     read_pattern,
+    text,
+    texts,
 )
 from flux_tenancy.components.config.types import (
     DNS_LABEL,

@@ -11,7 +11,7 @@ from kubernetes import client
 from loopback import serving
 from sample_stack import tenant_config
 
-from flux_tenancy.components.tenant.leaving.access import end_team_access, is_of_team
+from flux_tenancy.components.tenant.leaving.deletion import end_team_access, is_of_team
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 
 BINDINGS = "/apis/rbac.authorization.k8s.io/v1/namespaces/checkout/rolebindings"

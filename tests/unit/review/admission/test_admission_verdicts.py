@@ -34,8 +34,7 @@ from flux_tenancy.review.admission.program import (
     ask,
     find_program,
 )
-from flux_tenancy.review.render.recorder import GENERATED
-from flux_tenancy.review.render.rendered import PLATFORM, RenderedObject
+from flux_tenancy.review.render.rendered import GENERATED, PLATFORM, RenderedObject
 
 ACCEPTED: dict[str, list[str]] = {"errors": [], "refusals": []}
 SAID = Objection("flux-tenancy-allowed-sources", True, "not allowed")

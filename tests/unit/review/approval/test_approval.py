@@ -18,8 +18,7 @@ from flux_tenancy.components.stack.files.stack_file import StackFile
 from flux_tenancy.review.approval import check as check_module
 from flux_tenancy.review.approval import guard
 from flux_tenancy.review.approval.guard import VARIABLE, refuse_unapproved
-from flux_tenancy.review.render.files import Digests
-from flux_tenancy.review.render.rendered import Render, RenderedObject
+from flux_tenancy.review.render.rendered import Digests, Render, RenderedObject
 
 FILE = StackFile("Pulumi.staging.yaml", {})
 

@@ -10,8 +10,7 @@ from sample_access import TENANTS, render, risks
 
 from flux_tenancy.components.installs.flux.lockdown_flags import LOCKDOWN_FLAGS
 from flux_tenancy.components.vocabulary.names import Controller
-from flux_tenancy.review.changes.comparisons import opens_further
-from flux_tenancy.review.changes.openings import openings
+from flux_tenancy.review.changes.comparisons import openings, opens_further
 
 ENFORCE = "pod-security.kubernetes.io/enforce"
 ALL = {"components": [controller.value for controller in Controller]}

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from sample_objects import at_github, helm_release, kubernetes, render_of
 
-from flux_tenancy.review.changes.deletions import ACKNOWLEDGED_FROM, deletions
-from flux_tenancy.review.changes.objects import changes
+from flux_tenancy.review.changes.objects import ACKNOWLEDGED_FROM, changes, deletions
 
 
 def deleted(*objects, added=(), stack="staging", acknowledged=()):

@@ -27,8 +27,8 @@ from flux_tenancy.components.tenant.config import TenantConfig
 from flux_tenancy.review.changes.keys import KeyChange, SecretChange, key_changes, secret_changes
 from flux_tenancy.review.changes.objects import ABSENT, Action
 from flux_tenancy.review.changes.risks import matters_of_key
+from flux_tenancy.review.render.facts import Written, read_written
 from flux_tenancy.review.render.rendered import PLATFORM, Render
-from flux_tenancy.review.render.written import Written, read_written
 from flux_tenancy.review.report.comparison import Side, stack_report
 from flux_tenancy.review.report.json_report import as_json
 from flux_tenancy.review.report.markdown import as_markdown

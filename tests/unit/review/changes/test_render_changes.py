@@ -8,8 +8,8 @@ import pytest
 from sample_objects import kubernetes, render_of
 
 from flux_tenancy.components.stack.files.stack_file import StackFile
+from flux_tenancy.review.changes.keys import Release, release_changes
 from flux_tenancy.review.changes.objects import ABSENT, Action, changes, field_changes
-from flux_tenancy.review.changes.releases import Release, release_changes
 
 
 def fields(before, after):

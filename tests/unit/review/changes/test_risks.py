@@ -15,9 +15,9 @@ from flux_tenancy.components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE
 from flux_tenancy.components.installs.product import RELEASE_TYPE
 from flux_tenancy.components.vocabulary.manifests import RBAC_API
 from flux_tenancy.review.changes.comparisons import is_multiplied, is_zero, quantity
-from flux_tenancy.review.changes.configuration import configuration_documents
 from flux_tenancy.review.changes.objects import changes
 from flux_tenancy.review.changes.risks import (
+    configuration_documents,
     immutable,
     immutable_fields,
     matters_of_key,

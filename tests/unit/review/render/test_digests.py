@@ -7,8 +7,7 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from flux_tenancy.review.render.files import Digests, as_yaml, differences, is_digest
-from flux_tenancy.review.render.rendered import Render, RenderedObject
+from flux_tenancy.review.render.rendered import Digests, Render, RenderedObject, as_yaml, differences, is_digest
 
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 

@@ -21,10 +21,9 @@ from flux_tenancy.components.stack.files.stack_file import StackFile
 from flux_tenancy.review.approval.check import compare
 from flux_tenancy.review.changes.objects import changes, fact_changes, fact_statements
 from flux_tenancy.review.render import facts
-from flux_tenancy.review.render.files import Digests
-from flux_tenancy.review.render.rendered import Render
+from flux_tenancy.review.render.facts import Written
+from flux_tenancy.review.render.rendered import Digests, Render
 from flux_tenancy.review.render.stack import render_stack
-from flux_tenancy.review.render.written import Written
 from flux_tenancy.review.report.comparison import Side, stack_report
 from flux_tenancy.review.report.json_report import as_json
 

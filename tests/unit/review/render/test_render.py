@@ -20,11 +20,9 @@ from sample_sops_keys import age_identity
 
 from flux_tenancy.components.config.errors import ConfigurationError
 from flux_tenancy.project.errors import OperationError
-from flux_tenancy.review.render import recorder
-from flux_tenancy.review.render.files import write_render
-from flux_tenancy.review.render.recorder import GENERATED, is_plain, record
-from flux_tenancy.review.render.rendered import Render
-from flux_tenancy.review.render.stack import TARGET, render_stack
+from flux_tenancy.review.render import stack as stack_renders
+from flux_tenancy.review.render.rendered import GENERATED, Render, write_render
+from flux_tenancy.review.render.stack import TARGET, is_plain, record, render_stack
 
 
 def of_kind(render, kind, owner="dev-team"):
@@ -321,9 +319,9 @@ def test_a_render_has_the_same_objects_as_by_the_sdk(tmp_path, monkeypatch):
         return asked[-1]
 
     asked: list[bool] = []
-    monkeypatch.setattr(recorder, "is_plain", counted)
+    monkeypatch.setattr(stack_renders, "is_plain", counted)
     short = with_everything(tmp_path / "short")
-    monkeypatch.setattr(recorder, "is_plain", lambda _: False)
+    monkeypatch.setattr(stack_renders, "is_plain", lambda _: False)
     by_the_sdk = with_everything(tmp_path / "sdk")
 
     assert short == by_the_sdk

@@ -19,8 +19,8 @@ from flux_tenancy.components.stack.files.project import read_project_file
 from flux_tenancy.components.stack.files.stack_file import read_stack_file
 from flux_tenancy.extensions.github_bot.untrusted_markdown import BREAK, neutralized
 from flux_tenancy.review.changes.keys import key_changes
+from flux_tenancy.review.render.facts import Written, read_written
 from flux_tenancy.review.render.stack import render_stack
-from flux_tenancy.review.render.written import Written, read_written
 from flux_tenancy.review.report.comparison import Side, stack_report
 from flux_tenancy.review.report.markdown import as_markdown
 from flux_tenancy.review.report.model import Report

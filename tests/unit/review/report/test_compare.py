@@ -25,16 +25,16 @@ from flux_tenancy.components.stack.cluster.deletions import ABSENT_TENANT
 from flux_tenancy.components.stack.files.project import read_project_file
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from flux_tenancy.project.errors import OperationError
+from flux_tenancy.review import versions
 from flux_tenancy.review.admission.program import Answer, Objection
 from flux_tenancy.review.render.rendered import Render
 from flux_tenancy.review.report.comparison import compare, refusals_of
 from flux_tenancy.review.report.json_report import as_json
 from flux_tenancy.review.report.model import Report
 from flux_tenancy.review.report.phrases import remarks
-from flux_tenancy.review.rules.findings import RuleSetting
 from flux_tenancy.review.rules.stacks import JudgedStack
-from flux_tenancy.review.versions import render_process, rendering
-from flux_tenancy.review.versions.trees import merge_base, run_git
+from flux_tenancy.review.rules.table import RuleSetting
+from flux_tenancy.review.versions import merge_base, render_stacks, run_git
 from flux_tenancy.version import VERSION
 
 ERRORS = "class ConfigurationError(Exception):\n    problems = ()\n"
@@ -186,13 +186,13 @@ def test_only_a_pinned_program_that_runs_already_is_not_loaded_again_for_the_mer
             self.arguments = arguments
 
         def wait(self) -> int:
-            render_process.main(*self.arguments)
+            render_stacks(*self.arguments)
             return 0
 
         def kill(self) -> None: ...
 
     forked: list[str] = []
-    monkeypatch.setattr(rendering, "_Fork", Fork)
+    monkeypatch.setattr(versions, "_Fork", Fork)
     monkeypatch.setattr(threading, "active_count", lambda: 1)
     monkeypatch.setattr(sys, "path", [*sys.path])
     clone.stack("staging", "dev-team")

@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from sample_objects import kubernetes
 from sample_reports import compared, is_complete, report, side, waived_and_violated
 
-from flux_tenancy.components.config.decisions import today
+from flux_tenancy.components.config.types import today
 from flux_tenancy.review.render.rendered import PLATFORM
 from flux_tenancy.review.report.markdown import LIMIT, as_markdown
 from flux_tenancy.review.words import Statement
@@ -25,7 +25,7 @@ def large(tenants=300, risks=0):
     before = side(*(kubernetes("ConfigMap", f"t{n}", owner=f"t{n}", data="a\n" * 14) for n in range(tenants)))
     after = side(*(kubernetes("ConfigMap", f"t{n}", owner=f"t{n}", data=f"b{n}\n" * 14) for n in range(tenants)))
     answer = tuple(Statement(f"t{n}", f"may do {n} more", risk=True) for n in range(risks))
-    return report(replace(compared(before, after), access=answer))
+    return report(replace(compared(before, after), said=answer))
 
 
 def test_the_first_line_says_what_matters():
@@ -43,7 +43,7 @@ def test_risks_come_before_what_changes():
 def test_a_risk_of_several_tenants_names_them():
     answer = tuple(Statement(name, "may do more", risk=True) for name in ("a", "b", PLATFORM))
 
-    text = as_markdown(report(replace(compared(side(), side()), access=answer)))
+    text = as_markdown(report(replace(compared(side(), side()), said=answer)))
 
     assert "- **staging**: each of a, b and platform may do more." in text
 
@@ -108,7 +108,7 @@ def test_a_report_that_is_cut_keeps_its_limit_with_letters_of_several_bytes():
 
 def test_text_of_others_has_no_effect():
     before, after = (kubernetes("ConfigMap", HOSTILE, data=f"{HOSTILE}{n}", owner=HOSTILE) for n in (1, 2))
-    stack = replace(compared(side(before), side(after)), access=(Statement(HOSTILE, HOSTILE, risk=True),))
+    stack = replace(compared(side(before), side(after)), said=(Statement(HOSTILE, HOSTILE, risk=True),))
 
     text = as_markdown(report(stack))
 
@@ -238,7 +238,7 @@ def test_a_comment_keeps_its_limit_and_is_complete(batches, limit):
 
 def test_a_list_that_is_too_long_leaves_room_for_the_others():
     risks = tuple(Statement(f"t{n}", f"may do {n} more", risk=True) for n in range(2000))
-    stack = replace(compared(side(), side()), access=risks, warnings=tuple(f"{n} expires" for n in range(2000)))
+    stack = replace(compared(side(), side()), said=risks, warnings=tuple(f"{n} expires" for n in range(2000)))
 
     text = as_markdown(report(stack), 10_000)
 
@@ -262,7 +262,7 @@ def test_risks_are_whole_or_counted_with_one_of_each_first(count, limit):
     risks = [Statement(f"t{n}", f"may do more in t{n}-{n}", risk=True) for n in range(count)]
     rare = Statement("t1", "may read Secrets of everybody", risk=True)
 
-    text = as_markdown(report(replace(compared(side(), side()), access=(*risks, rare))), limit)
+    text = as_markdown(report(replace(compared(side(), side()), said=(*risks, rare))), limit)
 
     shown, left = text.count("- **staging**: "), re.search(r"\n- … and (\d+) more\n", text)
     assert len(text.encode()) <= limit

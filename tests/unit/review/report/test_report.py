@@ -11,12 +11,13 @@ from rich.console import Console
 from sample_objects import kubernetes
 from sample_reports import compared, report, side, waived_and_violated
 
+from flux_tenancy.components.vocabulary.manifests import RBAC_API
 from flux_tenancy.components.vocabulary.names import TENANT_LABEL
 from flux_tenancy.review.changes.keys import key_changes
 from flux_tenancy.review.changes.objects import Action
+from flux_tenancy.review.render.facts import Written
 from flux_tenancy.review.render.rendered import PLATFORM
-from flux_tenancy.review.render.written import Written
-from flux_tenancy.review.report.comparison import same_cluster
+from flux_tenancy.review.report.comparison import same_cluster, stack_report
 from flux_tenancy.review.report.json_report import as_json
 from flux_tenancy.review.report.markdown import as_markdown
 from flux_tenancy.review.report.terminal import as_text
@@ -39,7 +40,7 @@ def both(before, after):
 
 
 def saying(statement, *stacks):
-    return report(*(replace(compared(side(), side(), stack), access=(statement,)) for stack in stacks))
+    return report(*(replace(compared(side(), side(), stack), said=(statement,)) for stack in stacks))
 
 
 def secure(value):
@@ -182,7 +183,7 @@ def test_a_right_that_equals_the_name_of_its_tenant_does_not_make_sentences_alik
     words = ("{0} has the role {0} in {0}", "{0} has the role edit in {0}", "the secret tenants.{0}.key is rotated")
     said = [Statement(name, each.format(name), names_owner=True) for each in words for name in ("admin", "view")]
 
-    [*sections] = report(replace(compared(side(), side()), access=tuple(said))).sections
+    [*sections] = report(replace(compared(side(), side()), said=tuple(said))).sections
 
     assert [[each.text for each in section.groups[0].said] for section in sections] == [
         ["admin has the role admin in admin"],
@@ -218,7 +219,7 @@ def test_a_statement_of_several_stacks_is_one_risk():
 
 def test_a_statement_of_several_tenants_is_one_risk():
     stack = replace(
-        compared(side(), side()), dangers=tuple(Statement(name, "may do more", risk=True) for name in ("a", "b"))
+        compared(side(), side()), said=tuple(Statement(name, "may do more", risk=True) for name in ("a", "b"))
     )
 
     assert [risk.owners for risk in report(stack).risks] == [("a", "b")]
@@ -233,13 +234,15 @@ def test_a_statement_that_is_no_risk_is_in_the_section_of_its_owner():
 
 
 def test_refusals_are_the_first_risks():
-    stack = replace(
-        compared(side(), side()),
-        access=(Statement("dev-team", "may do more", risk=True),),
-        refusals=(Statement("dev-team", "is refused", risk=True),),
+    role = {"kind": "ClusterRole", "name": "cluster-admin"}
+    binding = kubernetes(
+        "ClusterRoleBinding", "a", apiVersion=RBAC_API, roleRef=role, subjects=[{"kind": "User", "name": "eve"}]
     )
 
-    assert [risk.text for risk in report(stack).risks] == ["is refused", "may do more"]
+    stack = stack_report("staging", side(), side(binding), (Statement("dev-team", "is refused", risk=True),))
+
+    refusal, access = report(stack).risks
+    assert refusal.text == "is refused" and access.text.startswith("user eve may now do everything")
 
 
 def test_a_deletion_that_is_acknowledged_is_in_the_section_of_its_owner():
@@ -333,7 +336,7 @@ def sample(findings=()):
     before = side(kubernetes("Role", "a", x=1), kubernetes("Namespace", "apps"), flux={"version": "2.9.4"})
     after = side(kubernetes("Role", "a", x=2), kubernetes("Role", "b"), flux={"version": "2.9.5"})
     access = (Statement("dev-team", "may do [bold]more", risk=True),)
-    return report(replace(compared(before, after), access=access, findings=findings))
+    return report(replace(compared(before, after), said=access, findings=findings))
 
 
 def test_the_text_has_everything_in_the_order_of_its_weight():
@@ -363,7 +366,7 @@ def test_the_text_has_everything_in_the_order_of_its_weight():
 def test_access_is_a_table_of_who_what_and_where():
     cells = [(name, "gains the role view", f"in {name}") for name in ("a", "b")]
     rows = [Statement(row[0], " ".join(row), names_owner=True, access=row) for row in cells]
-    found = report(replace(compared(side(), side()), access=tuple(rows)))
+    found = report(replace(compared(side(), side()), said=tuple(rows)))
 
     [line] = [line for line in printed(found).splitlines() if "the role view" in line]
     assert line.split("  ") == ["", "", "<tenant>", "gains the role view", "in <tenant>"]
@@ -391,7 +394,7 @@ def test_a_password_in_a_url_is_in_no_form_of_a_report():
 
 def test_text_of_others_does_not_control_the_terminal():
     stack = compared(side(kubernetes("Role", "\x1b[31m")), side(kubernetes("Role", "a", x="\x1b[2J")))
-    found = report(replace(stack, access=(Statement("dev-team", "\x1b[5m", risk=True), Statement("a", "\x1b[5m"))))
+    found = report(replace(stack, said=(Statement("dev-team", "\x1b[5m", risk=True), Statement("a", "\x1b[5m"))))
 
     assert "\x1b" not in printed(found)
 

@@ -15,14 +15,15 @@ from sample_sops_keys import age_identity
 from sample_sources import authority, signing_key
 from sample_stack import CLUSTER, FLUX
 
-from flux_tenancy.components.config.decisions import today
+from flux_tenancy.components.config.types import today
 from flux_tenancy.components.installs.flux.lockdown_flags import LOCKDOWN_FLAGS
 from flux_tenancy.components.policies.config import PolicyEngine, PolicyMode
 from flux_tenancy.components.stack.config import WAIVABLE, RuleName, StackConfig, Waiver
 from flux_tenancy.components.vocabulary.names import Controller
-from flux_tenancy.review.rules.findings import Finding, RuleSetting
 from flux_tenancy.review.rules.table import (
     RULES,
+    Finding,
+    RuleSetting,
     findings,
     lockdown_flags,
     missing_engine,

@@ -7,9 +7,9 @@ from base64 import b64encode
 import pytest
 from sample_rules import ACCOUNT, EVERYTHING, binding, cluster_object, deploy_key, namespace, rendered_object, role
 
-from flux_tenancy.review.render.recorder import GENERATED
-from flux_tenancy.review.rules.findings import RuleSetting
+from flux_tenancy.review.render.rendered import GENERATED
 from flux_tenancy.review.rules.table import (
+    RuleSetting,
     admin_bindings,
     plain_secrets,
     reserved_namespaces,
