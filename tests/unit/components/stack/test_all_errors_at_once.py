@@ -80,12 +80,6 @@ def test_no_error_is_reported_that_only_follows_from_another(tmp_path):
     ]
 
 
-def test_an_unknown_name_is_reported_once(tmp_path):
-    [problem] = problems(tmp_path, flux=FLUX | {"resources": {"helm": {"limits": {"memory": "1Gi"}}}})
-
-    assert problem.startswith(f"{STACK}flux.resources.helm: 'helm' ")
-
-
 @pytest.mark.parametrize("junk", [None, "x", "{}", 7, True, [], ["x"], {}, {"x": {}}, [{}], [[]]], ids=repr)
 def test_any_junk_in_the_place_of_a_value_is_reported_as_an_error(tmp_path, junk):
     places: list[tuple[str, ...]] = [

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from sample_capsule import CAPSULE as SECTION
-from sample_stack import CLUSTER, DEV_TEAM_BASE, FLUX, load
+from sample_stack import CLUSTER, DEV_TEAM_BASE, load
 from sample_stack import problems as problems_of
 
 from flux_tenancy.components.cluster.client import ClusterFacts
@@ -15,74 +15,7 @@ from tests.support.messages import said
 
 CAPSULE = {"mode": "capsule"}
 WHERE = "Pulumi.staging.yaml: "
-FLUX_KIND = "count/kustomizations.kustomize.toolkit.fluxcd.io"
 OWNER = "capsule.clastix.io/tenant"
-
-
-def proxy(**keys: Any) -> dict[str, Any]:
-    return CAPSULE | {"capsule": {"proxy": keys}}
-
-
-@pytest.mark.parametrize(
-    ("sections", "problem"),
-    [
-        ({"tenancy": {"mode": "vcluster"}}, "tenancy.mode: 'vcluster' is not one of 'namespaces' or 'capsule'"),
-        (
-            {"tenancy": {"capsule": {"namespaces": 3}}},
-            "tenancy.capsule: "
-            + said("FT-CFG-820", "tenancy.mode is not capsule", "set tenancy.mode to capsule, or remove it"),
-        ),
-        (
-            {"tenancy": CAPSULE, "tenants": {"dev-team": {"capsule": {"quota": {"pods": 3}}}}},
-            "tenants.dev-team.capsule.quota.pods: " + said("FT-CFG-612", "3"),
-        ),
-        (
-            {"tenants": {"dev-team": {"capsule": {"quota": {"pods": "3"}}}}},
-            "tenants.dev-team.capsule: "
-            + said("FT-CFG-820", "tenancy.mode is not capsule", "set tenancy.mode to capsule, or remove it"),
-        ),
-        (
-            {"tenancy": CAPSULE | {"capsule": {"quota": {FLUX_KIND: "3"}}}},
-            f'tenancy.capsule.quota["{FLUX_KIND}"]: '
-            + said(
-                "FT-CFG-006",
-                "a resource that can be limited here",
-                "requests.cpu, pods or count/jobs.batch; Flux's own kinds are limited by fluxObjects",
-            ).of(FLUX_KIND),
-        ),
-        (
-            {"tenancy": CAPSULE, "tenants": {"dev-team": {"capsule": {"owner": "system:serviceaccount:a:b"}}}},
-            "tenants.dev-team.capsule.owner: is an unknown key; did you mean 'owners'?",
-        ),
-        (
-            {
-                "tenancy": CAPSULE | {"capsule": {"namespaces": 1}},
-                "tenants": {"dev-team": {"namespaces": [{"name": each} for each in ("apps", "jobs", "data")]}},
-            },
-            "tenants.dev-team.namespaces: " + said("FT-CFG-821", 2, 1),
-        ),
-        (
-            {"tenancy": proxy(addon=True, secret="a")},
-            "tenancy.capsule.proxy: " + said("FT-CFG-181", "address, secret and addon"),
-        ),
-        (
-            {"tenancy": proxy(address="http://a"), "flux": FLUX | {"workloadIdentity": True}},
-            "tenancy.capsule.proxy.address: " + said("FT-CFG-826"),
-        ),
-        ({"tenancy": proxy(address="https://a")}, "tenancy.capsule.proxy: " + said("FT-CFG-654")),
-        (
-            {
-                "tenancy": CAPSULE,
-                "tenants": {"dev-team": {"namespaces": [{"name": "apps", "labels": {OWNER: "other"}}]}},
-            },
-            "tenants.dev-team.namespaces[0].labels: " + said("FT-CFG-402", OWNER, "Capsule"),
-        ),
-    ],
-)
-def test_what_does_not_go_together_is_refused(tmp_path, sections, problem):
-    installed = {"capsule": SECTION} if sections.get("tenancy", {}).get("mode") == "capsule" else {}
-
-    assert problems_of(tmp_path, **({"tenants": {"dev-team": {}}} | installed | sections)) == [WHERE + problem]
 
 
 def test_a_namespace_with_a_name_that_another_tenant_could_take_is_refused(tmp_path_factory):

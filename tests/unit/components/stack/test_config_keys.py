@@ -104,15 +104,6 @@ def test_a_renamed_project_reads_its_own_keys(tmp_path):
     assert config.cluster.kubeconfig_content is not None
 
 
-def test_a_renamed_project_refuses_its_own_keys_in_plain_text(tmp_path):
-    write_project_file(tmp_path, PROJECT)
-    (tmp_path / "Pulumi.staging.yaml").write_text("config:\n  platform:cluster: {kubeconfigContent: pa55word}\n")
-
-    (problem,) = problems(tmp_path, cluster={"kubeconfigContent": "pa55word"}, secret_keys={"cluster"})
-
-    assert problem == f"Pulumi.staging.yaml: cluster.kubeconfigContent: {IN_PLAIN_TEXT}"
-
-
 def test_a_valid_file_loads_without_errors(tmp_path):
     (tmp_path / "Pulumi.staging.yaml").write_text("config:\n  flux-tenancy:cluster: {kubeconfig: kubeconfig}\n")
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from sample_sources import authority
-from sample_stack import FLUX, Secret, load, problems
+from sample_stack import Secret, load, problems
 
 from flux_tenancy.components.sync.notifications import ALL_KINDS, COMMIT_STATUSES, PROVIDER_TYPES, Address, Notification
 from tests.support.messages import said
@@ -15,14 +15,6 @@ ALERTMANAGER = {"type": "alertmanager", "address": "https://alertmanager.example
 
 def notified(**notification: Any) -> dict[str, Any]:
     return {"tenants": {"dev-team": {"notifications": {"chat": notification}}}}
-
-
-def refused(project, **notification: Any) -> list[str]:
-    """The problems of the notification `chat`, each without its file."""
-    prefix = "Pulumi.staging.yaml: tenants.dev-team.notifications.chat"
-    found = problems(project, **notified(**notification))
-    assert all(problem.startswith(prefix) for problem in found)
-    return [problem.removeprefix(prefix) for problem in found]
 
 
 @pytest.mark.parametrize(
@@ -42,101 +34,6 @@ def test_a_tenant_has_notifications_of_many_types(tmp_path, notification):
     config = load(tmp_path, **notified(**notification))
 
     assert config.tenants["dev-team"].notifications["chat"].type == notification["type"]
-
-
-@pytest.mark.parametrize(
-    ("notification", "problem"),
-    [
-        ({"type": "slak"}, ".type: " + said("FT-CFG-404", "a type of receiver", ", ".join(PROVIDER_TYPES)).of("slak")),
-        ({"type": "slack"}, ": " + said("FT-MSG-005", "slack")),
-        ({"type": "discord", "address": HOOK}, ".address: " + said("FT-MSG-006", "discord")),
-        ({"type": "slack", "address": HOOK}, ".address: " + said("FT-MSG-006", "slack")),
-        (
-            ALERTMANAGER | {"secretAddress": Secret(HOOK)},
-            ".secretAddress: " + said("FT-CFG-273", "address and secretAddress"),
-        ),
-        (
-            {"type": "telegram", "secretAddress": Secret(HOOK), "token": Secret("t"), "channel": "@shop"},
-            ".secretAddress: " + said("FT-CFG-820", "telegram posts to a fixed host", "remove it"),
-        ),
-        (ALERTMANAGER | {"eventSources": []}, ".eventSources: " + said("FT-FLX-034", "set kinds")),
-        (ALERTMANAGER | {"providerRef": {"name": "a"}}, ".providerRef: " + said("FT-FLX-034", "remove it")),
-        (ALERTMANAGER | {"password": Secret("p")}, ".username: " + said("FT-CFG-605")),
-        (
-            ALERTMANAGER | {"include": ["(?!a)b"]},
-            ".include[0]: "
-            + said(
-                "FT-CFG-006",
-                "a regular expression of RE2, which has neither lookarounds nor backreferences",
-                "(?i)forbidden|denied",
-            ).of("(?!a)b"),
-        ),
-        (
-            ALERTMANAGER | {"exclude": ["("]},
-            ".exclude[0]: "
-            + said(
-                "FT-CFG-006",
-                "a regular expression (missing ), unterminated subpattern at position 0)",
-                "(?i)forbidden|denied",
-            ).of("("),
-        ),
-    ],
-)
-def test_what_a_type_does_not_take_is_refused(tmp_path, notification, problem):
-    assert refused(tmp_path, **notification) == [problem]
-
-
-@pytest.mark.parametrize(
-    "key", ["severity", "kinds", "metadata", "channel", "username", "include", "certificateAuthority"]
-)
-def test_a_value_of_another_kind_is_refused_at_its_key(tmp_path, key):
-    [problem] = refused(tmp_path, **ALERTMANAGER, **{key: 5})
-
-    assert problem.startswith(f".{key}: ")
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [("severity", "warning"), ("kinds", ["Pod"]), ("metadata", {"env": ["a"]}), ("channel", "")],
-)
-def test_a_value_that_flux_does_not_take_is_refused_at_its_key(tmp_path, key, value):
-    [problem] = refused(tmp_path, **ALERTMANAGER, **{key: value})
-
-    assert problem.startswith(f".{key}")
-
-
-@pytest.mark.parametrize("key", ["secretAddress", "token", "password"])
-def test_a_credential_in_plain_text_is_refused_and_not_shown(tmp_path, key):
-    notification = {"type": "grafana", "username": "flux", "secretAddress": Secret(HOOK)} | {key: HOOK}
-
-    [problem] = problems(tmp_path, **notified(**notification))
-
-    path = f"tenants.dev-team.notifications.chat.{key}"
-    assert problem == f"Pulumi.staging.yaml: {path}: " + said("FT-CFG-640", "", path, "")
-    assert "pa55word" not in problem
-
-
-@pytest.mark.parametrize(
-    "address", ["hooks.slack.com/pa55word", "https:///pa55word", "https://a:b/pa55word", "https://a b/pa55word"]
-)
-def test_a_secret_that_is_no_url_is_refused_and_not_shown(tmp_path, address):
-    example = "https://alerts.example.com/path"
-
-    assert refused(tmp_path, type="slack", secretAddress=Secret(address)) == [
-        ".secretAddress: " + said("FT-CFG-006", "a URL with a host", example)
-    ]
-
-
-def test_a_password_in_an_address_that_everybody_may_read_is_refused_and_not_shown(tmp_path):
-    assert refused(tmp_path, type="generic", address="https://flux:pa55word@hooks.example.com") == [
-        ".address: " + said("FT-CFG-014")
-    ]
-
-
-def test_a_host_without_tls_is_refused_before_anything_is_applied(tmp_path):
-    notification = {"type": "generic", "secretAddress": Secret("http://hooks.example.com/pa55word")}
-
-    assert refused(tmp_path, **notification) == [".secretAddress: " + said("FT-MSG-041", "hooks.example.com")]
 
 
 def test_the_platform_declares_notifications_to_any_host_where_none_is_listed(tmp_path):
@@ -190,23 +87,6 @@ def test_a_commit_status_needs_an_address_if_the_tenant_has_no_repository(tmp_pa
     ]
 
 
-def test_messages_about_every_tenant_have_no_credential_that_tenants_could_read(tmp_path):
-    secret = {"type": "slack", "secretAddress": Secret(HOOK)}
-
-    assert problems(tmp_path, tenants={"dev-team": {}}, tenancy={"notifications": {"all": secret}}) == [
-        "Pulumi.staging.yaml: tenancy.notifications.all.secretAddress: " + said("FT-MSG-020")
-    ]
-
-
-def test_a_tenant_and_the_platform_do_not_use_the_same_name(tmp_path):
-    tenants = {"dev-team": {"notifications": {"all": ALERTMANAGER}}}
-
-    assert problems(tmp_path, tenants=tenants, tenancy={"notifications": {"all": ALERTMANAGER}}) == [
-        "Pulumi.staging.yaml: tenants.dev-team.notifications.all: "
-        + said("FT-CFG-001", "a notification of tenancy.notifications")
-    ]
-
-
 def with_source(key, notification):
     """A tenant with the source `app` and one notification."""
     url = "oci://registry.example.com/app"
@@ -236,32 +116,6 @@ def test_the_secret_of_a_notification_has_a_name_of_its_own(tmp_path, notificati
 )
 def test_a_notification_may_be_named_as_no_secret_of_the_tenant_is(tmp_path, key, notification):
     assert key in load(tmp_path, **with_source(key, notification)).tenants["dev-team"].notifications
-
-
-@pytest.mark.parametrize("name", ["Chat", "a.b", "a_b", ""])
-def test_a_name_that_no_object_can_have_is_refused(tmp_path, name):
-    [problem] = problems(tmp_path, tenants={"dev-team": {"notifications": {name: ALERTMANAGER}}})
-
-    assert "tenants.dev-team.notifications" in problem
-
-
-def test_messages_about_the_platforms_sync_need_it(tmp_path):
-    assert problems(tmp_path, flux=FLUX | {"notifications": {"chat": ALERTMANAGER}}) == [
-        "Pulumi.staging.yaml: flux.notifications: "
-        + said(
-            "FT-CFG-820",
-            "it reports on flux.sync, which is not set",
-            "set flux.sync, or use tenancy.notifications for notifications about tenants",
-        )
-    ]
-
-
-def test_notifications_need_the_controller(tmp_path):
-    flux = FLUX | {"components": ["source-controller", "kustomize-controller"]}
-
-    assert problems(tmp_path, flux=flux, **notified(**ALERTMANAGER)) == [
-        "Pulumi.staging.yaml: tenants.dev-team.notifications: " + said("FT-CFG-661", "notification-controller")
-    ]
 
 
 def test_commit_statuses_are_about_kustomizations_and_anything_else_about_all_kinds():

@@ -6,16 +6,12 @@ from sample_stack import Secret, load
 from sample_stack import problems as problems_of
 
 from flux_tenancy.components.config.errors import ConfigurationError
-from flux_tenancy.components.tenant.config import FOREIGN_TARGET_NAMESPACE
 from tests.support.messages import said
 
 WHERE = "Pulumi.staging.yaml: tenants.dev-team.releases"
 CHARTS = {"kind": "HelmRepository", "url": "https://charts.example.com"}
 ARTIFACT = {"kind": "OCIRepository", "url": "oci://registry.example.com/charts/podinfo"}
 SOURCES = {"charts": CHARTS, "artifact": ARTIFACT}
-LONG = "a" * 54
-RIGHTS = "install the definitions as the platform: a tenant's account may not"
-STRATEGY = "set strategy, retryInterval and retries"
 
 
 def problems(project, releases, **sections):
@@ -47,82 +43,6 @@ def test_a_secret_value_is_hidden_from_whoever_prints_the_configuration(tmp_path
     assert "k3y" not in repr(config)
 
 
-@pytest.mark.parametrize(
-    ("release", "problem"),
-    [
-        ({}, "chart: " + said("FT-CFG-605")),
-        ({"source": "charts"}, "chart: " + said("FT-CFG-605")),
-        (
-            {"source": "charts", "chart": "../other"},
-            "chart: " + said("FT-CFG-006", "a chart inside of its source", "./charts/app").of("../other"),
-        ),
-        (
-            {"source": "artifact", "chart": "podinfo"},
-            "chart: " + said("FT-CFG-820", "a OCIRepository is the chart itself", "remove it"),
-        ),
-        (
-            {"source": "artifact", "version": "6.x"},
-            "version: " + said("FT-CFG-820", "a OCIRepository is the chart itself", "remove it"),
-        ),
-        (
-            {"source": "artifact", "verify": {"provider": "cosign"}},
-            "verify: " + said("FT-CFG-820", "a OCIRepository is the chart itself", "remove it"),
-        ),
-        (
-            {"chart": "./chart", "version": "6.x"},
-            "version: "
-            + said(
-                "FT-CFG-820",
-                "Flux ignores it for charts from a GitRepository",
-                "remove it, and select the revision in the source",
-            ),
-        ),
-        (
-            {"source": "other", "chart": "a"},
-            "source: " + said("FT-CFG-404", "a source of the tenant", "charts, artifact").of("other"),
-        ),
-        (
-            {"chart": "a", "targetNamespace": "tools"},
-            "targetNamespace: " + FOREIGN_TARGET_NAMESPACE(choices="apps").of("tools"),
-        ),
-        (
-            {"chart": "a", "dependsOn": ["db"]},
-            "dependsOn[0]: " + said("FT-CFG-404", "one of the tenant's releases", "none").of("db"),
-        ),
-        ({"chart": "a", "dependsOn": ["podinfo"]}, "dependsOn: " + said("FT-TEN-312", "podinfo -> podinfo")),
-        (
-            {"chart": "a", "releaseName": LONG},
-            "releaseName: "
-            + said(
-                "FT-CFG-006", "the name of a Helm release", "shop, with at most 53 lowercase letters, digits and dashes"
-            ).of(LONG),
-        ),
-        (
-            {"chart": "a", "retries": 1},
-            "retries: " + said("FT-CFG-820", "the strategy RetryOnFailure ignores it", "remove it"),
-        ),
-        (
-            {"chart": "a", "strategy": "RemediateOnFailure", "retryInterval": "1m"},
-            "retryInterval: " + said("FT-CFG-820", "the strategy RemediateOnFailure ignores it", "remove it"),
-        ),
-        ({"chart": "a", "install": {"crds": "Create"}}, "install.crds: " + said("FT-FLX-034", RIGHTS)),
-        ({"chart": "a", "upgrade": {"strategy": {}}}, "upgrade.strategy: " + said("FT-FLX-034", STRATEGY)),
-        ({"chart": "a", "kubeConfig": {}}, "kubeConfig: " + said("FT-FLX-034", "remove it: a stack is a cluster")),
-        ({"chart": "a", "postRenderers": []}, "postRenderers: " + said("FT-FLX-034", "set patches and images")),
-    ],
-)
-def test_a_release_that_flux_could_not_install_is_refused(tmp_path, release, problem):
-    assert problems(tmp_path, {"podinfo": release}) == [f"{WHERE}.podinfo.{problem}"]
-
-
-def test_more_releases_than_the_quota_admits_are_refused(tmp_path):
-    limits = {"limits": {"fluxObjects": 1}}
-
-    found = problems(tmp_path, {"a": {"chart": "a"}, "b": {"chart": "b"}}, tenancy=limits)
-
-    assert found == [f"{WHERE}: {said('FT-TEN-313', 2, 1, 'HelmReleases', 'helmReleases')}"]
-
-
 def test_intervals_and_timeouts_of_releases_are_held_to_the_policies(tmp_path):
     found = problems(
         tmp_path,
@@ -148,21 +68,6 @@ def test_charts_that_must_be_signed_come_from_artifacts_that_flux_verifies(tmp_p
     found = problems_of(tmp_path, tenants={"dev-team": tenant}, policies=policies)
 
     assert found == [f"{WHERE}.bad.source: {said('FT-TEN-319', 'tenants.dev-team')}"]
-
-
-@pytest.mark.parametrize(
-    ("entry", "key"),
-    [
-        ({"releases": {"podinfo": {"chart": "a", "values": {"key": Secret("k3y")}}}}, "releases.podinfo.values.key"),
-        ({"sync": {"postBuild": {"substitute": {"key": Secret("k3y")}}}}, "sync.postBuild.substitute.key"),
-        ({"syncs": {"app": {"added": [Secret("k3y")]}}}, "syncs.app.added[0]"),
-        ({"releases": {"podinfo": {"chart": "a", "added": {"b": Secret("k3y")}}}}, "releases.podinfo.added.b"),
-    ],
-)
-def test_a_secret_where_everybody_would_see_it_is_refused(tmp_path, entry, key):
-    found = problems_of(tmp_path, tenants={"dev-team": entry})
-
-    assert found == [f"Pulumi.staging.yaml: tenants.dev-team.{key}: {said('FT-TEN-320')}"]
 
 
 RELEASES_ALONE = """

@@ -128,35 +128,27 @@ def test_what_has_to_be_renewed_gets_no_second_remark_whatever_else_is_wrong_wit
     ]
 
 
-def test_a_secret_in_a_tenants_base_is_refused_since_all_environments_would_share_it(tmp_path):
-    base = SSH_BASE.replace("  branch: main\n", f"  deployKey: |\n{_indented(KEY)}")
+@pytest.mark.parametrize(
+    ("base", "stack"),
+    [
+        ({"deployKey": KEY}, {}),
+        ({"deployKey": "pa55word"}, {"deployKey": Secret(KEY)}),
+        ({"https": {"username": "bot", "password": "pa55word"}}, {}),
+    ],
+    ids=["a key", "a key that the stack replaces", "a password"],
+)
+def test_a_secret_in_a_tenants_base_is_refused_since_all_environments_would_share_it(tmp_path, base, stack):
+    source = yaml.safe_load(DEV_TEAM_BASE if "https" in base else SSH_BASE)
+    source["source"] |= base
+    # That another tenant's is encrypted does not change it.
+    tenants = {"dev-team": {"source": stack}, "ops-team": {"source": {"https": {"password": Secret("other")}}}}
+    bases = {"dev-team": yaml.safe_dump(source), "ops-team": DEV_TEAM_BASE.replace("apps", "tools")}
 
-    (problem,) = problems(tmp_path, bases={"dev-team": base}, tenants={"dev-team": {}})
+    [problem] = problems(tmp_path, bases=bases, tenants=tenants)
 
-    reason = plain_text_elsewhere("tenants.dev-team.source.deployKey")
-    assert problem == f"tenants/dev-team.yaml: source.deployKey: {reason}"
-
-
-def test_a_secret_of_the_base_is_refused_even_where_other_values_of_the_tenants_are_encrypted(tmp_path):
-    base = DEV_TEAM_BASE.replace("  branch: main\n", "  https:\n    username: bot\n    password: pa55word\n")
-    tenants = {"dev-team": {}, "ops-team": {"source": {"https": {"password": Secret("other")}}}}
-    bases = {"dev-team": base, "ops-team": DEV_TEAM_BASE.replace("apps", "tools")}
-
-    reason = plain_text_elsewhere("tenants.dev-team.source.https.password")
-    assert problems(tmp_path, bases=bases, tenants=tenants) == [
-        f"tenants/dev-team.yaml: source.https.password: {reason}"
-    ]
-    assert "pa55word" not in reason
-
-
-def test_a_secret_of_the_base_is_refused_even_where_the_stack_has_another_in_its_place(tmp_path):
-    base = SSH_BASE.replace("  branch: main\n", "  deployKey: pa55word\n")
-    tenants = {"dev-team": {"source": {"deployKey": Secret(KEY)}}}
-
-    reason = plain_text_elsewhere("tenants.dev-team.source.deployKey")
-    assert problems(tmp_path, bases={"dev-team": base}, tenants=tenants) == [
-        f"tenants/dev-team.yaml: source.deployKey: {reason}"
-    ]
+    path = "source.https.password" if "https" in base else "source.deployKey"
+    assert problem == f"tenants/dev-team.yaml: {path}: {plain_text_elsewhere(f'tenants.dev-team.{path}')}"
+    assert "pa55word" not in problem
 
 
 @pytest.mark.parametrize(
@@ -382,17 +374,6 @@ def test_what_lies_in_an_encrypted_section_is_encrypted(tmp_path):
     assert config.cluster.kubeconfig_content is not None
 
 
-def test_a_section_may_be_written_as_json(tmp_path):
-    (tmp_path / "Pulumi.staging.yaml").write_text(
-        """config: {'flux-tenancy:cluster': '{"kubeconfigContent": "x"}'}\n"""
-    )
-
-    sections = {"cluster": '{"kubeconfigContent": "x"}', "flux": ...}
-    (problem, _) = problems(tmp_path, **sections, secret_keys={"cluster"})
-
-    assert problem.endswith(f": cluster.kubeconfigContent: {KUBECONFIG_IN_PLAIN_TEXT}")
-
-
 def test_a_file_that_was_named_is_the_one_that_is_judged_and_named(tmp_path):
     (tmp_path / "other.yaml").write_text("config:\n  flux-tenancy:cluster:\n    kubeconfigContent: pa55word\n")
     (tmp_path / "Pulumi.staging.yaml").write_text(
@@ -406,28 +387,31 @@ def test_a_file_that_was_named_is_the_one_that_is_judged_and_named(tmp_path):
     assert f"other.yaml: cluster.kubeconfigContent: {reason}" in found
 
 
-def test_the_folder_of_the_stacks_files_is_the_one_that_the_project_names(tmp_path):
-    (tmp_path / "Pulumi.yaml").write_text("name: flux-tenancy\nstackConfigDir: stacks\n")
-    (tmp_path / "stacks").mkdir()
-    (tmp_path / "stacks/Pulumi.staging.yaml").write_text(
-        "config:\n  flux-tenancy:cluster:\n    kubeconfigContent: pa55word\n"
-    )
-    file = read_stack_file("staging", read_project_file(tmp_path))
+@pytest.mark.parametrize(
+    ("project", "folder", "section"),
+    [
+        ("name: flux-tenancy", ".", "{'flux-tenancy:config:cluster': {kubeconfigContent: pa55word}}"),
+        ("name: flux-tenancy", ".", """{'flux-tenancy:cluster': '{"kubeconfigContent": "pa55word"}'}"""),
+        ("name: platform", ".", "{'platform:cluster': {kubeconfigContent: pa55word}}"),
+        (
+            "name: flux-tenancy\nstackConfigDir: stacks",
+            "stacks",
+            "{'flux-tenancy:cluster': {kubeconfigContent: pa55word}}",
+        ),
+    ],
+    ids=["long key", "JSON", "another project", "another folder"],
+)
+def test_a_secret_in_plain_text_is_refused_wherever_pulumi_reads_it(tmp_path, project, folder, section):
+    (tmp_path / "Pulumi.yaml").write_text(f"{project}\n")
+    (tmp_path / folder).mkdir(exist_ok=True)
+    (tmp_path / folder / "Pulumi.staging.yaml").write_text(f"config: {section}\n")
+    read = read_stack_file("staging", read_project_file(tmp_path))
 
-    cluster = {"kubeconfigContent": "pa55word"}
-    (problem, _) = problems(tmp_path, cluster=cluster, flux=..., secret_keys={"cluster"}, file=file)
+    found = problems(tmp_path, cluster={"kubeconfigContent": "pa55word"}, secret_keys={"cluster"}, file=read)
 
-    assert problem.endswith(f": cluster.kubeconfigContent: {KUBECONFIG_IN_PLAIN_TEXT}")
-
-
-def test_keys_of_the_stack_file_may_be_written_in_the_long_form(tmp_path):
-    (tmp_path / "Pulumi.staging.yaml").write_text(
-        "config:\n  flux-tenancy:config:cluster:\n    kubeconfigContent: pa55word\n"
-    )
-
-    (problem,) = problems(tmp_path, cluster={"kubeconfigContent": "pa55word"}, secret_keys={"cluster"})
-
-    assert problem.endswith(f": cluster.kubeconfigContent: {KUBECONFIG_IN_PLAIN_TEXT}")
+    [problem] = [each for each in found if "kubeconfigContent" in each]
+    assert problem.endswith(f"Pulumi.staging.yaml: cluster.kubeconfigContent: {KUBECONFIG_IN_PLAIN_TEXT}")
+    assert "pa55word" not in str(found)
 
 
 @pytest.mark.parametrize(
@@ -451,7 +435,3 @@ def test_a_text_one_level_above_a_secret_may_be_that_secret_and_is_not_shown(tmp
 
 def test_a_key_that_says_nothing_holds_no_secret(tmp_path):
     assert load(tmp_path, cluster=CLUSTER | {"kubeconfigContent": None}).cluster.kubeconfig_content is None
-
-
-def _indented(text: str) -> str:
-    return "".join(f"    {line}\n" for line in text.splitlines())

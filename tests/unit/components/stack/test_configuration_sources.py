@@ -9,10 +9,9 @@ from sample_sources import own_source
 from sample_stack import DEV_TEAM_BASE, FLUX, Secret, load, problems
 
 from flux_tenancy.components.config.errors import MISSING, ConfigurationError
-from flux_tenancy.components.config.types import EMPTY
 from flux_tenancy.components.config.yaml_files import UNREADABLE_FILE
 from flux_tenancy.components.git.config import GitSource
-from flux_tenancy.components.keys.ssh_keys import NO_SSH_KEY, generate, read_private_key
+from flux_tenancy.components.keys.ssh_keys import generate, read_private_key
 from flux_tenancy.components.stack.files.validation_errors import message
 from tests.support.messages import said
 
@@ -23,15 +22,6 @@ APP = {"appId": 1, "installationId": 2, "privateKey": Secret(APP_KEY)}
 ACME: dict[str, Any] = {"owners": {"acme": {}}}
 WEBHOOK_URL = FLUX | {"webhookUrl": "https://flux.example.com"}
 HOST_LINE = f"git.example.com {keys.public_line(keys.ed25519_key())}"
-
-
-def refused(tmp_path, source, **sections) -> list[str]:
-    """The problems of the tenant dev-team with this source, without the path that leads to it."""
-    tenants = {"dev-team": {"source": {"branch": "main"} | source}}
-    return [
-        line.removeprefix("Pulumi.staging.yaml: tenants.dev-team.source")
-        for line in problems(tmp_path, tenants=tenants, **sections)
-    ]
 
 
 @pytest.mark.parametrize(
@@ -68,149 +58,6 @@ def test_keys_are_handed_on_with_the_line_ends_of_unix(tmp_path):
     found = own_source(load(tmp_path, tenants={"dev-team": {"source": source}})).deploy_key
     assert found is not None
     assert found.get_secret_value() == KEY
-
-
-@pytest.mark.parametrize(
-    ("source", "reason"),
-    [
-        (
-            {"url": SSH},
-            ".url: " + said("FT-CFG-266"),
-        ),
-        (
-            {"url": SSH, "https": {"password": Secret("token")}},
-            ".url: " + said("FT-CFG-268", "ssh", "https", "https://"),
-        ),
-        (
-            {"url": HTTPS, "deployKey": Secret(KEY)},
-            ".url: " + said("FT-CFG-268", "https", "deployKey", "ssh://git@"),
-        ),
-        (
-            {"url": "http://github.com/acme/apps", "https": {"password": Secret("token")}},
-            ".url: " + said("FT-CFG-268", "http", "https", "https://"),
-        ),
-        (
-            {"url": "http://github.com/acme/apps", "githubApp": APP},
-            ".url: " + said("FT-CFG-268", "http", "githubApp", "https://"),
-        ),
-        (
-            {"url": SSH, "deployKey": Secret(KEY), "githubApp": APP},
-            ": " + said("FT-CFG-273", "deployKey and githubApp, but a source has only one login"),
-        ),
-        (
-            {"url": HTTPS, "certificateAuthority": keys.private_text(keys.ec_key(), keys.PKCS8)},
-            ".certificateAuthority: " + said("FT-CFG-720", "a certificate of another one"),
-        ),
-        (
-            {"url": SSH, "deployKey": Secret(keys.with_passphrase_openssh())},
-            ".deployKey: "
-            + said("FT-CFG-139", "create a separate key with `flux-tenancy key deploy`, which stores it encrypted"),
-        ),
-        (
-            {"url": SSH, "deployKey": Secret(keys.public_line(keys.ed25519_key()))},
-            ".deployKey: " + NO_SSH_KEY,
-        ),
-        (
-            {"url": SSH, "deployKey": Secret(keys.private_text(keys.rsa_key(2048), keys.PKCS8))},
-            ".deployKey: " + said("FT-CFG-140", "an RSA key of only 2048 bits"),
-        ),
-        (
-            {"url": SSH, "deployKey": Secret(KEY[:99])},
-            ".deployKey: " + NO_SSH_KEY,
-        ),
-        (
-            {"url": HTTPS, "githubApp": APP | {"privateKey": Secret("pa55word")}},
-            ".githubApp.privateKey: "
-            + said(
-                "FT-CFG-135",
-                "a private key as GitHub gives it to an App: unencrypted, in PEM, RSA of 2048 bits",
-                "the .pem file from GitHub unchanged",
-            ),
-        ),
-        (
-            {"url": HTTPS, "githubApp": APP | {"installationOwner": "acme"}},
-            ".githubApp: " + said("FT-CFG-181", "installationId and installationOwner"),
-        ),
-        ({"url": HTTPS, "https": {"password": Secret(" ")}}, ".https.password: " + EMPTY()),
-        (
-            {"url": HTTPS, "https": {}},
-            ".https: " + said("FT-CFG-181", "password (which may be a token) and bearerToken"),
-        ),
-        (
-            {"url": HTTPS, "https": {"username": "bot", "bearerToken": Secret("token")}},
-            ".https: " + said("FT-CFG-273", "username and bearerToken"),
-        ),
-        (
-            {"url": SSH, "deployKey": Secret(KEY), "github": {"repository": "acme/apps", "readOnly": False}},
-            ".github.readOnly: " + said("FT-CFG-602", "remove it: a deploy key can only read"),
-        ),
-        (
-            {"url": HTTPS, "kind": "GitRepository"},
-            ".kind: " + said("FT-CFG-602", "remove it: this source is always a GitRepository"),
-        ),
-        (
-            {"url": SSH, "deployKey": Secret(KEY), "github": {"repository": "apps"}},
-            ".github.repository: " + said("FT-CFG-006", "a GitHub repository", "my-org/my-repository").of("apps"),
-        ),
-        (
-            {"url": SSH, "deployKey": Secret(KEY), "github": {"repository": "acme/apps.git"}},
-            ".github.repository: "
-            + said("FT-CFG-006", "a GitHub repository", "my-org/my-repository").of("acme/apps.git"),
-        ),
-        (
-            {"url": HTTPS, "github": {"repository": "acme/apps"}},
-            ".github: "
-            + said("FT-CFG-820", "the source has neither a deployKey nor a webhook", "remove it, or add one"),
-        ),
-        (
-            {"url": HTTPS, "github": {"repository": "acme/apps"}, "webhook": {"type": "gitlab"}},
-            ".webhook.type: " + said("FT-CFG-271"),
-        ),
-        (
-            {"url": HTTPS, "verify": {"keys": {"ana": keys.openpgp_public_key().replace("PUBLIC", "PRIVATE")}}},
-            ".verify.keys.ana: " + said("FT-CFG-720", "the output of `gpg --export --armor <key>` for another one"),
-        ),
-        ({"url": HTTPS, "verify": {"keys": {}}}, ".verify.keys: " + EMPTY()),
-    ],
-    ids=lambda value: value.split(":")[0] if isinstance(value, str) else "",
-)
-def test_a_source_out_of_order_is_refused(tmp_path, source, reason):
-    assert refused(tmp_path, source, github=ACME, flux=WEBHOOK_URL) == [reason]
-
-
-@pytest.mark.parametrize(
-    ("source", "sections", "reason"),
-    [
-        (
-            {"url": "ssh://git@git.example.com/acme/apps", "deployKey": Secret(KEY)},
-            {},
-            ".url: " + said("FT-CFG-659", "git.example.com"),
-        ),
-        (
-            {"url": "ssh://git@git.example.com:2222/acme/apps", "deployKey": Secret(KEY)},
-            {"git": {"knownHosts": [HOST_LINE]}},
-            ".url: " + said("FT-CFG-659", "[git.example.com]:2222"),
-        ),
-        (
-            {"url": SSH, "deployKey": Secret(KEY), "github": {"repository": "acme/tools"}},
-            {"github": ACME},
-            ".github.repository: " + said("FT-CFG-660", "acme/apps").of("acme/tools"),
-        ),
-        (
-            {"url": HTTPS, "webhook": {}, "github": {"repository": "acme/apps"}},
-            {"github": ACME},
-            ".webhook: " + said("FT-CFG-662"),
-        ),
-        (
-            {"url": HTTPS, "webhook": {}},
-            {"flux": FLUX | {"components": ["source-controller", "kustomize-controller"]}},
-            ".webhook: " + said("FT-CFG-661", "notification-controller"),
-        ),
-    ],
-    ids=["host", "port", "repository", "webhookUrl", "notification-controller"],
-)
-def test_a_source_that_does_not_go_with_the_rest_of_the_stack_is_refused(tmp_path, source, sections, reason):
-    assert refused(tmp_path, source, **sections) == [reason]
 
 
 def test_what_does_not_go_together_is_told_of_the_file_that_says_it(tmp_path):
@@ -305,33 +152,6 @@ def test_a_file_of_known_hosts_that_cannot_be_read_is_named(tmp_path, content, r
     assert problems(tmp_path, git={"knownHostsFile": "hosts"}) == [
         f"Pulumi.staging.yaml: git.knownHostsFile: {UNREADABLE_FILE(reason=reason).of('hosts')}"
     ]
-
-
-@pytest.mark.parametrize(
-    ("owners", "reason"),
-    [
-        (
-            {"acme": {"token": Secret("token"), "app": APP}},
-            "github.owners.acme: " + said("FT-CFG-273", "token and app"),
-        ),
-        (
-            {"acme": {"app": {"appId": 1, "installationOwner": "acme", "privateKey": Secret(APP_KEY)}}},
-            "github.owners.acme.app.installationId: " + said("FT-CFG-605"),
-        ),
-        (
-            {"a/b": {}},
-            "github.owners.a/b: "
-            + said(
-                "FT-CFG-006",
-                "a GitHub organization or user",
-                "my-org, with at most 39 letters, digits, dashes and underscores",
-            ).of("a/b"),
-        ),
-        ({"acme": {}, "Acme": {}}, "github.owners: " + said("FT-CFG-403", "acme (also as Acme)")),
-    ],
-)
-def test_an_owner_is_one_identity(tmp_path, owners, reason):
-    assert problems(tmp_path, github={"owners": owners}) == [f"Pulumi.staging.yaml: {reason}"]
 
 
 def test_an_owner_that_nobody_uses_is_fine(tmp_path):

@@ -275,16 +275,7 @@ def test_any_field_of_the_release_is_a_key_of_a_source(tmp_path, source, fields)
     ("source", "path", "code"),
     [
         (GIT | {"sparseCheckouts": []}, "", ""),
-        (GIT | {"sparseCheckouts": ["a"]}, "sparseCheckouts", "FT-FLX-030"),
-        (GIT | {"timeout": "1h"}, "timeout", "FT-FLX-033"),
-        (GIT | LOGIN | {"provider": "gcp"}, "provider", "FT-FLX-033"),
         (HELM | {"ref": {"tag": "1"}}, "ref", "FT-FLX-030"),
-        (HELM | {"intervall": "1m"}, "intervall", "FT-FLX-030"),
-        (HELM | {"timeout": "1h"}, "timeout", "FT-FLX-033"),
-        (OCI | {"ref": {"semver": 6}}, "ref.semver", "FT-CFG-609"),
-        (OCI | {"ref": {"tagg": "6"}}, "ref.tagg", "FT-FLX-030"),
-        (OCI | {"layerSelector": {"operation": "cut"}}, "layerSelector.operation", "FT-FLX-033"),
-        (BUCKET | {"serviceAccountName": "reader", "prefix": 1}, "prefix", "FT-CFG-609"),
     ],
 )
 def test_what_the_release_does_not_know_of_a_source_is_told_with_its_key(tmp_path, source, path, code) -> None:
@@ -359,64 +350,6 @@ def test_fields_beside_those_that_the_platform_sets_stay_beside_them(tmp_path) -
     }
     assert spec["test"] == release["test"]
     assert spec["chart"]["spec"]["verify"] == release["verify"] and "verify" not in spec
-
-
-@pytest.mark.parametrize(
-    ("tenant", "path", "code", "said"),
-    [
-        ({"sync": {"retryIntervall": "1m"}}, "sync.retryIntervall", "FT-FLX-030", "did you mean 'retryInterval'?"),
-        ({"sync": {"dependOn": ["a"]}}, "sync.dependOn", "FT-FLX-030", "did you mean 'dependsOn'?"),
-        (
-            {"sync": {"postBuild": {"substituteFrom": [{"kind": "Secret", "name": "a", "optionl": True}]}}},
-            "sync.postBuild.substituteFrom[0].optionl",
-            "FT-FLX-030",
-            "did you mean 'optional'?",
-        ),
-        ({"syncs": {"a": {"images": [{"newTag": "2"}]}}}, "syncs.a.images[0].name", "FT-CFG-605", "required"),
-        ({"sync": {"force": "yes"}}, "sync.force", "FT-CFG-609", "must be true or false, got a string"),
-        ({"sync": {"commonMetadata": {"labels": {"a": 1}}}}, "sync.commonMetadata.labels.a", "FT-CFG-609", "a number"),
-        ({"sync": {"namePrefix": ""}}, "sync.namePrefix", "FT-FLX-033", "minLength 1"),
-        ({"sync": {"wait": False, "healthChecks": [{"kind": "Pod"}]}}, "sync.healthChecks[0].name", "FT-CFG-605", ""),
-        (
-            {"sync": {"patches": [{"patch": "{}", "target": {"kindd": "Pod"}}]}},
-            "sync.patches[0].target.kindd",
-            "FT-FLX-030",
-            "did you mean 'kind'?",
-        ),
-        (
-            {"releases": {"web": CHART | {"driftDetection": {"mode": "on"}}}},
-            "releases.web.driftDetection.mode",
-            "FT-FLX-033",
-            "must be one of enabled, warn, disabled",
-        ),
-        (
-            {"releases": {"web": CHART | {"valuesFrom": [{"kind": "Secret", "name": "a", "targetPath": "a b"}]}}},
-            "releases.web.valuesFrom[0].targetPath",
-            "FT-FLX-033",
-            "of the pattern",
-        ),
-        (
-            {"releases": {"web": CHART | {"images": [{"name": "a", "newTagg": "b"}]}}},
-            "releases.web.images[0].newTagg",
-            "FT-FLX-030",
-            "did you mean 'newTag'?",
-        ),
-        ({"releases": {"web": CHART | {"install": {"crd": "Skip"}}}}, "releases.web.install.crd", "FT-FLX-030", "crds"),
-        ({"sources": {"it": GIT | {"deployKeys": "a"}}}, "sources.it.deployKeys", "FT-FLX-030", "mean 'deployKey'?"),
-        (
-            {"releases": {"web": CHART | {"strategy": "RemediateOnFailure", "install": {"remediation": 3}}}},
-            "releases.web.install.remediation",
-            "FT-CFG-609",
-            "must be a mapping, got a number",
-        ),
-    ],
-)
-def test_what_the_release_does_not_know_is_told_with_its_key(tmp_path, tenant, path, code, said) -> None:
-    config = stack(tmp_path, SIMPLE | tenant)
-    found = spec_problems(config, DEFINITIONS, "staging", "Pulumi.staging.yaml")
-
-    assert [(each.path, each.code) for each in found] == [(f"tenants.shop.{path}", code)]
-    assert all(said in each.message for each in found)
 
 
 def test_a_key_that_is_no_string_is_told_like_any_other(tmp_path) -> None:

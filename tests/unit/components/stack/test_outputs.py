@@ -276,10 +276,6 @@ def test_the_access_of_a_tenant_that_is_leaving_is_not_looked_for():
     assert asked == [{"dev-team"}]
 
 
-def test_commands_for_the_current_context_name_no_context():
-    assert told_of("dev-team", stack(PUBLIC))["look"]["flux"] == "flux get all -n dev-team-apps"
-
-
 def test_a_previous_deploy_key_is_shown_with_its_replacement_and_with_no_other_source():
     config = stack({"dev-team": with_deploy_key(), "ops-team": with_deploy_key("second")}, platform=with_deploy_key())
     previous = [{"fingerprint": "SHA256:old", "stays": "Flux has not fetched with the new key: not fetched yet"}]
@@ -292,13 +288,15 @@ def test_a_previous_deploy_key_is_shown_with_its_replacement_and_with_no_other_s
 
 
 def test_a_deploy_key_is_shown_by_its_public_half_as_at_the_git_host():
-    config = stack({"dev-team": with_deploy_key()})
+    config = stack({"dev-team": with_deploy_key()}, platform=with_deploy_key("platform"))
     public = public_key(private_key("first"))
     digest = hashlib.sha256(b64decode(public.split()[1]))
 
-    told = told_of("dev-team", config)["deployKey"]
+    found = outputs(config)["outputs"]
 
+    told = found["tenants"]["dev-team"]["deployKey"]
     assert told["publicKey"] == public
+    assert found["flux"]["sync"]["deployKey"]["publicKey"] == public_key(private_key("platform"))
     kind, _, shown = told["fingerprint"].partition(":")
     assert (kind, b64decode(shown + "=")) == ("SHA256", digest.digest())
 
@@ -356,12 +354,6 @@ def test_the_platforms_own_sync_is_shown_below_flux():
         "path": "./clusters/staging",
         "status": {"ready": "True", "message": ""},
     }
-
-
-def test_the_platforms_deploy_key_is_shown_like_a_tenants():
-    sync = outputs(stack(platform=with_deploy_key()))["outputs"]["flux"]["sync"]
-
-    assert sync["deployKey"]["publicKey"] == public_key(private_key("first"))
 
 
 def test_a_failed_tenant_is_shown_with_a_warning_and_stops_nothing(caplog):
@@ -661,10 +653,6 @@ def test_recipients_are_shown_without_private_keys():
     assert "^clusters/staging/" in of_platform["config"]
     assert "SECRET-KEY" not in str(found)
     assert "PRIVATE KEY" not in str(found)
-
-
-def test_a_sync_without_decryption_shows_no_recipients():
-    assert "sops" not in told_of("dev-team", stack(PUBLIC))
 
 
 def failed(since, message="denied: url is not allowed"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any
 
 from hypothesis import given
@@ -74,9 +75,11 @@ def test_nothing_comes_from_neither_file(base, entry):
 
 
 @given(FILES, FILES)
-def test_to_merge_again_changes_nothing(base, entry):
+def test_to_merge_again_changes_nothing_and_neither_file_is_changed(base, entry):
+    before = deepcopy((base, entry))
     once = merged(base, entry)
 
+    assert (base, entry) == before
     assert merged(once, entry) == once
     assert merged(base, once) == once
     assert merged({}, entry) == entry and merged(base, {}) == base
@@ -92,6 +95,8 @@ def test_the_origin_of_a_value_is_the_file_that_has_it(base, entry):
             assert isinstance(at(file, path), dict) if isinstance(value, dict) else at(file, path) == value
             # The entry's, if both have it: changing the other file would change nothing.
             assert has(entry, path) == (file is entry)
+            # What neither file says is looked for where its parent stands.
+            assert tenant.origin((*path, "missing")) == tenant.origin(path)
 
 
 @given(FILES, FILES)

@@ -6,7 +6,6 @@ from sample_stack import FLUX, load
 from flux_tenancy.components.stack.platform_objects import plain_http
 from flux_tenancy.components.vocabulary.names import Controller
 
-SOURCES = (Controller.SOURCE, Controller.IMAGE_REFLECTOR, Controller.IMAGE_AUTOMATION)
 LISTED = ["http://charts.internal:8080/*", "https://git.example.com/*", "oci://registry.internal/apps/*"]
 WITHOUT_POLICIES = {"engine": "none"}
 

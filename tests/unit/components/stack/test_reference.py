@@ -82,48 +82,8 @@ def test_every_key_of_the_stack_file_is_described():
     assert missing(keys) == set()
 
 
-def test_a_key_without_a_row_is_noticed():
-    assert missing(["flux.version", "flux.sync.interval", "flux.sync.source.url"]) == set()
-    assert missing(["flux.versions", "sync.invented", "policies.invented.below"]) == {
-        "flux.versions",
-        "sync.invented",
-        "policies.invented.below",
-    }
-
-
 def test_every_key_says_what_it_means():
     assert [key for key, (_, meaning) in rows(configuration_page()).items() if not meaning.strip()] == []
-
-
-@pytest.mark.parametrize(
-    ("key", "type_"),
-    [
-        ("flux.version", "a Flux release, required"),
-        ("flux.profile", "`multi-tenant` or `single-tenant`, default `multi-tenant`"),
-        ("flux.workloadIdentity", "boolean, default `false`"),
-        ("flux.extraArgs", "mapping of [Controller](#controller) to strings"),
-        ("cluster.kubeconfigContent", "secret string"),
-        ("namespaces[].name", "a DNS label, required"),
-        ("sync.interval", "a duration, default `10m`"),
-        ("source.webhook.type", "`github`, `gitlab`, `bitbucket` or `generic-hmac`, default `github`"),
-        ("source.deployKey", "secret private SSH key"),
-        ("source.githubApp.privateKey", "secret private RSA key, PEM, required"),
-        ("source.verify.keys", "mapping to string, required"),
-        ("github.owners.*.token", "secret string"),
-        ("flux.sync.path", "a folder inside the repository, e.g. ./staging"),
-    ],
-)
-def test_type_and_default_are_in_words_of_the_files(key, type_):
-    assert rows(configuration_page())[key][0] == type_
-
-
-def test_keys_that_are_described_in_another_place_lead_there():
-    page = configuration_page()
-    meanings = {key: row[-1] for key, row in rows(page).items()}
-    assert meanings["flux.sync.source"].endswith("Keys: [a tenant's `source`](#source).")
-    assert meanings["tenants"].endswith("Keys: [the tenant file](#the-tenant-file).")
-    assert "\n### `source`\n" in page
-    assert "\n## The tenant file\n" in page
 
 
 def test_every_enumeration_that_a_type_links_to_is_explained():

@@ -7,14 +7,13 @@ import json
 import pytest
 from sample_plan import tenant_objects
 from sample_release import arguments, release
-from sample_stack import FLUX, flux_config, load, problems, tenant_config
+from sample_stack import FLUX, flux_config, load, tenant_config
 
 from flux_tenancy.components.installs.flux.profile import configured
 from flux_tenancy.components.installs.kyverno import generated_by
 from flux_tenancy.components.policies.kyverno_only import onboarding
 from flux_tenancy.components.tenant.config import TenancyConfig
 from flux_tenancy.components.vocabulary.names import Controller
-from tests.support.messages import said
 
 EVERYWHERE = {"serviceAccountName": "flux"}
 
@@ -84,59 +83,6 @@ def test_a_labelled_namespace_has_the_name_for_all_tenants():
     assert "flux-tenancy/service-account" in text
     assert "flux-tenancy/implied-service-account" in text
     assert "service-account'" not in json.dumps(onboarding(TenancyConfig(), flux_config()))
-
-
-@pytest.mark.parametrize(
-    ("sections", "key", "reason"),
-    [
-        (
-            {"tenancy": {"serviceAccountName": "default"}},
-            "tenancy.serviceAccountName",
-            said("FT-CFG-001", "pods, which would then have the tenant's rights"),
-        ),
-        (
-            {"tenancy": {"serviceAccountName": "a/b"}},
-            "tenancy.serviceAccountName",
-            said("FT-CFG-006", "a DNS label", "dev-team, with at most 63 lowercase letters, digits and dashes"),
-        ),
-        (
-            {"tenants": {"dev-team": {"serviceAccountName": "default"}}},
-            "tenants.dev-team.serviceAccountName",
-            said("FT-CFG-001", "pods, which would then have the tenant's rights"),
-        ),
-        (
-            {"tenancy": {"serviceAccountName": "dev-team-decryption"}, "tenants": {"dev-team": {}}},
-            "tenancy.serviceAccountName",
-            said("FT-CFG-001", "the decryption of the sync of dev-team"),
-        ),
-        (
-            {"flux": FLUX | {"defaultServiceAccount": "kustomize-controller"}},
-            "flux.defaultServiceAccount",
-            said(
-                "FT-CFG-001", "Flux itself; objects in flux-system that name no account would run with its permissions"
-            ),
-        ),
-        (
-            {"flux": FLUX | {"defaultServiceAccount": "kustomize-controller-impersonator"}},
-            "flux.defaultServiceAccount",
-            said(
-                "FT-CFG-001", "Flux itself; objects in flux-system that name no account would run with its permissions"
-            ),
-        ),
-        (
-            {"flux": FLUX | {"defaultServiceAccount": "notification-controller-restricted"}},
-            "flux.defaultServiceAccount",
-            said(
-                "FT-CFG-001", "Flux itself; objects in flux-system that name no account would run with its permissions"
-            ),
-        ),
-    ],
-)
-def test_a_name_that_would_give_others_the_rights_is_refused(tmp_path, sections, key, reason):
-    [problem] = problems(tmp_path, **sections)
-
-    assert problem.startswith(f"Pulumi.staging.yaml: {key}: ")
-    assert problem.endswith(reason)
 
 
 def test_a_plain_name_is_welcome(tmp_path):
