@@ -145,7 +145,7 @@ def _disturb(rig: Rig, tenants: int) -> tuple[str, str, int]:
 
 def _recorded(rig: Rig) -> int:
     """The number of objects in the state; those of tenants are in a component each, which is none."""
-    return sum(not each.startswith("Tenant ") for each in rig.project.resources(STACK))
+    return sum(not each["type"].endswith(":Tenant") for each in rig.project.exported(STACK))
 
 
 def _refusal(done: subprocess.CompletedProcess[str]) -> str:
