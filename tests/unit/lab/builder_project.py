@@ -17,6 +17,7 @@ _ALPHA = {
     "package": "example.org/alpha",
     "room": {"compiled": 0.1, "kept": 0.1},
 }
+_PINS = {"alpha": "v1.2.3", "shared": "v1.0.0", "files": "v1.0.0"}
 _BETA = {"name": "beta", "module": "m", "package": "./beta", "room": {"compiled": 0.1, "kept": 0.1}}
 
 
@@ -40,8 +41,8 @@ class BuilderProject:
         self.write_table(*[entry | fields if entry["name"] == tool else entry for entry in table])
 
     def pin(self, **versions: str) -> None:
-        """Writes go.mod with modules example.org/<name>."""
-        lines = "".join(f"\texample.org/{name} {version}\n" for name, version in versions.items())
+        """Writes go.mod with modules example.org/<name>, with other versions of these."""
+        lines = "".join(f"\texample.org/{name} {version}\n" for name, version in (_PINS | versions).items())
         (self.module / "go.mod").write_text(f"module own\n\ngo 1.26.0\n\nrequire (\n{lines})\n")
 
     def builds(self) -> list[str]:
@@ -63,6 +64,6 @@ def make_project(folder: Path) -> BuilderProject:
         "./beta": ["example.org/shared"],
     }
     (project.module / "packages.json").write_text(json.dumps(packages))
-    project.pin(alpha="v1.2.3", shared="v1.0.0", files="v1.0.0")
+    project.pin()
     project.write_table(_ALPHA, _BETA)
     return project

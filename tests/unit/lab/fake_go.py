@@ -10,6 +10,7 @@ FAKE_GO_WAITS: by "compile" or "link" and a package, a pattern of the file that 
 FAKE_GO_SECONDS: how long each of these steps lasts.
 FAKE_GO_FAIL, FAKE_GO_FAILURE: package whose linking fails, and what is printed then.
 FAKE_GO_VERSION: version of Go.
+FAKE_GO_VET: what go vet reports.
 """
 
 import json
@@ -104,4 +105,8 @@ def build(arguments: list[str]) -> None:
     output.chmod(0o755)
 
 
-{"env": env, "mod": mod, "list": list_packages, "build": build}[sys.argv[1]](sys.argv[2:])
+def vet(_: list[str]) -> None:
+    sys.exit(os.environ.get("FAKE_GO_VET"))
+
+
+{"env": env, "mod": mod, "list": list_packages, "build": build, "vet": vet}[sys.argv[1]](sys.argv[2:])

@@ -25,6 +25,7 @@ from dev.lab.errors import LabError
 from dev.lab.go_command import Go
 from dev.lab.progress import BuildProgress
 from dev.lab.tools_table import Purpose
+from dev.lab.vet import vet
 
 BOTH = ["alpha", "beta"]
 ALPHA, BETA = "example.org/alpha", "./beta"
@@ -47,7 +48,10 @@ def builder_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BuilderP
     return project
 
 
-def test_missing_tools_are_built_once(builder_project: BuilderProject, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_tools_are_built_once_and_never_compiled_at_the_same_time(
+    builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FAKE_GO_SECONDS", "0.5")
     first = build.ensure(builder_project.settings, BOTH)
     assert builder_project.builds() == [ALPHA, BETA]
     assert all(os.access(file, os.X_OK) for file in first.values())
@@ -56,38 +60,6 @@ def test_missing_tools_are_built_once(builder_project: BuilderProject, capsys: p
     assert build.ensure(builder_project.settings, BOTH) == first
     assert builder_project.builds() == []
     assert capsys.readouterr().err == "", "what is finished is not looked at again"
-
-
-def test_two_tools_never_compile_at_the_same_time(
-    builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("FAKE_GO_SECONDS", "0.5")
-    build.ensure(builder_project.settings, BOTH)
-    assert builder_project.builds() == [ALPHA, BETA]
-
-
-def _pin_of_alpha(project: BuilderProject) -> None:
-    project.pin(alpha="v1.2.4", shared="v1.0.0", files="v1.0.0")
-
-
-def _pin_of_both(project: BuilderProject) -> None:
-    project.pin(alpha="v1.2.3", shared="v1.0.1", files="v1.0.0")
-
-
-def _pin_of_none(project: BuilderProject) -> None:
-    project.pin(alpha="v1.2.3", shared="v1.0.0", files="v1.0.1")
-
-
-def _source_of_beta(project: BuilderProject) -> None:
-    (project.module / "beta/main.go").write_text("package main // changed\n")
-
-
-def _linker_flags_of_alpha(project: BuilderProject) -> None:
-    project.change_tool("alpha", ldflags="-X main.version=2")
-
-
-def _room_of_alpha(project: BuilderProject) -> None:
-    project.change_tool("alpha", room={"compiled": 1, "kept": 1})
 
 
 def _rebuilt(project: BuilderProject, change: Callable[[], object]) -> list[str]:
@@ -102,16 +74,17 @@ def _rebuilt(project: BuilderProject, change: Callable[[], object]) -> list[str]
 @pytest.mark.parametrize(
     ("change", "rebuilt"),
     [
-        (_pin_of_alpha, [ALPHA]),
-        (_pin_of_both, [ALPHA, BETA]),
-        (_pin_of_none, []),
-        (_source_of_beta, [BETA]),
-        (_linker_flags_of_alpha, [ALPHA]),
-        (_room_of_alpha, []),
+        (lambda project: project.pin(alpha="v1.2.4"), [ALPHA]),
+        (lambda project: project.pin(shared="v1.0.1"), [ALPHA, BETA]),
+        (lambda project: project.pin(files="v1.0.1"), []),
+        (lambda project: (project.module / "beta/main.go").write_text("package main // changed\n"), [BETA]),
+        (lambda project: project.change_tool("alpha", ldflags="-X main.version=2"), [ALPHA]),
+        (lambda project: project.change_tool("alpha", room={"compiled": 1, "kept": 1}), []),
     ],
+    ids=["its pin", "a shared pin", "a pin of none", "its source", "its linker flags", "its room"],
 )
 def test_a_change_rebuilds_only_the_tools_that_contain_it(
-    builder_project: BuilderProject, change: Callable[[BuilderProject], None], rebuilt: list[str]
+    builder_project: BuilderProject, change: Callable[[BuilderProject], object], rebuilt: list[str]
 ) -> None:
     assert _rebuilt(builder_project, lambda: change(builder_project)) == rebuilt
 
@@ -127,7 +100,7 @@ def test_other_flags_of_the_compiler_and_another_go_version_rebuild_everything(
 def test_older_builds_are_deleted(builder_project: BuilderProject) -> None:
     paths: list[Any] = []
     for patch in range(3):
-        builder_project.pin(alpha=f"v1.2.{patch}", shared="v1.0.0", files="v1.0.0")
+        builder_project.pin(alpha=f"v1.2.{patch}")
         paths += build.ensure(builder_project.settings, ["alpha"]).values()
     assert [path.exists() for path in paths] == [False, True, True]
 
@@ -188,33 +161,25 @@ def test_a_pattern_that_matches_no_file_of_a_trimmed_module_is_an_error(builder_
         build.ensure(builder_project.settings, ["alpha"])
 
 
-def _the_labs_file(project: BuilderProject) -> None:
-    (project.module / "_shared/kept/kinds.go").write_text("another kinds.go")
-
-
-def _another_version_of_what_is_kept(project: BuilderProject) -> None:
-    _module_file("shared", "kept/new.go").write_text("new")
-    _pin_of_both(project)
-
-
-def _another_version_of_what_is_dropped(project: BuilderProject) -> None:
-    _module_file("shared", "dropped/large.go").write_text("larger")
-    _pin_of_both(project)
-
-
 @pytest.mark.parametrize(
-    ("change", "rebuilt"),
+    ("file", "pins", "rebuilt"),
     [
-        (_the_labs_file, [ALPHA]),
-        (_another_version_of_what_is_kept, [ALPHA, BETA]),
-        (_another_version_of_what_is_dropped, [BETA]),
+        ("the lab's", {}, [ALPHA]),
+        ("kept/new.go", {"shared": "v1.0.1"}, [ALPHA, BETA]),
+        ("dropped/large.go", {"shared": "v1.0.1"}, [BETA]),
     ],
 )
 @pytest.mark.usefixtures("trimmed")
 def test_a_tool_is_rebuilt_for_changes_of_the_compiled_part_of_a_trimmed_module(
-    builder_project: BuilderProject, change: Callable[[BuilderProject], None], rebuilt: list[str]
+    builder_project: BuilderProject, file: str, pins: dict[str, str], rebuilt: list[str]
 ) -> None:
-    assert _rebuilt(builder_project, lambda: change(builder_project)) == rebuilt
+    own = builder_project.module / "_shared/kept/kinds.go"
+
+    def change() -> None:
+        (own if file == "the lab's" else _module_file("shared", file)).write_text("another")
+        builder_project.pin(**pins)
+
+    assert _rebuilt(builder_project, change) == rebuilt
 
 
 def _edit(line: str) -> dict[str, str]:
@@ -254,7 +219,7 @@ def test_assets_are_in_the_folder_of_the_program_and_can_be_deleted(builder_proj
     assert asset.stat().st_mode & 0o200
 
     builder_project.builds()
-    _pin_of_none(builder_project)
+    builder_project.pin(files="v1.0.1")
     build.ensure(builder_project.settings, ["alpha"])
     assert builder_project.builds() == [ALPHA], "another version of the assets is another tool"
 
@@ -336,6 +301,14 @@ def test_the_users_go_settings_do_not_affect_builds(monkeypatch: pytest.MonkeyPa
     assert environment["CGO_ENABLED"] == "0"
     assert environment["GOCACHE"] == str(tmp_path / "go-cache")
     assert environment["GOPROXY"] == "https://proxy.example.org"
+
+
+def test_a_report_of_go_vet_is_an_error(builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    vet(builder_project.settings)
+    monkeypatch.setenv("FAKE_GO_VET", "beta/main.go:3:2: self-assignment of x to x")
+
+    with pytest.raises(LabError, match=r"beta/main.go:3:2: self-assignment"):
+        vet(builder_project.settings)
 
 
 def test_a_second_builder_waits_and_names_the_first(tmp_path: Path) -> None:

@@ -67,8 +67,12 @@ def test_a_killed_component_is_started_again_and_the_others_keep_running(staging
     assert after[part] is not None
 
 
-def test_stop_ends_all_processes_and_keeps_the_state(staging):
+def test_a_cluster_has_a_private_kubeconfig_and_a_warning_and_stop_ends_all_processes_and_keeps_the_state(
+    settings, staging
+):
+    assert staging.warning is None
     staging.up(TOOLS)
+    assert staging.warning == "Cluster staging does not enforce memory and CPU limits: read-only file system"
     kubeconfig = staging.kubeconfig.read_text()
 
     staging.stop()
@@ -76,14 +80,14 @@ def test_stop_ends_all_processes_and_keeps_the_state(staging):
     assert not any(processes(staging).values())
     assert staging.exists()
     assert staging.kubeconfig.read_text() == kubeconfig
-
-
-def test_a_node_that_cannot_enforce_limits_is_a_warning_with_its_reason(staging):
     assert staging.warning is None
-    staging.up(TOOLS)
-    assert staging.warning == "Cluster staging does not enforce memory and CPU limits: read-only file system"
-    staging.stop()
-    assert staging.warning is None
+    config = yaml.safe_load(kubeconfig)
+    assert config["current-context"] == config["contexts"][0]["name"] == "staging"
+    cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
+    assert cluster["server"] == f"https://127.0.0.1:{settings.port_base + 10}"
+    assert b"BEGIN CERTIFICATE" in base64.b64decode(cluster["certificate-authority-data"])
+    assert b"PRIVATE KEY" in base64.b64decode(user["client-key-data"])
+    assert stat.S_IMODE(staging.kubeconfig.stat().st_mode) == 0o600
 
 
 def test_new_certificates_restart_running_components(staging):
@@ -94,18 +98,6 @@ def test_new_certificates_restart_running_components(staging):
     staging.up(TOOLS)
 
     assert not set(before.values()) & set(processes(staging).values())
-
-
-def test_the_administrators_kubeconfig_is_self_contained_and_only_for_its_owner(settings, staging):
-    staging.up(TOOLS)
-
-    config = yaml.safe_load(staging.kubeconfig.read_text())
-    assert config["current-context"] == config["contexts"][0]["name"] == "staging"
-    cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
-    assert cluster["server"] == f"https://127.0.0.1:{settings.port_base + 10}"
-    assert b"BEGIN CERTIFICATE" in base64.b64decode(cluster["certificate-authority-data"])
-    assert b"PRIVATE KEY" in base64.b64decode(user["client-key-data"])
-    assert stat.S_IMODE(staging.kubeconfig.stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize("text", ["{", '{"index": 0}'])

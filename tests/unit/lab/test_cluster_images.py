@@ -36,21 +36,14 @@ def test_a_controller_listens_only_on_the_address_of_its_pod(table, tmp_path):
     ]
 
 
-def test_images_of_an_earlier_call_are_kept_while_their_program_exists(table, tmp_path):
-    old, gone = program(tmp_path, "old"), program(tmp_path, "gone")
-    write_images(table, {"helm-controller@v1.6.3": old, "helm-controller@v1.6.2": gone})
+def test_images_of_an_earlier_call_are_kept_while_their_program_exists_and_no_other_replaces_it(table, tmp_path):
+    old, gone, new = (program(tmp_path, name) for name in ("old", "gone", "new"))
+    write_images(table, {"helm-controller@v1.6.3": old, "helm-controller@v1.6.2": gone, "helm-controller@v1.6.4": old})
     gone.unlink()
 
-    write_images(table, {"helm-controller@v1.6.4": program(tmp_path, "new")})
+    write_images(table, {"helm-controller@v1.6.4": new})
 
-    assert sorted(images(table)) == [
-        "ghcr.io/fluxcd/helm-controller:v1.6.3",
-        "ghcr.io/fluxcd/helm-controller:v1.6.4",
-    ]
-
-
-def test_a_rebuilt_program_replaces_the_old_one(table, tmp_path):
-    write_images(table, {"helm-controller@v1.6.4": program(tmp_path, "old")})
-    write_images(table, {"helm-controller@v1.6.4": program(tmp_path, "new")})
-
-    assert images(table)["ghcr.io/fluxcd/helm-controller:v1.6.4"]["binary"] == str(tmp_path / "new")
+    assert {image: entry["binary"] for image, entry in images(table).items()} == {
+        "ghcr.io/fluxcd/helm-controller:v1.6.3": str(old),
+        "ghcr.io/fluxcd/helm-controller:v1.6.4": str(new),
+    }

@@ -136,17 +136,13 @@ def registered(monkeypatch) -> Registered:
 
 
 def test_only_what_a_removed_stack_has_registered_is_withdrawn(host, registered):
+    host.withdraw("staging", "http://127.0.0.1:20816")
+    assert registered.deleted == []  # The host was never started.
     host.gitea.credentials()
 
     host.withdraw("staging", "http://127.0.0.1:20816")
 
     assert registered.deleted == ["/repos/dev/apps/keys/1", "/repos/dev/apps/hooks/4", "/repos/ops/tools/keys/7"]
-
-
-def test_nothing_is_withdrawn_at_a_host_that_was_never_started(host, registered):
-    host.withdraw("staging", "http://127.0.0.1:20816")
-
-    assert registered.deleted == []
 
 
 def test_withdrawing_from_a_stopped_host_is_an_error_with_a_remedy(host, monkeypatch):
@@ -181,7 +177,10 @@ def test_a_refused_request_is_an_error_that_names_the_log(host, api, monkeypatch
     assert str(host.gitea.daemon().log) in error.value.remedy
 
 
-def test_the_password_is_in_gits_environment_only(tmp_path):
+def test_the_password_is_in_gits_environment_only_and_the_users_settings_are_ignored(tmp_path, monkeypatch):
+    (tmp_path / ".gitconfig").write_text("[user]\n\tname = Somebody\n[http]\n\tproxy = http://proxy.example\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("GIT_DIR", "/nowhere")
     user = Git("lab", PASSWORD)
     user.run(tmp_path, "init", "--quiet")
 
@@ -192,18 +191,9 @@ def test_the_password_is_in_gits_environment_only(tmp_path):
 
     assert "username=lab" in asked.stdout.split("\n")
     assert f"password={PASSWORD}" in asked.stdout.split("\n")
-    assert PASSWORD not in user.run(tmp_path, "config", "--list")
+    settings = user.run(tmp_path, "config", "--list")
+    assert not any(each in settings for each in (PASSWORD, "Somebody", "proxy.example"))
     assert PASSWORD not in repr(user)
-
-
-def test_git_ignores_the_users_settings(tmp_path, monkeypatch):
-    (tmp_path / ".gitconfig").write_text("[user]\n\tname = Somebody\n[http]\n\tproxy = http://proxy.example\n")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("GIT_DIR", "/nowhere")
-
-    settings = Git("lab", PASSWORD).run(tmp_path, "config", "--list")
-
-    assert "Somebody" not in settings and "proxy.example" not in settings
 
 
 @pytest.fixture
@@ -217,9 +207,13 @@ def configuration(gitea: Gitea) -> configparser.ConfigParser:
     return parser
 
 
-def test_gitea_allows_no_registration_and_listens_on_loopback_only(gitea):
+def test_gitea_allows_no_registration_and_stays_on_this_machine_and_its_secrets_are_generated_once(gitea):
+    gitea._configure(static=Path("/assets"))
+    first = (gitea.folder / "app.ini").read_text()
+
     gitea._configure(static=Path("/assets"))
 
+    assert (gitea.folder / "app.ini").read_text() == first
     ini = configuration(gitea)
     assert ini["service"]["disable_registration"] == "true"
     assert ini["security"]["install_lock"] == "true"
@@ -228,16 +222,8 @@ def test_gitea_allows_no_registration_and_listens_on_loopback_only(gitea):
     assert ini["server"]["offline_mode"] == "true"
     assert ini["cron.update_checker"]["enabled"] == "false"
     assert ini["server"]["static_root_path"] == "/assets"
-
-
-def test_giteas_secrets_are_generated_once_and_only_for_their_owner(gitea):
-    gitea._configure(static=Path("/assets"))
-    first = (gitea.folder / "app.ini").read_text()
-
-    gitea._configure(static=Path("/assets"))
-
-    assert (gitea.folder / "app.ini").read_text() == first
-    assert len(configuration(gitea)["security"]["secret_key"]) > 30
+    assert ini["webhook"]["allowed_host_list"] == "loopback"
+    assert len(ini["security"]["secret_key"]) > 30
     for name in ("app.ini", "secrets.json"):
         assert stat.S_IMODE((gitea.folder / name).stat().st_mode) == 0o600
 
@@ -250,12 +236,6 @@ def test_the_administrators_password_is_generated_once_and_only_for_its_owner(gi
     assert first.password not in repr(first)
     assert json.loads(gitea.credentials_file.read_text())["password"] == first.password
     assert stat.S_IMODE(gitea.credentials_file.stat().st_mode) == 0o600
-
-
-def test_webhooks_are_sent_to_this_machine_only(gitea):
-    gitea._configure(static=Path("/assets"))
-
-    assert configuration(gitea)["webhook"]["allowed_host_list"] == "loopback"
 
 
 def test_the_host_key_is_generated_once_and_pinned_for_clients(gitea):

@@ -40,18 +40,13 @@ def renewed(pki: Pki) -> set[str]:
     return {Path(name).stem for name in after if after[name] != before.get(name)}
 
 
-def test_new_certificates_are_usable_and_not_renewed(pki):
-    before = content(pki)
+def test_new_certificates_are_usable_and_not_renewed_and_only_their_owner_reads_private_keys(pki):
+    before, keys = content(pki), list(pki.folder.glob("*.key"))
 
     assert pki.is_usable()
     pki.renew()
 
     assert content(pki) == before
-
-
-def test_only_their_owner_can_read_private_keys(pki):
-    keys = list(pki.folder.glob("*.key"))
-
     assert len(keys) > 10
     assert {stat.S_IMODE(key.stat().st_mode) for key in keys} == {0o600}
 

@@ -141,24 +141,16 @@ def test_a_missing_program_is_an_error_with_its_path(daemon):
     assert "make tools" in error.value.remedy
 
 
-def test_a_daemon_with_the_same_command_keeps_running(daemon):
-    one, command = daemon(), python(FOREVER)
+def test_a_daemon_is_restarted_only_with_another_command(daemon):
+    one, command, newer = daemon(), python(FOREVER), python(f"{FOREVER} # newer")
     assert bring_up([{one: command}], timeout=10) == [one]
     process = one.process()
 
     assert bring_up([{one: command}], timeout=10) == []
     assert one.process() == process
 
-
-def test_a_daemon_with_another_command_is_restarted(daemon):
-    one = daemon()
-    bring_up([{one: python(FOREVER)}], timeout=10)
-    old = one.process()
-
-    newer = python(f"{FOREVER} # newer")
     assert bring_up([{one: newer}], timeout=10) == [one]
-
-    assert one.process() != old
+    assert one.process() != process
     assert one.runs(newer)
 
 

@@ -44,19 +44,14 @@ def test_the_default_lab_uses_the_checkout_and_writes_nothing(checkout, tmp_path
     assert everything(checkout) == before
 
 
-def test_another_lab_has_files_for_its_own_ports_and_does_not_change_the_checkout(second, checkout):
+def test_another_lab_has_files_for_its_own_ports_beside_links_to_the_unchanged_checkout(second, checkout):
     folder = provide_project(second)
 
     assert (folder / "Pulumi.staging.yaml").read_text() == "webhookUrl: http://127.0.0.1:22016\n"
     assert (folder / "tenants" / "dev.yaml").read_text() == "url: ssh://git@127.0.0.1:22001/dev/apps.git\n"
     assert (checkout / "Pulumi.staging.yaml").read_text() == "webhookUrl: http://127.0.0.1:20816\n"
-
-
-def test_the_program_is_linked_to_the_checkout_and_the_state_is_the_labs(second, checkout):
-    folder = provide_project(second)
-
-    assert (folder / "Pulumi.yaml").resolve() == checkout / "Pulumi.yaml"
-    assert (folder / "components").resolve() == checkout / "components"
+    for name in ("Pulumi.yaml", "components"):
+        assert (folder / name).resolve() == checkout / name
     assert (folder / ".lab").resolve() == second.state
 
 
@@ -100,36 +95,22 @@ def test_only_ports_of_the_default_lab_are_replaced(text, moved):
     assert with_ports(text, 22000) == moved
 
 
-def test_files_that_the_user_has_changed_are_kept(second):
-    file = provide_project(second) / "Pulumi.staging.yaml"
-    file.write_text("mine: true\n")
-
-    provide_project(second)
-
-    assert file.read_text() == "mine: true\n"
-
-
-def test_a_change_in_the_checkout_updates_unchanged_copies(second, checkout):
+def test_a_second_start_updates_copies_and_links_but_keeps_what_the_user_has_changed(second, checkout):
     folder = provide_project(second)
-    (checkout / "Pulumi.staging.yaml").write_text("baseUrl: http://127.0.0.1:20802/\n")
+    (folder / "Pulumi.staging.yaml").write_text("mine: true\n")
+    (folder / "mine").symlink_to("/elsewhere")
+    (checkout / "tenants" / "dev.yaml").write_text("baseUrl: http://127.0.0.1:20802/\n")
     (checkout / "tenants" / "new.yaml").write_text("namespaces: []\n")
-
-    provide_project(second)
-
-    assert (folder / "Pulumi.staging.yaml").read_text() == "baseUrl: http://127.0.0.1:22002/\n"
-    assert (folder / "tenants" / "new.yaml").exists()
-
-
-def test_links_follow_the_checkout(second, checkout):
-    folder = provide_project(second)
     (checkout / "components").rmdir()
     (checkout / "keys").mkdir()
-    (folder / "mine").symlink_to("/elsewhere")
 
     provide_project(second)
 
-    assert not (folder / "components").is_symlink()
+    assert (folder / "Pulumi.staging.yaml").read_text() == "mine: true\n"
     assert (folder / "mine").is_symlink()
+    assert (folder / "tenants" / "dev.yaml").read_text() == "baseUrl: http://127.0.0.1:22002/\n"
+    assert (folder / "tenants" / "new.yaml").exists()
+    assert not (folder / "components").is_symlink()
     assert (folder / "keys").resolve() == checkout / "keys"
 
 

@@ -50,39 +50,32 @@ def changes(calls: Path) -> list[str]:
     return [line for line in made if not line.startswith(("stack ls", "stack --show-name"))]
 
 
-def test_a_stack_is_removed_with_its_lock_and_without_its_file(pulumi, tmp_path):
-    calls = install_fake(pulumi, current="staging")
+@pytest.mark.parametrize(
+    ("current", "selects"), [("staging", []), ("production", ["stack select --create --stack production"])]
+)
+def test_a_stack_is_removed_with_its_lock_and_without_its_file_and_another_stays_selected(
+    pulumi, tmp_path, current, selects
+):
+    calls = install_fake(pulumi, current)
 
     pulumi.remove("staging", tmp_path)
 
     assert changes(calls) == [
         "cancel --yes --stack staging",
         "stack rm --yes --force --preserve-config --remove-backups --stack staging",
+        *selects,
     ]
 
 
-def test_removing_a_stack_leaves_the_other_one_selected(pulumi, tmp_path):
-    calls = install_fake(pulumi, current="production")
-
-    pulumi.remove("staging", tmp_path)
-
-    assert changes(calls)[-1] == "stack select --create --stack production"
-
-
-def test_a_stack_that_pulumi_cannot_remove_is_an_error_with_its_output(pulumi, tmp_path):
+def test_a_stack_that_pulumi_cannot_remove_is_an_error_with_its_output_or_its_damaged_state(pulumi, tmp_path):
+    """The engine names neither the file of a damaged state nor its backup."""
     install_fake(pulumi, cancel="echo 'error: no room' >&2; exit 1")
+    state = pulumi.folder / "backend/.pulumi/stacks/flux-tenancy/staging.json"
+    state.parent.mkdir(parents=True)
 
     with pytest.raises(LabError, match="error: no room"):
         pulumi.remove("staging", tmp_path)
-
-
-def test_a_damaged_state_is_reported_if_pulumi_fails(pulumi, tmp_path):
-    """The engine names neither the file nor its backup."""
-    install_fake(pulumi, cancel="echo 'error: unexpected end of JSON input' >&2; exit 1")
-    state = pulumi.folder / "backend/.pulumi/stacks/flux-tenancy/staging.json"
-    state.parent.mkdir(parents=True)
     state.touch()
-
     with pytest.raises(LabError, match=f"the state of the stack staging in {state} is damaged"):
         pulumi.remove("staging", tmp_path)
 

@@ -52,21 +52,16 @@ def test_truncated_attributes_are_named_and_the_state_stays(backend):
     assert damaged_state(backend) is None
 
 
-def test_if_the_backup_is_damaged_the_error_names_the_last_update(backend):
+def test_if_the_backup_is_damaged_the_error_names_the_last_update_or_how_to_start_from_scratch(backend):
     state = backend / STACKS / "staging.json"
     state.write_text("")
     state.with_name("staging.json.bak").write_text("")
 
-    error = damaged_state(backend)
-
-    assert error is not None
-    assert f"`cp {backend / HISTORY / 'staging-2.checkpoint.json'} {state}`" in error.remedy
-
-
-def test_without_an_intact_state_the_stack_has_to_start_from_scratch(backend):
+    of_history = damaged_state(backend)
     for file in (*(backend / STACKS).glob("staging*"), *(backend / HISTORY).iterdir()):
         file.write_text("")
+    none_left = damaged_state(backend)
 
-    error = damaged_state(backend)
-
-    assert error is not None and "make down STACK=staging" in error.remedy
+    assert of_history is not None and none_left is not None
+    assert f"`cp {backend / HISTORY / 'staging-2.checkpoint.json'} {state}`" in of_history.remedy
+    assert "make down STACK=staging" in none_left.remedy

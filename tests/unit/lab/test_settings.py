@@ -6,23 +6,14 @@ from dev.lab.errors import LabError
 from dev.lab.settings import DEFAULT_PORT_BASE, Settings
 
 
-def test_a_lab_with_its_own_ports_has_its_own_state_and_project_folder():
+def test_only_the_default_labs_project_is_the_checkout():
     default, second = Settings.load({}), Settings.load({"LAB_PORT_BASE": "22000"})
+    named = {"LAB_PORT_BASE": str(DEFAULT_PORT_BASE), "LAB_STATE": str(default.project / ".lab")}
 
+    assert default.is_default and not second.is_default
+    assert default.pulumi_project == Settings.load(named).pulumi_project == default.project
     assert second.state == default.project / ".lab" / "22000"
     assert second.pulumi_project == second.state / "project"
-    assert default.is_default and not second.is_default
-
-
-def test_the_default_labs_project_is_the_checkout():
-    project = Settings.load({}).project
-    named = {"LAB_PORT_BASE": str(DEFAULT_PORT_BASE), "LAB_STATE": str(project / ".lab")}
-
-    assert Settings.load({}).pulumi_project == project
-    assert Settings.load(named).pulumi_project == project
-
-
-def test_a_lab_with_the_default_ports_and_another_state_has_its_own_project_folder():
     assert Settings.load({"LAB_STATE": "/s"}).pulumi_project == Path("/s/project")
 
 
