@@ -91,7 +91,9 @@ def objects(cluster: Cluster) -> LiveObjects:
     return LiveObjects(cast(Any, Api), cast(Asker, cluster), SCENE)
 
 
-def test_created_objects_are_labelled_named_after_the_run_and_removed(cluster):
+@pytest.mark.parametrize("held", [False, True], ids=["", "with a finalizer that nobody removes"])
+def test_created_objects_are_labelled_named_after_the_run_and_removed(cluster, held):
+    cluster.held = held
     with removed_afterwards(objects(cluster)) as made:
         deputy = made.deputy()
         made.answer(PROOF)
@@ -120,15 +122,6 @@ def test_an_interrupt_removes_created_objects(cluster, number):
     assert [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)] == before
 
 
-def test_a_finalizer_that_nobody_removes_is_removed(cluster):
-    cluster.held = True
-
-    with removed_afterwards(objects(cluster)) as made:
-        made.answer(PROOF)
-
-    assert cluster.objects == {}
-
-
 def test_an_object_that_cannot_be_removed_is_reported_with_its_label(cluster):
     with pytest.raises(OperationError) as failure, removed_afterwards(objects(cluster)) as made:
         made.answer(PROOF)
@@ -139,24 +132,19 @@ def test_an_object_that_cannot_be_removed_is_reported_with_its_label(cluster):
 
 
 @pytest.mark.parametrize(
-    ("ready", "state"),
+    ("refuses", "ready", "state", "message"),
     [
-        ("references have been blocked", State.HOLDS),
-        ("GitRepository not found", State.OPEN),
-        ("", State.UNPROVEN),
+        ("", "references have been blocked", State.HOLDS, ""),
+        ("", "GitRepository not found", State.OPEN, ""),
+        ("", "", State.UNPROVEN, ""),
+        ("denied", "references have been blocked", State.UNPROVEN, "the object was not created: denied"),
     ],
 )
-def test_fluxs_message_decides(cluster, ready, state):
-    cluster.ready = ready
-
-    with removed_afterwards(objects(cluster)) as made:
-        assert made.answer(PROOF).state is state
-
-
-def test_an_object_that_admission_refuses_proves_nothing_about_flux(cluster):
-    cluster.refuses = "denied"
+def test_fluxs_message_decides_unless_admission_refuses_the_object(cluster, refuses, ready, state, message):
+    cluster.ready, cluster.refuses = ready, refuses
 
     with removed_afterwards(objects(cluster)) as made:
         found = made.answer(PROOF)
 
-    assert (found.state, found.message) == (State.UNPROVEN, "the object was not created: denied")
+    assert found.state is state
+    assert message in found.message

@@ -98,7 +98,15 @@ def test_an_unknown_tenant_is_an_error(cluster, arguments, said):
         tenancy(API, *arguments)
 
 
-def test_controllers_are_found_by_label_or_name_in_every_namespace(cluster, monkeypatch):
+@pytest.fixture
+def flux(monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds = {"Kustomization": Kind("kustomize.toolkit.fluxcd.io/v1", "Kustomization", "kustomizations")}
+    monkeypatch.setattr(scene, "served", lambda api: kinds)
+    monkeypatch.setattr(scene, "policies_in_force", lambda api: [])
+
+
+@pytest.mark.usefixtures("flux")
+def test_controllers_are_found_by_label_or_name_in_every_namespace(cluster):
     lane = {"name": "kustomize-lane-1", "namespace": "flux-lanes"}
     labels = {"app.kubernetes.io/component": "kustomize-controller"}
     cluster["/apis/apps/v1/deployments"] = [
@@ -106,9 +114,6 @@ def test_controllers_are_found_by_label_or_name_in_every_namespace(cluster, monk
         {"metadata": lane | {"labels": labels}},
         {"metadata": {"name": "web", "namespace": "apps", "labels": {}}},
     ]
-    kinds = {"Kustomization": Kind("kustomize.toolkit.fluxcd.io/v1", "Kustomization", "kustomizations")}
-    monkeypatch.setattr(scene, "served", lambda api: kinds)
-    monkeypatch.setattr(scene, "policies_in_force", lambda api: [])
 
     found = read(API, tenancy(API, "dev-team"))
 
@@ -120,14 +125,12 @@ def test_controllers_are_found_by_label_or_name_in_every_namespace(cluster, monk
     assert [len(each) for each in one.controllers.values()] == [1]
 
 
+@pytest.mark.usefixtures("flux")
 @pytest.mark.parametrize(("lane", "tenant", "alone"), [("a", "b", True), ("", "b", False), ("", "dev-team", True)])
-def test_a_tenant_is_alone_in_its_lane_if_no_other_tenant_is_in_it(cluster, monkeypatch, lane, tenant, alone):
+def test_a_tenant_is_alone_in_its_lane_if_no_other_tenant_is_in_it(cluster, lane, tenant, alone):
     other = namespace("other", tenant)
     other["metadata"]["annotations"] = {"flux-tenancy/lane": lane} if lane else {}
     cluster["/api/v1/namespaces"].append(other)
-    kinds = {"Kustomization": Kind("kustomize.toolkit.fluxcd.io/v1", "Kustomization", "kustomizations")}
-    monkeypatch.setattr(scene, "served", lambda api: kinds)
-    monkeypatch.setattr(scene, "policies_in_force", lambda api: [])
 
     assert read(API, tenancy(API, "dev-team")).alone is alone
 

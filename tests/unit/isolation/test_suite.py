@@ -25,6 +25,12 @@ BY_POLICY = Response(
 BY_QUOTA = Response(403, (), 'deployments.apps "x" is forbidden: exceeded quota: q, requested: a=1')
 DOWN = Response(500, (), 'failed calling webhook "a": refused')
 TAKEN = Response(201)
+UNKNOWN_FIELD = Response(
+    400,
+    (),
+    'ArtifactGenerator in version "v1beta1" cannot be handled as a ArtifactGenerator: strict decoding error: unknown '
+    'field "spec.artifacts[0].namespace"',
+)
 
 
 def suite(asker: FakeAsker, *without: Layer) -> Suite:
@@ -37,25 +43,85 @@ def attempt(*proofs: Any, by_choice: str = "") -> Attempt:
     return Attempt("19-x", 19, "something", proofs, by_choice)
 
 
-def says(answers: dict[str, Response]) -> FakeAsker:
-    """Answers by what is asked for: the attempt, or the same without it."""
-    return FakeAsker(lambda request, user: answers["beside" if request.object == BESIDE else "attempt"])
+TRIED = Request(OBJECT, BOTH)
+QUOTA_TOO = Request(OBJECT, (*BOTH, Layer.QUOTA))
+OF_ADMISSION = Request(OBJECT, (Layer.ADMISSION,))
+COMPARED = replace(OF_ADMISSION, baseline=BESIDE)
+NO_FLAG = Finding(Layer.FLUX, State.OPEN, "no flag")
+OPEN, HOLDS = State.OPEN, State.HOLDS
 
 
-def test_an_attempt_that_is_accepted_has_passed():
-    result = suite(FakeAsker()).attempt(attempt(Request(OBJECT, BOTH)))
+@pytest.mark.parametrize(
+    ("tried", "answers", "without", "verdict", "layer", "message"),
+    [
+        (attempt(TRIED), [TAKEN], (), Verdict.PASSED, None, ""),
+        (attempt(QUOTA_TOO), [BY_POLICY], (), Verdict.REFUSED, Layer.ADMISSION, BY_POLICY.message),
+        (attempt(TRIED), [DOWN], (), Verdict.UNPROVEN, Layer.ROLE, ""),
+        (
+            attempt(TRIED),
+            [UNKNOWN_FIELD],
+            (),
+            Verdict.NOT_APPLICABLE,
+            None,
+            "Deployments of the cluster have no spec.artifacts[0].namespace",
+        ),
+        (
+            attempt(COMPARED),
+            [BY_POLICY, BY_POLICY],
+            (),
+            Verdict.UNPROVEN,
+            Layer.ADMISSION,
+            "the same object without the attempt is also refused: ",
+        ),
+        (attempt(COMPARED), [BY_QUOTA, TAKEN], (), Verdict.REFUSED, Layer.QUOTA, BY_QUOTA.message),
+        (attempt(OF_ADMISSION), [BY_QUOTA], (), Verdict.UNPROVEN, Layer.ADMISSION, "refused by quota, which is not"),
+        (attempt(TRIED, by_choice="no list"), [TAKEN], (), Verdict.NOT_APPLICABLE, None, "open by choice: no list"),
+        (attempt(OF_ADMISSION, NO_FLAG), [BY_POLICY], (), Verdict.REFUSED, Layer.ADMISSION, BY_POLICY.message),
+        (attempt(OF_ADMISSION, NO_FLAG), [BY_POLICY], (Layer.ADMISSION,), Verdict.PASSED, None, "no flag"),
+        (
+            attempt(OF_ADMISSION),
+            [BY_POLICY],
+            (Layer.ADMISSION,),
+            Verdict.NOT_APPLICABLE,
+            None,
+            "only admission can refuse this",
+        ),
+        (attempt(QUOTA_TOO), [BY_POLICY], (Layer.ADMISSION,), Verdict.UNPROVEN, Layer.QUOTA, ""),
+    ],
+    ids=[
+        "accepted",
+        "refused",
+        "an unreachable webhook",
+        "a field that the cluster does not have",
+        "the baseline is refused too",
+        "another layer refuses and the baseline passes",
+        "another layer refuses without a baseline",
+        "open by choice",
+        "one of two layers holds",
+        "without the layer that holds",
+        "without the only layer",
+        "without the layer that refuses before one that was not asked",
+    ],
+)
+def test_the_verdict_of_an_attempt_is_that_of_the_layers_that_were_tried(
+    tried, answers, without, verdict, layer, message
+):
+    asker = FakeAsker(lambda request, user: answers[request.object == BESIDE])
 
-    assert result.verdict is Verdict.PASSED
-    assert {layer: each.state for layer, each in result.alone.items()} == dict.fromkeys(BOTH, State.OPEN)
+    result = suite(asker, *without).attempt(tried)
+
+    assert (result.verdict, result.layer) == (verdict, layer)
+    assert result.message.startswith(message)
 
 
-def test_the_refusing_layer_holds_and_earlier_layers_are_open():
-    result = suite(says({"attempt": BY_POLICY})).attempt(attempt(Request(OBJECT, (*BOTH, Layer.QUOTA))))
+@pytest.mark.parametrize(
+    ("answer", "states"), [(TAKEN, [OPEN, OPEN, OPEN]), (BY_POLICY, [OPEN, HOLDS, State.NOT_REACHED])]
+)
+def test_layers_before_the_one_that_refuses_are_open(answer, states):
+    result = suite(FakeAsker(lambda *_: answer)).attempt(attempt(QUOTA_TOO))
 
-    assert (result.verdict, result.layer, result.by) == (Verdict.REFUSED, Layer.ADMISSION, "p")
-    assert result.message == BY_POLICY.message
-    states = {layer: each.state for layer, each in result.alone.items()}
-    assert states == {Layer.ROLE: State.OPEN, Layer.ADMISSION: State.HOLDS, Layer.QUOTA: State.NOT_REACHED}
+    assert [result.alone[layer].state for layer in QUOTA_TOO.layers] == states
+    assert result.by == ("p" if answer is BY_POLICY else "")
 
 
 def test_an_attempt_of_which_one_request_could_not_be_tried_is_unproven():
@@ -67,29 +133,12 @@ def test_an_attempt_of_which_one_request_could_not_be_tried_is_unproven():
     assert (result.verdict, result.layer) == (Verdict.UNPROVEN, Layer.ADMISSION)
 
 
-def test_a_refusal_of_the_baseline_proves_nothing():
-    request = Request(OBJECT, (Layer.ADMISSION,), baseline=BESIDE)
-
-    result = suite(says({"attempt": BY_POLICY, "beside": BY_POLICY})).attempt(attempt(request))
-
-    assert result.verdict is Verdict.UNPROVEN
-    assert result.message.startswith("the same object without the attempt is also refused: ")
-
-
-def test_a_refusal_by_another_layer_counts_if_the_baseline_passes():
-    request = Request(OBJECT, (Layer.ADMISSION,), baseline=BESIDE)
-
-    assert suite(says({"attempt": BY_QUOTA, "beside": TAKEN})).attempt(attempt(request)).layer is Layer.QUOTA
-    alone = suite(says({"attempt": BY_QUOTA})).attempt(attempt(replace(request, baseline=None)))
-    assert alone.verdict is Verdict.UNPROVEN
-
-
 @pytest.mark.parametrize(
     ("name", "verdict", "states"),
     [
-        ("team", Verdict.REFUSED, [State.OPEN, State.HOLDS]),
-        ("other", Verdict.PASSED, [State.OPEN, State.OPEN]),
-        (None, Verdict.PASSED, [State.OPEN, State.OPEN]),
+        ("team", Verdict.REFUSED, [OPEN, HOLDS]),
+        ("other", Verdict.PASSED, [OPEN, OPEN]),
+        (None, Verdict.PASSED, [OPEN, OPEN]),
     ],
 )
 def test_admission_holds_what_it_changes_back(name: str | None, verdict: Verdict, states: list[State]):
@@ -106,49 +155,12 @@ def test_admission_holds_what_it_changes_back(name: str | None, verdict: Verdict
     assert [result.alone[layer].state for layer in BOTH] == states
 
 
-def test_an_unreachable_webhook_proves_nothing():
-    assert suite(says({"attempt": DOWN})).attempt(attempt(Request(OBJECT, BOTH))).verdict is Verdict.UNPROVEN
-
-
 def test_a_kind_that_is_not_served_is_not_applicable():
     asker = FakeAsker(kinds={name: kind for name, kind in KINDS.items() if name != "Deployment"})
 
     result = suite(asker).attempt(attempt(Request(OBJECT, BOTH)))
 
     assert (result.verdict, result.message) == (Verdict.NOT_APPLICABLE, "the cluster has no Deployment")
-
-
-def test_a_field_that_the_cluster_does_not_have_is_not_applicable():
-    message = 'ArtifactGenerator in version "v1beta1" cannot be handled as a ArtifactGenerator: strict decoding error: '
-    unknown = Response(400, (), f'{message}unknown field "spec.artifacts[0].namespace"')
-
-    result = suite(says({"attempt": unknown})).attempt(attempt(Request(OBJECT, BOTH)))
-
-    assert (result.verdict, result.message) == (
-        Verdict.NOT_APPLICABLE,
-        "Deployments of the cluster have no spec.artifacts[0].namespace",
-    )
-
-
-def test_without_a_layer_the_others_must_hold():
-    proofs = (Request(OBJECT, (Layer.ADMISSION,)), Finding(Layer.FLUX, State.OPEN, "no flag"))
-
-    assert suite(says({"attempt": BY_POLICY})).attempt(attempt(*proofs)).verdict is Verdict.REFUSED
-    result = suite(says({"attempt": BY_POLICY}), Layer.ADMISSION).attempt(attempt(*proofs))
-    assert (result.verdict, result.message) == (Verdict.PASSED, "no flag")
-    only = suite(says({"attempt": BY_POLICY}), Layer.ADMISSION).attempt(attempt(proofs[0]))
-    assert (only.verdict, only.message) == (
-        Verdict.NOT_APPLICABLE,
-        "only admission can refuse this",
-    )
-
-
-def test_without_the_layer_that_refuses_a_later_one_that_was_not_asked_is_unproven():
-    result = suite(says({"attempt": BY_POLICY}), Layer.ADMISSION).attempt(
-        attempt(Request(OBJECT, (*BOTH, Layer.QUOTA)))
-    )
-
-    assert (result.verdict, result.layer) == (Verdict.UNPROVEN, Layer.QUOTA)
 
 
 def test_all_proofs_of_a_layer_must_hold():
@@ -158,12 +170,6 @@ def test_all_proofs_of_a_layer_must_hold():
 
     assert suite(asker).attempt(attempt(*proofs)).verdict is Verdict.PASSED
     assert suite(FakeAsker()).attempt(attempt(*proofs)).verdict is Verdict.REFUSED
-
-
-def test_an_attempt_that_is_open_by_choice_is_not_a_hole():
-    result = suite(FakeAsker()).attempt(attempt(Request(OBJECT, BOTH), by_choice="no list"))
-
-    assert (result.verdict, result.message) == (Verdict.NOT_APPLICABLE, "open by choice: no list")
 
 
 def test_the_deputy_shows_what_layers_after_the_role_do():
@@ -177,15 +183,9 @@ def test_the_deputy_shows_what_layers_after_the_role_do():
     assert {layer: each.state for layer, each in result.alone.items()} == dict.fromkeys(BOTH, State.HOLDS)
     assert result.layer is Layer.ROLE
     assert [user for _, user in asker.asked] == [SCENE.tenancy.user, deputy]
-
-
-def test_an_attempt_with_its_own_user_has_no_deputy():
-    asking = suite(FakeAsker(lambda request, user: BY_ROLE))
-    asking._deputy = "isolation:deputy"
-
-    result = asking.attempt(attempt(Request(OBJECT, BOTH, user="system:node:one")))
-
-    assert result.alone[Layer.ADMISSION].state is State.NOT_REACHED
+    of_a_node = asking.attempt(attempt(Request(OBJECT, BOTH, user="system:node:one")))
+    assert asker.asked[-1][1] == "system:node:one"
+    assert of_a_node.alone[Layer.ADMISSION].state is State.NOT_REACHED
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_an_attempt_with_its_own_user_has_no_deputy():
 def test_a_control_must_pass(answer, verdict):
     control = Control("a", "something", Request(OBJECT, tuple(Layer)))
 
-    assert suite(says({"attempt": answer})).control(control).verdict is verdict
+    assert suite(FakeAsker(lambda *_: answer)).control(control).verdict is verdict
 
 
 def test_each_request_is_sent_once():
