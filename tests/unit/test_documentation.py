@@ -61,12 +61,8 @@ def missing_files(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_link_leads_to_a_file_and_a_heading(page: Path) -> None:
+def test_every_link_leads_to_a_file_and_a_heading_and_every_named_file_exists(page: Path) -> None:
     assert [link for link in links(page) if is_broken(page, link)] == []
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_file_that_a_page_names_exists(page: Path) -> None:
     assert missing_files(prose(page)) == set()
 
 

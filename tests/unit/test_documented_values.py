@@ -101,17 +101,9 @@ def keys(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_yaml_block_is_valid(page):
+def test_every_yaml_block_is_valid_and_every_key_and_error_code_exists(page):
     assert [wrong for block in blocks(page) for wrong in wrong_in(block)] == []
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_key_exists(page):
     assert sorted(key for key in keys(page) if not is_key(key)) == []
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_error_code_exists(page):
     assert set(re.findall(r"FT-[A-Z]{3}-\d{3}", page.read_text("utf-8"))) - read_messages().keys() == set()
 
 

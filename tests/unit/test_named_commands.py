@@ -92,34 +92,14 @@ def wrong_targets(texts: list[str]) -> set[str]:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
-def test_every_command_that_a_page_or_a_workflow_names_exists(file):
+def test_every_command_and_make_target_that_a_page_or_a_workflow_names_exists(file):
     assert wrong_commands(lines(file)) == []
-
-
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
-def test_every_make_target_that_a_page_or_a_workflow_names_exists(file):
     assert wrong_targets(lines(file)) == set()
 
 
 @pytest.mark.parametrize("wrong", [wrong_commands, wrong_targets])
 def test_every_command_and_target_that_a_message_or_help_names_exists(wrong):
     assert not wrong([*messages(), *help_texts(typer.main.get_command(app))])
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "flux-tenancy drift show --stack staging -o json",
-        "flux-tenancy --cwd ../platform drift repair -s …",
-        "flux-tenancy drift …",
-        "flux-tenancy isolation --help",
-        "flux-tenancy [OPTIONS] COMMAND [ARGS]...",
-        "name: flux-tenancy",
-        "flux-tenancy/tenant: shop",
-    ],
-)
-def test_a_command_that_exists_is_found(line):
-    assert wrong_commands([line]) == []
 
 
 @pytest.mark.parametrize(

@@ -164,17 +164,16 @@ def test_its_provenance_says_that_files_differ_from_the_commit(tmp_path: Path, d
     assert source.get("annotations", {}) == ({"modified": True} if dirty else {})
 
 
-def test_it_has_the_licence(wheel: Path) -> None:
+def test_it_has_the_licence_and_its_command_has_its_version(wheel: Path, command: Path, tmp_path: Path) -> None:
     packed = zipfile.ZipFile(wheel).read(f"flux_tenancy-{VERSION}.dist-info/licenses/LICENSE")
 
     assert packed == (CHECKOUT / "LICENSE").read_bytes()
-
-
-def test_its_command_has_its_version(command: Path, tmp_path: Path) -> None:
     assert run(command, "--version", folder=tmp_path) == f"{VERSION}\n"
 
 
-def test_a_new_project_renders_with_the_wheel_alone(command: Path, tmp_path: Path) -> None:
+def test_a_new_project_renders_and_a_change_of_it_is_compared_with_the_wheel_alone(
+    command: Path, tmp_path: Path
+) -> None:
     run(command, "new", "my-platform", folder=tmp_path)
     project = tmp_path / "my-platform"
     release = RELEASE_FILE.read_bytes()
@@ -195,6 +194,16 @@ def test_a_new_project_renders_with_the_wheel_alone(command: Path, tmp_path: Pat
     run(command, "review", "render", folder=project)
 
     assert (project / ".render" / "dev" / "digest.json").is_file()
+    git = ("git", "-c", "user.name=me", "-c", "user.email=me@example.com")
+    for arguments in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "Start"]):
+        subprocess.run([*git, *arguments], cwd=project, check=True)
+    tenant.write_text(tenant.read_text().replace("interval: 10m", "interval: 5m"))
+
+    report = json.loads(run(command, "review", "diff", "--output", "json", folder=project))
+
+    [compared] = report["stacks"]
+    assert "10m" in json.dumps(compared) and "5m" in json.dumps(compared)
+    assert compared["note"] == ""
 
 
 def test_a_project_gets_the_schemas_of_its_own_keys(command: Path, tmp_path: Path) -> None:
@@ -206,19 +215,3 @@ def test_a_project_gets_the_schemas_of_its_own_keys(command: Path, tmp_path: Pat
     stack = json.loads((project / "schemas" / "stack.schema.json").read_text())
     assert "my-platform:flux" in stack["properties"]["config"]["properties"]
     assert (project / "schemas" / "tenant.schema.json").is_file()
-
-
-def test_a_change_of_a_project_is_compared_with_the_wheel_alone(command: Path, tmp_path: Path) -> None:
-    test_a_new_project_renders_with_the_wheel_alone(command, tmp_path)
-    project = tmp_path / "my-platform"
-    git = ("git", "-c", "user.name=me", "-c", "user.email=me@example.com")
-    for arguments in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "Start"]):
-        subprocess.run([*git, *arguments], cwd=project, check=True)
-    tenant = project / "tenants" / "my-team.yaml"
-    tenant.write_text(tenant.read_text().replace("interval: 10m", "interval: 5m"))
-
-    report = json.loads(run(command, "review", "diff", "--output", "json", folder=project))
-
-    [stack] = report["stacks"]
-    assert "10m" in json.dumps(stack) and "5m" in json.dumps(stack)
-    assert stack["note"] == ""

@@ -119,13 +119,10 @@ def test_a_project_installs_what_it_requires_and_tests_and_builds_nothing_of_thi
     assert re.findall(r"\bmake |\blab\b|\btests?/|pytest|docker", text) == []
 
 
-def test_each_job_has_the_rights_it_needs_and_no_other():
+def test_each_job_has_the_rights_it_needs_and_no_other_and_ends_by_itself():
+    assert [file.name for file in WORKFLOWS if read(file)["permissions"] != {}] == []
     assert {(workflow, name): job.get("permissions") for workflow, name, job in jobs()} == RIGHTS
-
-
-@pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.stem)
-def test_a_workflow_itself_has_no_rights(file):
-    assert read(file)["permissions"] == {}
+    assert [(workflow, name) for workflow, name, job in jobs() if "steps" in job and "timeout-minutes" not in job] == []
 
 
 def test_every_action_of_others_is_pinned_by_a_commit_with_its_version_in_a_comment():
@@ -183,18 +180,14 @@ def test_the_programs_of_the_kubeconfigs_in_the_docs_are_installed():
         assert program in connect
 
 
-def test_an_action_has_the_same_version_everywhere():
-    uses = {step["uses"] for _, step in steps() if not step.get("uses", SELF).startswith(SELF)}
-
-    assert len({each.partition("@")[0] for each in uses}) == len(uses)
-
-
-def test_what_is_used_of_this_repository_exists():
-    used = {step["uses"] for _, step in steps() if step.get("uses", "").startswith(SELF)}
-    used |= {job["uses"] for _, _, job in jobs() if "uses" in job}
+def test_what_is_used_of_this_repository_exists_and_an_action_of_others_has_the_same_version_everywhere():
+    of_steps = {step["uses"] for _, step in steps() if "uses" in step}
+    others = {each for each in of_steps if not each.startswith(SELF)}
+    used = of_steps - others | {job["uses"] for _, _, job in jobs() if "uses" in job}
 
     paths = [GITHUB.parent / each.removeprefix(SELF) for each in used]
     assert [str(path) for path in paths if not (path.is_file() or (path / "action.yaml").is_file())] == []
+    assert len({each.partition("@")[0] for each in others}) == len(others)
 
 
 @pytest.mark.parametrize(("where", "step"), run_steps(), ids=[f"{where}: {step['run']}" for where, step in run_steps()])
@@ -240,12 +233,9 @@ def test_each_job_that_runs_flux_tenancy_installs_it_first():
         assert not commands or f"{SELF}.github/actions/setup" in uses[: commands[0]], f"{workflow}.{name}"
 
 
-def test_no_command_has_an_expression_in_it():
+def test_no_command_has_an_expression_in_it_and_no_long_lived_secret_is_used():
     """GitHub replaces expressions before a shell reads the command, so that a branch's name would be part of it."""
     assert [(where, step["run"]) for where, step in steps() if "${{" in step.get("run", "")] == []
-
-
-def test_no_long_lived_secret_is_used():
     assert [file.name for file in [*WORKFLOWS, *ACTIONS] if "secrets." in file.read_text(encoding="utf-8")] == []
 
 
@@ -385,7 +375,3 @@ def values(content: Any) -> Iterator[str]:
             yield from values(each)
     elif isinstance(content, str):
         yield content
-
-
-def test_every_job_ends_by_itself():
-    assert [(workflow, name) for workflow, name, job in jobs() if "steps" in job and "timeout-minutes" not in job] == []

@@ -53,11 +53,14 @@ KUBECTL = kubectl.results([measured(1)])
 ADMISSION = admission.results(latencies(*PolicyEngine))
 
 
+def values(results: Results, *columns: str) -> list[tuple[Any, ...]]:
+    return [tuple(row[column] for column in columns) for row in results.rows]
+
+
 def test_pulumi_is_compared_by_medians() -> None:
-    preview = KUBECTL.rows[0]
-    assert (preview["step"], preview["tenants"], preview["objects"], preview["runs"]) == ("preview", 1, 5, 3)
-    assert (preview["Pulumi s"], preview["kubectl s"], preview["time ×"]) == (4.0, 1.0, 4.0)
-    assert (preview["Pulumi MiB"], preview["kubectl MiB"], preview["memory ×"]) == (200.0, 40.0, 5.0)
+    assert values(KUBECTL, "step", "tenants", "objects", "runs")[0] == ("preview", 1, 5, 3)
+    assert values(KUBECTL, "Pulumi s", "kubectl s", "time ×")[0] == (4.0, 1.0, 4.0)
+    assert values(KUBECTL, "Pulumi MiB", "kubectl MiB", "memory ×")[0] == (200.0, 40.0, 5.0)
 
 
 def test_latency_is_the_median_and_what_one_request_in_a_hundred_exceeds() -> None:
@@ -75,9 +78,7 @@ def test_an_engine_is_compared_with_the_same_request_without_policies(engine: Po
 
 
 def test_a_neighbour_is_compared_with_the_median_beside_nobody() -> None:
-    rows = neighbours.results(NEIGHBOURS).rows
-    columns = ("tenant ×", "longest s", "platform ×", "killed")
-    assert [tuple(row[column] for column in columns) for row in rows] == [
+    assert values(neighbours.results(NEIGHBOURS), "tenant ×", "longest s", "platform ×", "killed") == [
         (1.0, 0.6, 1.0, 0),
         (2.0, 4.0, 1.0, 2),
         (1.0, 1.0, 1.0, 0),
@@ -90,9 +91,7 @@ def test_a_lane_costs_its_part_of_what_lanes_add() -> None:
         return dict.fromkeys(lanes.FIELDS, mib)
 
     costs = {0: lanes.Cost(60.0, memory(100.0), 4.0), 2: lanes.Cost(80.0, memory(300.0), 10.0)}
-    rows = lanes.results(costs).rows
-    columns = ("lanes", "first up s", "s", "RSS", "anonymous", "CPU m")
-    assert [tuple(row[column] for column in columns) for row in rows] == [
+    assert values(lanes.results(costs), "lanes", "first up s", "s", "RSS", "anonymous", "CPU m") == [
         (0, 60.0, 0.0, 100.0, 100.0, 4.0),
         (2, 80.0, 10.0, 100.0, 100.0, 3.0),
     ]
@@ -103,9 +102,8 @@ def test_a_backend_is_compared_with_the_first() -> None:
         steps = dict(zip(backends.STEPS, (Sample(first, 100.0), Sample(2.0, peak), Sample(3.0, 100.0)), strict=True))
         return backends.Measured(backend, backends.AT_THE_END, 100, steps, "locked", "locked", lost)
 
-    rows = backends.results([stored(backends.FILE, 50.0, 300.0, 40), stored(backends.S3, 75.0, 100.0, 0)]).rows
-    columns = ("backend", "first up s", "×", "no change s", "one more s", "MiB", "lost")
-    assert [tuple(row[column] for column in columns) for row in rows] == [
+    found = backends.results([stored(backends.FILE, 50.0, 300.0, 40), stored(backends.S3, 75.0, 100.0, 0)])
+    assert values(found, "backend", "first up s", "×", "no change s", "one more s", "MiB", "lost") == [
         ("file", 50.0, 1.0, 2.0, 3.0, 300.0, 40),
         ("S3", 75.0, 1.5, 2.0, 3.0, 100.0, 0),
     ]
@@ -113,9 +111,7 @@ def test_a_backend_is_compared_with_the_first() -> None:
 
 def test_a_fleet_is_compared_with_one_stack_after_the_other() -> None:
     samples = {"no change": Sample(40.0, 300.0), fleet.ONE_BY_ONE: Sample(80.0, 100.0)}
-    rows = fleet.results(8, samples).rows
-    columns = ("step", "stacks", "s", "s of one stack", "×", "MiB")
-    assert [tuple(row[column] for column in columns) for row in rows] == [
+    assert values(fleet.results(8, samples), "step", "stacks", "s", "s of one stack", "×", "MiB") == [
         ("no change", 8, 40.0, 5.0, 0.5, 300.0),
         (fleet.ONE_BY_ONE, 8, 80.0, 10.0, 1.0, 100.0),
     ]
@@ -126,8 +122,8 @@ def test_a_diff_is_compared_with_a_render_of_as_many_tenants() -> None:
         review.RENDER: [Sample(2.0, 100.0), Sample(1.0, 100.0), Sample(9.0, 100.0)],
         review.ALL_CHANGED: [Sample(5.0, 200.0)],
     }
-    rows = review.results([review.Measured(10, samples)]).rows
-    assert [(row["seconds"], row["time ×"], row["MiB"]) for row in rows] == [(2.0, 1.0, 100.0), (5.0, 2.5, 200.0)]
+    found = review.results([review.Measured(10, samples)])
+    assert values(found, "seconds", "time ×", "MiB") == [(2.0, 1.0, 100.0), (5.0, 2.5, 200.0)]
 
 
 def test_each_step_is_drawn_by_the_number_of_tenants() -> None:
